@@ -1,0 +1,56 @@
+# The whole interface of this repository. Every target sets up what it needs on a machine
+# that has only python3 (3.11 or newer), pip and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := .bootstrap/bin/uv
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test check format bench conformance docs clean lock
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
+
+setup: $(READY) ## make .venv with everything in it
+
+# pip --target needs neither the venv module nor write access to the system.
+$(UV):
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .bootstrap uv
+
+$(READY): pyproject.toml constraints.txt | $(UV)
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## start the embedded cluster and show it (ONCE=1: end by itself)
+	@$(BIN)/plimsoll demo $(if $(ONCE),--once)
+
+test: $(READY) ## all tests that need nothing but this machine
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests
+	@$(BIN)/python -m tests.oracle
+
+check: $(READY) ## format, lint, types, imports
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy src tests conformance bench tools
+	@$(BIN)/lint-imports --no-cache
+
+format: $(READY) ## let ruff lay the code out
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix --quiet . || true
+
+bench: $(READY) ## measure the embedded API server
+	@$(BIN)/python -m bench
+
+conformance: $(READY) ## run beside the real programs (needs Go, once)
+	@$(BIN)/python -m conformance
+
+docs: $(READY) ## regenerate docs/reference from the code
+	@$(BIN)/python -m tools.reference
+
+lock: $(UV) ## refresh constraints.txt
+	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --no-annotate --no-header --no-emit-index-url pyproject.toml -o constraints.txt
+
+clean: ## remove what the targets above made
+	@rm -rf $(VENV) .bootstrap .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

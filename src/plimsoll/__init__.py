@@ -1,0 +1,1 @@
+"""Plimsoll: volume scheduling for Kubernetes that knows topology and capacity."""

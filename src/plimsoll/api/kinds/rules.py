@@ -1,0 +1,94 @@
+"""The shape of what the API server knows of a kind beyond its schema.
+
+A request meets these functions in this order. Create: `default`, admission, `prepare_create`,
+`validate`. Update: `default`, `prepare_update`, admission, `validate_update`. Update of the status
+subresource: `default`, `prepare_status`, `validate_status`. All of them see documents that went
+through `api.schema` first: types are right, nulls and unknown fields are gone; any key may be
+missing. The functions that prepare and default change the document in place; those that validate
+change nothing.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from plimsoll.api.field_errors import FieldError
+from plimsoll.api.kinds.names import name_is_dns_subdomain
+from plimsoll.api.registry import Document
+
+
+def leave(_document: Document) -> None:
+    """Change nothing."""
+
+
+def leave_at(_document: Document, _now: datetime) -> None:
+    """Change nothing."""
+
+
+def keep_status(new: Document, old: Document, _now: datetime) -> None:
+    """A write to the object itself never changes its status."""
+    new.pop("status", None)
+    if "status" in old:
+        new["status"] = old["status"]
+
+
+def keep_all_but_status(new: Document, old: Document, _now: datetime) -> None:
+    """A write to the status subresource changes nothing else but metadata."""
+    for key in set(new) | set(old):
+        if key in ("status", "metadata", "kind", "apiVersion"):
+            continue
+        new.pop(key, None)
+        if key in old:
+            new[key] = old[key]
+
+
+def leave_update(_new: Document, _old: Document, _now: datetime) -> None:
+    """Change nothing."""
+
+
+def no_errors(_document: Document) -> Iterable[FieldError]:
+    return ()
+
+
+def no_update_errors(_new: Document, _old: Document) -> Iterable[FieldError]:
+    return ()
+
+
+def no_warnings(_new: Document, _old: Document | None) -> list[str]:
+    return []
+
+
+def no_fields(_document: Document) -> dict[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindRules:
+    default: Callable[[Document], None] = leave
+    """Fill in what the API promises to fill in."""
+    prepare_create: Callable[[Document, datetime], None] = leave_at
+    """Reset what a client may not set: status, generation."""
+    prepare_update: Callable[[Document, Document, datetime], None] = leave_update
+    """(new, old, now): carry over what a client may not change through this endpoint."""
+    prepare_status: Callable[[Document, Document, datetime], None] = keep_all_but_status
+    validate: Callable[[Document], Iterable[FieldError]] = no_errors
+    """Everything but metadata, which is checked for all kinds alike."""
+    validate_update: Callable[[Document, Document], Iterable[FieldError]] = no_update_errors
+    """(new, old): the rules of `validate` that still hold on update, and immutability."""
+    validate_status: Callable[[Document, Document], Iterable[FieldError]] = no_update_errors
+    warnings: Callable[[Document, Document | None], list[str]] = no_warnings
+    """(new, old or None on create): what clients should be told without refusing the request."""
+    name_errors: Callable[[str, bool], list[str]] = name_is_dns_subdomain
+    """(name, is a generateName prefix): why the name is not allowed; empty when it is."""
+    selectable_fields: Callable[[Document], dict[str, str]] = no_fields
+    """Fields that fieldSelector may name, besides metadata.name and metadata.namespace."""
+    selectable_names: frozenset[str] = field(default_factory=frozenset)
+    """The keys of `selectable_fields`, known without a document."""
+    has_generation: bool = False
+    """metadata.generation is 1 on create and counts changes of spec."""
+    unconditional_update: bool = True
+    """A PUT without resourceVersion is accepted."""
+    create_on_update: bool = False
+    """A PUT to a name that does not exist creates it."""
+    returns_deleted: bool = False
+    """DELETE answers with the object, not with a Status."""

@@ -1,0 +1,1 @@
+"""Tables of the Kubernetes API as data: resources, columns, schemas, protobuf numbers."""

@@ -1,0 +1,1 @@
+"""Observe: turn a watch into typed snapshots. Start with `watch`."""

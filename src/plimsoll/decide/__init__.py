@@ -1,0 +1,1 @@
+"""Think: snapshots in, plans out. Pure functions; the first of them arrive with the controller."""

@@ -1,0 +1,1 @@
+"""Act: carry out plans. Start with `events`."""

@@ -1,0 +1,1 @@
+"""One entry per process that `ps` would show; they never import each other."""

@@ -1,0 +1,1 @@
+"""Where people look in: the command line."""
