@@ -15,19 +15,20 @@ class ApiError(Exception):
         self.code = code
         self.reason = reason
         self.details = details
+        self.metadata: Document = {}
 
     @property
     def document(self) -> Document:
         status: Document = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": str(self),
         }
         if self.reason:
             status["reason"] = self.reason
-        if self.details:
+        if self.details is not None:
             status["details"] = self.details
         status["code"] = self.code
         return status

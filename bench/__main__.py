@@ -1,0 +1,62 @@
+"""Measures an API server and prints the numbers: the embedded one, or any that is named."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import uvloop
+
+from bench.embedded import measure_embedded
+from bench.measurement import table
+from bench.target import Target
+from bench.workloads import Scale, measure
+from tests.servers import Endpoint
+
+
+def parsed_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--server", help="URL of a running server; by default one is started")
+    parser.add_argument("--token", help="the administrator's bearer token")
+    parser.add_argument("--ca", type=Path, help="the file with the server's authority")
+    parser.add_argument("--pid", type=int, action="append", default=[], help="of that server")
+    parser.add_argument("--pods", type=int, default=Scale().pods)
+    parser.add_argument("--listed", type=int, default=Scale().listed, help="objects in the list")
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    arguments = parser.parse_args()
+    if arguments.server and not (arguments.token and arguments.ca):
+        parser.error("--server needs --token and --ca")
+    return arguments
+
+
+def named_target(arguments: argparse.Namespace) -> Target:
+    endpoint = Endpoint(
+        url=arguments.server,
+        token=arguments.token,
+        authority=arguments.ca,
+        kubeconfig=Path("none"),
+    )
+    return Target(name=arguments.server, endpoint=endpoint, pids=tuple(arguments.pid))
+
+
+def remark(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    arguments = parsed_arguments()
+    scale = Scale(pods=arguments.pods, listed=arguments.listed)
+    if arguments.server:
+        found = uvloop.run(measure(named_target(arguments), scale, remark))
+    else:
+        found = measure_embedded(scale, remark)
+    if arguments.output == "json":
+        print(json.dumps([each.as_json() for each in found], indent=2))
+    else:
+        for line in table(found):
+            print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""VolumeAttributesClass: a driver and at least one parameter, fixed for life."""
+
+from collections.abc import Iterator
+
+from plimsoll.api.field_errors import FieldError
+from plimsoll.api.kinds.rules import KindRules
+from plimsoll.api.kinds.storage.driver_names import parameters_errors, provisioner_errors
+from plimsoll.api.registry import Document
+
+
+def validate(attributes_class: Document) -> Iterator[FieldError]:
+    yield from provisioner_errors(attributes_class.get("driverName", ""), "driverName")
+    parameters = attributes_class.get("parameters") or {}
+    yield from parameters_errors(parameters, "parameters")
+    if not parameters:
+        yield FieldError.required("parameters", "must contain at least one key/value pair")
+
+
+def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
+    if new.get("driverName", "") != old.get("driverName", ""):
+        yield FieldError.forbidden("driverName", "updates to driverName are forbidden.")
+    if (new.get("parameters") or {}) != (old.get("parameters") or {}):
+        yield FieldError.forbidden("parameters", "updates to parameters are forbidden.")
+    yield from validate(new)
+
+
+RULES = KindRules(validate=validate, validate_update=validate_update, returns_deleted=True)

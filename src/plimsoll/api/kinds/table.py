@@ -1,0 +1,80 @@
+"""The one table of kind rules: what the API server asks before it stores an object."""
+
+from plimsoll.api.kinds.cluster import (
+    config_map,
+    endpoints,
+    event,
+    lease,
+    limit_range,
+    namespace,
+    node,
+    rbac,
+    resource_quota,
+    runtime_class,
+    secret,
+    service,
+    service_account,
+)
+from plimsoll.api.kinds.cluster.plain_kinds import RULES_BY_KIND
+from plimsoll.api.kinds.rules import KindRules
+from plimsoll.api.kinds.storage import (
+    csi_driver,
+    csi_node,
+    csi_storage_capacity,
+    persistent_volume,
+    persistent_volume_claim,
+    storage_class,
+    volume_attachment,
+    volume_attributes_class,
+)
+
+STORAGE = "storage.k8s.io"
+
+RULES: dict[tuple[str, str], KindRules] = RULES_BY_KIND | {
+    ("", "ConfigMap"): config_map.RULES,
+    ("", "Endpoints"): endpoints.ENDPOINTS,
+    ("", "Event"): event.CORE_RULES,
+    ("", "LimitRange"): limit_range.RULES,
+    ("", "Namespace"): namespace.RULES,
+    ("", "Node"): node.RULES,
+    ("", "PersistentVolume"): persistent_volume.RULES,
+    ("", "PersistentVolumeClaim"): persistent_volume_claim.RULES,
+    ("", "ResourceQuota"): resource_quota.RULES,
+    ("", "Secret"): secret.RULES,
+    ("", "Service"): service.RULES,
+    ("", "ServiceAccount"): service_account.RULES,
+    ("coordination.k8s.io", "Lease"): lease.RULES,
+    ("discovery.k8s.io", "EndpointSlice"): endpoints.ENDPOINT_SLICE,
+    ("events.k8s.io", "Event"): event.NEW_RULES,
+    ("node.k8s.io", "RuntimeClass"): runtime_class.RULES,
+    (rbac.GROUP, "ClusterRole"): rbac.CLUSTER_ROLE,
+    (rbac.GROUP, "ClusterRoleBinding"): rbac.CLUSTER_ROLE_BINDING,
+    (rbac.GROUP, "Role"): rbac.ROLE,
+    (rbac.GROUP, "RoleBinding"): rbac.ROLE_BINDING,
+    (STORAGE, "CSIDriver"): csi_driver.RULES,
+    (STORAGE, "CSINode"): csi_node.RULES,
+    (STORAGE, "CSIStorageCapacity"): csi_storage_capacity.RULES,
+    (STORAGE, "StorageClass"): storage_class.RULES,
+    (STORAGE, "VolumeAttachment"): volume_attachment.RULES,
+    (STORAGE, "VolumeAttributesClass"): volume_attributes_class.RULES,
+}
+"""By (group, kind)."""
+
+PLAIN = KindRules()
+
+PLAIN_FINALIZER_GROUPS = frozenset(
+    {"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"}
+)
+PLAIN_FINALIZER_KINDS = frozenset(
+    {("", "Event"), ("coordination.k8s.io", "Lease"), ("policy", "PodDisruptionBudget")}
+)
+
+
+def rules_for(group: str, kind: str) -> KindRules:
+    """Rules of the kind; one without any of its own has a subdomain as name and no more."""
+    return RULES.get((group, kind), PLAIN)
+
+
+def allows_plain_finalizers(group: str, kind: str) -> bool:
+    """Whether the kind takes finalizers without a domain; see `object_meta_errors`."""
+    return group in PLAIN_FINALIZER_GROUPS or (group, kind) in PLAIN_FINALIZER_KINDS

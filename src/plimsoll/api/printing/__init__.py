@@ -1,0 +1,1 @@
+"""What `kubectl get` shows: one module per family of kinds; start reading at `tables`."""

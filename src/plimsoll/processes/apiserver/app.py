@@ -1,0 +1,154 @@
+"""The ASGI side of the server: HTTP in, Answers out."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from plimsoll.api.status import ApiError
+from plimsoll.processes.apiserver.answers import Answer, Stream, refusal, warning_header
+from plimsoll.processes.apiserver.identity import (
+    ANONYMOUS,
+    User,
+    user_for_certificate,
+    user_for_token,
+)
+from plimsoll.processes.apiserver.protocol import PEER, Peer
+from plimsoll.processes.apiserver.server import ApiServer
+from plimsoll.wire.transport import Request
+
+BODY_LIMIT = 3 * 1024 * 1024
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Disconnected(Exception):
+    """The client went away before it had sent all of its request."""
+
+
+class AsgiApp:
+    def __init__(self, server: ApiServer, admin_token: str) -> None:
+        self._server = server
+        self._admin_token = admin_token
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        peer: Peer = scope["state"][PEER]
+        try:
+            answer = await self._answer(scope, receive, peer)
+        except Disconnected:
+            return
+        except ApiError as error:
+            answer = refusal(error)
+        if answer.stream is not None:
+            await _send_stream(answer, answer.stream, receive, send, peer)
+        else:
+            await _send(answer, send, head_only=scope["method"] == "HEAD")
+
+    async def _answer(self, scope: Message, receive: Receive, peer: Peer) -> Answer:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        user = self._user(headers, peer)
+        query = scope["query_string"].decode("latin-1")
+        request = Request(
+            method=scope["method"],
+            path=scope["raw_path"].decode("latin-1"),
+            query=tuple(parse_qsl(query, keep_blank_values=True, max_num_fields=1000)) if query else (),
+            headers=headers,
+            body=await _body(headers, receive),
+        )
+        return await self._server.handle(request, user)
+
+    def _user(self, headers: dict[str, str], peer: Peer) -> User:
+        if peer.certificate is not None and "authorization" not in headers:
+            return user_for_certificate(peer.certificate)
+        if "authorization" not in headers:
+            return ANONYMOUS
+        return user_for_token(headers["authorization"], self._admin_token)
+
+
+def _too_large() -> ApiError:
+    return ApiError(
+        413,
+        "RequestEntityTooLarge",
+        f"the body of a request may have at most {BODY_LIMIT} bytes",
+        {},
+    )
+
+
+async def _body(headers: dict[str, str], receive: Receive) -> bytes:
+    length = headers.get("content-length", "")
+    if length.isdigit() and int(length) > BODY_LIMIT:
+        raise _too_large()
+    if not length and "transfer-encoding" not in headers:
+        return b""
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        chunk: bytes = message.get("body", b"")
+        size += len(chunk)
+        if size > BODY_LIMIT:
+            raise _too_large()
+        chunks.append(chunk)
+        if not message.get("more_body"):
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _head(answer: Answer, length: int | None) -> Message:
+    headers = [(b"content-type", answer.content_type.encode())]
+    if length is not None:
+        headers.append((b"content-length", str(length).encode()))
+    headers += [(name.encode(), value.encode()) for name, value in answer.headers]
+    headers += [
+        (b"warning", warning_header(text).encode("utf-8")) for text in answer.warnings
+    ]
+    headers.append((b"cache-control", b"no-cache, private"))
+    return {"type": "http.response.start", "status": answer.status, "headers": headers}
+
+
+async def _send(answer: Answer, send: Send, *, head_only: bool) -> None:
+    body = b"" if head_only else answer.body
+    await send(_head(answer, len(answer.body)))
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _send_stream(
+    answer: Answer, stream: Stream, receive: Receive, send: Send, peer: Peer
+) -> None:
+    """Until the stream ends, the client leaves, or it is too slow to be waited for."""
+    try:
+        await send(_head(answer, None))
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        async with asyncio.TaskGroup() as group:
+            endings = [
+                group.create_task(_pump(stream, send)),
+                group.create_task(_client_leaves(receive)),
+                group.create_task(_cut(stream, peer)),
+            ]
+            await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
+            for ending in endings:
+                ending.cancel()
+    finally:
+        stream.close()
+
+
+async def _pump(stream: Stream, send: Send) -> None:
+    async for chunk in stream.chunks:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _client_leaves(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _cut(stream: Stream, peer: Peer) -> None:
+    """A client that does not read what it asked for: its backlog is not kept."""
+    await stream.overflow.wait()
+    peer.abort()

@@ -1,0 +1,161 @@
+"""The server's own certificate authority, and what it signs: the server, the administrator.
+
+Made once for a data directory and kept there, readable for its owner only.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+AUTHORITY_LIFE = timedelta(days=3650)
+LEAF_LIFE = timedelta(days=365)
+RENEW_BEFORE = timedelta(days=30)
+BACKDATED = timedelta(minutes=5)
+"""Clocks of clients may be a little behind."""
+
+LOOPBACK_NAMES = ("localhost", "kubernetes", "kubernetes.default.svc")
+LOOPBACK_ADDRESSES = ("127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """Files below the data directory, and the administrator's token."""
+
+    authority: Path
+    server_certificate: Path
+    server_key: Path
+    admin_certificate: Path
+    admin_key: Path
+    admin_token: str
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.authority.parent})"
+
+
+def private_write(path: Path, content: bytes) -> None:
+    """Nobody else may ever read it, not even for a moment; a crash leaves the old file."""
+    draft = path.with_suffix(path.suffix + ".new")
+    draft.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
+    draft.write_bytes(content)
+    draft.replace(path)
+
+
+def load_or_create(directory: Path, now: datetime) -> Credentials:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    authority, authority_key = _authority(directory, now)
+    _leaf(directory / "server", (authority, authority_key), now, _server_extensions())
+    _leaf(directory / "admin", (authority, authority_key), now, _admin_extensions())
+    return Credentials(
+        authority=directory / "ca.crt",
+        server_certificate=directory / "server.crt",
+        server_key=directory / "server.key",
+        admin_certificate=directory / "admin.crt",
+        admin_key=directory / "admin.key",
+        admin_token=_token(directory / "admin.token"),
+    )
+
+
+def _token(path: Path) -> str:
+    if not path.exists():
+        private_write(path, secrets.token_urlsafe(32).encode())
+    return path.read_text().strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Subject:
+    common_name: str
+    organization: str = ""
+    extensions: tuple[x509.ExtensionType, ...] = ()
+
+    @property
+    def name(self) -> x509.Name:
+        parts = [x509.NameAttribute(NameOID.COMMON_NAME, self.common_name)]
+        if self.organization:
+            parts.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, self.organization))
+        return x509.Name(parts)
+
+
+def _server_extensions() -> _Subject:
+    names: list[x509.GeneralName] = [x509.DNSName(name) for name in LOOPBACK_NAMES]
+    names += [x509.IPAddress(ip_address(address)) for address in LOOPBACK_ADDRESSES]
+    return _Subject(
+        common_name="plimsoll-apiserver",
+        extensions=(
+            x509.SubjectAlternativeName(names),
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]),
+        ),
+    )
+
+
+def _admin_extensions() -> _Subject:
+    return _Subject(
+        common_name="admin",
+        organization="system:masters",
+        extensions=(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]),),
+    )
+
+
+Signer = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
+
+
+def _authority(directory: Path, now: datetime) -> Signer:
+    certificate, key = directory / "ca.crt", directory / "ca.key"
+    if not (certificate.exists() and key.exists()):
+        made = ec.generate_private_key(ec.SECP256R1())
+        subject = _Subject(common_name="plimsoll-ca")
+        signed = (
+            _builder(subject, made, now, AUTHORITY_LIFE)
+            .issuer_name(subject.name)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .sign(made, hashes.SHA256())
+        )
+        private_write(key, _key_bytes(made))
+        private_write(certificate, signed.public_bytes(serialization.Encoding.PEM))
+    loaded = serialization.load_pem_private_key(key.read_bytes(), password=None)
+    if not isinstance(loaded, ec.EllipticCurvePrivateKey):
+        raise TypeError(f"{key}: not the key of a certificate authority made by Plimsoll")
+    return x509.load_pem_x509_certificate(certificate.read_bytes()), loaded
+
+
+def _leaf(base: Path, signer: Signer, now: datetime, subject: _Subject) -> None:
+    certificate, key = base.with_suffix(".crt"), base.with_suffix(".key")
+    if certificate.exists() and key.exists():
+        held = x509.load_pem_x509_certificate(certificate.read_bytes())
+        if held.not_valid_after_utc - RENEW_BEFORE > now and held.issuer == signer[0].subject:
+            return
+    made = ec.generate_private_key(ec.SECP256R1())
+    builder = _builder(subject, made, now, LEAF_LIFE).issuer_name(signer[0].subject)
+    for extension in subject.extensions:
+        builder = builder.add_extension(extension, critical=False)
+    signed = builder.sign(signer[1], hashes.SHA256())
+    private_write(key, _key_bytes(made))
+    private_write(certificate, signed.public_bytes(serialization.Encoding.PEM))
+
+
+def _builder(
+    subject: _Subject, key: ec.EllipticCurvePrivateKey, now: datetime, life: timedelta
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject.name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - BACKDATED)
+        .not_valid_after(now + life)
+    )
+
+
+def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )

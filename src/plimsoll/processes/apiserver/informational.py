@@ -1,0 +1,142 @@
+"""What the server tells about itself: health, version, metrics, discovery, OpenAPI."""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from plimsoll.api import discovery, openapi
+from plimsoll.api.registry import Document, tables
+from plimsoll.api.status import ApiError
+from plimsoll.processes.apiserver.answers import Answer, json_answer, text_answer
+from plimsoll.processes.apiserver.negotiation import not_acceptable, wanted
+from plimsoll.processes.apiserver.requests import method_not_allowed, resource_missing
+from plimsoll.wire.transport import Request
+
+if TYPE_CHECKING:
+    from plimsoll.processes.apiserver.server import ApiServer
+
+HEALTH = ("healthz", "livez", "readyz")
+AGGREGATED = "APIGroupDiscoveryList"
+API_LEVEL = "37"
+
+
+def version() -> dict[str, Any]:
+    return {
+        "major": "1",
+        "minor": API_LEVEL,
+        "gitVersion": f"v1.{API_LEVEL}.0+plimsoll",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "CPython",
+        "platform": "linux/amd64",
+        "emulationMajor": "1",
+        "emulationMinor": API_LEVEL,
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": str(int(API_LEVEL) - 1),
+    }
+
+
+def answer(server: "ApiServer", request: Request) -> Answer | None:
+    """None when the request is about a resource."""
+    parts = request.path.strip("/").split("/")
+    match parts:
+        case ["healthz" | "livez" | "readyz" as probe, *_]:
+            return _only_get(request, lambda: _health(server, probe))
+        case ["version"]:
+            return _only_get(request, lambda: json_answer(version()))
+        case ["metrics"]:
+            return _only_get(request, lambda: text_answer(server.metrics.text()))
+        case ["openapi", "v3", *rest]:
+            return _only_get(request, lambda: _openapi(rest))
+        case ["api" | "apis", *_] if len(parts) <= (2 if parts[0] == "api" else 3):
+            return _discovery(request, parts)
+        case ["api" | "apis", *_]:
+            return None
+        case [""]:
+            return _only_get(request, lambda: json_answer({"paths": _paths()}))
+        case _:
+            return text_answer("404 page not found\n", 404)
+
+
+def _only_get(request: Request, make: Any) -> Answer:
+    if request.method not in ("GET", "HEAD"):
+        raise method_not_allowed()
+    made: Answer = make()
+    return made
+
+
+def _paths() -> list[str]:
+    groups = sorted({f"/{resource.group_version_path}" for resource in tables().resources})
+    return ["/api", "/apis", *groups, "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz",
+            "/version"]  # fmt: skip
+
+
+def _health(server: "ApiServer", probe: str) -> Answer:
+    failure = server.cluster.revisions.failure
+    if probe == "readyz" and failure:
+        return text_answer(f"[-]store failed: {failure}\nreadyz check failed\n", 500)
+    return text_answer("ok")
+
+
+def _discovery(request: Request, parts: list[str]) -> Answer:
+    if request.method not in ("GET", "HEAD"):
+        raise method_not_allowed()
+    accept = request.headers.get("accept", "")
+    at_root = len(parts) == 1
+    if at_root and AGGREGATED in accept:
+        aggregated = _aggregated(accept, parts[0])
+        if aggregated is not None:
+            return aggregated
+    wanted(request, forms=())
+    return json_answer(_classic(parts, request.headers.get("host", "")))
+
+
+def _aggregated(accept: str, root: str) -> Answer | None:
+    for clause in accept.split(","):
+        text = clause.replace(" ", "")
+        if AGGREGATED not in text or "g=apidiscovery.k8s.io" not in text:
+            continue
+        for version_name in discovery.AGGREGATED_VERSIONS:
+            if f"v={version_name};" in f"{text};":
+                make = discovery.aggregated_core if root == "api" else discovery.aggregated_groups
+                document = make(tables().resources, version_name)
+                return Answer(
+                    body=msgspec.json.encode(document),
+                    content_type=(
+                        f"application/json;g=apidiscovery.k8s.io;v={version_name};as={AGGREGATED}"
+                    ),
+                )
+    if "application/json," in f"{accept}," or "*/*" in accept:
+        return None
+    raise not_acceptable()
+
+
+def _classic(parts: list[str], host: str) -> Document:
+    resources = tables().resources
+    match parts:
+        case ["api"]:
+            found: Document | None = discovery.api_versions(host)
+        case ["apis"]:
+            found = discovery.group_list(resources)
+        case ["apis", group]:
+            found = discovery.find_group(resources, group)
+        case ["api", version_name]:
+            found = discovery.find_resource_list(resources, "", version_name)
+        case _:
+            found = discovery.find_resource_list(resources, parts[1], parts[2])
+    if found is None:
+        raise resource_missing()
+    return found
+
+
+def _openapi(rest: list[str]) -> Answer:
+    resources = tables().resources
+    if not rest:
+        return json_answer(openapi.index(resources))
+    path = "/".join(rest)
+    found = openapi.find_document(resources, path)
+    if found is None:
+        raise ApiError(404, "NotFound", f"there is no OpenAPI document for {path}", {})
+    return json_answer(found)

@@ -1,0 +1,195 @@
+"""The apiserver process: the data directory, the certificates, the socket, the tasks."""
+
+import asyncio
+import base64
+import gc
+import logging
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import uvicorn
+import yaml
+
+from plimsoll.processes.apiserver.app import AsgiApp
+from plimsoll.processes.apiserver.certificates import Credentials, load_or_create, private_write
+from plimsoll.processes.apiserver.cluster import Cluster, describe
+from plimsoll.processes.apiserver.first_objects import create_first_objects
+from plimsoll.processes.apiserver.protocol import BoundedProtocol
+from plimsoll.processes.apiserver.revisions import HistoryLimits, Revisions
+from plimsoll.processes.apiserver.server import ApiServer
+from plimsoll.processes.apiserver.sqlite_store import FILE_NAME, SqliteStore
+from plimsoll.processes.apiserver.store import Store
+from plimsoll.processes.apiserver.watch_hub import WatchHub
+from plimsoll.runtime.clock import Clock, SystemClock
+from plimsoll.runtime.ids import Ids, system_ids
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+BACKLOG = 1024
+KEEP_ALIVE_SECONDS = 120
+STOP_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    data_dir: Path
+    port: int = 0
+    """0 takes any free port."""
+    write_kubeconfig: Path | None = None
+    history: timedelta = timedelta(minutes=5)
+    """How far back watches can resume and lists can go on."""
+    clock: Clock = field(default_factory=SystemClock)
+    ids: Ids = field(default_factory=system_ids)
+
+
+def limits_for(history: timedelta) -> HistoryLimits:
+    return HistoryLimits(age=history, every=min(timedelta(seconds=30), history / 4))
+
+
+def make_server(store: Store, clock: Clock, ids: Ids, limits: HistoryLimits) -> ApiServer:
+    """A server with everything that the store holds."""
+    revisions = Revisions(store, clock, limits)
+    hub = WatchHub()
+    revisions.on_durable(hub.publish)
+    revisions.load(describe)
+    return ApiServer(Cluster(revisions=revisions, hub=hub, clock=clock, ids=ids))
+
+
+@asynccontextmanager
+async def running(server: ApiServer) -> AsyncIterator[ApiServer]:
+    """The server's own tasks, for as long as the block lasts."""
+    revisions = server.cluster.revisions
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(revisions.run_writer(), name="writer"),
+            group.create_task(revisions.run_compactor(), name="compactor"),
+        ]
+        try:
+            await create_first_objects(server.cluster)
+            yield server
+        finally:
+            server.cluster.hub.stop()
+            for task in tasks:
+                task.cancel()
+    revisions.close()
+
+
+class _Uvicorn(uvicorn.Server):
+    """Signals are this module's business."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((LOOPBACK, port))
+    listener.listen(BACKLOG)
+    return listener
+
+
+def kubeconfig(url: str, credentials: Credentials) -> str:
+    authority = base64.b64encode(credentials.authority.read_bytes()).decode()
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "plimsoll",
+        "clusters": [
+            {
+                "name": "plimsoll",
+                "cluster": {"server": url, "certificate-authority-data": authority},
+            }
+        ],
+        "users": [{"name": "admin", "user": {"token": credentials.admin_token}}],
+        "contexts": [{"name": "plimsoll", "context": {"cluster": "plimsoll", "user": "admin"}}],
+    }
+    text: str = yaml.safe_dump(config, sort_keys=False)
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    url: str
+    server: ApiServer
+    credentials: Credentials
+    stop: Callable[[], None]
+
+
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[Serving]:
+    """The whole process but its signals: a server that answers on a loopback port."""
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    credentials = load_or_create(settings.data_dir / "pki", settings.clock.now())
+    with _listen(settings.port) as listener:
+        store = SqliteStore(
+            settings.data_dir / FILE_NAME, first=int(settings.clock.now().timestamp())
+        )
+        made = make_server(store, settings.clock, settings.ids, limits_for(settings.history))
+        # What was loaded stays for long: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        async with running(made) as server:
+            url = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
+            # Before the first answer: whoever finds the server ready finds the file as well.
+            if settings.write_kubeconfig is not None:
+                private_write(settings.write_kubeconfig, kubeconfig(url, credentials).encode())
+            web = _Uvicorn(_web_config(AsgiApp(server, credentials.admin_token), credentials))
+            task = asyncio.ensure_future(web.serve(sockets=[listener]))
+            await _started(web, task)
+            done = asyncio.Event()
+            yield Serving(url=url, server=server, credentials=credentials, stop=done.set)
+            server.cluster.hub.stop()
+            web.should_exit = True
+            await task
+
+
+async def _started(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
+    while not web.started:
+        await asyncio.wait((task,), timeout=0.01)
+        if task.done():
+            task.result()
+            raise RuntimeError("the web server ended before it had begun")
+
+
+def _web_config(app: AsgiApp, credentials: Credentials) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        access_log=False,
+        log_config=None,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        ssl_certfile=credentials.server_certificate,
+        ssl_keyfile=credentials.server_key,
+        ssl_ca_certs=str(credentials.authority),
+        ssl_cert_reqs=ssl.CERT_OPTIONAL,
+    )
+
+
+async def run(settings: Settings, on_ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    async with serving(settings) as up:
+        log.info("server ready", extra={"url": up.url, "data_dir": str(settings.data_dir)})
+        on_ready(up.url)
+        await stopping.wait()
+        log.info("server stopping")

@@ -1,0 +1,159 @@
+"""Content types: in which form a body came, and in which form the client wants its answer."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+import yaml
+
+from plimsoll.api import protobuf
+from plimsoll.api.status import ApiError, bad_request
+from plimsoll.wire.transport import Request
+
+JSON = "application/json"
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+BODY_TYPES = (JSON, YAML, PROTOBUF)
+META_GROUP = "meta.k8s.io"
+TABLE_VERSIONS = ("v1", "v1beta1")
+
+
+class Form(StrEnum):
+    """What an answer is about: the object itself, or what is printed or known of it."""
+
+    OBJECT = ""
+    TABLE = "Table"
+    METADATA = "PartialObjectMetadata"
+    METADATA_LIST = "PartialObjectMetadataList"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    media_type: str = JSON
+    form: Form = Form.OBJECT
+    version: str = "v1"
+
+    @property
+    def is_metadata(self) -> bool:
+        return self.form in (Form.METADATA, Form.METADATA_LIST)
+
+    @property
+    def meta_version(self) -> str:
+        return f"{META_GROUP}/{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    media_type: str
+    parameters: dict[str, str]
+    quality: float
+
+
+def _clauses(header: str) -> list[_Clause]:
+    clauses = []
+    for part in header.split(","):
+        media_type, *settings = (piece.strip() for piece in part.split(";"))
+        if not media_type:
+            continue
+        parameters = dict(
+            setting.split("=", 1) if "=" in setting else (setting, "") for setting in settings
+        )
+        try:
+            quality = float(parameters.pop("q", "1"))
+        except ValueError:
+            quality = 0.0
+        clauses.append(_Clause(media_type.lower(), parameters, quality))
+    return sorted(clauses, key=lambda clause: -clause.quality)
+
+
+def not_acceptable() -> ApiError:
+    available = ", ".join(BODY_TYPES)
+    message = f"only the following media types are accepted: {available}"
+    return ApiError(406, "NotAcceptable", message, {})
+
+
+def wanted(request: Request, *, forms: tuple[Form, ...]) -> Wanted:
+    """The best clause of the Accept header that can be served; 406 when there is none."""
+    header = request.headers.get("accept", "")
+    if not header:
+        return Wanted()
+    for clause in _clauses(header):
+        choice = _served(clause, forms)
+        if choice is not None:
+            return choice
+    raise not_acceptable()
+
+
+def _served(clause: _Clause, forms: tuple[Form, ...]) -> Wanted | None:
+    if clause.media_type not in (*BODY_TYPES, "*/*"):
+        return None
+    # Protobuf is read, never written: every client that asks for it takes JSON as well.
+    media_type = YAML if clause.media_type == YAML else JSON
+    form = clause.parameters.get("as", "")
+    if not form:
+        return Wanted(media_type=media_type)
+    version = clause.parameters.get("v", "")
+    is_known = clause.parameters.get("g") == META_GROUP and version in TABLE_VERSIONS
+    if not is_known or form not in forms:
+        return None
+    return Wanted(media_type=media_type, form=Form(form), version=version)
+
+
+def unsupported(media_type: str, supported: tuple[str, ...] = BODY_TYPES) -> ApiError:
+    listed = ", ".join(supported)
+    message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    return ApiError(415, "UnsupportedMediaType", f"{message} (was {media_type!r})", {})
+
+
+def body_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def decode_body(request: Request) -> Any:
+    """The body as JSON values; protobuf comes out in the form its JSON would have."""
+    media_type = body_type(request) or JSON
+    match media_type:
+        case "application/json":
+            return decode_json(request.body)
+        case "application/yaml":
+            return decode_yaml(request.body)
+        case "application/vnd.kubernetes.protobuf":
+            try:
+                return protobuf.decode(request.body)
+            except ValueError as error:
+                raise bad_request(f"the protobuf body cannot be read: {error}") from error
+        case _:
+            raise unsupported(media_type)
+
+
+def decode_json(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise bad_request(f"the body is not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise bad_request("the body is nested too deeply") from error
+
+
+def decode_yaml(body: bytes) -> Any:
+    try:
+        # Through JSON, because YAML knows dates and other values that the API does not.
+        return msgspec.json.decode(msgspec.json.encode(yaml.load(body, _Loader)))  # noqa: S506 safe
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+        raise bad_request(f"the body is not valid YAML: {error}") from error
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as JSON would have it: a date is a string."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, expression) for tag, expression in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def encode_yaml(document: bytes) -> bytes:
+    text: str = yaml.safe_dump(msgspec.json.decode(document), sort_keys=False)
+    return text.encode()

@@ -1,0 +1,69 @@
+"""Options that all writes share: dry run, field manager, what to do about unknown fields."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from plimsoll.api.field_errors import FieldError
+from plimsoll.api.status import ApiError, bad_request, invalid
+from plimsoll.processes.apiserver.requests import Query
+
+MANAGER_LIMIT = 128
+
+
+class FieldValidation(StrEnum):
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    STRICT = "Strict"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    dry_run: bool = False
+    field_validation: FieldValidation = FieldValidation.WARN
+    warnings: list[str] = field(default_factory=list)
+    """Told to the client with the answer, in order."""
+
+    def complain(self, complaints: list[str]) -> None:
+        """Unknown and repeated fields of a body: refuse them, warn of them, or say nothing."""
+        match self.field_validation:
+            case FieldValidation.STRICT if complaints:
+                raise bad_request(f"strict decoding error: {', '.join(complaints)}")
+            case FieldValidation.WARN:
+                self.warnings.extend(complaints)
+            case _:
+                pass
+
+
+def _option_errors(query: Query) -> Iterator[FieldError]:
+    for value in query.all("dryRun"):
+        if value and value != "All":
+            yield FieldError.not_supported("dryRun", value, ("All",))
+    manager = query.text("fieldManager")
+    if len(manager.encode()) > MANAGER_LIMIT:
+        yield FieldError.too_long("fieldManager", MANAGER_LIMIT)
+    if not manager.isprintable():
+        yield FieldError.invalid("fieldManager", manager, "should only contain printable characters")
+    validation = query.text("fieldValidation")
+    if validation and validation not in tuple(FieldValidation):
+        yield FieldError.not_supported("fieldValidation", validation, tuple(FieldValidation))
+
+
+def write_options(query: Query, options_kind: str) -> WriteOptions:
+    errors = list(_option_errors(query))
+    if errors:
+        raise invalid("meta.k8s.io", options_kind, "", errors)
+    return WriteOptions(
+        dry_run="All" in query.all("dryRun"),
+        field_validation=FieldValidation(query.text("fieldValidation") or "Warn"),
+    )
+
+
+def patch_complaint(complaints: list[str]) -> ApiError:
+    """The strict refusal of a patch, which real servers word as a validation error."""
+    return invalid(
+        "",
+        "",
+        "",
+        [FieldError.invalid("patch", "", f"strict decoding error: {', '.join(complaints)}")],
+    )

@@ -1,0 +1,356 @@
+"""GET, LIST and WATCH.
+
+Readers see durable state only. A list is consistent at one revision, over all its pages; a watch
+shows every change after its revision, once and in order, or says that it cannot (410).
+"""
+
+import base64
+import binascii
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from plimsoll.api.field_errors import FieldError
+from plimsoll.api.registry import Document
+from plimsoll.api.status import ApiError, bad_request, invalid, not_found
+from plimsoll.processes.apiserver.cluster import Cluster
+from plimsoll.processes.apiserver.collection import ChangeKind, Collection, Record
+from plimsoll.processes.apiserver.kinds_of import KindOf
+from plimsoll.processes.apiserver.requests import Query, Target
+from plimsoll.processes.apiserver.selection import Selection
+from plimsoll.processes.apiserver.views import View
+from plimsoll.processes.apiserver.watch_hub import Watcher, event_for
+
+EXACT = "Exact"
+NOT_OLDER_THAN = "NotOlderThan"
+BOOKMARK_EVERY = timedelta(seconds=30)
+WATCH_LIMIT = timedelta(minutes=45)
+"""How long a watch lives whose client names no limit."""
+
+
+def gone(message: str, *, fresh_token: str = "") -> ApiError:
+    error = ApiError(410, "Expired", message)
+    error.metadata = {"continue": fresh_token} if fresh_token else {}
+    return error
+
+
+def too_large(revision: int, current: int) -> ApiError:
+    """The client has seen a version that this server has not."""
+    return ApiError(
+        504,
+        "Timeout",
+        f"Too large resource version: {revision}, current: {current}",
+        {
+            "causes": [
+                {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+            ],
+            "retryAfterSeconds": 1,
+        },
+    )
+
+
+def parse_revision(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 20:  # noqa: PLR2004 64 bits
+        raise bad_request(f'resourceVersion: Invalid value: "{text}": must be a number')
+    return int(text)
+
+
+def get(cluster: Cluster, kind: KindOf, target: Target, query: Query) -> Record:
+    revision = query.text("resourceVersion")
+    if revision and parse_revision(revision) > cluster.revisions.committed:
+        raise too_large(int(revision), cluster.revisions.committed)
+    record = cluster.collection(kind).get(target.key)
+    if record is None:
+        raise not_found(target.resource, target.name)
+    return record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    records: list[Record]
+    meta: Document
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """Where a list goes on: at which revision, after which key."""
+
+    revision: int
+    after: str
+
+    def encode(self) -> str:
+        packed = msgspec.json.encode({"v": "plimsoll/1", "rv": self.revision, "after": self.after})
+        return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def _parse_token(text: str) -> _Token:
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        raw: Any = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True))
+        if raw["v"] != "plimsoll/1":
+            raise ValueError(raw["v"])
+        return _Token(int(raw["rv"]), str(raw["after"]))
+    except (binascii.Error, msgspec.DecodeError, ValueError, KeyError, TypeError) as error:
+        raise bad_request("invalid continue token: start the list again") from error
+
+
+def _list_option_errors(query: Query, *, watch: bool) -> Iterator[FieldError]:
+    match = query.text("resourceVersionMatch")
+    revision = query.text("resourceVersion")
+    if query.has("sendInitialEvents"):
+        if match != NOT_OLDER_THAN:
+            yield FieldError.forbidden(
+                "resourceVersionMatch",
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            )
+        if not watch:
+            yield FieldError.forbidden(
+                "sendInitialEvents", "sendInitialEvents is forbidden for list"
+            )
+        elif match and match != NOT_OLDER_THAN:
+            yield FieldError.not_supported("resourceVersionMatch", match, (NOT_OLDER_THAN,))
+        return
+    if not match:
+        return
+    if watch:
+        yield FieldError.forbidden(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        )
+    elif not revision:
+        yield FieldError.forbidden(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden unless resourceVersion is provided",
+        )
+    elif query.text("continue"):
+        yield FieldError.forbidden(
+            "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
+        )
+    elif match not in (EXACT, NOT_OLDER_THAN):
+        yield FieldError.not_supported("resourceVersionMatch", match, (EXACT, NOT_OLDER_THAN, ""))
+    elif match == EXACT and revision == "0":
+        yield FieldError.forbidden(
+            "resourceVersionMatch",
+            'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+        )
+
+
+def check_list_options(query: Query, *, watch: bool) -> None:
+    errors = list(_list_option_errors(query, watch=watch))
+    if errors:
+        raise invalid("meta.k8s.io", "ListOptions", "", errors)
+
+
+def list_page(cluster: Cluster, kind: KindOf, query: Query, selection: Selection) -> Page:
+    """Raises 410 when the wanted revision is forgotten."""
+    check_list_options(query, watch=False)
+    limit = query.integer("limit") or 0
+    token, revision = _position(cluster, query)
+    exact = query.text("resourceVersionMatch") == EXACT
+    if query.text("resourceVersion") == "0" and not token:
+        limit = 0
+    elif limit > 0 and query.text("resourceVersion") and not query.text("resourceVersionMatch"):
+        exact = True
+    at = revision if token or exact else cluster.revisions.committed
+    if at < cluster.revisions.compacted:
+        raise _expired(cluster, token)
+    after = token.after if token else ""
+    return _page(cluster, kind, selection, _Range(at, after, max(limit, 0)))
+
+
+def _expired(cluster: Cluster, token: _Token | None) -> ApiError:
+    if token is None:
+        return gone("The resourceVersion for the provided list is too old.")
+    # A client that can live with an inconsistent list may go on from where it was.
+    fresh = _Token(cluster.revisions.committed, token.after).encode()
+    return gone(
+        "The provided continue parameter is too old to display a consistent list result. "
+        "You can start a new list without the continue parameter, or use the continue token in "
+        "this response to retrieve the remainder of the results.",
+        fresh_token=fresh,
+    )
+
+
+def _position(cluster: Cluster, query: Query) -> tuple[_Token | None, int]:
+    text = query.text("continue")
+    revision = query.text("resourceVersion")
+    if text:
+        if revision not in ("", "0"):
+            raise bad_request("specifying resource version is not allowed when using continue")
+        token = _parse_token(text)
+        return token, token.revision
+    wanted = parse_revision(revision) if revision else 0
+    if wanted > cluster.revisions.committed:
+        raise too_large(wanted, cluster.revisions.committed)
+    return None, wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    revision: int
+    after: str
+    limit: int
+
+
+def _page(cluster: Cluster, kind: KindOf, selection: Selection, wanted: _Range) -> Page:
+    collection = cluster.collection(kind)
+    keys, find = _state_at(collection, selection.prefix, wanted)
+    records: list[Record] = []
+    meta: Document = {"resourceVersion": str(wanted.revision)}
+    for place, key in enumerate(keys):
+        record = find(key)
+        if record is None or not selection.matches(record):
+            continue
+        if wanted.limit and len(records) == wanted.limit:
+            meta["continue"] = _Token(wanted.revision, records[-1].key).encode()
+            if selection.is_everything:
+                meta["remainingItemCount"] = sum(
+                    1 for rest in keys[place:] if find(rest) is not None
+                )
+            break
+        records.append(record)
+    return Page(records=records, meta=meta)
+
+
+def _state_at(collection: Collection, prefix: str, wanted: _Range) -> tuple[list[str], Any]:
+    """The keys of the wanted range in order, and a function from key to the record of then."""
+    then = collection.at(wanted.revision)
+    keys = collection.keys(prefix, wanted.after)
+    if not then:
+        return keys, collection.get
+    vanished = {
+        key
+        for key, record in then.items()
+        if record is not None and key.startswith(prefix) and key > wanted.after
+    }
+    return sorted(vanished.union(keys)), lambda key: (
+        then[key] if key in then else collection.get(key)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRequest:
+    kind: KindOf
+    selection: Selection
+    view: View
+    start: int | None
+    """Changes after this revision; None begins with the current state as ADDED events."""
+    bookmarks: bool
+    announce_end: bool
+    """A bookmark says when the current state has been sent completely."""
+    limit: timedelta
+
+
+def watch_request(
+    cluster: Cluster, kind: KindOf, query: Query, selection: Selection, view: View
+) -> WatchRequest:
+    """Raises 410 when the start is forgotten; what else is wrong with the options, 4xx."""
+    check_list_options(query, watch=True)
+    revision = query.text("resourceVersion")
+    position = parse_revision(revision) if revision else 0
+    initial = query.boolean("sendInitialEvents")
+    bookmarks = query.boolean("allowWatchBookmarks") or False
+    starts_now = position == 0 if initial is None else bool(initial)
+    if not starts_now and 0 < position < cluster.revisions.compacted:
+        raise gone(f"too old resource version: {position} ({cluster.revisions.compacted})")
+    seconds = query.integer("timeoutSeconds") or 0
+    return WatchRequest(
+        kind=kind,
+        selection=selection,
+        view=view,
+        start=None if starts_now else position or cluster.revisions.committed,
+        bookmarks=bookmarks,
+        announce_end=bool(initial) and bookmarks,
+        limit=min(timedelta(seconds=seconds), WATCH_LIMIT) if seconds > 0 else WATCH_LIMIT,
+    )
+
+
+class OpenWatch:
+    """A running watch; iterate over its chunks, each of them whole lines, then `close` it.
+
+    It is subscribed when it is made: no change after that is missed, however late the first chunk
+    is asked for.
+    """
+
+    def __init__(self, cluster: Cluster, request: WatchRequest) -> None:
+        self._cluster = cluster
+        self._request = request
+        self._collection = cluster.collection(request.kind)
+        self._watcher = cluster.hub.open(self._collection, self._matches())
+        self._first = self._first_chunk()
+        self._ending = False
+        self._alarm = cluster.clock.call_later(request.limit, self._end)
+
+    def _matches(self) -> Any:
+        floor = self._request.start or 0
+        matches = self._request.selection.matches
+        if floor <= self._cluster.revisions.committed:
+            return matches
+        # The client is ahead of us: what it has seen already is not sent again.
+        return lambda record: record.revision > floor and matches(record)
+
+    def _end(self) -> None:
+        self._ending = True
+        self._watcher.stop()
+
+    @property
+    def watcher(self) -> Watcher:
+        return self._watcher
+
+    def close(self) -> None:
+        self._alarm.cancel()
+        self._cluster.hub.close(self._collection, self._watcher)
+
+    def _first_chunk(self) -> bytes:
+        request, view, now = self._request, self._request.view, self._cluster.clock.now()
+        if request.start is None:
+            records = self._collection.records(request.selection.prefix)
+            lines = [
+                view.event(ChangeKind.ADDED, record, now)
+                for record in records
+                if request.selection.matches(record)
+            ]
+            if request.announce_end:
+                revision = self._cluster.revisions.committed
+                lines.append(view.bookmark(revision, ends_initial_events=True))
+            return b"".join(lines)
+        missed = self._collection.since(request.start)
+        events = (event_for(change, request.selection.matches) for change in missed)
+        return b"".join(view.event(*event, now) for event in events if event is not None)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        if self._first:
+            yield self._first
+            self._first = b""
+        view, clock = self._request.view, self._cluster.clock
+        while not (self._watcher.overflow.is_set() or self._cluster.hub.stopping):
+            events = self._watcher.take()
+            if events:
+                now = clock.now()
+                yield b"".join(view.event(kind, record, now) for kind, record in events)
+            elif self._ending:
+                if self._request.bookmarks:
+                    yield view.bookmark(self._cluster.revisions.committed)
+                return
+            elif not await self._something_happens() and self._request.bookmarks:
+                yield view.bookmark(self._cluster.revisions.committed)
+
+    async def _something_happens(self) -> bool:
+        """False when nothing did for so long that a bookmark is due."""
+        if self._ending:
+            return True
+        try:
+            await self._cluster.clock.wait_for(self._watcher.ready(), BOOKMARK_EVERY)
+        except TimeoutError:
+            return False
+        return True
+
+
+def expired_event(error: ApiError) -> bytes:
+    """A watch that cannot be served tells so in its stream, as clients expect."""
+    return msgspec.json.encode({"type": "ERROR", "object": error.document}) + b"\n"
+
+

@@ -1,0 +1,322 @@
+"""Requests about resources: which handler answers, and the answer it makes."""
+
+from collections.abc import Callable
+from typing import Any
+
+from plimsoll.api import schema
+from plimsoll.api.patch import json_patch, merge_patch, strategic
+from plimsoll.api.patch.errors import PatchError
+from plimsoll.api.registry import Document
+from plimsoll.api.status import ApiError, bad_request
+from plimsoll.processes.apiserver import deletes, reads, subresources, writes
+from plimsoll.processes.apiserver.answers import Answer, Stream, json_answer
+from plimsoll.processes.apiserver.cluster import Cluster
+from plimsoll.processes.apiserver.collection import Record
+from plimsoll.processes.apiserver.identity import User
+from plimsoll.processes.apiserver.kinds_of import KindOf, kind_of
+from plimsoll.processes.apiserver.negotiation import (
+    Form,
+    Wanted,
+    body_type,
+    decode_body,
+    decode_json,
+    unsupported,
+    wanted,
+)
+from plimsoll.processes.apiserver.options import (
+    FieldValidation,
+    WriteOptions,
+    patch_complaint,
+    write_options,
+)
+from plimsoll.processes.apiserver.requests import Query, Target, method_not_allowed
+from plimsoll.processes.apiserver.reviews import review
+from plimsoll.processes.apiserver.selection import Selection
+from plimsoll.processes.apiserver.views import View
+from plimsoll.processes.apiserver.writes import Write
+from plimsoll.wire.transport import Request
+
+OBJECT_FORMS = (Form.TABLE, Form.METADATA)
+LIST_FORMS = (Form.TABLE, Form.METADATA_LIST, Form.METADATA)
+PATCH_TYPES = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+)
+PARTS = ("", "status")
+"""Subresources that are a part of the object and answer with the whole of it."""
+
+
+class ResourceRoutes:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    async def answer(self, request: Request, target: Target, query: Query, user: User) -> Answer:
+        verb = _verb(request, target, query)
+        _check_verb(verb, target)
+        if verb in ("get", "list", "watch"):
+            return self._read(verb, request, target, query)
+        call = _Call(self._cluster, request, target, query, user)
+        try:
+            answer = getattr(call, verb)()
+        except ApiError:
+            # It may have been decided on changes that are not durable yet.
+            await self._cluster.revisions.durable()
+            raise
+        await self._cluster.revisions.durable()
+        made: Answer = answer()
+        return made
+
+    def _read(self, verb: str, request: Request, target: Target, query: Query) -> Answer:
+        kind = kind_of(target.resource)
+        forms = OBJECT_FORMS if verb == "get" else LIST_FORMS
+        form = wanted(request, forms=forms)
+        view = View(kind, form, query.text("includeObject"))
+        if verb == "get":
+            return self._get(kind, target, query, view)
+        selection = Selection(kind, target, query)
+        if verb == "watch":
+            return self._watch(kind, query, selection, view)
+        page = reads.list_page(self._cluster, kind, query, selection)
+        body = view.list(page.records, page.meta, self._cluster.clock.now())
+        return Answer(body=body, content_type=view.content_type)
+
+    def _get(self, kind: KindOf, target: Target, query: Query, view: View) -> Answer:
+        if target.subresource == "scale":
+            return json_answer(subresources.get_scale(self._cluster, kind, target))
+        if target.subresource not in PARTS:
+            raise _not_served(target)
+        record = reads.get(self._cluster, kind, target, query)
+        body = view.object(record, self._cluster.clock.now())
+        return Answer(body=body, content_type=view.content_type)
+
+    def _watch(self, kind: KindOf, query: Query, selection: Selection, view: View) -> Answer:
+        request = reads.watch_request(self._cluster, kind, query, selection, view)
+        watch = reads.OpenWatch(self._cluster, request)
+        stream = Stream(
+            chunks=watch.chunks(),
+            close=watch.close,
+            overflow=watch.watcher.overflow,
+        )
+        return Answer(stream=stream, content_type=view.content_type)
+
+
+def _verb(request: Request, target: Target, query: Query) -> str:
+    match request.method:
+        case "GET":
+            if target.watch or (not target.name and query.boolean("watch")):
+                return "watch"
+            return "get" if target.name else "list"
+        case "POST":
+            return "create"
+        case "PUT":
+            return "update"
+        case "PATCH":
+            return "patch"
+        case "DELETE":
+            return "delete" if target.name else "deletecollection"
+        case _:
+            raise method_not_allowed()
+
+
+def _check_verb(verb: str, target: Target) -> None:
+    """Known verbs only, and only where they have a meaning."""
+    resource = target.resource
+    if target.subresource:
+        subresource = resource.subresource(target.subresource)
+        verbs: tuple[str, ...] = subresource.verbs if subresource is not None else ()
+    else:
+        verbs = resource.verbs
+    if verb not in verbs:
+        raise method_not_allowed()
+    if verb == "create" and not target.subresource:
+        named = bool(target.name)
+        homeless = resource.namespaced and not target.namespace
+        if named or homeless:
+            raise method_not_allowed()
+    if verb in ("update", "patch") and not target.name:
+        raise method_not_allowed()
+    if verb == "deletecollection" and resource.namespaced and not target.namespace:
+        raise method_not_allowed()
+
+
+def _not_served(target: Target) -> ApiError:
+    return ApiError(
+        404,
+        "NotFound",
+        f"{target.resource.plural}/{target.subresource} is not served by the embedded API server",
+        {},
+    )
+
+
+Later = Callable[[], Answer]
+"""Makes the answer once the change is durable."""
+
+
+class _Call:
+    """One write request on its way through; a method for each verb."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        request: Request,
+        target: Target,
+        query: Query,
+        user: User,
+    ) -> None:
+        self._cluster = cluster
+        self._request = request
+        self._target = target
+        self._query = query
+        self._user = user
+        self._kind = kind_of(target.resource)
+        self._form = wanted(request, forms=OBJECT_FORMS)
+
+    def _write(self, options_kind: str) -> Write:
+        return self._with_options(write_options(self._query, options_kind))
+
+    def _with_options(self, options: WriteOptions) -> Write:
+        return Write(
+            cluster=self._cluster,
+            kind=self._kind,
+            target=self._target,
+            options=options,
+            user=self._user.name,
+        )
+
+    def _body(self, options: WriteOptions) -> Document:
+        """The typed body; complaints about it go where the options say."""
+        raw = decode_body(self._request)
+        complaints: list[str] = []
+        if body_type(self._request) in ("", "application/json"):
+            complaints += schema.duplicate_fields(self._request.body, self._kind.schema)
+        document = writes.typed(self._kind, raw, complaints=complaints)
+        options.complain(complaints)
+        return document
+
+    def _shown(self, record: Record, options: WriteOptions, status: int = 200) -> Later:
+        view = View(self._kind, self._form, self._query.text("includeObject"))
+        now = self._cluster.clock.now()
+        return lambda: Answer(
+            status=status,
+            body=view.object(record, now),
+            content_type=view.content_type,
+            warnings=tuple(dict.fromkeys(options.warnings)),
+        )
+
+    def create(self) -> Later:
+        write = self._write("CreateOptions")
+        if self._target.subresource == "binding" or self._target.resource.kind == "Binding":
+            return self._create_binding(write)
+        if self._target.subresource:
+            raise _not_served(self._target)
+        document = self._body(write.options)
+        if "list" not in self._target.resource.verbs:
+            reviewed = review(self._target.resource.kind, document, self._user)
+            return lambda: json_answer(reviewed, 201)
+        return self._shown(writes.create(write, document), write.options, 201)
+
+    def _create_binding(self, write: Write) -> Later:
+        done = subresources.create_binding(write, decode_body(self._request))
+        return lambda: json_answer(done, 201)
+
+    def update(self) -> Later:
+        write = self._write("UpdateOptions")
+        if self._target.subresource == "scale":
+            scale = subresources.put_scale(write, decode_body(self._request))
+            return lambda: json_answer(scale)
+        document = self._body(write.options)
+        if self._target.subresource == "finalize":
+            return self._shown(subresources.finalize_namespace(write, document), write.options)
+        if self._target.subresource not in PARTS:
+            raise _not_served(self._target)
+        record, is_new = writes.replace(write, document)
+        return self._shown(record, write.options, 201 if is_new else 200)
+
+    def patch(self) -> Later:
+        media_type = body_type(self._request)
+        if media_type not in PATCH_TYPES:
+            raise unsupported(media_type, PATCH_TYPES)
+        write = self._write("PatchOptions")
+        body = decode_json(self._request.body)
+        if self._target.subresource == "scale":
+            scale = subresources.patch_scale(write, lambda old: self._patched(body, old, SCALE))
+            return lambda: json_answer(scale)
+        if self._target.subresource not in PARTS:
+            raise _not_served(self._target)
+
+        def apply(current: Document) -> Document:
+            complaints = self._patch_complaints(body)
+            patched = self._patched(body, current, self._kind.schema)
+            document = writes.typed(self._kind, patched, complaints=complaints)
+            self._complain_of_patch(write.options, complaints)
+            return document
+
+        return self._shown(writes.patch(write, apply), write.options)
+
+    def _patch_complaints(self, body: Any) -> list[str]:
+        if body_type(self._request) == PATCH_TYPES[0]:
+            return json_patch.unknown_fields(body)
+        return schema.duplicate_fields(self._request.body, self._kind.schema)
+
+    def _complain_of_patch(self, options: WriteOptions, complaints: list[str]) -> None:
+        if complaints and options.field_validation is FieldValidation.STRICT:
+            raise patch_complaint(complaints)
+        options.complain(complaints)
+
+    def _patched(self, body: Any, current: Document, schema_name: str) -> Document:
+        try:
+            match body_type(self._request):
+                case "application/json-patch+json":
+                    patched = json_patch.apply(current, body)
+                case "application/merge-patch+json":
+                    patched = merge_patch.apply(current, body)
+                case _:
+                    patched = strategic.apply(current, body, schema_name)
+        except PatchError as error:
+            details: Document | None = {} if error.reason == "Invalid" else None
+            raise ApiError(error.code, error.reason, error.message, details) from error
+        if not isinstance(patched, dict):
+            raise bad_request("the patched document is not an object")
+        return patched
+
+    def _delete_options(self) -> deletes.DeleteOptions:
+        body = decode_body(self._request) if self._request.body.strip() else None
+        return deletes.delete_options(self._query, body)
+
+    def _deleting(self, options: deletes.DeleteOptions) -> Write:
+        return self._with_options(WriteOptions(dry_run=options.dry_run))
+
+    def delete(self) -> Later:
+        options = self._delete_options()
+        if self._target.subresource:
+            raise _not_served(self._target)
+        write = self._deleting(options)
+        deleted = deletes.delete(write, options)
+        if not deleted.gone or self._kind.rules.returns_deleted:
+            return self._shown(deleted.record, write.options)
+        meta = deleted.record.document()["metadata"]
+        details: Document = {"name": meta["name"]}
+        if self._target.resource.group:
+            details["group"] = self._target.resource.group
+        details |= {"kind": self._target.resource.plural, "uid": meta["uid"]}
+        done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        return lambda: json_answer(done | {"details": details})
+
+    def deletecollection(self) -> Later:
+        options = self._delete_options()
+        selection = Selection(self._kind, self._target, self._query)
+        collection = self._cluster.collection(self._kind)
+        chosen = [r for r in collection.newest_records(selection.prefix) if selection.matches(r)]
+        deleted = deletes.delete_each(self._deleting(options), options, chosen)
+        view = View(self._kind, Wanted())
+
+        def answer() -> Answer:
+            meta = {"resourceVersion": str(self._cluster.revisions.committed)}
+            body = view.list(deleted, meta, self._cluster.clock.now())
+            return Answer(body=body)
+
+        return answer
+
+
+SCALE = subresources.SCALE

@@ -1,0 +1,97 @@
+"""The embedded API server without any network: a request and a user in, an answer out."""
+
+import logging
+from typing import Any
+
+from plimsoll.api.status import ApiError
+from plimsoll.processes.apiserver import informational
+from plimsoll.processes.apiserver.answers import Answer, refusal
+from plimsoll.processes.apiserver.cluster import Cluster
+from plimsoll.processes.apiserver.identity import AdminsOnly, Authorizer, User
+from plimsoll.processes.apiserver.metrics import ServerMetrics
+from plimsoll.processes.apiserver.requests import Query, Target, parse_target
+from plimsoll.processes.apiserver.routes import ResourceRoutes
+from plimsoll.processes.apiserver.store import StoreFailure
+from plimsoll.wire.transport import Request
+
+log = logging.getLogger(__name__)
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+class ApiServer:
+    def __init__(self, cluster: Cluster, authorizer: Authorizer | None = None) -> None:
+        self.cluster = cluster
+        self.metrics = ServerMetrics(cluster)
+        self._authorizer = authorizer or AdminsOnly()
+        self._routes = ResourceRoutes(cluster)
+
+    async def handle(self, request: Request, user: User) -> Answer:
+        """Never raises for anything a client can send."""
+        try:
+            self._authorize(request, user)
+            return await self._answer(request, user)
+        except ApiError as error:
+            return refusal(error)
+        except StoreFailure as error:
+            return refusal(_not_stored(error))
+        except RecursionError:
+            return refusal(ApiError(400, "BadRequest", "the request is nested too deeply"))
+
+    def _authorize(self, request: Request, user: User) -> None:
+        if self._authorizer.allows(user, request.method, request.path):
+            return
+        target = self._target(request.path)
+        verb = request.method.lower()
+        if target is None:
+            raise ApiError(
+                403,
+                "Forbidden",
+                f'forbidden: User "{user.name}" cannot {verb} path "{request.path}"',
+                {},
+            )
+        resource = target.resource
+        details: dict[str, Any] = {"name": target.name} if target.name else {}
+        if resource.group:
+            details["group"] = resource.group
+        details["kind"] = resource.plural
+        raise ApiError(
+            403,
+            "Forbidden",
+            f'{resource.qualified_name} is forbidden: User "{user.name}" cannot {verb} resource '
+            f'"{resource.plural}" in API group "{resource.group}"',
+            details,
+        )
+
+    def _target(self, path: str) -> Target | None:
+        if not _is_resource_path(path):
+            return None
+        try:
+            return parse_target(path)
+        except ApiError:
+            return None
+
+    async def _answer(self, request: Request, user: User) -> Answer:
+        told = informational.answer(self, request)
+        if told is not None:
+            return told
+        target = parse_target(request.path)
+        self.metrics.count(request.method, target)
+        return await self._routes.answer(request, target, Query(request), user)
+
+
+def _is_resource_path(path: str) -> bool:
+    parts = path.strip("/").split("/")
+    needed = {"api": 3, "apis": 4}.get(parts[0], 0)
+    return bool(needed) and len(parts) >= needed
+
+
+def _not_stored(error: StoreFailure) -> ApiError:
+    log.warning("write refused", extra={"error": str(error)})
+    return ApiError(
+        503,
+        "ServiceUnavailable",
+        "the change could not be written to disk and did not take place: free some space in the "
+        f"server's data directory and try again ({error})",
+        {"retryAfterSeconds": 1},
+    )

@@ -1,0 +1,93 @@
+"""The seam to durability: an append-only log of changes, one row for each revision.
+
+The log holds, for every object, its newest version, and the older versions and tombstones that are
+younger than the compaction point. So one insert per write gives both the current state and the
+history that watches resume from after a restart.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    """One change. `document` is None where the object was deleted."""
+
+    revision: int
+    resource: str
+    key: str
+    document: bytes | None
+
+
+class StoreFailure(Exception):
+    """A batch could not be made durable; nothing of it is in the log."""
+
+
+class StoreCorrupt(Exception):
+    """The log cannot be trusted; the message says what is wrong and what to do."""
+
+
+class Store(Protocol):
+    """Not thread-safe: calls are made one after the other."""
+
+    inline: bool
+    """`append` returns at once: it needs no thread of its own."""
+
+    def load(self) -> Iterator[LogRow]:
+        """All rows in the order of their revisions; raises StoreCorrupt."""
+        ...
+
+    @property
+    def compacted(self) -> int:
+        """Changes up to this revision may be missing from the log."""
+        ...
+
+    @property
+    def newest(self) -> int:
+        """The highest revision ever written, also when its row is gone by now."""
+        ...
+
+    def append(self, rows: Sequence[LogRow]) -> None:
+        """Return once the rows are durable; raise StoreFailure when none of them is."""
+        ...
+
+    def compact(self, revision: int, superseded: Iterable[int]) -> None:
+        """Forget the rows with the given revisions; history up to `revision` is gone."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class MemoryStore:
+    """Forgets everything with the process: for the simulator and for tests."""
+
+    inline = True
+
+    def __init__(self) -> None:
+        self._rows: dict[int, LogRow] = {}
+        self._compacted = 0
+        self._newest = 0
+
+    def load(self) -> Iterator[LogRow]:
+        return iter(tuple(self._rows.values()))
+
+    @property
+    def compacted(self) -> int:
+        return self._compacted
+
+    @property
+    def newest(self) -> int:
+        return self._newest
+
+    def append(self, rows: Sequence[LogRow]) -> None:
+        self._newest = rows[-1].revision
+        self._rows.update((row.revision, row) for row in rows)
+
+    def compact(self, revision: int, superseded: Iterable[int]) -> None:
+        self._compacted = revision
+        for old in superseded:
+            self._rows.pop(old, None)
+
+    def close(self) -> None:
+        pass

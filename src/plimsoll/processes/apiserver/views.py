@@ -1,0 +1,136 @@
+"""How stored objects look to a client: whole, as metadata only, or as a printed table."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from plimsoll.api.printing.tables import partial_metadata, table, without_columns
+from plimsoll.api.registry import Document
+from plimsoll.processes.apiserver.collection import (
+    UNTYPED_HEAD,
+    ChangeKind,
+    Record,
+    type_head,
+)
+from plimsoll.processes.apiserver.kinds_of import KindOf
+from plimsoll.processes.apiserver.negotiation import Form, Wanted, encode_yaml
+
+LIST_CHUNK = 1000
+
+
+class View:
+    """The answers to one request: its kind, and the form that the client wants."""
+
+    def __init__(self, kind: KindOf, wanted: Wanted, include_object: str = "") -> None:
+        self._kind = kind
+        self._wanted = wanted
+        self._include_object = include_object or "Metadata"
+        self._head = type_head(kind.resource.kind, kind.resource.api_version)
+        self._columns_sent = False
+
+    @property
+    def content_type(self) -> str:
+        return self._wanted.media_type
+
+    def object(self, record: Record, now: datetime) -> bytes:
+        if self._wanted.form is Form.OBJECT:
+            whole = self._whole(record)
+        elif self._wanted.is_metadata:
+            whole = msgspec.json.encode(self._metadata(record))
+        else:
+            meta = {"resourceVersion": str(record.revision)}
+            whole = msgspec.json.encode(self._table([record], meta, now))
+        return self._encoded(whole)
+
+    def list(self, records: Sequence[Record], meta: Document, now: datetime) -> bytes:
+        resource = self._kind.resource
+        if self._wanted.form is Form.TABLE:
+            return self._encoded(msgspec.json.encode(self._table(records, meta, now)))
+        if self._wanted.is_metadata:
+            items = [msgspec.json.encode(self._metadata(record)) for record in records]
+            head = {"kind": "PartialObjectMetadataList", "apiVersion": self._wanted.meta_version}
+        else:
+            items = [self._member(record) for record in records]
+            head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+        start = msgspec.json.encode(head | {"metadata": meta})[:-1]
+        return self._encoded(start + b',"items":[' + b",".join(items) + b"]}")
+
+    def event(self, kind: ChangeKind, record: Record, now: datetime) -> bytes:
+        """One line of a watch."""
+        if self._wanted.form is Form.OBJECT:
+            document = self._whole(record)
+        elif self._wanted.is_metadata:
+            document = msgspec.json.encode(self._metadata(record))
+        else:
+            meta = {"resourceVersion": str(record.revision)}
+            shown = self._table([record], meta, now)
+            if self._columns_sent:
+                shown = without_columns(shown)
+            self._columns_sent = True
+            document = msgspec.json.encode(shown)
+        return b'{"type":"%s","object":%s}\n' % (kind.encode(), document)
+
+    def bookmark(self, revision: int, *, ends_initial_events: bool = False) -> bytes:
+        meta: Document = {"resourceVersion": str(revision), "creationTimestamp": None}
+        if ends_initial_events:
+            meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+        resource = self._kind.resource
+        document: Document = {
+            "kind": resource.kind,
+            "apiVersion": resource.api_version,
+            "metadata": meta,
+        }
+        if self._wanted.is_metadata:
+            document |= {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": self._wanted.meta_version,
+            }
+        elif self._wanted.form is Form.TABLE:
+            row = {"cells": [], "object": document | {"kind": "PartialObjectMetadata"}}
+            document = {
+                "kind": "Table",
+                "apiVersion": self._wanted.meta_version,
+                "metadata": {"resourceVersion": str(revision)},
+                "columnDefinitions": None,
+                "rows": [row],
+            }
+        return msgspec.json.encode({"type": "BOOKMARK", "object": document}) + b"\n"
+
+    def _encoded(self, document: bytes) -> bytes:
+        if self._wanted.media_type == "application/yaml":
+            return encode_yaml(document)
+        return document
+
+    def _whole(self, record: Record) -> bytes:
+        if self._kind.is_view:
+            return msgspec.json.encode(self._served(record))
+        return record.render(self._head)
+
+    def _member(self, record: Record) -> bytes:
+        if self._kind.is_view:
+            served = self._served(record)
+            del served["kind"], served["apiVersion"]
+            return msgspec.json.encode(served)
+        return record.render(UNTYPED_HEAD)
+
+    def _served(self, record: Record) -> Document:
+        """The document as this resource shows it."""
+        resource = self._kind.resource
+        shown = self._kind.from_stored(record.document())
+        return {"kind": resource.kind, "apiVersion": resource.api_version} | {
+            key: value for key, value in shown.items() if key not in ("kind", "apiVersion")
+        }
+
+    def _metadata(self, record: Record) -> Document:
+        return partial_metadata(record.document(), self._wanted.version)
+
+    def _table(self, records: Sequence[Record], meta: Document, now: datetime) -> Document:
+        shown = table(
+            self._kind.resource,
+            [self._served(record) for record in records],
+            now,
+            self._include_object,
+            version=self._wanted.version,
+        )
+        return shown | {"metadata": meta}

@@ -1,0 +1,320 @@
+"""POST, PUT and PATCH: from a body to a staged change.
+
+Everything between reading the newest version and staging the next one happens without waiting, so
+no other request can come in between. The caller then waits until the change is durable.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from plimsoll.api import schema
+from plimsoll.api.field_errors import FieldError
+from plimsoll.api.kinds import object_meta
+from plimsoll.api.registry import Document
+from plimsoll.api.status import (
+    MODIFIED,
+    already_exists,
+    bad_request,
+    conflict,
+    invalid,
+    not_found,
+)
+from plimsoll.processes.apiserver import deletes
+from plimsoll.processes.apiserver.admission import chain
+from plimsoll.processes.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.processes.apiserver.cluster import Cluster, timestamp
+from plimsoll.processes.apiserver.collection import Record
+from plimsoll.processes.apiserver.kinds_of import KindOf
+from plimsoll.processes.apiserver.options import WriteOptions
+from plimsoll.processes.apiserver.requests import Target
+
+GENERATED_NAME_TRIES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One write request, its options parsed, its body not yet looked at."""
+
+    cluster: Cluster
+    kind: KindOf
+    target: Target
+    options: WriteOptions
+    user: str
+
+    @property
+    def now(self) -> datetime:
+        return self.cluster.clock.now()
+
+    def attributes(
+        self, operation: Operation, document: Document, old: Document | None
+    ) -> Attributes:
+        return Attributes(
+            operation=operation,
+            resource=self.kind.resource,
+            subresource=self.target.subresource,
+            namespace=self.target.namespace,
+            name=document["metadata"].get("name", ""),
+            document=document,
+            old=old,
+            user=self.user,
+            now=self.now,
+            dry_run=self.options.dry_run,
+            reader=self.cluster.reader,
+            warnings=self.options.warnings,
+        )
+
+
+def typed(kind: KindOf, body: Any, *, complaints: list[str] | None = None) -> Document:
+    """The body as the kind's schema knows it, with its defaults.
+
+    Unknown and repeated fields are added to the complaints.
+    """
+    if body is None:
+        body = {}
+    if not isinstance(body, dict):
+        raise bad_request("the body must be an object")
+    _check_type(kind, body)
+    try:
+        result = schema.round_trip(kind.schema, body)
+    except schema.SchemaError as error:
+        raise bad_request(
+            f'{kind.resource.kind} in version "{kind.resource.version}" cannot be handled as a '
+            f"{kind.resource.kind}: {error}"
+        ) from error
+    if complaints is not None:
+        complaints.extend(result.unknown)
+    document = result.document
+    document["kind"] = kind.resource.kind
+    document["apiVersion"] = kind.resource.api_version
+    document.setdefault("metadata", {})
+    kind.rules.default(document)
+    return document
+
+
+def _check_type(kind: KindOf, body: Document) -> None:
+    """Kind and version may be missing, but not be something else."""
+    found_kind, found_version = body.get("kind"), body.get("apiVersion")
+    if found_kind and found_kind != kind.resource.kind:
+        raise bad_request(
+            f"{found_kind} in version {found_version!r} cannot be handled as a "
+            f"{kind.resource.kind}: kind does not match"
+        )
+    if found_version and found_version != kind.resource.api_version:
+        raise bad_request(
+            f"the API version in the data ({found_version}) does not match the expected API "
+            f"version ({kind.resource.api_version})"
+        )
+
+
+def _check_namespace(write: Write, meta: Document) -> None:
+    given = meta.get("namespace", "")
+    if write.kind.resource.namespaced and given and given != write.target.namespace:
+        raise bad_request(
+            f"the namespace of the provided object does not match the namespace sent on the "
+            f"request: {given}, {write.target.namespace}"
+        )
+
+
+def _refuse(write: Write, document: Document, errors: list[FieldError]) -> None:
+    if errors:
+        resource = write.kind.resource
+        raise invalid(resource.group, resource.kind, document["metadata"].get("name", ""), errors)
+
+
+def create(write: Write, document: Document) -> Record:
+    """Stage a new object; `document` is typed. Raises ApiError."""
+    meta = document["metadata"]
+    _check_namespace(write, meta)
+    if meta.get("resourceVersion"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    meta.pop("resourceVersion", None)
+    generated = bool(meta.get("generateName")) and not meta.get("name")
+    for _ in range(GENERATED_NAME_TRIES):
+        _identify(write, document)
+        key = _key(write, meta)
+        existing = write.cluster.collection(write.kind).newest(key)
+        if existing is None or not generated:
+            break
+        del meta["name"]
+    _admit_create(write, document)
+    if existing is not None:
+        deleting = "deletionTimestamp" in existing.document()["metadata"]
+        raise already_exists(write.kind.resource, meta["name"], deleting=deleting)
+    return store(write, key, document, None)
+
+
+def _key(write: Write, meta: Document) -> str:
+    name: str = meta.get("name", "")
+    return f"{write.target.namespace}/{name}" if write.kind.resource.namespaced else name
+
+
+def _identify(write: Write, document: Document) -> None:
+    object_meta.prepare_meta_create(
+        document["metadata"],
+        uid=write.cluster.ids.uid(),
+        created=timestamp(write.now),
+        suffix=write.cluster.ids.suffix(),
+        namespace=write.target.namespace,
+    )
+
+
+def _admit_create(write: Write, document: Document) -> None:
+    rules, meta = write.kind.rules, document["metadata"]
+    write.options.warnings.extend(object_meta.drop_repeated_owners(meta))
+    attributes = write.attributes(Operation.CREATE, document, None)
+    chain.admit(attributes)
+    meta.pop("generation", None)
+    if rules.has_generation:
+        meta["generation"] = 1
+    rules.prepare_create(document, write.now)
+    errors = [
+        *object_meta.object_meta_errors(
+            meta,
+            "metadata",
+            namespaced=write.kind.resource.namespaced,
+            name_errors=rules.name_errors,
+        ),
+        *rules.validate(document),
+    ]
+    _refuse(write, document, errors)
+    write.options.warnings.extend(rules.warnings(document, None))
+    chain.check(attributes)
+
+
+def replace(write: Write, body: Document) -> tuple[Record, bool]:
+    """PUT: the record, and whether it is new."""
+    meta = body["metadata"]
+    _check_namespace(write, meta)
+    name = meta.get("name", "")
+    if not name and write.kind.rules.create_on_update:
+        raise bad_request("name must be provided")
+    if name and name != write.target.name:
+        raise bad_request(
+            f"the name of the object ({name}) does not match the name on the URL "
+            f"({write.target.name})"
+        )
+    old = write.cluster.collection(write.kind).newest(write.target.key)
+    if old is None:
+        return _create_by_put(write, body), True
+    return update(write, body, old), False
+
+
+def _create_by_put(write: Write, body: Document) -> Record:
+    resource, meta = write.kind.resource, body["metadata"]
+    if not write.kind.rules.create_on_update or write.target.subresource:
+        raise not_found(resource, write.target.name)
+    if meta.get("uid"):
+        raise conflict(resource, write.target.name, f"Precondition failed: UID {meta['uid']}")
+    meta.pop("resourceVersion", None)
+    return create(write, body)
+
+
+def patch(write: Write, apply: Callable[[Document], Document]) -> Record:
+    """`apply` makes the wanted document from the current one, as the resource shows it."""
+    old = write.cluster.collection(write.kind).newest(write.target.key)
+    if old is None:
+        raise not_found(write.kind.resource, write.target.name)
+    return update(write, apply(shown(write.kind, old)), old, patched=True)
+
+
+def shown(kind: KindOf, record: Record) -> Document:
+    head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
+    return head | kind.from_stored(record.document()) | head
+
+
+def update(write: Write, new: Document, old_record: Record, *, patched: bool = False) -> Record:
+    """Stage the next version; the old record when nothing changes."""
+    old = shown(write.kind, old_record)
+    check_version(write, new, old_record, patched=patched)
+    _check_uid(write, new, old, patched=patched)
+    _prepare(write, new, old)
+    attributes = write.attributes(Operation.UPDATE, new, old)
+    chain.admit(attributes)
+    _validate(write, new, old)
+    chain.check(attributes)
+    new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    if deletes.is_finished(write.kind, new, old):
+        return finish(write, new, old_record)
+    if new == old:
+        return old_record
+    return store(write, write.target.key, new, old_record)
+
+
+def check_version(write: Write, new: Document, old: Record, *, patched: bool = False) -> None:
+    given = new["metadata"].get("resourceVersion", "")
+    if given in ("", "0"):
+        if not given and not patched and not write.kind.rules.unconditional_update:
+            error = FieldError.invalid(
+                "metadata.resourceVersion", 0, "must be specified for an update"
+            )
+            _refuse(write, new, [error])
+        return
+    if not (given.isascii() and given.isdigit()):
+        raise bad_request(f'metadata.resourceVersion: "{given}" is not a number')
+    if int(given) != old.revision:
+        raise conflict(write.kind.resource, write.target.name, MODIFIED)
+
+
+def _check_uid(write: Write, new: Document, old: Document, *, patched: bool) -> None:
+    given, held = new["metadata"].get("uid"), old["metadata"]["uid"]
+    if given and given != held and not patched:
+        raise conflict(
+            write.kind.resource,
+            write.target.name,
+            f"Precondition failed: UID in precondition: {given}, UID in object meta: {held}",
+        )
+
+
+def _prepare(write: Write, new: Document, old: Document) -> None:
+    rules = write.kind.rules
+    object_meta.prepare_meta_update(new["metadata"], old["metadata"])
+    if write.target.subresource == "status":
+        rules.prepare_status(new, old, write.now)
+    else:
+        rules.prepare_update(new, old, write.now)
+        if rules.has_generation and _spec(new) != _spec(old):
+            new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+    write.options.warnings.extend(object_meta.drop_repeated_owners(new["metadata"]))
+
+
+def _spec(document: Document) -> Document:
+    """What the generation counts changes of."""
+    return {
+        key: value
+        for key, value in document.items()
+        if key not in ("kind", "apiVersion", "metadata", "status")
+    }
+
+
+def _validate(write: Write, new: Document, old: Document) -> None:
+    rules = write.kind.rules
+    status = write.target.subresource == "status"
+    validate = rules.validate_status if status else rules.validate_update
+    errors = [
+        *object_meta.object_meta_update_errors(new["metadata"], old["metadata"], "metadata"),
+        *validate(new, old),
+    ]
+    _refuse(write, new, errors)
+    write.options.warnings.extend(rules.warnings(new, old))
+
+
+def finish(write: Write, new: Document, old: Record) -> Record:
+    """The last finalizer is gone: the object goes, too. The client sees what it asked for."""
+    shown = write.cluster.record(
+        write.kind, old.key, write.kind.to_stored(new), old.revision
+    )
+    if not write.options.dry_run:
+        write.cluster.remove(write.kind, old)
+    return shown
+
+
+def store(write: Write, key: str, document: Document, old: Record | None) -> Record:
+    stored = write.kind.to_stored(document)
+    if write.options.dry_run:
+        revision = old.revision if old is not None else 0
+        return write.cluster.record(write.kind, key, stored, revision)
+    return write.cluster.put(write.kind, key, stored)
+
+

@@ -1,0 +1,121 @@
+"""`plimsoll apiserver`: run the embedded API server, and look after its file."""
+
+import sqlite3
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import click
+import uvloop
+
+from plimsoll.processes.apiserver import main as process, maintenance
+from plimsoll.processes.apiserver.store import StoreCorrupt
+from plimsoll.runtime.log import LogFormat, configure_logging
+
+LEVELS = click.Choice(["debug", "info", "warning", "error"])
+
+
+@click.group(invoke_without_command=True)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("plimsoll-data"),
+    show_default=True,
+    help="Where objects, keys and certificates are kept.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=6443,
+    show_default=True,
+    help="Port on 127.0.0.1; 0 takes a free one.",
+)
+@click.option(
+    "--write-kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a kubeconfig for the administrator here (mode 0600).",
+)
+@click.option(
+    "--history-seconds",
+    type=click.FloatRange(min=1),
+    default=300,
+    show_default=True,
+    help="How far back watches can resume.",
+)
+@click.option("--log-level", type=LEVELS, default="info", show_default=True)
+@click.option("--log-format", type=click.Choice([f.value for f in LogFormat]), default=LogFormat.CONSOLE.value)
+@click.pass_context
+def apiserver(  # noqa: PLR0913 one parameter for each option
+    ctx: click.Context,
+    data_dir: Path,
+    port: int,
+    write_kubeconfig: Path | None,
+    history_seconds: float,
+    log_level: str,
+    log_format: str,
+) -> None:
+    """Serve the Kubernetes API on loopback, durable in one SQLite file.
+
+    Prints one line when it is ready and runs until it gets SIGTERM or SIGINT.
+    """
+    ctx.obj = data_dir
+    if ctx.invoked_subcommand is not None:
+        return
+    configure_logging(level=log_level, form=LogFormat(log_format))
+    settings = process.Settings(
+        data_dir=data_dir,
+        port=port,
+        write_kubeconfig=write_kubeconfig,
+        history=timedelta(seconds=history_seconds),
+    )
+
+    def ready(url: str) -> None:
+        where = f"; kubeconfig {write_kubeconfig}" if write_kubeconfig else ""
+        click.echo(f"plimsoll apiserver ready at {url}{where}")
+        sys.stdout.flush()
+
+    try:
+        uvloop.run(process.run(settings, ready))
+    except StoreCorrupt as error:
+        raise click.ClickException(str(error)) from error
+    except (OSError, sqlite3.OperationalError) as error:
+        raise click.ClickException(f"cannot serve on port {port} from {data_dir}: {error}") from error
+
+
+@apiserver.command()
+@click.pass_obj
+def check(data_dir: Path) -> None:
+    """Read the whole file and say whether it can be trusted (exit code 1 when not)."""
+    try:
+        report = maintenance.check(data_dir)
+    except StoreCorrupt as error:
+        raise click.ClickException(str(error)) from error
+    for line in report.lines():
+        click.echo(line)
+
+
+@apiserver.command()
+@click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
+@click.pass_obj
+def backup(data_dir: Path, target: Path) -> None:
+    """Write a consistent copy of the file to TARGET. The server must not be running."""
+    try:
+        maintenance.backup(data_dir, target)
+    except (StoreCorrupt, FileExistsError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"written {target}")
+
+
+@apiserver.command()
+@click.argument("source", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.pass_obj
+def restore(data_dir: Path, source: Path) -> None:
+    """Put the backup SOURCE in place of the file. The server must not be running.
+
+    The old file is kept beside it. Watches of clients that saw a later state start again.
+    """
+    try:
+        kept = maintenance.restore(data_dir, source)
+    except StoreCorrupt as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"restored from {source}" + (f"; the old file is {kept}" if kept else ""))

@@ -1,0 +1,36 @@
+"""The `plimsoll` command. Commands are loaded when they are called for: starting stays quick."""
+
+import importlib
+from importlib.metadata import version
+
+import click
+
+COMMANDS = {
+    "apiserver": "plimsoll.ui.cli.apiserver:apiserver",
+    "demo": "plimsoll.ui.cli.demo:demo",
+}
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's signature
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("plimsoll"), prog_name="plimsoll")
+def cli() -> None:
+    """Volume scheduling for Kubernetes that knows topology and capacity.
+
+    Exit codes: 0 done, 1 no or found something, 2 bad usage.
+    """
+
+
+def main() -> None:
+    cli(prog_name="plimsoll")

@@ -1,0 +1,193 @@
+"""A resource together with the type that its objects are read as.
+
+`Kind(resource, Pod)` reads typed structs; `documents(resource)` reads plain JSON documents. The
+client and the cache are generic over it. An object that does not fit the type (a newer server, a
+null where a list should be) never spoils the others of its list or watch: it is logged and left
+out, as if it were not there.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from plimsoll.api.meta import ApiObject, ObjectKey, ObjectMeta
+from plimsoll.api.registry import Document, Resource
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=ApiObject | Document)
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[T]):
+    """One answer to a LIST; `continue_` is empty on the last page."""
+
+    items: tuple[T, ...]
+    resource_version: str
+    continue_: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Upserted(Generic[T]):
+    """ADDED or MODIFIED: which of the two is hearsay, only the receiver knows what it had."""
+
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted(Generic[T]):
+    """The object as it was last, with the resourceVersion of its deletion."""
+
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Everything up to this version was sent. Marks also the end of the initial events."""
+
+    resource_version: str
+    ends_initial_events: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An ERROR event: the server ends the watch; the document is a Status."""
+
+    status: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An event whose object does not fit the type; what was known of it is out of date."""
+
+    key: ObjectKey
+    resource_version: str
+
+
+WatchEvent = Upserted[T] | Deleted[T] | Bookmark | Refused | Unreadable
+
+
+class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _RawList(msgspec.Struct, frozen=True):
+    metadata: _ListMeta = _ListMeta()
+    items: list[msgspec.Raw] | None = None
+
+
+class _RawEvent(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+class _OnlyMeta(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+_LISTS = msgspec.json.Decoder(_RawList)
+_EVENTS = msgspec.json.Decoder(_RawEvent)
+_METAS = msgspec.json.Decoder(_OnlyMeta)
+_DOCUMENTS = msgspec.json.Decoder(dict[str, Any])
+
+
+def metadata_of(object_: ApiObject | Document) -> ObjectMeta:
+    if isinstance(object_, dict):
+        return msgspec.convert(object_.get("metadata") or {}, ObjectMeta)
+    return object_.metadata
+
+
+def key_of(object_: ApiObject | Document) -> ObjectKey:
+    if isinstance(object_, dict):
+        metadata = object_.get("metadata") or {}
+        return ObjectKey(metadata.get("namespace") or "", metadata.get("name") or "")
+    return object_.key
+
+
+def version_of(object_: ApiObject | Document) -> str:
+    if isinstance(object_, dict):
+        metadata = object_.get("metadata") or {}
+        return metadata.get("resourceVersion") or ""
+    return object_.metadata.resource_version
+
+
+@dataclass(frozen=True)
+class Kind(Generic[T]):
+    resource: Resource
+    type: type[T]
+    _objects: msgspec.json.Decoder[T] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_objects", msgspec.json.Decoder(self.type))
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Where the server keeps it; without a namespace all namespaces are meant."""
+        parts = ["", self.resource.group_version_path]
+        if namespace and self.resource.namespaced:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.resource.plural)
+        if name:
+            parts.append(quote(name, safe=""))
+        if subresource:
+            parts.append(subresource)
+        return "/".join(parts)
+
+    def described(self, key: ObjectKey) -> str:
+        """`persistentvolumeclaim default/data`, for messages."""
+        return f"{self.resource.singular or self.resource.kind.lower()} {key}"
+
+    def decode(self, body: bytes | msgspec.Raw) -> T:
+        """Raises msgspec.DecodeError when the object does not fit the type."""
+        return self._objects.decode(body)
+
+    def decode_page(self, body: bytes) -> Page[T]:
+        """Raises msgspec.DecodeError when this is no list at all."""
+        raw = _LISTS.decode(body)
+        return Page(
+            items=tuple(self._readable(raw.items or ())),
+            resource_version=raw.metadata.resource_version,
+            continue_=raw.metadata.continue_,
+        )
+
+    def _readable(self, items: Sequence[msgspec.Raw]) -> Iterator[T]:
+        for item in items:
+            try:
+                yield self._objects.decode(item)
+            except msgspec.DecodeError as error:
+                self._report(item, error)
+
+    def decode_event(self, line: bytes) -> WatchEvent[T]:
+        """Raises msgspec.DecodeError when this is no event at all."""
+        raw = _EVENTS.decode(line)
+        if raw.type == "ERROR":
+            return Refused(_DOCUMENTS.decode(raw.object))
+        if raw.type == "BOOKMARK":
+            # Its object is empty but for the metadata and need not be valid.
+            metadata = _METAS.decode(raw.object).metadata
+            ends = metadata.annotations.get(INITIAL_EVENTS_END) == "true"
+            return Bookmark(metadata.resource_version, ends_initial_events=ends)
+        try:
+            object_ = self._objects.decode(raw.object)
+        except msgspec.DecodeError as error:
+            metadata = self._report(raw.object, error)
+            key = ObjectKey(metadata.namespace, metadata.name)
+            return Unreadable(key, metadata.resource_version)
+        return Deleted(object_) if raw.type == "DELETED" else Upserted(object_)
+
+    def _report(self, raw: msgspec.Raw, error: msgspec.DecodeError) -> ObjectMeta:
+        metadata = _METAS.decode(raw).metadata
+        key = ObjectKey(metadata.namespace, metadata.name)
+        log.error("object unreadable", extra={"object": self.described(key), "error": str(error)})
+        return metadata
+
+
+def documents(resource: Resource) -> Kind[Document]:
+    """The kind as plain documents."""
+    return Kind(resource, dict)

@@ -1,0 +1,125 @@
+"""Which conversations are played, against which server, and how the outcome is told.
+
+The comparison itself lives in `player.py` and is not ours to bend: a difference it finds is a
+difference.
+"""
+
+import argparse
+import collections
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.conversations import player
+from tests.servers import Endpoint
+
+ORACLE = Path(__file__).parents[1] / "oracle"
+CORPUS = ORACLE / "api-conversations.jsonl.gz"
+COMPACTION = ORACLE / "api-compaction.jsonl.gz"
+NOT_DUE_YET = frozenset({"apply", "random-apply", "crd", "auth", "subresources"})
+
+Conversation = dict[str, Any]
+Failure = dict[str, Any]
+
+# The player carries no types: these lines say what it takes and gives.
+_play: Callable[[Conversation, Any, argparse.Namespace], list[Failure]] = player.play
+_load: Callable[[list[str]], Iterable[Conversation]] = player.load
+_client: Callable[[str, str, str], Any] = player.Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which conversations, and how strictly they are compared."""
+
+    only: str = ""
+    """A regular expression that the id or one of the tags must contain."""
+    without: frozenset[str] = NOT_DUE_YET
+    """Topics that are left out."""
+    strict_text: bool = False
+    jobs: int = 4
+
+    def covers(self, conversation: Conversation) -> bool:
+        if topic(conversation) in self.without:
+            return False
+        words = [conversation["id"], *conversation["tags"]]
+        return any(re.search(self.only, word) for word in words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    conversation: Conversation
+    failures: list[Failure]
+
+    @property
+    def steps(self) -> int:
+        return len(self.conversation["steps"])
+
+
+DUE = Choice()
+
+
+def topic(conversation: Conversation) -> str:
+    name: str = conversation["tags"][0]
+    return name
+
+
+def conversations(files: Iterable[Path], choice: Choice = DUE) -> list[Conversation]:
+    return [talk for talk in _load([str(file) for file in files]) if choice.covers(talk)]
+
+
+def replay(talks: Iterable[Conversation], endpoint: Endpoint, choice: Choice = DUE) -> list[Played]:
+    """Plays them all; those that need the server for themselves come last, one by one."""
+    talks = list(talks)
+    client = _client(endpoint.url, endpoint.token, str(endpoint.authority))
+    options = argparse.Namespace(strict_text=choice.strict_text, no_managed_fields=False)
+
+    def play(talk: Conversation) -> Played:
+        return Played(conversation=talk, failures=_play(talk, client, options))
+
+    with ThreadPoolExecutor(choice.jobs) as pool:
+        played = list(pool.map(play, [talk for talk in talks if not talk.get("exclusive")]))
+    return played + [play(talk) for talk in talks if talk.get("exclusive")]
+
+
+def table(played: Iterable[Played]) -> Iterator[str]:
+    """Conversations and steps without a difference, by topic and in total."""
+    by_topic = collections.defaultdict(list)
+    for each in played:
+        by_topic[topic(each.conversation)].append(each)
+    yield f"{'topic':<24} {'conversations':>14} {'steps':>14}"
+    for name, group in sorted(by_topic.items()):
+        yield _row(name, group)
+    yield _row("TOTAL", [each for group in by_topic.values() for each in group])
+
+
+def _row(name: str, group: list[Played]) -> str:
+    steps = sum(each.steps for each in group)
+    good_steps = steps - sum(len(each.failures) for each in group)
+    good = sum(not each.failures for each in group)
+    return f"{name:<24} {good:>6}/{len(group):<7} {good_steps:>6}/{steps:<7}"
+
+
+def share_of_good_steps(played: Iterable[Played]) -> float:
+    played = list(played)
+    steps = sum(each.steps for each in played)
+    return 1 - sum(len(each.failures) for each in played) / steps if steps else 1.0
+
+
+def differences(played: Iterable[Played], *, each_at_most: int = 3) -> Iterator[str]:
+    """The first differences of every conversation that has any, as lines to read."""
+    for one in played:
+        if one.failures:
+            yield f"FAIL {one.conversation['id']}"
+        for failure in one.failures[:each_at_most]:
+            request = failure["request"] or {}
+            yield f"   step {failure['step']} {request.get('method')} {request.get('path')}"
+            yield from (f"      {line}" for line in failure["diffs"][:each_at_most])
+
+
+def write_report(played: Iterable[Played], file: Path) -> None:
+    failures = {each.conversation["id"]: each.failures for each in played if each.failures}
+    file.write_text(json.dumps(failures, indent=1))

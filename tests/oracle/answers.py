@@ -1,0 +1,31 @@
+"""The table of oracles: whose name is here is run, all others are listed as `not yet`.
+
+To add one, write a function that takes a case's `input` and returns what its `expect` should be,
+and give it a line in `ORACLES`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.oracle import pod_cases, quantity_cases, selector_cases
+from tests.oracle.comparison import agrees
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    answer: Callable[[Any], Any]
+    agrees: Callable[[Any, Any], bool] = agrees
+    """(expected, actual): where parts of an answer are free, say so with another function."""
+
+
+ORACLES = {
+    "allowed_topologies": Oracle(selector_cases.allowed_topologies),
+    "api_label_keys": Oracle(pod_cases.api_label_keys),
+    "label_selector": Oracle(selector_cases.label_selector),
+    "label_selector_string": Oracle(selector_cases.label_selector_string),
+    "node_selector": Oracle(selector_cases.node_selector),
+    "pod_node_affinity": Oracle(selector_cases.pod_node_affinity),
+    "quantity": Oracle(quantity_cases.quantity),
+    "volume_node_affinity": Oracle(selector_cases.volume_node_affinity),
+}

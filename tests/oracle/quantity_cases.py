@@ -1,0 +1,40 @@
+"""Asks `plimsoll.api.quantity`."""
+
+from typing import Any
+
+from plimsoll.api.quantity import Quantity, parse_quantity
+
+
+def quantity(case: dict[str, str]) -> dict[str, Any]:
+    parsed = {name: _parsed(text) for name, text in case.items()}
+    answer: dict[str, Any] = {
+        name: _shown(value) if isinstance(value, Quantity) else {"error": value}
+        for name, value in parsed.items()
+    }
+    match parsed.get("a"), parsed.get("b"):
+        case Quantity() as a, Quantity() as b:
+            answer |= {"cmp": (a > b) - (a < b), "sum": str(a + b), "diff": str(a - b)}
+    return answer
+
+
+def _parsed(text: str) -> Quantity | str:
+    try:
+        return parse_quantity(text)
+    except ValueError as error:
+        return str(error)
+
+
+def _shown(quantity: Quantity) -> dict[str, Any]:
+    """Whole numbers as text, because JSON readers lose the digits of large ones."""
+    whole = quantity.as_int64
+    return {
+        "value": str(quantity.value),
+        "milliValue": str(quantity.milli_value),
+        "sign": quantity.sign,
+        "isZero": quantity.sign == 0,
+        "asInt64": None if whole is None else str(whole),
+        "format": str(quantity.format),
+        "string": str(quantity),
+        "canonical": quantity.canonical,
+        "asDec": quantity.decimal,
+    }
