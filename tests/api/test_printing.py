@@ -53,6 +53,12 @@ def test_durations_have_at_most_two_units(duration: timedelta, shown: str) -> No
     assert human_duration(duration) == shown
 
 
+@pytest.mark.parametrize("created", ["", "soon", "2030-01-01", None])
+def test_age_is_unknown_without_a_time(created: str | None) -> None:
+    document = {"metadata": {"name": "x", "creationTimestamp": created}}
+    assert cells("serviceaccounts", document) == ["x", "<unknown>"]
+
+
 def a_container(name: str = "c", **status: Any) -> Document:
     return {"name": name, "ready": False, "restartCount": 0} | status
 
@@ -225,8 +231,19 @@ def test_row_of_an_ended_pod_is_marked_as_completed(phase: str, marked: int) -> 
                 },
                 "status": {"phase": "Failed", "reason": "r"},
             },
-            ["x", "10Gi", "RWO,RWX", "Retain", "Failed", "n/c", "fast", "<unset>", "r", "5s"]
-            + ["Block"],
+            [
+                "x",
+                "10Gi",
+                "RWO,RWX",
+                "Retain",
+                "Failed",
+                "n/c",
+                "fast",
+                "<unset>",
+                "r",
+                "5s",
+                "Block",
+            ],
         ),
         (
             "",

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+NAMESPACED = frozenset({"PersistentVolumeClaim", "CSIStorageCapacity", "Pod", "StatefulSet"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
@@ -16,6 +18,10 @@ class Example:
     """What kubectl says when the same manifest is applied twice."""
     described_since: int = 0
     """Minor version of the first kubectl whose `describe` asks for the stable API."""
+
+    @property
+    def namespaced(self) -> bool:
+        return self.kind in NAMESPACED
 
     @property
     def kind(self) -> str:

@@ -11,9 +11,9 @@ def quantity(case: dict[str, str]) -> dict[str, Any]:
         name: _shown(value) if isinstance(value, Quantity) else {"error": value}
         for name, value in parsed.items()
     }
-    match parsed.get("a"), parsed.get("b"):
-        case Quantity() as a, Quantity() as b:
-            answer |= {"cmp": (a > b) - (a < b), "sum": str(a + b), "diff": str(a - b)}
+    a, b = parsed.get("a"), parsed.get("b")
+    if isinstance(a, Quantity) and isinstance(b, Quantity):
+        answer |= {"cmp": (a > b) - (a < b), "sum": str(a + b), "diff": str(a - b)}
     return answer
 
 

@@ -17,7 +17,8 @@ INT64_DIGITS = 18
 BEYOND_64_BITS = 64
 """Any number times this power of ten, other than zero, overflows, and its lower 64 bits are 0."""
 WRITTEN_DIGITS = 4000
-"""Longer numbers are not worked out digit by digit: nobody means them, and they cost minutes."""
+"""Longer numbers are refused, or not worked out to the last digit: nobody means them, and they
+would take minutes."""
 
 FORMAT_WRONG = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -44,8 +45,14 @@ DECIMAL_SUFFIXES = {
 BINARY_SUFFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 DECIMAL_BY_EXPONENT = {exponent: suffix for suffix, exponent in DECIMAL_SUFFIXES.items()}
 BINARY_BY_EXPONENT = {0: ""} | {bits: suffix for suffix, bits in BINARY_SUFFIXES.items()}
-SIMPLE_FACTORS = {suffix: 10 ** DECIMAL_SUFFIXES[suffix] for suffix in ("", "k", "M", "G")} | {
-    suffix: 2 ** BINARY_SUFFIXES[suffix] for suffix in ("Ki", "Mi", "Gi")
+SIMPLE_FACTORS = {
+    "": 1,
+    "k": 1000,
+    "M": 1000**2,
+    "G": 1000**3,
+    "Ki": 1024,
+    "Mi": 1024**2,
+    "Gi": 1024**3,
 }
 
 
@@ -89,7 +96,7 @@ class Quantity:
         """The number, where the 64-bit form holds it without rounding."""
         if self.is_wide or self.exponent < 0:
             return None
-        number = self.unscaled * 10 ** min(self.exponent, BEYOND_64_BITS)
+        number = self.unscaled * _power_of_ten(min(self.exponent, BEYOND_64_BITS))
         return number if abs(number) <= MAX_INT64 else None
 
     @property
@@ -138,11 +145,8 @@ class Quantity:
             larger = max(self, other, key=_magnitude)
             return Quantity(larger.unscaled, larger.exponent, larger.format, is_wide=True)
         left, right, exponent = _aligned(self, other)
-        is_wide = (
-            self.is_wide
-            or other.is_wide
-            or max(map(abs, (left, right, left + right))) > (MAX_INT64)
-        )
+        overflows = max(map(abs, (left, right, left + right))) > MAX_INT64
+        is_wide = self.is_wide or other.is_wide or overflows
         return Quantity(left + right, exponent, format_, is_wide)
 
     def __sub__(self, other: "Quantity") -> "Quantity":
@@ -152,7 +156,7 @@ class Quantity:
         """How many times `10**exponent` covers it, away from zero, at most what 64 bits hold."""
         shift = self.exponent - exponent
         if shift > 0:
-            number = self.unscaled * 10 ** min(shift, BEYOND_64_BITS)
+            number = self.unscaled * _power_of_ten(min(shift, BEYOND_64_BITS))
         else:
             number = _divided_away_from_zero(self.unscaled, -shift)
         return max(-MAX_INT64, min(MAX_INT64, number))
@@ -163,7 +167,7 @@ class Quantity:
             return _wide_in_64_bits(self.unscaled, shift)
         if shift < 0:
             return _divided_away_from_zero(self.unscaled, -shift)
-        number = self.unscaled * 10 ** min(shift, BEYOND_64_BITS)
+        number = self.unscaled * _power_of_ten(min(shift, BEYOND_64_BITS))
         # The API multiplies by these powers in one step and lets the result wrap around;
         # by all others in several steps, and gives up with zero.
         wraps = shift in (0, 1, 2, 3, 6, 9)
@@ -171,23 +175,28 @@ class Quantity:
 
     def _whole(self) -> int | None:
         if self.exponent >= 0:
-            return self.unscaled * 10**self.exponent
-        number, rest = divmod(self.unscaled, 10**-self.exponent)
+            return self.unscaled * _power_of_ten(self.exponent)
+        number, rest = divmod(self.unscaled, _power_of_ten(-self.exponent))
         return None if rest else number
 
     def _decimal_text(self) -> str:
         number, exponent = _without_factors(self.unscaled, 10, self.exponent)
         if self.format is not Format.DECIMAL_EXPONENT:
+            # Larger than any suffix: the API would drop the suffix and change the number.
             excess = max(exponent - max(DECIMAL_BY_EXPONENT), 0)
-            number, exponent = number * 10**excess, exponent - excess
-        number, exponent = number * 10 ** (exponent % 3), exponent - exponent % 3
+            number, exponent = number * _power_of_ten(excess), exponent - excess
+        number, exponent = number * _power_of_ten(exponent % 3), exponent - exponent % 3
         if self.format is not Format.DECIMAL_EXPONENT:
             return f"{number}{DECIMAL_BY_EXPONENT[exponent]}"
         return f"{number}e{exponent}" if exponent else str(number)
 
 
+def _power_of_ten(exponent: int) -> int:
+    return int(10**exponent)
+
+
 def _binary_text(number: int) -> str:
-    number, bits = number, 0
+    bits = 0
     while number % 1024 == 0 and bits < max(BINARY_BY_EXPONENT):
         number, bits = number // 1024, bits + 10
     return f"{number}{BINARY_BY_EXPONENT[bits]}"
@@ -209,30 +218,30 @@ def _wrapped(number: int) -> int:
 def _divided_away_from_zero(number: int, digits: int) -> int:
     if digits > WRITTEN_DIGITS:
         return (number > 0) - (number < 0)
-    quotient = -(-abs(number) // 10**digits)
+    quotient = -(-abs(number) // _power_of_ten(digits))
     return quotient if number >= 0 else -quotient
 
 
 def _in_nanos(number: int, exponent: int) -> int:
     shift = exponent - NANO
-    return number * 10**shift if shift >= 0 else _divided_away_from_zero(number, -shift)
+    return number * _power_of_ten(shift) if shift >= 0 else _divided_away_from_zero(number, -shift)
 
 
 def _wide_in_64_bits(number: int, shift: int) -> int:
     """The API rounds wide numbers up by adding one, whatever their sign."""
     if shift >= 0:
-        return _wrapped(number * 10 ** min(shift, BEYOND_64_BITS))
+        return _wrapped(number * _power_of_ten(min(shift, BEYOND_64_BITS)))
     if number < MAX_INT64 and -shift <= INT64_DIGITS:
         number = _wrapped(number)
-        quotient, rest = divmod(abs(number), 10**-shift)
+        quotient, rest = divmod(abs(number), _power_of_ten(-shift))
         return (quotient if number >= 0 else -quotient) + bool(rest)
-    quotient, rest = divmod(number, 10**-shift)
+    quotient, rest = divmod(number, _power_of_ten(-shift))
     return _wrapped(_wrapped(quotient) + bool(rest))
 
 
 def _magnitude(quantity: Quantity) -> int:
     """The power of ten just above the number, give or take one."""
-    return quantity.exponent + quantity.unscaled.bit_length() * 302 // 1000
+    return quantity.exponent + quantity.unscaled.bit_length() * 30103 // 100000
 
 
 def _too_far_apart(left: Quantity, right: Quantity) -> bool:
@@ -245,8 +254,8 @@ def _aligned(left: Quantity, right: Quantity) -> tuple[int, int, int]:
     """Both numbers in units of the smaller power of ten, and that power."""
     exponent = min(left.exponent, right.exponent)
     return (
-        left.unscaled * 10 ** (left.exponent - exponent),
-        right.unscaled * 10 ** (right.exponent - exponent),
+        left.unscaled * _power_of_ten(left.exponent - exponent),
+        right.unscaled * _power_of_ten(right.exponent - exponent),
         exponent,
     )
 
@@ -265,6 +274,8 @@ def _compare(left: Quantity, right: Quantity) -> int:
 def parse_quantity(text: str) -> Quantity:
     if not text or not (parts := QUANTITY.fullmatch(text)):
         raise ValueError(FORMAT_WRONG)
+    if len(text) > WRITTEN_DIGITS:
+        raise ValueError(NOT_A_NUMBER)
     sign, digits, decimals, suffix = parts.groups(default="")
     exponent, bits, format_ = _read_suffix(suffix)
     number = _Number(sign, digits, decimals, exponent, bits, format_)
@@ -324,9 +335,9 @@ class _Number:
             number, exponent = _in_nanos(number, exponent), NANO
         format_ = self.format
         if format_ is Format.BINARY_SI:
-            if number > MAX_INT64 * 10**-NANO and exponent == NANO:
+            if number > MAX_INT64 * _power_of_ten(-NANO) and exponent == NANO:
                 number, exponent = MAX_INT64, 0
-            elif 0 < number < 10**-NANO:
+            elif 0 < number < _power_of_ten(-NANO):
                 format_ = Format.DECIMAL_SI
         return Quantity(-number if self.sign == "-" else number, exponent, format_, is_wide=True)
 

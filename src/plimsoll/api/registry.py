@@ -69,7 +69,7 @@ class Resource:
 class Tables:
     resources: tuple[Resource, ...]
     columns: dict[str, tuple[Column, ...]]
-    """By `plural.version.group`, the dot kept when the group is empty."""
+    """By `plural.version.group`, or `plural.version` for the core group."""
     schemas: dict[str, Document]
     protobuf: dict[str, list[Document]]
 

@@ -16,6 +16,7 @@ class ApiError(Exception):
         self.reason = reason
         self.details = details
         self.metadata: Document = {}
+        self.warnings: tuple[str, ...] = ()
 
     @property
     def document(self) -> Document:

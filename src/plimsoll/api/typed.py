@@ -23,7 +23,7 @@ from plimsoll.api.core import (
     Service,
     ServiceAccount,
 )
-from plimsoll.api.meta import ApiObject
+from plimsoll.api.meta import ApiObject, ApiStruct
 from plimsoll.api.pods import Pod
 from plimsoll.api.policy import PodDisruptionBudget, PriorityClass
 from plimsoll.api.registry import Document
@@ -47,7 +47,7 @@ from plimsoll.api.workloads import (
     StatefulSet,
 )
 
-T = TypeVar("T")
+T = TypeVar("T", bound=ApiStruct)
 
 CORE = (
     ConfigMap,
@@ -92,16 +92,17 @@ TYPES: dict[tuple[str, str, str], type[ApiObject]] = {
 
 
 @cache
-def _decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
+def _decoder(type_: type[ApiStruct]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(type_)
 
 
 def decode(type_: type[T], raw: bytes | msgspec.Raw) -> T:
     """Read one object. Raises msgspec.DecodeError, a ValueError, if it does not fit the type."""
     try:
-        return _decoder(type_).decode(raw)
+        decoded: T = _decoder(type_).decode(raw)
     except msgspec.ValidationError:
         return msgspec.convert(_without_nulls(msgspec.json.decode(raw)), type_)
+    return decoded
 
 
 def from_document(type_: type[T], document: Document) -> T:

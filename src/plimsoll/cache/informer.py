@@ -71,6 +71,7 @@ class Informer(Generic[T]):
         client: KubeClient,
         kind: Kind[T],
         sink: Sink[T],
+        *,
         selection: Selection = EVERYTHING,
         settings: InformerSettings = DEFAULTS,
     ) -> None:

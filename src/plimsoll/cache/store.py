@@ -6,7 +6,6 @@ An index is a name and a function from an object to the values under which it sh
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
 from plimsoll.api.meta import ApiObject, ObjectKey
@@ -33,7 +32,7 @@ class View(Generic[T]):
     """All objects of a kind at one moment."""
 
     objects: PersistentMap[ObjectKey, T] = field(default_factory=PersistentMap)
-    indexes: Mapping[str, Index[T]] = MappingProxyType({})
+    indexes: Mapping[str, Index[T]] = field(default_factory=dict)
     revision: int = 0
     """Grows with every change: views of one store with the same revision are the same."""
 

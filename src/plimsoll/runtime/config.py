@@ -27,8 +27,6 @@ class Settings(
 
 S = TypeVar("S", bound=Settings)
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
 
 class ConfigError(ValueError):
     """Says where a setting came from, what is wrong with it and what would be right."""
@@ -42,7 +40,7 @@ def environment() -> Mapping[str, str]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     file: Path | None = None
-    environment: Mapping[str, str] = NOTHING
+    environment: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
     """Such as `PLIMSOLL_SCHEDULER`; without a prefix the environment is not read."""
     flags: Mapping[str, Any] = field(default_factory=dict)

@@ -1,21 +1,23 @@
 """A resource together with the type that its objects are read as.
 
-`Kind(resource, Pod)` reads typed structs; `documents(resource)` reads plain JSON documents. The
+`typed(Pod)` reads structs; `documents(resource)` reads plain JSON documents. The
 client and the cache are generic over it. An object that does not fit the type (a newer server, a
 null where a list should be) never spoils the others of its list or watch: it is logged and left
 out, as if it were not there.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from plimsoll.api.meta import ApiObject, ObjectKey, ObjectMeta
-from plimsoll.api.registry import Document, Resource
+from plimsoll.api.registry import Document, Resource, resources_by_kind
+from plimsoll.api.typed import TYPES, decode
 
 log = logging.getLogger(__name__)
 
@@ -118,14 +120,11 @@ def version_of(object_: ApiObject | Document) -> str:
     return object_.metadata.resource_version
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
     resource: Resource
-    type: type[T]
-    _objects: msgspec.json.Decoder[T] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_objects", msgspec.json.Decoder(self.type))
+    decode: Callable[[bytes | msgspec.Raw], T]
+    """Raises msgspec.DecodeError when the object does not fit the type."""
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Where the server keeps it; without a namespace all namespaces are meant."""
@@ -143,10 +142,6 @@ class Kind(Generic[T]):
         """`persistentvolumeclaim default/data`, for messages."""
         return f"{self.resource.singular or self.resource.kind.lower()} {key}"
 
-    def decode(self, body: bytes | msgspec.Raw) -> T:
-        """Raises msgspec.DecodeError when the object does not fit the type."""
-        return self._objects.decode(body)
-
     def decode_page(self, body: bytes) -> Page[T]:
         """Raises msgspec.DecodeError when this is no list at all."""
         raw = _LISTS.decode(body)
@@ -159,7 +154,7 @@ class Kind(Generic[T]):
     def _readable(self, items: Sequence[msgspec.Raw]) -> Iterator[T]:
         for item in items:
             try:
-                yield self._objects.decode(item)
+                yield self.decode(item)
             except msgspec.DecodeError as error:
                 self._report(item, error)
 
@@ -174,7 +169,7 @@ class Kind(Generic[T]):
             ends = metadata.annotations.get(INITIAL_EVENTS_END) == "true"
             return Bookmark(metadata.resource_version, ends_initial_events=ends)
         try:
-            object_ = self._objects.decode(raw.object)
+            object_ = self.decode(raw.object)
         except msgspec.DecodeError as error:
             metadata = self._report(raw.object, error)
             key = ObjectKey(metadata.namespace, metadata.name)
@@ -190,4 +185,18 @@ class Kind(Generic[T]):
 
 def documents(resource: Resource) -> Kind[Document]:
     """The kind as plain documents."""
-    return Kind(resource, dict)
+    return Kind(resource, _DOCUMENTS.decode)
+
+
+S = TypeVar("S", bound=ApiObject)
+
+
+def typed(type_: type[S]) -> Kind[S]:
+    """The kind that is read as this struct."""
+    resource = resources_by_kind()[_names_by_type()[type_]]
+    return Kind(resource, lambda raw: decode(type_, raw))
+
+
+@cache
+def _names_by_type() -> dict[type[ApiObject], tuple[str, str, str]]:
+    return {type_: name for name, type_ in TYPES.items()}

@@ -14,7 +14,7 @@ from plimsoll.api.kinds.quantities import (
     ("text", "negative", "not_positive"),
     [("1Gi", False, False), ("0", False, True), ("-1", True, True), ("1m", False, False)],
 )
-def test_amounts_are_judged_by_their_sign(text: str, negative: bool, not_positive: bool) -> None:
+def test_amounts_are_judged_by_their_sign(text: str, *, negative: bool, not_positive: bool) -> None:
     assert bool(list(quantity_errors(text, "f"))) is negative
     assert bool(list(basic_resource_errors(text, "f"))) is negative
     assert bool(list(positive_errors(text, "f"))) is not_positive
@@ -29,7 +29,7 @@ def test_amounts_are_judged_by_their_sign(text: str, negative: bool, not_positiv
         pytest.param("1E", False, id="beyond-them-and-lost"),
     ],
 )
-def test_fractions_of_bytes_are_seen_as_the_api_sees_them(text: str, fraction: bool) -> None:
+def test_fractions_of_bytes_are_seen_as_the_api_sees_them(text: str, *, fraction: bool) -> None:
     assert has_fraction(text) is fraction
     assert bool(list(whole_errors(text, "f"))) is fraction
 

@@ -90,5 +90,7 @@ class KindRules:
     """A PUT without resourceVersion is accepted."""
     create_on_update: bool = False
     """A PUT to a name that does not exist creates it."""
+    plain_finalizers: bool = False
+    """Finalizers without a domain are accepted."""
     returns_deleted: bool = False
     """DELETE answers with the object, not with a Status."""

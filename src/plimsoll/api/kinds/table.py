@@ -16,6 +16,7 @@ from plimsoll.api.kinds.cluster import (
     service_account,
 )
 from plimsoll.api.kinds.cluster.plain_kinds import RULES_BY_KIND
+from plimsoll.api.kinds.pods import rules as pod
 from plimsoll.api.kinds.rules import KindRules
 from plimsoll.api.kinds.storage import (
     csi_driver,
@@ -26,6 +27,15 @@ from plimsoll.api.kinds.storage import (
     storage_class,
     volume_attachment,
     volume_attributes_class,
+)
+from plimsoll.api.kinds.workloads import (
+    controller_revision,
+    daemon_set,
+    deployment,
+    pod_template,
+    replica_set,
+    replication_controller,
+    stateful_set,
 )
 
 STORAGE = "storage.k8s.io"
@@ -39,10 +49,18 @@ RULES: dict[tuple[str, str], KindRules] = RULES_BY_KIND | {
     ("", "Node"): node.RULES,
     ("", "PersistentVolume"): persistent_volume.RULES,
     ("", "PersistentVolumeClaim"): persistent_volume_claim.RULES,
+    ("", "Pod"): pod.RULES,
+    ("", "PodTemplate"): pod_template.RULES,
+    ("", "ReplicationController"): replication_controller.RULES,
     ("", "ResourceQuota"): resource_quota.RULES,
     ("", "Secret"): secret.RULES,
     ("", "Service"): service.RULES,
     ("", "ServiceAccount"): service_account.RULES,
+    ("apps", "ControllerRevision"): controller_revision.RULES,
+    ("apps", "DaemonSet"): daemon_set.RULES,
+    ("apps", "Deployment"): deployment.RULES,
+    ("apps", "ReplicaSet"): replica_set.RULES,
+    ("apps", "StatefulSet"): stateful_set.RULES,
     ("coordination.k8s.io", "Lease"): lease.RULES,
     ("discovery.k8s.io", "EndpointSlice"): endpoints.ENDPOINT_SLICE,
     ("events.k8s.io", "Event"): event.NEW_RULES,

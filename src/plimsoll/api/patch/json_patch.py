@@ -32,10 +32,15 @@ def apply(document: Any, operations: Any) -> Any:
 
 
 def unknown_fields(operations: Any) -> list[str]:
-    """Members of operations that mean nothing, in the words of strict field validation."""
+    """Members of operations that mean nothing, in the words of strict field validation.
+
+    What is not a JSON patch at all has none: `apply` refuses it.
+    """
+    listed = operations if isinstance(operations, list) else []
     return [
         f'json patch unknown field "[{number}].{name}"'
-        for number, operation in enumerate(_operations(operations))
+        for number, operation in enumerate(listed)
+        if isinstance(operation, dict)
         for name in operation
         if name not in _FIELDS
     ]

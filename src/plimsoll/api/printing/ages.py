@@ -40,9 +40,10 @@ def human_duration(duration: timedelta) -> str:
 def parse_time(text: str | None) -> datetime | None:
     """A time of the API; None where it is missing or not one."""
     try:
-        return datetime.fromisoformat(text) if text else None
+        time = datetime.fromisoformat(text) if text else None
     except ValueError:
         return None
+    return time if time and time.tzinfo else None
 
 
 def since(text: str | None, now: datetime) -> str:

@@ -38,7 +38,7 @@ def _expression(expression: Document) -> str:
 
 def container_cells(template: Document | None) -> list[str]:
     """Names and images of a pod template's containers."""
-    containers = (template or {}).get("spec", {}).get("containers", ())
+    containers = (template or {}).get("spec", {}).get("containers") or ()
     return [
         ",".join(container.get("name", "") for container in containers),
         ",".join(container.get("image", "") for container in containers),

@@ -144,7 +144,11 @@ def _replica_counts(document: Document, now: datetime) -> list[Any]:
 
 def _job_status(job: Document) -> str:
     conditions = job.get("status", {}).get("conditions", ())
-    true = {c.get("type") for c in conditions if condition_status(conditions, c["type"]) == "True"}
+    true = {
+        c.get("type")
+        for c in conditions
+        if condition_status(conditions, c.get("type", "")) == "True"
+    }
     if "Complete" in true:
         return "Complete"
     if "Failed" in true:

@@ -47,7 +47,12 @@ def refusal(error: ApiError) -> Answer:
     retry = (error.details or {}).get("retryAfterSeconds")
     if retry:
         headers = (("retry-after", str(retry)),)
-    return Answer(status=error.code, body=msgspec.json.encode(error.document), headers=headers)
+    return Answer(
+        status=error.code,
+        body=msgspec.json.encode(error.document),
+        headers=headers,
+        warnings=error.warnings,
+    )
 
 
 def warning_header(text: str) -> str:

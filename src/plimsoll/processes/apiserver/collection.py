@@ -35,11 +35,17 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     def document(self) -> Document:
         """A copy of its own, with its resourceVersion: callers may change it."""
         decoded: Document = msgspec.json.decode(self.raw)
-        decoded["metadata"]["resourceVersion"] = str(self.revision)
+        if self.revision:
+            decoded["metadata"]["resourceVersion"] = str(self.revision)
         return decoded
 
     def render(self, type_head: bytes) -> bytes:
-        """The whole document; `type_head` as `type_head(kind, apiVersion)` makes it."""
+        """The whole document; `type_head` as `type_head(kind, apiVersion)` makes it.
+
+        What was never stored (a dry run) has no resourceVersion.
+        """
+        if not self.revision:
+            return type_head + self.raw[len(RAW_START) :]
         return b'%s"resourceVersion":"%d",%s' % (
             type_head,
             self.revision,

@@ -61,6 +61,8 @@ def delete_options(query: Query, body: object) -> DeleteOptions:
 def _typed_options(body: object) -> Document:
     if body is None:
         return {}
+    if isinstance(body, dict) and body.get("kind") not in (None, "", "DeleteOptions"):
+        raise bad_request(f"no kind {body['kind']!r} is known here: expected DeleteOptions")
     try:
         return schema.round_trip(DELETE_OPTIONS, body).document
     except schema.SchemaError as error:
@@ -131,7 +133,7 @@ def _check_preconditions(write: "Write", options: DeleteOptions, meta: Document)
             meta["name"],
             f"the UID in the precondition ({options.uid}) does not match the UID in record "
             f"({meta['uid']}). The object might have been deleted and then recreated",
-            by_kind=True,
+            by_kind=resource.kind != "Namespace",
         )
     if options.resource_version and options.resource_version != meta["resourceVersion"]:
         raise conflict(
@@ -140,7 +142,7 @@ def _check_preconditions(write: "Write", options: DeleteOptions, meta: Document)
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match "
             f"the ResourceVersion in record ({meta['resourceVersion']}). The object might have "
             "been modified",
-            by_kind=True,
+            by_kind=resource.kind != "Namespace",
         )
 
 
@@ -271,7 +273,7 @@ def _wanted_finalizers(options: DeleteOptions, meta: Document) -> list[str]:
 
 
 def delete_each(write: "Write", options: DeleteOptions, records: list[Record]) -> list[Record]:
-    """Deletecollection: those that vanish meanwhile are nobody's problem."""
+    """Deletecollection: the objects as they were; those that vanish meanwhile do not count."""
     deleted = []
     for record in records:
         namespace, slash, name = record.key.partition("/")
@@ -283,5 +285,6 @@ def delete_each(write: "Write", options: DeleteOptions, records: list[Record]) -
         one = replace(write, target=target)
         if write.cluster.collection(write.kind).newest(record.key) is None:
             continue
-        deleted.append(delete(one, options).record)
+        delete(one, options)
+        deleted.append(record)
     return deleted

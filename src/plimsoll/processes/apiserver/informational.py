@@ -81,7 +81,7 @@ def _health(server: "ApiServer", probe: str) -> Answer:
 
 
 def _discovery(request: Request, parts: list[str]) -> Answer:
-    if request.method not in ("GET", "HEAD"):
+    if request.method not in ("GET", "HEAD") and parts != ["apis"]:
         raise method_not_allowed()
     accept = request.headers.get("accept", "")
     at_root = len(parts) == 1

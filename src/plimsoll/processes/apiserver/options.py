@@ -61,9 +61,11 @@ def write_options(query: Query, options_kind: str) -> WriteOptions:
 
 def patch_complaint(complaints: list[str]) -> ApiError:
     """The strict refusal of a patch, which real servers word as a validation error."""
-    return invalid(
-        "",
-        "",
-        "",
-        [FieldError.invalid("patch", "", f"strict decoding error: {', '.join(complaints)}")],
-    )
+    return patch_refusal(f"strict decoding error: {', '.join(complaints)}")
+
+
+def patch_refusal(why: str) -> ApiError:
+    """What the patch would make cannot be read as the kind."""
+    error = invalid("", "", "", [FieldError.invalid("patch", "", why)])
+    del (error.details or {})["kind"]
+    return error

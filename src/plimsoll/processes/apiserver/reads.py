@@ -196,22 +196,22 @@ class _Range:
 
 
 def _page(cluster: Cluster, kind: KindOf, selection: Selection, wanted: _Range) -> Page:
-    collection = cluster.collection(kind)
-    keys, find = _state_at(collection, selection.prefix, wanted)
+    """Another page is promised when objects remain, whether or not the selector wants them."""
+    keys, find = _state_at(cluster.collection(kind), selection.prefix, wanted)
     records: list[Record] = []
     meta: Document = {"resourceVersion": str(wanted.revision)}
-    for place, key in enumerate(keys):
+    for place, key in enumerate(keys, start=1):
         record = find(key)
         if record is None or not selection.matches(record):
             continue
-        if wanted.limit and len(records) == wanted.limit:
-            meta["continue"] = _Token(wanted.revision, records[-1].key).encode()
-            if selection.is_everything:
-                meta["remainingItemCount"] = sum(
-                    1 for rest in keys[place:] if find(rest) is not None
-                )
-            break
         records.append(record)
+        if len(records) == wanted.limit:
+            remaining = sum(1 for rest in keys[place:] if find(rest) is not None)
+            if remaining:
+                meta["continue"] = _Token(wanted.revision, key).encode()
+            if remaining and selection.is_everything:
+                meta["remainingItemCount"] = remaining
+            break
     return Page(records=records, meta=meta)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from plimsoll.api import schema
 from plimsoll.api.patch import json_patch, merge_patch, strategic
 from plimsoll.api.patch.errors import PatchError
+from plimsoll.api.printing.tables import IncludeObject
 from plimsoll.api.registry import Document
 from plimsoll.api.status import ApiError, bad_request
 from plimsoll.processes.apiserver import deletes, reads, subresources, writes
@@ -27,6 +28,7 @@ from plimsoll.processes.apiserver.options import (
     FieldValidation,
     WriteOptions,
     patch_complaint,
+    patch_refusal,
     write_options,
 )
 from plimsoll.processes.apiserver.requests import Query, Target, method_not_allowed
@@ -37,7 +39,9 @@ from plimsoll.processes.apiserver.writes import Write
 from plimsoll.wire.transport import Request
 
 OBJECT_FORMS = (Form.TABLE, Form.METADATA)
-LIST_FORMS = (Form.TABLE, Form.METADATA_LIST, Form.METADATA)
+LIST_FORMS = (Form.TABLE, Form.METADATA_LIST)
+WATCH_FORMS = (Form.TABLE, Form.METADATA)
+FORMS = {"get": OBJECT_FORMS, "list": LIST_FORMS, "watch": WATCH_FORMS}
 PATCH_TYPES = (
     "application/json-patch+json",
     "application/merge-patch+json",
@@ -59,7 +63,8 @@ class ResourceRoutes:
         call = _Call(self._cluster, request, target, query, user)
         try:
             answer = getattr(call, verb)()
-        except ApiError:
+        except ApiError as error:
+            error.warnings = tuple(call.warnings)
             # It may have been decided on changes that are not durable yet.
             await self._cluster.revisions.durable()
             raise
@@ -69,9 +74,8 @@ class ResourceRoutes:
 
     def _read(self, verb: str, request: Request, target: Target, query: Query) -> Answer:
         kind = kind_of(target.resource)
-        forms = OBJECT_FORMS if verb == "get" else LIST_FORMS
-        form = wanted(request, forms=forms)
-        view = View(kind, form, query.text("includeObject"))
+        form = wanted(request, forms=FORMS[verb])
+        view = View(kind, form, include_object(query, form))
         if verb == "get":
             return self._get(kind, target, query, view)
         selection = Selection(kind, target, query)
@@ -140,6 +144,21 @@ def _check_verb(verb: str, target: Target) -> None:
         raise method_not_allowed()
 
 
+def include_object(query: Query, form: Wanted) -> IncludeObject:
+    """How much of each object a table carries."""
+    match query.text("includeObject"):
+        case "":
+            return "Metadata"
+        case "Metadata" | "None" | "Object" as known:
+            return known
+        case other if form.form is Form.TABLE:
+            raise bad_request(
+                f'includeObject: Invalid value: "{other}": must be Metadata, Object, None or empty'
+            )
+        case _:
+            return "Metadata"
+
+
 def _not_served(target: Target) -> ApiError:
     return ApiError(
         404,
@@ -171,9 +190,12 @@ class _Call:
         self._user = user
         self._kind = kind_of(target.resource)
         self._form = wanted(request, forms=OBJECT_FORMS)
+        self.warnings: list[str] = []
 
     def _write(self, options_kind: str) -> Write:
-        return self._with_options(write_options(self._query, options_kind))
+        options = write_options(self._query, options_kind)
+        self.warnings = options.warnings
+        return self._with_options(options)
 
     def _with_options(self, options: WriteOptions) -> Write:
         return Write(
@@ -195,7 +217,7 @@ class _Call:
         return document
 
     def _shown(self, record: Record, options: WriteOptions, status: int = 200) -> Later:
-        view = View(self._kind, self._form, self._query.text("includeObject"))
+        view = View(self._kind, self._form, include_object(self._query, self._form))
         now = self._cluster.clock.now()
         return lambda: Answer(
             status=status,
@@ -234,10 +256,10 @@ class _Call:
         return self._shown(record, write.options, 201 if is_new else 200)
 
     def patch(self) -> Later:
+        write = self._write("PatchOptions")
         media_type = body_type(self._request)
         if media_type not in PATCH_TYPES:
             raise unsupported(media_type, PATCH_TYPES)
-        write = self._write("PatchOptions")
         body = decode_json(self._request.body)
         if self._target.subresource == "scale":
             scale = subresources.patch_scale(write, lambda old: self._patched(body, old, SCALE))
@@ -246,9 +268,12 @@ class _Call:
             raise _not_served(self._target)
 
         def apply(current: Document) -> Document:
-            complaints = self._patch_complaints(body)
             patched = self._patched(body, current, self._kind.schema)
-            document = writes.typed(self._kind, patched, complaints=complaints)
+            complaints = self._patch_complaints(body)
+            try:
+                document = writes.typed(self._kind, patched, complaints=complaints)
+            except writes.UnreadableError as error:
+                raise patch_refusal(str(error)) from error
             self._complain_of_patch(write.options, complaints)
             return document
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from plimsoll.api import schema
-bind = scale_of = scaled = None  # TEMP
+from plimsoll.api.kinds.pods.binding import bind
+from plimsoll.api.kinds.workloads.scale import scale_of, scaled
 from plimsoll.api.registry import Document
 from plimsoll.api.status import bad_request, not_found
 from plimsoll.processes.apiserver import deletes, writes

@@ -1,12 +1,19 @@
 """How stored objects look to a client: whole, as metadata only, or as a printed table."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
-from plimsoll.api.printing.tables import partial_metadata, table, without_columns
+from plimsoll.api.printing.tables import (
+    IncludeObject,
+    partial_metadata,
+    partial_metadata_list,
+    table,
+    without_columns,
+)
 from plimsoll.api.registry import Document
+from plimsoll.api.schema import round_trip
 from plimsoll.processes.apiserver.collection import (
     UNTYPED_HEAD,
     ChangeKind,
@@ -16,16 +23,17 @@ from plimsoll.processes.apiserver.collection import (
 from plimsoll.processes.apiserver.kinds_of import KindOf
 from plimsoll.processes.apiserver.negotiation import Form, Wanted, encode_yaml
 
-LIST_CHUNK = 1000
+EPOCH = datetime.fromtimestamp(0, UTC)
+"""For tables without rows, whose ages nobody reads."""
 
 
 class View:
     """The answers to one request: its kind, and the form that the client wants."""
 
-    def __init__(self, kind: KindOf, wanted: Wanted, include_object: str = "") -> None:
+    def __init__(self, kind: KindOf, wanted: Wanted, include_object: IncludeObject = "Metadata") -> None:
         self._kind = kind
         self._wanted = wanted
-        self._include_object = include_object or "Metadata"
+        self._include_object: IncludeObject = include_object
         self._head = type_head(kind.resource.kind, kind.resource.api_version)
         self._columns_sent = False
 
@@ -48,11 +56,10 @@ class View:
         if self._wanted.form is Form.TABLE:
             return self._encoded(msgspec.json.encode(self._table(records, meta, now)))
         if self._wanted.is_metadata:
-            items = [msgspec.json.encode(self._metadata(record)) for record in records]
-            head = {"kind": "PartialObjectMetadataList", "apiVersion": self._wanted.meta_version}
-        else:
-            items = [self._member(record) for record in records]
-            head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+            shown = partial_metadata_list([r.document() for r in records], self._wanted.version)
+            return self._encoded(msgspec.json.encode(shown | {"metadata": meta}))
+        items = [self._member(record) for record in records]
+        head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
         start = msgspec.json.encode(head | {"metadata": meta})[:-1]
         return self._encoded(start + b',"items":[' + b",".join(items) + b"]}")
 
@@ -72,27 +79,25 @@ class View:
         return b'{"type":"%s","object":%s}\n' % (kind.encode(), document)
 
     def bookmark(self, revision: int, *, ends_initial_events: bool = False) -> bytes:
-        meta: Document = {"resourceVersion": str(revision), "creationTimestamp": None}
+        """An event without an object: everything up to the revision has been sent."""
+        meta: Document = {"resourceVersion": str(revision)}
         if ends_initial_events:
             meta["annotations"] = {"k8s.io/initial-events-end": "true"}
         resource = self._kind.resource
-        document: Document = {
-            "kind": resource.kind,
-            "apiVersion": resource.api_version,
-            "metadata": meta,
-        }
-        if self._wanted.is_metadata:
-            document |= {
-                "kind": "PartialObjectMetadata",
-                "apiVersion": self._wanted.meta_version,
+        if self._wanted.form is Form.OBJECT:
+            empty = round_trip(self._kind.schema, {}).document
+            document = empty | {
+                "kind": resource.kind,
+                "apiVersion": resource.api_version,
+                "metadata": meta,
             }
-        elif self._wanted.form is Form.TABLE:
-            row = {"cells": [], "object": document | {"kind": "PartialObjectMetadata"}}
-            document = {
-                "kind": "Table",
-                "apiVersion": self._wanted.meta_version,
+        elif self._wanted.is_metadata:
+            document = partial_metadata({"metadata": meta}, self._wanted.version)
+        else:
+            shown = {"metadata": meta}
+            row = {"cells": [], "object": partial_metadata(shown, self._wanted.version)}
+            document = table(resource, (), EPOCH, version=self._wanted.version) | {
                 "metadata": {"resourceVersion": str(revision)},
-                "columnDefinitions": None,
                 "rows": [row],
             }
         return msgspec.json.encode({"type": "BOOKMARK", "object": document}) + b"\n"

@@ -15,6 +15,7 @@ from plimsoll.api.kinds import object_meta
 from plimsoll.api.registry import Document
 from plimsoll.api.status import (
     MODIFIED,
+    ApiError,
     already_exists,
     bad_request,
     conflict,
@@ -26,7 +27,7 @@ from plimsoll.processes.apiserver.admission import chain
 from plimsoll.processes.apiserver.admission.attributes import Attributes, Operation
 from plimsoll.processes.apiserver.cluster import Cluster, timestamp
 from plimsoll.processes.apiserver.collection import Record
-from plimsoll.processes.apiserver.kinds_of import KindOf
+from plimsoll.processes.apiserver.kinds_of import KindOf, stored_kind
 from plimsoll.processes.apiserver.options import WriteOptions
 from plimsoll.processes.apiserver.requests import Target
 
@@ -66,6 +67,13 @@ class Write:
         )
 
 
+class UnreadableError(ApiError):
+    """A body whose values are not of the types that the kind has."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(400, "BadRequest", message)
+
+
 def typed(kind: KindOf, body: Any, *, complaints: list[str] | None = None) -> Document:
     """The body as the kind's schema knows it, with its defaults.
 
@@ -79,7 +87,7 @@ def typed(kind: KindOf, body: Any, *, complaints: list[str] | None = None) -> Do
     try:
         result = schema.round_trip(kind.schema, body)
     except schema.SchemaError as error:
-        raise bad_request(
+        raise UnreadableError(
             f'{kind.resource.kind} in version "{kind.resource.version}" cannot be handled as a '
             f"{kind.resource.kind}: {error}"
         ) from error
@@ -119,8 +127,8 @@ def _check_namespace(write: Write, meta: Document) -> None:
 
 def _refuse(write: Write, document: Document, errors: list[FieldError]) -> None:
     if errors:
-        resource = write.kind.resource
-        raise invalid(resource.group, resource.kind, document["metadata"].get("name", ""), errors)
+        stored = stored_kind(write.kind.collection).resource
+        raise invalid(stored.group, stored.kind, document["metadata"].get("name", ""), errors)
 
 
 def create(write: Write, document: Document) -> Record:
@@ -165,7 +173,6 @@ def _admit_create(write: Write, document: Document) -> None:
     write.options.warnings.extend(object_meta.drop_repeated_owners(meta))
     attributes = write.attributes(Operation.CREATE, document, None)
     chain.admit(attributes)
-    meta.pop("generation", None)
     if rules.has_generation:
         meta["generation"] = 1
     rules.prepare_create(document, write.now)
@@ -175,6 +182,7 @@ def _admit_create(write: Write, document: Document) -> None:
             "metadata",
             namespaced=write.kind.resource.namespaced,
             name_errors=rules.name_errors,
+            plain_finalizers=rules.plain_finalizers,
         ),
         *rules.validate(document),
     ]
@@ -187,18 +195,22 @@ def replace(write: Write, body: Document) -> tuple[Record, bool]:
     """PUT: the record, and whether it is new."""
     meta = body["metadata"]
     _check_namespace(write, meta)
-    name = meta.get("name", "")
-    if not name and write.kind.rules.create_on_update:
-        raise bad_request("name must be provided")
-    if name and name != write.target.name:
-        raise bad_request(
-            f"the name of the object ({name}) does not match the name on the URL "
-            f"({write.target.name})"
-        )
+    _check_name(write, meta)
     old = write.cluster.collection(write.kind).newest(write.target.key)
     if old is None:
         return _create_by_put(write, body), True
     return update(write, body, old), False
+
+
+def _check_name(write: Write, meta: Document) -> None:
+    name = meta.get("name", "")
+    if not name:
+        raise bad_request("name must be provided")
+    if name != write.target.name:
+        raise bad_request(
+            f"the name of the object ({name}) does not match the name on the URL "
+            f"({write.target.name})"
+        )
 
 
 def _create_by_put(write: Write, body: Document) -> Record:
@@ -216,7 +228,9 @@ def patch(write: Write, apply: Callable[[Document], Document]) -> Record:
     old = write.cluster.collection(write.kind).newest(write.target.key)
     if old is None:
         raise not_found(write.kind.resource, write.target.name)
-    return update(write, apply(shown(write.kind, old)), old, patched=True)
+    new = apply(shown(write.kind, old))
+    _check_name(write, new["metadata"])
+    return update(write, new, old, patched=True)
 
 
 def shown(kind: KindOf, record: Record) -> Document:
@@ -227,7 +241,7 @@ def shown(kind: KindOf, record: Record) -> Document:
 def update(write: Write, new: Document, old_record: Record, *, patched: bool = False) -> Record:
     """Stage the next version; the old record when nothing changes."""
     old = shown(write.kind, old_record)
-    check_version(write, new, old_record, patched=patched)
+    check_version(write, new, old_record)
     _check_uid(write, new, old, patched=patched)
     _prepare(write, new, old)
     attributes = write.attributes(Operation.UPDATE, new, old)
@@ -242,14 +256,15 @@ def update(write: Write, new: Document, old_record: Record, *, patched: bool = F
     return store(write, write.target.key, new, old_record)
 
 
-def check_version(write: Write, new: Document, old: Record, *, patched: bool = False) -> None:
+def check_version(write: Write, new: Document, old: Record) -> None:
     given = new["metadata"].get("resourceVersion", "")
     if given in ("", "0"):
-        if not given and not patched and not write.kind.rules.unconditional_update:
+        if not write.kind.rules.unconditional_update:
             error = FieldError.invalid(
                 "metadata.resourceVersion", 0, "must be specified for an update"
             )
-            _refuse(write, new, [error])
+            resource = write.kind.resource
+            raise invalid(resource.group, resource.plural, write.target.name, [error])
         return
     if not (given.isascii() and given.isdigit()):
         raise bad_request(f'metadata.resourceVersion: "{given}" is not a number')
@@ -293,7 +308,12 @@ def _validate(write: Write, new: Document, old: Document) -> None:
     status = write.target.subresource == "status"
     validate = rules.validate_status if status else rules.validate_update
     errors = [
-        *object_meta.object_meta_update_errors(new["metadata"], old["metadata"], "metadata"),
+        *object_meta.object_meta_update_errors(
+            new["metadata"],
+            old["metadata"],
+            "metadata",
+            plain_finalizers=rules.plain_finalizers,
+        ),
         *validate(new, old),
     ]
     _refuse(write, new, errors)

@@ -62,6 +62,9 @@ def test_the_older_pod_range_wins_over_the_newer() -> None:
     [
         pytest.param(["10.0.0.0/24", "fd00::/64"], [], id="one-of-each-family"),
         pytest.param(["x"], [("Invalid", "spec.podCIDRs[0]")], id="no-range"),
+        pytest.param(["10.0.0.1/24"], [("Invalid", "spec.podCIDRs[0]")], id="one-host-of-it"),
+        pytest.param(["10.0.0.0/024"], [("Invalid", "spec.podCIDRs[0]")], id="leading-zero"),
+        pytest.param(["::ffff:1.0.0.0/120"], [("Invalid", "spec.podCIDRs[0]")], id="mapped"),
         pytest.param(
             ["10.0.0.0/24", "10.0.1.0/24"], [("Invalid", "spec.podCIDRs")], id="same-family"
         ),
@@ -105,6 +108,18 @@ def test_the_same_address_twice_is_refused_on_update_only() -> None:
     assert complaints(RULES.validate(node)) == Counter()
     found = complaints(RULES.validate_status(node, a_node()))
     assert found == Counter([("Duplicate", "status.addresses[1]")])
+
+
+def test_declared_features_are_names_in_order() -> None:
+    node = a_node(status={"declaredFeatures": ["B", "A", "A", "low"]})
+
+    assert complaints(RULES.validate(node)) == Counter(
+        [
+            ("Invalid", "status.declaredFeatures[1]"),
+            ("Duplicate", "status.declaredFeatures[2]"),
+            ("Invalid", "status.declaredFeatures[3]"),
+        ]
+    )
 
 
 def test_a_write_to_the_node_leaves_its_status_alone() -> None:

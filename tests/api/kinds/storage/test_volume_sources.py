@@ -13,7 +13,8 @@ def test_every_source_that_the_api_knows_has_a_rule() -> None:
 
 
 def test_a_volume_has_one_source() -> None:
-    none, two = {}, {"nfs": {"server": "s", "path": "/p"}, "cephfs": {"monitors": ["m"]}}
+    none: Document = {}
+    two = {"nfs": {"server": "s", "path": "/p"}, "cephfs": {"monitors": ["m"]}}
 
     assert list(causes(source_errors(none, "spec", name="v"))) == [("Required", "spec")]
     assert list(causes(source_errors(two, "spec", name="v"))) == [("Forbidden", "spec.cephFS")]

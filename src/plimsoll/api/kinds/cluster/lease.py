@@ -43,6 +43,7 @@ def validate_update(new: Document, _old: Document) -> Iterator[FieldError]:
 
 
 RULES = KindRules(
+    plain_finalizers=True,
     default=default,
     prepare_create=prepare_create,
     prepare_update=prepare_update,

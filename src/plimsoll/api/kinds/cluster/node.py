@@ -1,5 +1,6 @@
 """Nodes: taints, pod address ranges, and capacity that is also what can be given away."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -7,7 +8,11 @@ from itertools import pairwise
 
 from plimsoll.api.field_errors import ErrorType, FieldError
 from plimsoll.api.kinds.cluster.resource_names import amount_errors
-from plimsoll.api.kinds.names import label_value_errors, qualified_name_errors
+from plimsoll.api.kinds.names import (
+    SUBDOMAIN_LIMIT,
+    label_value_errors,
+    qualified_name_errors,
+)
 from plimsoll.api.kinds.rules import KindRules, keep_all_but_status, keep_status
 from plimsoll.api.registry import Document
 
@@ -15,6 +20,7 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 TAINTS = "metadata.taints"
 """Where clients are told to look; the field itself is spec.taints."""
 
+FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 POD_RANGES_LIMIT = 2
 FIXED_POD_RANGE = 'node updates may not change podCIDR except from "" to valid'
 
@@ -58,11 +64,13 @@ def validate(node: Document) -> Iterator[FieldError]:
     yield from taint_errors(node["spec"].get("taints", ()))
     yield from _amounts_errors(node)
     yield from _feature_errors(node["status"].get("declaredFeatures", ()))
+    yield from _swap_errors(node)
     yield from _pod_range_errors(node["spec"].get("podCIDRs", []))
 
 
 def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
     yield from taint_errors(new["spec"].get("taints", ()))
+    yield from _swap_errors(new)
     yield from _pod_range_errors(new["spec"].get("podCIDRs", []))
     yield from validate_status(new, old)
 
@@ -121,12 +129,25 @@ def _amounts_errors(node: Document) -> Iterator[FieldError]:
 
 
 def _feature_errors(features: Sequence[str]) -> Iterator[FieldError]:
+    path = "status.declaredFeatures"
+    for index, feature in enumerate(features):
+        if len(feature) > SUBDOMAIN_LIMIT or not FEATURE.fullmatch(feature):
+            yield FieldError.invalid(f"{path}[{index}]", feature, "is no name of a feature")
     for index, (one, following) in enumerate(pairwise(features), start=1):
-        path = f"status.declaredFeatures[{index}]"
         if one == following:
-            yield FieldError.duplicate(path, following)
+            yield FieldError.duplicate(f"{path}[{index}]", following)
         elif one > following:
-            yield FieldError.invalid(path, following, "list must be sorted alphabetically")
+            yield FieldError.invalid(
+                f"{path}[{index}]", following, "list must be sorted alphabetically"
+            )
+
+
+def _swap_errors(node: Document) -> Iterator[FieldError]:
+    capacity = node["status"].get("nodeInfo", {}).get("swap", {}).get("capacity")
+    if capacity is not None and capacity <= 0:
+        yield FieldError.invalid(
+            "metadata.nodeSwapStatus.capacity", capacity, "must be greater than 0"
+        )
 
 
 def _pod_range_errors(ranges: Sequence[str]) -> Iterator[FieldError]:
@@ -152,10 +173,16 @@ def _pod_range_errors(ranges: Sequence[str]) -> Iterator[FieldError]:
 
 
 def _network(text: str) -> IPv4Network | IPv6Network | None:
+    """A range of addresses with a plain prefix length and no bits beyond it."""
+    _, _, length = text.partition("/")
+    if not length.isdecimal() or str(int(length)) != length:
+        return None
     try:
-        return ip_network(text, strict=False) if "/" in text else None
+        network = ip_network(text)
     except ValueError:
         return None
+    mapped = isinstance(network, IPv6Network) and network.network_address.ipv4_mapped
+    return None if mapped else network
 
 
 def warnings(node: Document, _old: Document | None) -> list[str]:
@@ -169,7 +196,7 @@ def warnings(node: Document, _old: Document | None) -> list[str]:
         network = _network(text)
         if network is not None and str(network) != text:
             found.append(
-                f'spec.podCIDRs[{index}]: CIDR value "{text}" is not the usual form "{network}"'
+                f'spec.podCIDRs[{index}]: IPv6 CIDR value "{text}" should be written "{network}"'
             )
     return found
 

@@ -107,7 +107,6 @@ def debug_container_errors(around: Surroundings, path: str) -> Iterator[FieldErr
     for index, container in enumerate(around.spec.get("ephemeralContainers") or []):
         where = f"{path}[{index}]"
         yield from _common_errors(container, where, around)
-        yield from padded_image_errors(container, where)
         yield from _duplicate_errors(container, names, where)
         names.add(container.get("name", ""))
         target = container.get("targetContainerName")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from plimsoll.api.field_errors import FieldError
+from plimsoll.api.kinds.object_meta import annotation_errors
 from plimsoll.api.kinds.pods.affinity import affinity_errors, spread_errors
 from plimsoll.api.kinds.pods.annotations import (
     MIRROR,
@@ -168,8 +169,7 @@ def pod_errors(pod: Document) -> Iterator[FieldError]:
     )
     yield from pod_spec_errors(spec, "spec", pod=meta)
     for container, where in containers:
-        if not where.startswith("spec.ephemeralContainers"):
-            yield from padded_image_errors(container, where)
+        yield from padded_image_errors(container, where)
     if not spec.get("serviceAccountName"):
         yield from _token_errors(spec.get("volumes") or [])
 
@@ -191,6 +191,7 @@ def template_errors(template: Document, path: str) -> Iterator[FieldError]:
     annotations = meta.get("annotations") or {}
     containers = containers_with_paths(spec, f"{path}.spec")
     yield from labels_errors(meta.get("labels") or {}, f"{path}.labels")
+    yield from annotation_errors(annotations, f"{path}.annotations")
     yield from annotation_content_errors(annotations, spec, f"{path}.annotations", containers)
     yield from pod_spec_errors(spec, f"{path}.spec")
     yield from profile_match_errors(annotations, spec, f"{path}.spec", containers)

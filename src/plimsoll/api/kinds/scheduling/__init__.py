@@ -1,0 +1,1 @@
+"""Kinds that guide scheduling and eviction: PriorityClass, PodDisruptionBudget."""

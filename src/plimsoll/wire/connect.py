@@ -1,0 +1,15 @@
+"""From a user's wish to a client: find the cluster, open a transport, speak Kubernetes."""
+
+from random import Random
+
+from plimsoll.wire.http import HttpTransport
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.kubeconfig import Surroundings, Wish, find_access
+
+
+def connect(
+    wish: Wish, around: Surroundings, chance: Random, *, manager: str = "plimsoll"
+) -> KubeClient:
+    """Nothing is sent yet; raises KubeconfigError when no cluster is configured."""
+    transport = HttpTransport(find_access(wish, around), user_agent=manager)
+    return KubeClient(transport, clock=around.clock, chance=chance, manager=manager)
