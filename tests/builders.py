@@ -71,7 +71,7 @@ def a_pod(
     *,
     namespace: str = "default",
     claims: Iterable[str] = (),
-    requests: Labels | None = None,
+    requests: Mapping[str, str] | None = None,
     node: str = "",
     labels: Labels | None = None,
 ) -> Pod:

@@ -5,6 +5,7 @@ tested is the server that is shipped.
 """
 
 import base64
+import contextlib
 import http.client
 import json
 import shutil
@@ -57,14 +58,17 @@ class Endpoint:
 
     def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """One request on a connection of its own; the answer's code and its parsed body."""
-        connection = self.connect()
-        try:
-            text = None if body is None else json.dumps(body)
-            connection.request(method, path, body=text, headers=self.headers())
-            response = connection.getresponse()
-            data = response.read()
-        finally:
-            connection.close()
+        with contextlib.closing(self.connect()) as connection:
+            return self.ask(connection, method, path, body)
+
+    def ask(
+        self, connection: http.client.HTTPSConnection, method: str, path: str, body: Any = None
+    ) -> tuple[int, Any]:
+        """One of many requests on the same connection."""
+        text = None if body is None else json.dumps(body)
+        connection.request(method, path, body=text, headers=self.headers())
+        response = connection.getresponse()
+        data = response.read()
         is_json = "json" in (response.getheader("Content-Type") or "")
         return response.status, json.loads(data) if is_json else data.decode(errors="replace")
 
@@ -131,6 +135,7 @@ class EmbeddedServer:
         self._flags = flags
         self._wrap = tuple(wrap)
         self._process: subprocess.Popen[bytes] | None = None
+        self._endpoint: Endpoint | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -146,7 +151,8 @@ class EmbeddedServer:
 
     @property
     def endpoint(self) -> Endpoint:
-        return endpoint_in(self.kubeconfig)
+        assert self._endpoint is not None, "the server was never started"
+        return self._endpoint
 
     @property
     def pid(self) -> int:
@@ -170,7 +176,9 @@ class EmbeddedServer:
                 self.kill()
                 raise ServerDiedError(f"not ready after {START_SECONDS} s: {self.last_words()}")
             time.sleep(0.02)
-        return time.monotonic() - began
+        took = time.monotonic() - began
+        self._endpoint = endpoint_in(self.kubeconfig)
+        return took
 
     def kill(self) -> None:
         """As if the power had gone: no clean-up code runs."""

@@ -32,7 +32,9 @@ def test_null_reads_as_if_the_field_were_missing() -> None:
     pod = decode(Pod, NULLS)
     assert pod == from_document(Pod, msgspec.json.decode(NULLS))
     assert pod.labels == {}
-    assert pod.metadata.finalizers == pod.spec.volumes == pod.spec.containers[0].ports == ()
+    assert pod.metadata.finalizers == ()
+    assert pod.spec.volumes == ()
+    assert pod.spec.containers[0].ports == ()
     assert pod.status.phase == ""
 
 

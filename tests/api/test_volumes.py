@@ -19,9 +19,8 @@ def test_a_volume_names_the_claim_it_is_kept_for() -> None:
 
 def test_a_volume_without_affinity_is_reachable_from_everywhere() -> None:
     assert a_volume().spec.required_nodes is None
-    assert from_document(PersistentVolume, {"spec": {"nodeAffinity": {}}}).spec.required_nodes is (
-        None
-    )
+    volume = from_document(PersistentVolume, {"spec": {"nodeAffinity": {}}})
+    assert volume.spec.required_nodes is None
 
 
 @pytest.mark.parametrize("type_", [PersistentVolume, PersistentVolumeClaim])

@@ -15,7 +15,7 @@ import pytest
 
 from tests.durability.ledger import Promise, Stored, Writer, stored
 from tests.durability.watching import GONE, Watched, WatchThread, read_watch, versions_after
-from tests.servers import EmbeddedServer
+from tests.servers import EmbeddedServer, ServerDiedError
 
 pytestmark = pytest.mark.xdist_group("durability")
 COLLECTION = "/api/v1/namespaces/default/configmaps"
@@ -144,8 +144,10 @@ def test_a_second_server_on_the_same_data_is_refused(
 ) -> None:
     (tmp_path / "second").mkdir()
     second = EmbeddedServer(tmp_path / "second", data=server.data)
-    with pytest.raises(RuntimeError, match="exit code 1"):
+    with pytest.raises(ServerDiedError, match="exit code 1") as death:
         second.start()
+    # Whoever reads this must not be told to throw the data away.
+    assert "empty data directory" not in str(death.value)
     assert server.endpoint.request("GET", COLLECTION)[0] == 200
 
 

@@ -81,8 +81,8 @@ def bad_request(message: str) -> ApiError:
 
 
 def invalid(group: str, kind: str, name: str, errors: Iterable[FieldError]) -> ApiError:
-    """422 with one cause for each error."""
-    listed = list(errors)
+    """422 with one cause for each error; the same complaint twice is one."""
+    listed = list({(e.type, e.field, e.message): e for e in errors}.values())
     texts = [f"{error.field}: {error.message}" for error in listed]
     said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details: Document = {"name": name} if name else {}

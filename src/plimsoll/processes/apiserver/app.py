@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -24,7 +25,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-class Disconnected(Exception):
+class DisconnectedError(Exception):
     """The client went away before it had sent all of its request."""
 
 
@@ -39,23 +40,27 @@ class AsgiApp:
         peer: Peer = scope["state"][PEER]
         try:
             answer = await self._answer(scope, receive, peer)
-        except Disconnected:
+        except DisconnectedError:
             return
         except ApiError as error:
             answer = refusal(error)
         if answer.stream is not None:
-            await _send_stream(answer, answer.stream, receive, send, peer)
+            await _send_stream(answer, answer.stream, _Ends(receive, send, peer))
         else:
             await _send(answer, send, head_only=scope["method"] == "HEAD")
 
     async def _answer(self, scope: Message, receive: Receive, peer: Peer) -> Answer:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
         user = self._user(headers, peer)
         query = scope["query_string"].decode("latin-1")
         request = Request(
             method=scope["method"],
             path=scope["raw_path"].decode("latin-1"),
-            query=tuple(parse_qsl(query, keep_blank_values=True, max_num_fields=1000)) if query else (),
+            query=tuple(parse_qsl(query, keep_blank_values=True, max_num_fields=1000))
+            if query
+            else (),
             headers=headers,
             body=await _body(headers, receive),
         )
@@ -89,7 +94,7 @@ async def _body(headers: dict[str, str], receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Disconnected
+            raise DisconnectedError
         chunk: bytes = message.get("body", b"")
         size += len(chunk)
         if size > BODY_LIMIT:
@@ -104,9 +109,7 @@ def _head(answer: Answer, length: int | None) -> Message:
     if length is not None:
         headers.append((b"content-length", str(length).encode()))
     headers += [(name.encode(), value.encode()) for name, value in answer.headers]
-    headers += [
-        (b"warning", warning_header(text).encode("utf-8")) for text in answer.warnings
-    ]
+    headers += [(b"warning", warning_header(text).encode("utf-8")) for text in answer.warnings]
     headers.append((b"cache-control", b"no-cache, private"))
     return {"type": "http.response.start", "status": answer.status, "headers": headers}
 
@@ -117,18 +120,25 @@ async def _send(answer: Answer, send: Send, *, head_only: bool) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def _send_stream(
-    answer: Answer, stream: Stream, receive: Receive, send: Send, peer: Peer
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Both directions of a connection, and the knife."""
+
+    receive: Receive
+    send: Send
+    peer: Peer
+
+
+async def _send_stream(answer: Answer, stream: Stream, ends: _Ends) -> None:
     """Until the stream ends, the client leaves, or it is too slow to be waited for."""
     try:
-        await send(_head(answer, None))
-        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        await ends.send(_head(answer, None))
+        await ends.send({"type": "http.response.body", "body": b"", "more_body": True})
         async with asyncio.TaskGroup() as group:
             endings = [
-                group.create_task(_pump(stream, send)),
-                group.create_task(_client_leaves(receive)),
-                group.create_task(_cut(stream, peer)),
+                group.create_task(_pump(stream, ends.send)),
+                group.create_task(_client_leaves(ends.receive)),
+                group.create_task(_cut(stream, ends.peer)),
             ]
             await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
             for ending in endings:

@@ -14,7 +14,6 @@ import msgspec
 
 from plimsoll.api.registry import Document
 
-
 RAW_START = b'{"metadata":{'
 
 

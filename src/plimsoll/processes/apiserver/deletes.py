@@ -1,4 +1,4 @@
-"""DELETE and deletecollection: at once, after a grace period, or when the last finalizer is gone."""
+"""DELETE and deletecollection: at once, after a grace period, or when no finalizer is left."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class DeleteOptions:
 def delete_options(query: Query, body: object) -> DeleteOptions:
     """From the body, or from the query where there is no body."""
     given = _typed_options(body)
-    source = given if given else _from_query(query)
+    source = given or _from_query(query)
     if query.all("dryRun"):
         source = source | {"dryRun": query.all("dryRun")}
     errors = list(_option_errors(source))

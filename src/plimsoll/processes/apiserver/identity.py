@@ -69,6 +69,4 @@ def user_for_certificate(certificate: dict[str, object]) -> User:
             for key, value in part:
                 names.setdefault(key, []).append(value)
     common = names.get("commonName", [""])[0]
-    return User(
-        name=common, groups=(*names.get("organizationName", ()), "system:authenticated")
-    )
+    return User(name=common, groups=(*names.get("organizationName", ()), "system:authenticated"))

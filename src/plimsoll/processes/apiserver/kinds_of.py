@@ -48,9 +48,7 @@ def kind_of(resource: Resource) -> KindOf:
             to_stored=events_to_core,
             from_stored=core_to_events,
         )
-    return KindOf(
-        resource=resource, rules=known, schema=schema, collection=resource.qualified_name
-    )
+    return KindOf(resource=resource, rules=known, schema=schema, collection=resource.qualified_name)
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.processes.apiserver.sqlite_store import FILE_NAME, SqliteStore, connect
-from plimsoll.processes.apiserver.store import StoreCorrupt
+from plimsoll.processes.apiserver.store import StoreCorruptError
 
 REVISION_GAP = 1_000_000_000
 """What a restored file skips, so that no client has seen a revision that is given out again."""
@@ -31,15 +31,15 @@ class Report:
 
 def _open(path: Path) -> SqliteStore:
     if not path.exists():
-        raise StoreCorrupt(f"{path}: there is no such file; is this the right data directory?")
+        raise StoreCorruptError(f"{path}: there is no such file; is this the right data directory?")
     try:
         return SqliteStore(path)
     except sqlite3.OperationalError as error:
-        raise StoreCorrupt(f"{path}: {error}; stop the server that uses it first") from error
+        raise StoreCorruptError(f"{path}: {error}; stop the server that uses it first") from error
 
 
 def check(data_dir: Path) -> Report:
-    """Raises StoreCorrupt with what is wrong."""
+    """Raises StoreCorruptError with what is wrong."""
     store = _open(data_dir / FILE_NAME)
     try:
         return _report(store)

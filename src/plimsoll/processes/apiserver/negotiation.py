@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from plimsoll.api import protobuf
+from plimsoll.api.printing.tables import Version
 from plimsoll.api.status import ApiError, bad_request
 from plimsoll.wire.transport import Request
 
@@ -16,7 +17,7 @@ YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 BODY_TYPES = (JSON, YAML, PROTOBUF)
 META_GROUP = "meta.k8s.io"
-TABLE_VERSIONS = ("v1", "v1beta1")
+_META_VERSIONS: dict[str, Version] = {"v1": "v1", "v1beta1": "v1beta1"}
 
 
 class Form(StrEnum):
@@ -32,7 +33,7 @@ class Form(StrEnum):
 class Wanted:
     media_type: str = JSON
     form: Form = Form.OBJECT
-    version: str = "v1"
+    version: Version = "v1"
 
     @property
     def is_metadata(self) -> bool:
@@ -56,9 +57,9 @@ def _clauses(header: str) -> list[_Clause]:
         media_type, *settings = (piece.strip() for piece in part.split(";"))
         if not media_type:
             continue
-        parameters = dict(
-            setting.split("=", 1) if "=" in setting else (setting, "") for setting in settings
-        )
+        parameters = {
+            name: value for name, _, value in (setting.partition("=") for setting in settings)
+        }
         try:
             quality = float(parameters.pop("q", "1"))
         except ValueError:
@@ -93,16 +94,17 @@ def _served(clause: _Clause, forms: tuple[Form, ...]) -> Wanted | None:
     form = clause.parameters.get("as", "")
     if not form:
         return Wanted(media_type=media_type)
-    version = clause.parameters.get("v", "")
-    is_known = clause.parameters.get("g") == META_GROUP and version in TABLE_VERSIONS
-    if not is_known or form not in forms:
+    version = _META_VERSIONS.get(clause.parameters.get("v", ""))
+    if clause.parameters.get("g") != META_GROUP or version is None or form not in forms:
         return None
     return Wanted(media_type=media_type, form=Form(form), version=version)
 
 
 def unsupported(media_type: str, supported: tuple[str, ...] = BODY_TYPES) -> ApiError:
     listed = ", ".join(supported)
-    message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    message = (
+        f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    )
     return ApiError(415, "UnsupportedMediaType", f"{message} (was {media_type!r})", {})
 
 

@@ -43,7 +43,9 @@ def _option_errors(query: Query) -> Iterator[FieldError]:
     if len(manager.encode()) > MANAGER_LIMIT:
         yield FieldError.too_long("fieldManager", MANAGER_LIMIT)
     if not manager.isprintable():
-        yield FieldError.invalid("fieldManager", manager, "should only contain printable characters")
+        yield FieldError.invalid(
+            "fieldManager", manager, "should only contain printable characters"
+        )
     validation = query.text("fieldValidation")
     if validation and validation not in tuple(FieldValidation):
         yield FieldError.not_supported("fieldValidation", validation, tuple(FieldValidation))

@@ -82,7 +82,7 @@ class _Token:
     after: str
 
     def encode(self) -> str:
-        packed = msgspec.json.encode({"v": "plimsoll/1", "rv": self.revision, "after": self.after})
+        packed = msgspec.json.encode({"plimsoll/1": self.revision, "after": self.after})
         return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
@@ -90,16 +90,13 @@ def _parse_token(text: str) -> _Token:
     try:
         padded = text + "=" * (-len(text) % 4)
         raw: Any = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True))
-        if raw["v"] != "plimsoll/1":
-            raise ValueError(raw["v"])
-        return _Token(int(raw["rv"]), str(raw["after"]))
+        return _Token(int(raw["plimsoll/1"]), str(raw["after"]))
     except (binascii.Error, msgspec.DecodeError, ValueError, KeyError, TypeError) as error:
         raise bad_request("invalid continue token: start the list again") from error
 
 
 def _list_option_errors(query: Query, *, watch: bool) -> Iterator[FieldError]:
     match = query.text("resourceVersionMatch")
-    revision = query.text("resourceVersion")
     if query.has("sendInitialEvents"):
         if match != NOT_OLDER_THAN:
             yield FieldError.forbidden(
@@ -112,9 +109,12 @@ def _list_option_errors(query: Query, *, watch: bool) -> Iterator[FieldError]:
             )
         elif match and match != NOT_OLDER_THAN:
             yield FieldError.not_supported("resourceVersionMatch", match, (NOT_OLDER_THAN,))
-        return
-    if not match:
-        return
+    elif match:
+        yield from _match_errors(query, match, watch=watch)
+
+
+def _match_errors(query: Query, match: str, *, watch: bool) -> Iterator[FieldError]:
+    revision = query.text("resourceVersion")
     if watch:
         yield FieldError.forbidden(
             "resourceVersionMatch",
@@ -226,9 +226,9 @@ def _state_at(collection: Collection, prefix: str, wanted: _Range) -> tuple[list
         for key, record in then.items()
         if record is not None and key.startswith(prefix) and key > wanted.after
     }
-    return sorted(vanished.union(keys)), lambda key: (
-        then[key] if key in then else collection.get(key)
-    )
+    return sorted(
+        vanished.union(keys)
+    ), lambda key: then[key] if key in then else collection.get(key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +245,7 @@ class WatchRequest:
 
 
 def watch_request(
-    cluster: Cluster, kind: KindOf, query: Query, selection: Selection, view: View
+    cluster: Cluster, query: Query, *, kind: KindOf, selection: Selection, view: View
 ) -> WatchRequest:
     """Raises 410 when the start is forgotten; what else is wrong with the options, 4xx."""
     check_list_options(query, watch=True)
@@ -352,5 +352,3 @@ class OpenWatch:
 def expired_event(error: ApiError) -> bytes:
     """A watch that cannot be served tells so in its stream, as clients expect."""
     return msgspec.json.encode({"type": "ERROR", "object": error.document}) + b"\n"
-
-

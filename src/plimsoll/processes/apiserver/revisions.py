@@ -1,9 +1,9 @@
 """All objects of the server, the order of their changes, and the way to the disk.
 
-A write is decided at once on the newest state and staged with the next revision; a writer task makes
-staged changes durable batch by batch. Only then are they visible to readers, sent to watchers and
-acknowledged. If a batch fails, everything staged fails with it, because it was decided on top of the
-batch, and memory returns to what the disk holds.
+A write is decided at once on the newest state and staged with the next revision; a writer task
+makes staged changes durable batch by batch. Only then are they visible to readers, sent to watchers
+and acknowledged. If a batch fails, everything staged fails with it, because it was decided on top
+of the batch, and memory returns to what the disk holds.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from plimsoll.processes.apiserver.collection import Change, ChangeKind, Collection, Record
-from plimsoll.processes.apiserver.store import LogRow, Store, StoreFailure
+from plimsoll.processes.apiserver.store import LogRow, Store, StoreFailedError
 from plimsoll.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class Revisions:
         self._listeners.append(listener)
 
     def load(self, describe: Describe) -> None:
-        """Fill memory from the store. Raises StoreCorrupt."""
+        """Fill memory from the store. Raises StoreCorruptError."""
         for row in self._store.load():
             collection = self.collection(row.resource)
             previous = collection.get(row.key)
@@ -107,7 +107,7 @@ class Revisions:
             self._wake.set()
 
     async def durable(self) -> None:
-        """Return when everything staged so far is on disk; raise StoreFailure if it is not."""
+        """Return when everything staged so far is on disk; raise StoreFailedError if it is not."""
         batch = self._batch or self._writing
         if batch is not None:
             await asyncio.shield(batch.durable)
@@ -125,7 +125,7 @@ class Revisions:
             rows = [_row(collection, change) for collection, change in batch.changes]
             try:
                 await loop.run_in_executor(self._thread, self._store.append, rows)
-            except StoreFailure as error:
+            except StoreFailedError as error:
                 self._undo(batch, error)
             else:
                 self._settle(batch)
@@ -149,7 +149,7 @@ class Revisions:
             else:
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self._thread, self._store.compact, point, superseded)
-        except StoreFailure:
+        except StoreFailedError:
             # The rows stay behind; history in memory is gone all the same.
             log.warning("history not compacted", exc_info=True)
 
@@ -181,7 +181,7 @@ class Revisions:
                 listener(self._collections[name], changed)
         batch.durable.set_result(None)
 
-    def _undo(self, batch: _Batch, error: StoreFailure) -> None:
+    def _undo(self, batch: _Batch, error: StoreFailedError) -> None:
         log.error("batch not written", extra={"changes": len(batch.changes), "error": str(error)})
         self.failure = str(error)
         failed = [batch] if self._batch is None else [batch, self._batch]

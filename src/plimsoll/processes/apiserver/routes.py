@@ -60,7 +60,7 @@ class ResourceRoutes:
         _check_verb(verb, target)
         if verb in ("get", "list", "watch"):
             return self._read(verb, request, target, query)
-        call = _Call(self._cluster, request, target, query, user)
+        call = _Call(self._cluster, request, target, user)
         try:
             answer = getattr(call, verb)()
         except ApiError as error:
@@ -95,7 +95,9 @@ class ResourceRoutes:
         return Answer(body=body, content_type=view.content_type)
 
     def _watch(self, kind: KindOf, query: Query, selection: Selection, view: View) -> Answer:
-        request = reads.watch_request(self._cluster, kind, query, selection, view)
+        request = reads.watch_request(
+            self._cluster, query, kind=kind, selection=selection, view=view
+        )
         watch = reads.OpenWatch(self._cluster, request)
         stream = Stream(
             chunks=watch.chunks(),
@@ -180,13 +182,12 @@ class _Call:
         cluster: Cluster,
         request: Request,
         target: Target,
-        query: Query,
         user: User,
     ) -> None:
         self._cluster = cluster
         self._request = request
         self._target = target
-        self._query = query
+        self._query = Query(request)
         self._user = user
         self._kind = kind_of(target.resource)
         self._form = wanted(request, forms=OBJECT_FORMS)

@@ -51,7 +51,7 @@ def _label_selector(text: str) -> LabelSelector | None:
     try:
         return parse_label_selector(text)
     except ValueError as error:
-        raise bad_request(f"unable to parse requirement: {error}") from error
+        raise bad_request(str(error)) from error
 
 
 def _field_selector(kind: KindOf, text: str) -> FieldSelector | None:

@@ -11,7 +11,7 @@ from plimsoll.processes.apiserver.identity import AdminsOnly, Authorizer, User
 from plimsoll.processes.apiserver.metrics import ServerMetrics
 from plimsoll.processes.apiserver.requests import Query, Target, parse_target
 from plimsoll.processes.apiserver.routes import ResourceRoutes
-from plimsoll.processes.apiserver.store import StoreFailure
+from plimsoll.processes.apiserver.store import StoreFailedError
 from plimsoll.wire.transport import Request
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class ApiServer:
             return await self._answer(request, user)
         except ApiError as error:
             return refusal(error)
-        except StoreFailure as error:
+        except StoreFailedError as error:
             return refusal(_not_stored(error))
         except RecursionError:
             return refusal(ApiError(400, "BadRequest", "the request is nested too deeply"))
@@ -86,7 +86,7 @@ def _is_resource_path(path: str) -> bool:
     return bool(needed) and len(parts) >= needed
 
 
-def _not_stored(error: StoreFailure) -> ApiError:
+def _not_stored(error: StoreFailedError) -> ApiError:
     log.warning("write refused", extra={"error": str(error)})
     return ApiError(
         503,

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from plimsoll.processes.apiserver.store import LogRow, StoreCorrupt, StoreFailure
+from plimsoll.processes.apiserver.store import LogRow, StoreCorruptError, StoreFailedError
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x504C494D  # "PLIM"
@@ -33,7 +33,6 @@ CREATE TABLE totals (
   number INTEGER NOT NULL,
   checksums INTEGER NOT NULL
 );
-INSERT INTO totals VALUES (0, 0, 0, 0, 0);
 """
 
 REMEDY = (
@@ -66,38 +65,39 @@ class SqliteStore:
             self._db = connect(self._path)
             self._prepare()
         except sqlite3.DatabaseError as error:
-            raise StoreCorrupt(f"{self._path}: {error}; {REMEDY}") from error
+            raise StoreCorruptError(f"{self._path}: {error}; {REMEDY}") from error
 
     def _prepare(self) -> None:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if version == 0:
             self._create()
         elif version != SCHEMA_VERSION:
-            raise StoreCorrupt(
+            raise StoreCorruptError(
                 f"{self._path}: schema version {version}, this program knows {SCHEMA_VERSION}; "
                 "use the release that wrote the file"
             )
         totals = self._db.execute("SELECT compacted, newest, number, checksums FROM totals")
-        self.compacted, self._newest, self._number, self._checksums = totals.fetchone()
+        row: tuple[int, int, int, int] = totals.fetchone()
+        self.compacted, self._newest, self._number, self._checksums = row
 
     def _create(self) -> None:
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables:
-            raise StoreCorrupt(f"{self._path}: not a Plimsoll database; choose another directory")
-        self._db.executescript(
-            f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; {SCHEMA}"
-            f"UPDATE totals SET compacted = {self._first}, newest = {self._first};"
-            f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-        )
+            raise StoreCorruptError(
+                f"{self._path}: not a Plimsoll database; choose another directory"
+            )
+        self._db.executescript(f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; {SCHEMA}")
+        self._db.execute("INSERT INTO totals VALUES (0, ?, ?, 0, 0)", (self._first, self._first))
+        self._db.executescript(f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
 
     def check_structure(self) -> None:
-        """SQLite's own check of the whole file; raises StoreCorrupt."""
+        """SQLite's own check of the whole file; raises StoreCorruptError."""
         try:
             (verdict,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
         except sqlite3.DatabaseError as error:
-            raise StoreCorrupt(f"{self._path}: {error}; {REMEDY}") from error
+            raise StoreCorruptError(f"{self._path}: {error}; {REMEDY}") from error
         if verdict != "ok":
-            raise StoreCorrupt(f"{self._path}: {verdict}; {REMEDY}")
+            raise StoreCorruptError(f"{self._path}: {verdict}; {REMEDY}")
 
     def load(self) -> Iterator[LogRow]:
         number = checksums = 0
@@ -108,7 +108,7 @@ class SqliteStore:
             for revision, resource, key, document, recorded in cursor:
                 row = LogRow(revision, resource, key, document)
                 if checksum(row) != recorded:
-                    raise StoreCorrupt(
+                    raise StoreCorruptError(
                         f"{self._path}: {resource} {key} at revision {revision} does not match its "
                         f"checksum; {REMEDY}"
                     )
@@ -116,9 +116,9 @@ class SqliteStore:
                 checksums += recorded
                 yield row
         except sqlite3.DatabaseError as error:
-            raise StoreCorrupt(f"{self._path}: {error}; {REMEDY}") from error
+            raise StoreCorruptError(f"{self._path}: {error}; {REMEDY}") from error
         if (number, checksums % SUM_LIMIT) != (self._number, self._checksums):
-            raise StoreCorrupt(
+            raise StoreCorruptError(
                 f"{self._path}: {number} changes found, {self._number} recorded; {REMEDY}"
             )
 
@@ -148,16 +148,16 @@ class SqliteStore:
     def _recover(self, error: sqlite3.Error, newest: int) -> None:
         """What is on disk decides: after a failed commit the file is opened again and asked.
 
-        Returns when the batch turns out to be durable, raises StoreFailure when it is not.
+        Returns when the batch turns out to be durable, raises StoreFailedError when it is not.
         """
         try:
             self._db.close()
             self._db = connect(self._path)
             (on_disk,) = self._db.execute("SELECT newest FROM totals").fetchone()
         except sqlite3.Error as again:
-            raise StoreFailure(f"{error}; then {again}") from error
+            raise StoreFailedError(f"{error}; then {again}") from error
         if on_disk != newest:
-            raise StoreFailure(str(error)) from error
+            raise StoreFailedError(str(error)) from error
 
     def compact(self, revision: int, superseded: Iterable[int]) -> None:
         wanted = list(superseded)
@@ -187,8 +187,8 @@ class SqliteStore:
             self._db = connect(self._path)
             self._prepare()
         except sqlite3.Error as again:
-            raise StoreFailure(f"{error}; then {again}") from error
-        raise StoreFailure(str(error)) from error
+            raise StoreFailedError(f"{error}; then {again}") from error
+        raise StoreFailedError(str(error)) from error
 
     def backup(self, target: Path) -> None:
         """A copy that is consistent, whatever is being written."""

@@ -20,11 +20,11 @@ class LogRow:
     document: bytes | None
 
 
-class StoreFailure(Exception):
+class StoreFailedError(Exception):
     """A batch could not be made durable; nothing of it is in the log."""
 
 
-class StoreCorrupt(Exception):
+class StoreCorruptError(Exception):
     """The log cannot be trusted; the message says what is wrong and what to do."""
 
 
@@ -35,7 +35,7 @@ class Store(Protocol):
     """`append` returns at once: it needs no thread of its own."""
 
     def load(self) -> Iterator[LogRow]:
-        """All rows in the order of their revisions; raises StoreCorrupt."""
+        """All rows in the order of their revisions; raises StoreCorruptError."""
         ...
 
     @property
@@ -49,7 +49,7 @@ class Store(Protocol):
         ...
 
     def append(self, rows: Sequence[LogRow]) -> None:
-        """Return once the rows are durable; raise StoreFailure when none of them is."""
+        """Return once the rows are durable; raise StoreFailedError when none of them is."""
         ...
 
     def compact(self, revision: int, superseded: Iterable[int]) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 from plimsoll.api import schema
 from plimsoll.api.kinds.pods.binding import bind
 from plimsoll.api.kinds.workloads.scale import scale_of, scaled
-from plimsoll.api.registry import Document
+from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.api.status import bad_request, not_found
 from plimsoll.processes.apiserver import deletes, writes
 from plimsoll.processes.apiserver.cluster import Cluster
 from plimsoll.processes.apiserver.collection import Record
-from plimsoll.processes.apiserver.kinds_of import KindOf
+from plimsoll.processes.apiserver.kinds_of import KindOf, kind_of
 from plimsoll.processes.apiserver.requests import Target
 from plimsoll.processes.apiserver.writes import Write
 
@@ -36,9 +36,15 @@ def _newest(write: Write) -> Record:
 def create_binding(write: Write, body: Any) -> Document:
     """Bind a pod to a node; answers with a Status as the real server does."""
     binding = _typed(BINDING, body)
-    pod = bind(_newest(write).document(), binding, write.now)
+    name = write.target.name or binding.get("metadata", {}).get("name", "")
+    pods = kind_of(resources_by_path()["", "v1", "pods"])
+    key = f"{write.target.namespace}/{name}"
+    record = write.cluster.collection(pods).newest(key)
+    if record is None:
+        raise not_found(pods.resource, name)
+    pod = bind(record.document(), binding, write.now)
     if not write.options.dry_run:
-        write.cluster.put(write.kind, write.target.key, pod)
+        write.cluster.put(pods, key, pod)
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 

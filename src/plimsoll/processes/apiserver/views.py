@@ -30,7 +30,9 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 class View:
     """The answers to one request: its kind, and the form that the client wants."""
 
-    def __init__(self, kind: KindOf, wanted: Wanted, include_object: IncludeObject = "Metadata") -> None:
+    def __init__(
+        self, kind: KindOf, wanted: Wanted, include_object: IncludeObject = "Metadata"
+    ) -> None:
         self._kind = kind
         self._wanted = wanted
         self._include_object: IncludeObject = include_object

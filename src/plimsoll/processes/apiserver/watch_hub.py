@@ -29,9 +29,7 @@ def event_for(change: Change, matches: Matches) -> Event | None:
     if matches(change.record):
         return (ChangeKind.MODIFIED if matched_before else ChangeKind.ADDED, change.record)
     if previous is not None and matched_before:
-        last = Record(
-            previous.key, change.revision, previous.raw, previous.labels, previous.fields
-        )
+        last = Record(previous.key, change.revision, previous.raw, previous.labels, previous.fields)
         return ChangeKind.DELETED, last
     return None
 

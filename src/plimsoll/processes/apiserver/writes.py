@@ -138,15 +138,9 @@ def create(write: Write, document: Document) -> Record:
     if meta.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     meta.pop("resourceVersion", None)
-    generated = bool(meta.get("generateName")) and not meta.get("name")
-    for _ in range(GENERATED_NAME_TRIES):
-        _identify(write, document)
-        key = _key(write, meta)
-        existing = write.cluster.collection(write.kind).newest(key)
-        if existing is None or not generated:
-            break
-        del meta["name"]
+    key = _identify(write, document)
     _admit_create(write, document)
+    existing = write.cluster.collection(write.kind).newest(key)
     if existing is not None:
         deleting = "deletionTimestamp" in existing.document()["metadata"]
         raise already_exists(write.kind.resource, meta["name"], deleting=deleting)
@@ -158,14 +152,23 @@ def _key(write: Write, meta: Document) -> str:
     return f"{write.target.namespace}/{name}" if write.kind.resource.namespaced else name
 
 
-def _identify(write: Write, document: Document) -> None:
-    object_meta.prepare_meta_create(
-        document["metadata"],
-        uid=write.cluster.ids.uid(),
-        created=timestamp(write.now),
-        suffix=write.cluster.ids.suffix(),
-        namespace=write.target.namespace,
-    )
+def _identify(write: Write, document: Document) -> str:
+    """Uid, time and, where only a prefix is given, a name that nobody has; the new key."""
+    meta = document["metadata"]
+    given = meta.get("name", "")
+    for _ in range(GENERATED_NAME_TRIES):
+        object_meta.prepare_meta_create(
+            meta,
+            uid=write.cluster.ids.uid(),
+            created=timestamp(write.now),
+            suffix=write.cluster.ids.suffix(),
+            namespace=write.target.namespace,
+        )
+        taken = write.cluster.collection(write.kind).newest(_key(write, meta)) is not None
+        if given or not taken:
+            break
+        del meta["name"]
+    return _key(write, meta)
 
 
 def _admit_create(write: Write, document: Document) -> None:
@@ -317,14 +320,13 @@ def _validate(write: Write, new: Document, old: Document) -> None:
         *validate(new, old),
     ]
     _refuse(write, new, errors)
-    write.options.warnings.extend(rules.warnings(new, old))
+    if not status:
+        write.options.warnings.extend(rules.warnings(new, old))
 
 
 def finish(write: Write, new: Document, old: Record) -> Record:
     """The last finalizer is gone: the object goes, too. The client sees what it asked for."""
-    shown = write.cluster.record(
-        write.kind, old.key, write.kind.to_stored(new), old.revision
-    )
+    shown = write.cluster.record(write.kind, old.key, write.kind.to_stored(new), old.revision)
     if not write.options.dry_run:
         write.cluster.remove(write.kind, old)
     return shown
@@ -336,5 +338,3 @@ def store(write: Write, key: str, document: Document, old: Record | None) -> Rec
         revision = old.revision if old is not None else 0
         return write.cluster.record(write.kind, key, stored, revision)
     return write.cluster.put(write.kind, key, stored)
-
-

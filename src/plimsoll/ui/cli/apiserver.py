@@ -9,7 +9,7 @@ import click
 import uvloop
 
 from plimsoll.processes.apiserver import main as process, maintenance
-from plimsoll.processes.apiserver.store import StoreCorrupt
+from plimsoll.processes.apiserver.store import StoreCorruptError
 from plimsoll.runtime.log import LogFormat, configure_logging
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
@@ -43,10 +43,13 @@ LEVELS = click.Choice(["debug", "info", "warning", "error"])
     help="How far back watches can resume.",
 )
 @click.option("--log-level", type=LEVELS, default="info", show_default=True)
-@click.option("--log-format", type=click.Choice([f.value for f in LogFormat]), default=LogFormat.CONSOLE.value)
+@click.option(
+    "--log-format", type=click.Choice([f.value for f in LogFormat]), default=LogFormat.CONSOLE.value
+)
 @click.pass_context
 def apiserver(  # noqa: PLR0913 one parameter for each option
     ctx: click.Context,
+    *,
     data_dir: Path,
     port: int,
     write_kubeconfig: Path | None,
@@ -76,10 +79,12 @@ def apiserver(  # noqa: PLR0913 one parameter for each option
 
     try:
         uvloop.run(process.run(settings, ready))
-    except StoreCorrupt as error:
+    except StoreCorruptError as error:
         raise click.ClickException(str(error)) from error
     except (OSError, sqlite3.OperationalError) as error:
-        raise click.ClickException(f"cannot serve on port {port} from {data_dir}: {error}") from error
+        raise click.ClickException(
+            f"cannot serve on port {port} from {data_dir}: {error}"
+        ) from error
 
 
 @apiserver.command()
@@ -88,7 +93,7 @@ def check(data_dir: Path) -> None:
     """Read the whole file and say whether it can be trusted (exit code 1 when not)."""
     try:
         report = maintenance.check(data_dir)
-    except StoreCorrupt as error:
+    except StoreCorruptError as error:
         raise click.ClickException(str(error)) from error
     for line in report.lines():
         click.echo(line)
@@ -101,7 +106,7 @@ def backup(data_dir: Path, target: Path) -> None:
     """Write a consistent copy of the file to TARGET. The server must not be running."""
     try:
         maintenance.backup(data_dir, target)
-    except (StoreCorrupt, FileExistsError) as error:
+    except (StoreCorruptError, FileExistsError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"written {target}")
 
@@ -116,6 +121,6 @@ def restore(data_dir: Path, source: Path) -> None:
     """
     try:
         kept = maintenance.restore(data_dir, source)
-    except StoreCorrupt as error:
+    except StoreCorruptError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"restored from {source}" + (f"; the old file is {kept}" if kept else ""))

@@ -53,6 +53,8 @@ def default_pod(pod: Document) -> None:
             _open_ports_on_host(container)
     default_pod_requests(spec)
     spec.setdefault("enableServiceLinks", True)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     _agree_on_pod_ip(pod.get("status") or {})
 
 

@@ -1,0 +1,58 @@
+"""The embedded server without a network between: the same bytes, the same rules, one event loop.
+
+The caller's identity travels with the transport and goes through authorization, admission and
+validation as over HTTP. Nothing mutable is shared: bodies are bytes on both sides.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from plimsoll.processes.apiserver.answers import Answer, Stream, warning_header
+from plimsoll.processes.apiserver.identity import ADMIN, User
+from plimsoll.processes.apiserver.server import ApiServer
+from plimsoll.wire.transport import Request, Response, StreamedResponse
+
+
+class InProcessTransport:
+    """Implements `wire.transport.Transport`."""
+
+    def __init__(self, server: ApiServer, user: User = ADMIN) -> None:
+        self._server = server
+        self._user = user
+
+    async def request(self, request: Request) -> Response:
+        answer = await self._server.handle(request, self._user)
+        if answer.stream is not None:
+            answer.stream.close()
+            raise ValueError(f"{request.path}: a watch is a stream; ask for it with stream()")
+        return Response(status=answer.status, headers=_headers(answer), body=answer.body)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
+        answer = await self._server.handle(request, self._user)
+        headers = _headers(answer)
+        if answer.stream is None:
+            yield StreamedResponse(status=answer.status, headers=headers, body=answer.body)
+            return
+        try:
+            yield StreamedResponse(
+                status=answer.status, headers=headers, lines=_lines(answer.stream)
+            )
+        finally:
+            answer.stream.close()
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _headers(answer: Answer) -> dict[str, str]:
+    headers = {"content-type": answer.content_type} | dict(answer.headers)
+    if answer.warnings:
+        headers["warning"] = ", ".join(warning_header(text) for text in answer.warnings)
+    return headers
+
+
+async def _lines(stream: Stream) -> AsyncIterator[bytes]:
+    async for chunk in stream.chunks:
+        for line in chunk.splitlines():
+            yield line
