@@ -31,14 +31,18 @@ def names(server: EmbeddedServer) -> set[str]:
     return {item["metadata"]["name"] for item in answer["items"]}
 
 
+def fill(server: EmbeddedServer) -> None:
+    with contextlib.closing(server.endpoint.connect()) as connection:
+        for number in range(OBJECTS):
+            body = {"metadata": {"name": f"m-{number}"}, "data": {"text": f"marker-{number}-"}}
+            assert server.endpoint.ask(connection, "POST", COLLECTION, body)[0] == 201
+
+
 @pytest.fixture
 def stopped(tmp_path: Path) -> EmbeddedServer:
     """A server with some objects that has ended in peace, everything in one file."""
     with EmbeddedServer(tmp_path) as server:
-        with contextlib.closing(server.endpoint.connect()) as connection:
-            for number in range(OBJECTS):
-                body = {"metadata": {"name": f"m-{number}"}, "data": {"text": f"marker-{number}-"}}
-                assert server.endpoint.ask(connection, "POST", COLLECTION, body)[0] == 201
+        fill(server)
     with sqlite3.connect(database(server)) as file:
         file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     file.close()

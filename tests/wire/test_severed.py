@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def transport(server: SlowServer, lifeline: Lifeline) -> SeverableTransport:
     return SeverableTransport(server, lifeline)
 
 
-async def ended(task: "asyncio.Future[object]") -> bool:
+async def ended(task: "asyncio.Future[Any]") -> bool:
     await settle()
     return task.done()
 

@@ -1,4 +1,4 @@
-from plimsoll.api.kinds.table import RULES, allows_plain_finalizers, rules_for
+from plimsoll.api.kinds.table import RULES, rules_for
 from plimsoll.api.registry import tables
 
 
@@ -22,5 +22,13 @@ def test_selectable_names_are_those_of_the_fields() -> None:
 
 
 def test_only_few_kinds_take_finalizers_without_a_domain() -> None:
-    assert allows_plain_finalizers("coordination.k8s.io", "Lease")
-    assert not allows_plain_finalizers("", "ConfigMap")
+    assert rules_for("coordination.k8s.io", "Lease").plain_finalizers
+    assert rules_for("", "Event").plain_finalizers
+    assert not rules_for("events.k8s.io", "Event").plain_finalizers
+    assert not rules_for("", "ConfigMap").plain_finalizers
+
+
+def test_every_stored_kind_has_its_rules() -> None:
+    stored = {(r.group, r.kind) for r in tables().resources if "list" in r.verbs}
+
+    assert stored - set(RULES) == {("", "ComponentStatus")}

@@ -87,7 +87,7 @@ def drop_repeated_owners(meta: Document) -> list[str]:
     """Remove owner references that occur twice; returns the warning that the client gets."""
     kept: list[Document] = []
     repeated: list[str] = []
-    for owner in meta.get("ownerReferences", ()):
+    for owner in meta.get("ownerReferences") or ():
         if owner in kept:
             repeated.append(owner.get("uid", ""))
         else:

@@ -18,6 +18,7 @@ from plimsoll.api.kinds.cluster import (
 from plimsoll.api.kinds.cluster.plain_kinds import RULES_BY_KIND
 from plimsoll.api.kinds.pods import rules as pod
 from plimsoll.api.kinds.rules import KindRules
+from plimsoll.api.kinds.scheduling import pod_disruption_budget, priority_class
 from plimsoll.api.kinds.storage import (
     csi_driver,
     csi_node,
@@ -30,8 +31,10 @@ from plimsoll.api.kinds.storage import (
 )
 from plimsoll.api.kinds.workloads import (
     controller_revision,
+    cron_job,
     daemon_set,
     deployment,
+    job,
     pod_template,
     replica_set,
     replication_controller,
@@ -61,10 +64,14 @@ RULES: dict[tuple[str, str], KindRules] = RULES_BY_KIND | {
     ("apps", "Deployment"): deployment.RULES,
     ("apps", "ReplicaSet"): replica_set.RULES,
     ("apps", "StatefulSet"): stateful_set.RULES,
+    ("batch", "CronJob"): cron_job.RULES,
+    ("batch", "Job"): job.RULES,
     ("coordination.k8s.io", "Lease"): lease.RULES,
     ("discovery.k8s.io", "EndpointSlice"): endpoints.ENDPOINT_SLICE,
     ("events.k8s.io", "Event"): event.NEW_RULES,
     ("node.k8s.io", "RuntimeClass"): runtime_class.RULES,
+    ("policy", "PodDisruptionBudget"): pod_disruption_budget.RULES,
+    ("scheduling.k8s.io", "PriorityClass"): priority_class.RULES,
     (rbac.GROUP, "ClusterRole"): rbac.CLUSTER_ROLE,
     (rbac.GROUP, "ClusterRoleBinding"): rbac.CLUSTER_ROLE_BINDING,
     (rbac.GROUP, "Role"): rbac.ROLE,
@@ -80,19 +87,7 @@ RULES: dict[tuple[str, str], KindRules] = RULES_BY_KIND | {
 
 PLAIN = KindRules()
 
-PLAIN_FINALIZER_GROUPS = frozenset(
-    {"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"}
-)
-PLAIN_FINALIZER_KINDS = frozenset(
-    {("", "Event"), ("coordination.k8s.io", "Lease"), ("policy", "PodDisruptionBudget")}
-)
-
 
 def rules_for(group: str, kind: str) -> KindRules:
     """Rules of the kind; one without any of its own has a subdomain as name and no more."""
     return RULES.get((group, kind), PLAIN)
-
-
-def allows_plain_finalizers(group: str, kind: str) -> bool:
-    """Whether the kind takes finalizers without a domain; see `object_meta_errors`."""
-    return group in PLAIN_FINALIZER_GROUPS or (group, kind) in PLAIN_FINALIZER_KINDS

@@ -62,23 +62,27 @@ def make_server(store: Store, clock: Clock, ids: Ids, limits: HistoryLimits) -> 
     return ApiServer(Cluster(revisions=revisions, hub=hub, clock=clock, ids=ids))
 
 
+Tasks = frozenset["asyncio.Future[None]"]
+
+
 @asynccontextmanager
-async def running(server: ApiServer) -> AsyncIterator[ApiServer]:
-    """The server's own tasks, for as long as the block lasts."""
+async def running(server: ApiServer) -> AsyncIterator[Tasks]:
+    """The server's own tasks, for as long as the block lasts; none of them ends by itself."""
     revisions = server.cluster.revisions
-    async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(revisions.run_writer(), name="writer"),
-            group.create_task(revisions.run_compactor(), name="compactor"),
-        ]
-        try:
-            await create_first_objects(server.cluster)
-            yield server
-        finally:
-            server.cluster.hub.stop()
-            for task in tasks:
-                task.cancel()
-    revisions.close()
+    # Not a TaskGroup: that would wrap what the block raises.
+    tasks = frozenset(
+        asyncio.ensure_future(endless)
+        for endless in (revisions.run_writer(), revisions.run_compactor())
+    )
+    try:
+        await create_first_objects(server.cluster)
+        yield tasks
+    finally:
+        server.cluster.hub.stop()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        revisions.close()
 
 
 class _Uvicorn(uvicorn.Server):
@@ -121,7 +125,13 @@ class Serving:
     url: str
     server: ApiServer
     credentials: Credentials
-    stop: Callable[[], None]
+    tasks: Tasks
+
+    async def broken(self) -> None:
+        """Returns never while all is well; raises what ended one of the server's tasks."""
+        done, _ = await asyncio.wait(self.tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
 
 
 @asynccontextmanager
@@ -137,19 +147,20 @@ async def serving(settings: Settings) -> AsyncIterator[Serving]:
         # What was loaded stays for long: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
-        async with running(made) as server:
+        async with running(made) as tasks:
             url = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
             # Before the first answer: whoever finds the server ready finds the file as well.
             if settings.write_kubeconfig is not None:
                 private_write(settings.write_kubeconfig, kubeconfig(url, credentials).encode())
-            web = _Uvicorn(_web_config(AsgiApp(server, credentials.admin_token), credentials))
+            web = _Uvicorn(_web_config(AsgiApp(made, credentials.admin_token), credentials))
             task = asyncio.ensure_future(web.serve(sockets=[listener]))
-            await _started(web, task)
-            done = asyncio.Event()
-            yield Serving(url=url, server=server, credentials=credentials, stop=done.set)
-            server.cluster.hub.stop()
-            web.should_exit = True
-            await task
+            try:
+                await _started(web, task)
+                yield Serving(url=url, server=made, credentials=credentials, tasks=tasks | {task})
+            finally:
+                made.cluster.hub.stop()
+                web.should_exit = True
+                await asyncio.gather(task, return_exceptions=True)
 
 
 async def _started(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
@@ -184,12 +195,17 @@ def _web_config(app: AsgiApp, credentials: Credentials) -> uvicorn.Config:
 
 async def run(settings: Settings, on_ready: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT."""
-    stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+        loop.add_signal_handler(number, asked.set)
     async with serving(settings) as up:
         log.info("server ready", extra={"url": up.url, "data_dir": str(settings.data_dir)})
         on_ready(up.url)
-        await stopping.wait()
+        stopping, broken = asyncio.ensure_future(asked.wait()), asyncio.ensure_future(up.broken())
+        await asyncio.wait((stopping, broken), return_when=asyncio.FIRST_COMPLETED)
+        if broken.done():
+            broken.result()
+        broken.cancel()
+        stopping.cancel()
         log.info("server stopping")

@@ -18,21 +18,23 @@ FILE_NAME = "plimsoll.db"
 SUM_LIMIT = 1 << 62
 BUSY_SECONDS = 5.0
 
-SCHEMA = """
+CREATE_LOG = """
 CREATE TABLE log (
   revision INTEGER PRIMARY KEY,
   resource TEXT NOT NULL,
   key TEXT NOT NULL,
   document BLOB,
   checksum INTEGER NOT NULL
-);
+)
+"""
+CREATE_TOTALS = """
 CREATE TABLE totals (
   id INTEGER PRIMARY KEY CHECK (id = 0),
   compacted INTEGER NOT NULL,
   newest INTEGER NOT NULL,
   number INTEGER NOT NULL,
   checksums INTEGER NOT NULL
-);
+)
 """
 
 REMEDY = (
@@ -86,9 +88,14 @@ class SqliteStore:
             raise StoreCorruptError(
                 f"{self._path}: not a Plimsoll database; choose another directory"
             )
-        self._db.executescript(f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; {SCHEMA}")
+        # One transaction: a file is either empty or complete.
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self._db.execute(CREATE_LOG)
+        self._db.execute(CREATE_TOTALS)
         self._db.execute("INSERT INTO totals VALUES (0, ?, ?, 0, 0)", (self._first, self._first))
-        self._db.executescript(f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        self._db.execute("COMMIT")
 
     def check_structure(self) -> None:
         """SQLite's own check of the whole file; raises StoreCorruptError."""

@@ -16,8 +16,8 @@ ENDPOINTS_LIMIT = 1000
 
 
 def default_endpoints(endpoints: Document) -> None:
-    for subset in endpoints.get("subsets", ()):
-        for port in subset.get("ports", ()):
+    for subset in endpoints.get("subsets") or ():
+        for port in subset.get("ports") or ():
             if not port.get("protocol"):
                 port["protocol"] = "TCP"
 

@@ -188,6 +188,7 @@ CORE_RULES = KindRules(
     selectable_fields=core_fields,
     selectable_names=frozenset(core_fields({})),
     create_on_update=True,
+    plain_finalizers=True,
 )
 NEW_RULES = KindRules(
     validate=validate_new,

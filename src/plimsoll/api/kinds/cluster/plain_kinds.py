@@ -49,13 +49,13 @@ def _fill(fields: Document, **values: Any) -> None:
 
 
 def default_webhooks(configuration: Document) -> None:
-    for webhook in configuration.get("webhooks", ()):
+    for webhook in configuration.get("webhooks") or ():
         _default_match(webhook)
         webhook.setdefault("failurePolicy", "Fail")
         webhook.setdefault("timeoutSeconds", WEBHOOK_SECONDS)
         if configuration.get("kind") == "MutatingWebhookConfiguration":
             webhook.setdefault("reinvocationPolicy", "Never")
-        for rule in webhook.get("rules", ()):
+        for rule in webhook.get("rules") or ():
             rule.setdefault("scope", "*")
         service = webhook.get("clientConfig", {}).get("service")
         if service is not None:
@@ -100,7 +100,8 @@ def default_definition(definition: Document) -> None:
 
 
 def prepare_definition(definition: Document, _now: datetime) -> None:
-    stored = [v["name"] for v in definition["spec"].get("versions") or () if v.get("storage")]
+    versions = definition["spec"].get("versions") or ()
+    stored = [version.get("name", "") for version in versions if version.get("storage")]
     definition["status"] = {"storedVersions": stored[:1]}
 
 
@@ -149,8 +150,8 @@ def default_autoscaler(autoscaler: Document) -> None:
 def default_network_policy(policy: Document) -> None:
     spec = policy.setdefault("spec", {})
     _fill(spec, policyTypes=["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
-    for rule in (*spec.get("ingress", ()), *spec.get("egress", ())):
-        for port in rule.get("ports", ()):
+    for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
+        for port in rule.get("ports") or ():
             port.setdefault("protocol", "TCP")
 
 
@@ -201,8 +202,8 @@ def default_device_claim_template(template: Document) -> None:
 
 
 def _default_requests(spec: Document) -> None:
-    for request in spec.get("devices", {}).get("requests", ()):
-        for choice in (request.get("exactly"), *request.get("firstAvailable", ())):
+    for request in spec.get("devices", {}).get("requests") or ():
+        for choice in (request.get("exactly"), *(request.get("firstAvailable") or ())):
             if choice is None:
                 continue
             _fill(choice, allocationMode="ExactCount")
@@ -236,6 +237,7 @@ def _policy(default: Callable[[Document], None]) -> KindRules:
         prepare_update=keep_status,
         has_generation=True,
         unconditional_update=False,
+        plain_finalizers=True,
     )
 
 
@@ -259,6 +261,7 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
         validate=validate_definition,
         has_generation=True,
         unconditional_update=False,
+        plain_finalizers=True,
     ),
     ("apiregistration.k8s.io", "APIService"): KindRules(
         default=default_api_service,
@@ -267,6 +270,7 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
         validate=validate_api_service,
         name_errors=name_is_path_segment,
         unconditional_update=False,
+        plain_finalizers=True,
     ),
     ("autoscaling", "HorizontalPodAutoscaler"): _with_status(default_autoscaler),
     (CERTIFICATES, "CertificateSigningRequest"): KindRules(

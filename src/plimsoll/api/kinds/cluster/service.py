@@ -35,7 +35,7 @@ def default(service: Document) -> None:
         seconds = spec.get("sessionAffinityConfig", {}).get("clientIP", {}).get("timeoutSeconds")
         if seconds is None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}}
-    for port in spec.get("ports", ()):
+    for port in spec.get("ports") or ():
         _fill(port, "protocol", "TCP")
         _fill(port, "targetPort", port.get("port", 0))
     _default_by_type(spec)

@@ -69,9 +69,7 @@ def _seccomp_errors(profile: str, path: str) -> Iterator[FieldError]:
         yield FieldError.invalid(path, profile, "must be a valid seccomp profile")
 
 
-def _app_armor_errors(
-    key: str, profile: str, path: str, names: set[str]
-) -> Iterator[FieldError]:
+def _app_armor_errors(key: str, profile: str, path: str, names: set[str]) -> Iterator[FieldError]:
     container = key.removeprefix(APP_ARMOR)
     if container not in names:
         yield FieldError.invalid(f"{path}[{key}]", container, "container not found")

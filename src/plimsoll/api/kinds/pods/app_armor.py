@@ -6,14 +6,13 @@ from plimsoll.api.kinds.pods.annotations import APP_ARMOR, LOCALHOST
 from plimsoll.api.kinds.pods.defaults import all_containers
 from plimsoll.api.registry import Document
 
+PLAIN_PROFILES = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined"}
+
 
 def app_armor_profile(annotation: str) -> Document | None:
     """The field that says what the annotation says; None when it says nothing understandable."""
-    match annotation:
-        case "runtime/default":
-            return {"type": "RuntimeDefault"}
-        case "unconfined":
-            return {"type": "Unconfined"}
+    if annotation in PLAIN_PROFILES:
+        return {"type": PLAIN_PROFILES[annotation]}
     named = annotation.removeprefix(LOCALHOST)
     if annotation.startswith(LOCALHOST) and named and named == named.strip():
         return {"type": "Localhost", "localhostProfile": named}
@@ -37,9 +36,7 @@ def copy_app_armor_to_fields(pod: Document) -> None:
             container["securityContext"] = own | {"appArmorProfile": profile}
 
 
-def app_armor_warnings(
-    meta: Document, spec: Document, path: str, *, is_pod: bool
-) -> Iterator[str]:
+def app_armor_warnings(meta: Document, spec: Document, path: str, *, is_pod: bool) -> Iterator[str]:
     """Annotations that the pod's fields do not make superfluous.
 
     Those of a pod were copied to its fields already: there, agreement with the annotation says

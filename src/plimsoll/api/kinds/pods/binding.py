@@ -16,9 +16,7 @@ def check_binding(binding: Document, name: str) -> None:
     target = binding.get("target") or {}
     errors = []
     if target.get("kind", "") not in ("", "Node"):
-        errors.append(
-            FieldError.not_supported("target.kind", target["kind"], ("Node", "<empty>"))
-        )
+        errors.append(FieldError.not_supported("target.kind", target["kind"], ("Node", "<empty>")))
     if not target.get("name"):
         errors.append(FieldError.required("target.name"))
     if errors:

@@ -235,9 +235,7 @@ def _restart_errors(container: Document, path: str) -> Iterator[FieldError]:
             yield FieldError.required(f"{where}.exitCodes", "must be specified")
             continue
         codes = rule["exitCodes"]
-        yield from one_of(
-            codes.get("operator", ""), f"{where}.exitCodes.operator", ("In", "NotIn")
-        )
+        yield from one_of(codes.get("operator", ""), f"{where}.exitCodes.operator", ("In", "NotIn"))
         values = codes.get("values") or []
         if len(values) > EXIT_CODES_LIMIT:
             yield FieldError.too_many(f"{where}.exitCodes.values", len(values), EXIT_CODES_LIMIT)

@@ -7,7 +7,7 @@ filled in when the pod is made from the template.
 from collections.abc import Iterator
 
 from plimsoll.api.kinds.pods.images import default_pull_policy
-from plimsoll.api.kinds.pods.resources import default_pod_requests
+from plimsoll.api.kinds.pods.totals import default_pod_resources
 from plimsoll.api.kinds.pods.volume_defaults import default_volume
 from plimsoll.api.kinds.quantities import round_up_resources
 from plimsoll.api.registry import Document
@@ -51,7 +51,7 @@ def default_pod(pod: Document) -> None:
         _request_limits(container)
         if spec.get("hostNetwork"):
             _open_ports_on_host(container)
-    default_pod_requests(spec)
+    default_pod_resources(spec)
     spec.setdefault("enableServiceLinks", True)
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1

@@ -28,7 +28,9 @@ def mount_errors(
             yield FieldError.invalid(f"{where}.mountPath", at, "must be unique")
         taken.add(at)
         if name in devices:
-            yield FieldError.invalid(f"{where}.name", name, "must not already exist in volumeDevices")
+            yield FieldError.invalid(
+                f"{where}.name", name, "must not already exist in volumeDevices"
+            )
         if at in devices.values():
             yield FieldError.invalid(
                 f"{where}.mountPath", at, "must not already exist as a path in volumeDevices"
@@ -91,7 +93,9 @@ def device_errors(
         else:
             paths.add(at)
         if name in mounts:
-            yield FieldError.invalid(f"{where}.name", name, "must not already exist in volumeMounts")
+            yield FieldError.invalid(
+                f"{where}.name", name, "must not already exist in volumeMounts"
+            )
         if at in mounts.values():
             yield FieldError.invalid(
                 f"{where}.devicePath", at, "must not already exist as a path in volumeMounts"

@@ -38,6 +38,10 @@ def _overlaps(files: list[str], volume: str) -> Iterator[str]:
     for raw in files:
         file = raw.rstrip("/")
         for other in seen:
-            if file and other and f"{file}/".startswith(f"{other}/") | f"{other}/".startswith(f"{file}/"):
+            if (
+                file
+                and other
+                and f"{file}/".startswith(f"{other}/") | f"{other}/".startswith(f"{file}/")
+            ):
                 yield f'volume "{volume}": overlapping paths: "{file}" with "{other}"'
         seen.append(file)

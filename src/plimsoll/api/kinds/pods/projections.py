@@ -91,8 +91,10 @@ def field_errors(ref: Document, path: str, supported: tuple[str, ...]) -> Iterat
         yield FieldError.required(f"{path}.fieldPath")
         return
     whole, key = _subscript(field)
-    known = whole in ("metadata.annotations", "metadata.labels") if key is not None else (
-        whole in KNOWN_FIELDS or whole in RENAMED_FIELDS
+    known = (
+        whole in ("metadata.annotations", "metadata.labels")
+        if key is not None
+        else (whole in KNOWN_FIELDS or whole in RENAMED_FIELDS)
     )
     if ref["apiVersion"] != "v1" or not known:
         yield FieldError.invalid(f"{path}.fieldPath", field, "error converting fieldPath")
@@ -132,7 +134,9 @@ def _divisor_errors(resource: str, divisor: str, path: str) -> Iterator[FieldErr
         supported = BYTE_DIVISORS
     if supported and divisor not in supported:
         yield FieldError.invalid(
-            f"{path}.divisor", resource, f"only divisor's values {', '.join(supported)} are supported"
+            f"{path}.divisor",
+            resource,
+            f"only divisor's values {', '.join(supported)} are supported",
         )
 
 

@@ -1,15 +1,20 @@
-"""Compute resources of containers and pods: names, amounts, limits, totals, quality of service."""
+"""Compute resources of containers and pods: which names and amounts they may ask for."""
 
 from collections.abc import Callable, Iterable, Iterator
 
 from plimsoll.api.field_errors import FieldError
 from plimsoll.api.kinds.names import qualified_name_errors
+from plimsoll.api.kinds.pods.totals import (
+    HUGE_PAGES,
+    QUALITY_RESOURCES,
+    amounts_of,
+    total_resources,
+)
 from plimsoll.api.kinds.pods.values import dns_label, qualified_name
 from plimsoll.api.kinds.quantities import quantity_errors, whole_errors
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document
 
-HUGE_PAGES = "hugepages-"
 CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 POD_RESOURCES = ("cpu", "hugepages-", "memory")
 COUNTED_RESOURCES = frozenset(
@@ -31,7 +36,6 @@ STANDARD_RESOURCES = (
     | {f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES}
     | {"storage", "requests.storage"}
 )
-QUALITY_RESOURCES = ("cpu", "memory")
 
 NameErrors = Callable[[str, str], Iterable[FieldError]]
 
@@ -94,9 +98,7 @@ def _requirement_errors(
         yield FieldError.forbidden(path, "HugePages require cpu or memory")
 
 
-def _limit_errors(
-    name: str, text: str, limits: dict[str, str], path: str
-) -> Iterator[FieldError]:
+def _limit_errors(name: str, text: str, limits: dict[str, str], path: str) -> Iterator[FieldError]:
     if name not in limits:
         if not may_overcommit(name):
             yield FieldError.required(
@@ -110,7 +112,9 @@ def _limit_errors(
         )
     elif wanted > limit:
         yield FieldError.invalid(
-            f"{path}.requests", text, f"must be less than or equal to {name} limit of {limits[name]}"
+            f"{path}.requests",
+            text,
+            f"must be less than or equal to {name} limit of {limits[name]}",
         )
 
 
@@ -150,9 +154,7 @@ def _name_errors(name: str, path: str) -> Iterator[FieldError]:
         yield FieldError.invalid(path, name, "must be a standard resource type or fully qualified")
 
 
-def _claim_errors(
-    claims: list[Document], known: set[str], path: str
-) -> Iterator[FieldError]:
+def _claim_errors(claims: list[Document], known: set[str], path: str) -> Iterator[FieldError]:
     """A container may use a whole claim or some of its requests, but nothing twice."""
     seen: list[tuple[str, str]] = []
     for index, claim in enumerate(claims):
@@ -170,9 +172,7 @@ def _claim_errors(
             yield FieldError.not_found(where, name)
 
 
-def _consistency_errors(
-    spec: Document, resources: Document, path: str
-) -> Iterator[FieldError]:
+def _consistency_errors(spec: Document, resources: Document, path: str) -> Iterator[FieldError]:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for name, total in total_resources(spec, "requests").items():
         if name in requests and total > parse_quantity(requests[name]):
@@ -190,105 +190,10 @@ def _consistency_errors(
                 f"must be greater than or equal to aggregate container limits of {total}",
             )
     for index, container in enumerate(spec.get("containers") or []):
-        for name, text in _amounts(container, "limits").items():
+        for name, text in amounts_of(container, "limits").items():
             if name in limits and parse_quantity(text) > parse_quantity(limits[name]):
                 yield FieldError.invalid(
                     f"{path}.containers[{index}][{name}].limits",
                     text,
                     f"must be less than or equal to pod limits of {limits[name]}",
                 )
-
-
-# Totals
-
-
-def _amounts(container: Document, kind: str) -> dict[str, str]:
-    amounts: dict[str, str] = (container.get("resources") or {}).get(kind) or {}
-    return amounts
-
-
-def total_resources(spec: Document, kind: str) -> dict[str, Quantity]:
-    """What the containers need together, at the moment when they need most.
-
-    Init containers run one after the other; those that restart stay beside all later ones.
-    """
-    running: dict[str, Quantity] = {}
-    for container in spec.get("containers") or []:
-        _add(running, _amounts(container, kind))
-    beside: dict[str, Quantity] = {}
-    peak: dict[str, Quantity] = {}
-    for container in spec.get("initContainers") or []:
-        now = dict(beside)
-        _add(now, _amounts(container, kind))
-        if container.get("restartPolicy") == "Always":
-            _add(running, _amounts(container, kind))
-            beside = now
-        _raise(peak, now)
-    _raise(running, peak)
-    return running
-
-
-def _add(total: dict[str, Quantity], amounts: dict[str, str]) -> None:
-    for name, text in amounts.items():
-        quantity = parse_quantity(text)
-        total[name] = total[name] + quantity if name in total else quantity
-
-
-def _raise(total: dict[str, Quantity], other: dict[str, Quantity]) -> None:
-    for name, quantity in other.items():
-        if name not in total or quantity > total[name]:
-            total[name] = quantity
-
-
-def default_pod_requests(spec: Document) -> None:
-    """A pod that limits what its containers share asks for what they need, or for the limit."""
-    resources = spec.get("resources") or {}
-    if not resources.get("limits") and not resources.get("requests"):
-        return
-    limits = dict(resources.get("limits") or {})
-    requests = dict(resources.get("requests") or {})
-    for name, total in total_resources(spec, "limits").items():
-        if name.startswith(HUGE_PAGES) and name not in requests:
-            limits.setdefault(name, str(total))
-    if limits:
-        resources["limits"] = limits
-    if not limits:
-        return
-    for name, total in total_resources(spec, "requests").items():
-        if name in QUALITY_RESOURCES:
-            requests.setdefault(name, str(total))
-    for name, text in limits.items():
-        if name in QUALITY_RESOURCES or name.startswith(HUGE_PAGES):
-            requests.setdefault(name, text)
-    if requests:
-        resources["requests"] = requests
-
-
-def quality_of_service(spec: Document) -> str:
-    """Guaranteed, Burstable or BestEffort: who goes first when a node runs out of memory."""
-    if "resources" in spec:
-        holders = [{"resources": spec["resources"]}]
-        is_limited = not _amounts(holders[0], "limits") or _has_limits(holders[0])
-    else:
-        holders = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
-        is_limited = all(_has_limits(holder) for holder in holders)
-    limits: dict[str, Quantity] = {}
-    requests: dict[str, Quantity] = {}
-    for holder in holders:
-        _add(limits, _counting(_amounts(holder, "limits")))
-        _add(requests, _counting(_amounts(holder, "requests")))
-    if not limits and not requests:
-        return "BestEffort"
-    return "Guaranteed" if is_limited and limits == requests else "Burstable"
-
-
-def _counting(amounts: dict[str, str]) -> dict[str, str]:
-    return {
-        name: text
-        for name, text in amounts.items()
-        if name in QUALITY_RESOURCES and parse_quantity(text).sign > 0
-    }
-
-
-def _has_limits(holder: Document) -> bool:
-    return len(_counting(_amounts(holder, "limits"))) == len(QUALITY_RESOURCES)

@@ -18,8 +18,16 @@ SYSCTL_LIMIT = 253
 SYSCTL_PART = r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 SYSCTL = re.compile(rf"({SYSCTL_PART}[./])*{SYSCTL_PART}")
 IPC_SYSCTLS = frozenset(
-    f"kernel.{name}"
-    for name in "sem shmall shmmax shmmni shm_rmid_forced msgmax msgmnb msgmni".split()
+    {
+        "kernel.sem",
+        "kernel.shmall",
+        "kernel.shmmax",
+        "kernel.shmmni",
+        "kernel.shm_rmid_forced",
+        "kernel.msgmax",
+        "kernel.msgmnb",
+        "kernel.msgmni",
+    }
 )
 
 
@@ -117,9 +125,7 @@ def app_armor_errors(profile: Document, path: str) -> Iterator[FieldError]:
         yield FieldError.too_long(where, PROFILE_LIMIT)
 
 
-def _sysctl_errors(
-    spec: Document, sysctls: list[Document], path: str
-) -> Iterator[FieldError]:
+def _sysctl_errors(spec: Document, sysctls: list[Document], path: str) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, sysctl in enumerate(sysctls):
         where, name = f"{path}[{index}].name", sysctl.get("name", "")

@@ -120,9 +120,7 @@ def _other_errors(spec: Document, path: str) -> Iterator[FieldError]:
         yield from container_resource_errors({"limits": spec["overhead"]}, f"{path}.overhead")
 
 
-def _host_user_errors(
-    spec: Document, path: str, containers: Containers
-) -> Iterator[FieldError]:
+def _host_user_errors(spec: Document, path: str, containers: Containers) -> Iterator[FieldError]:
     """A pod with users of its own cannot share what belongs to those of the host."""
     if spec.get("hostUsers") is not False:
         return

@@ -8,8 +8,8 @@ from plimsoll.api.kinds.pods.annotations import (
     annotation_change_errors,
     annotation_content_errors,
 )
-from plimsoll.api.kinds.pods.resources import quality_of_service
 from plimsoll.api.kinds.pods.spec import containers_with_paths
+from plimsoll.api.kinds.pods.totals import quality_of_service
 from plimsoll.api.kinds.pods.values import (
     dns_subdomain,
     find_address,
@@ -31,7 +31,8 @@ def initial_status(pod: Document, now: datetime) -> Document:
     status: Document = {"phase": "Pending", "qosClass": quality_of_service(spec)}
     if spec.get("schedulingGates"):
         status["conditions"] = [
-            condition("PodScheduled", "False", now) | {"reason": "SchedulingGated", "message": GATED}
+            condition("PodScheduled", "False", now)
+            | {"reason": "SchedulingGated", "message": GATED}
         ]
     return status
 
@@ -73,7 +74,10 @@ def _keep_observed_generations(status: Document, old_status: Document) -> None:
 
 def pod_status_errors(new: Document, old: Document) -> Iterator[FieldError]:
     spec = old.get("spec") or {}
-    annotations = (new["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {})
+    annotations = (
+        new["metadata"].get("annotations") or {},
+        old["metadata"].get("annotations") or {},
+    )
     yield from annotation_change_errors(*annotations, "metadata.annotations")
     yield from annotation_content_errors(
         annotations[0], spec, "metadata.annotations", containers_with_paths(spec, "spec")

@@ -84,9 +84,7 @@ def _added_gate_errors(gates: list[Document], old: Document) -> Iterator[FieldEr
 def _with_allowed_changes_undone(new: Document, old: Document) -> Document:
     changed = deepcopy(new)
     for kind in ("containers", "initContainers"):
-        for container, before in zip(
-            changed.get(kind) or [], old.get(kind) or [], strict=True
-        ):
+        for container, before in zip(changed.get(kind) or [], old.get(kind) or [], strict=True):
             container["image"] = before.get("image", "")
     for name in CHECKED_APART:
         _restore(name, changed, old)
@@ -122,7 +120,9 @@ def _narrowing_errors(changed: Document, old: Document) -> Iterator[FieldError]:
     if before == after:
         return
     yield from _affinity_change_errors(after or {}, before or {})
-    affinity = {k: v for k, v in (changed.pop("affinity", None) or {}).items() if k != "nodeAffinity"}
+    affinity = {
+        k: v for k, v in (changed.pop("affinity", None) or {}).items() if k != "nodeAffinity"
+    }
     if before is not None:
         affinity["nodeAffinity"] = before
     if affinity or "affinity" in old:
@@ -137,7 +137,9 @@ def _affinity_change_errors(after: Document, before: Document) -> Iterator[Field
         return
     if len(old_terms) != len(new_terms):
         yield FieldError.invalid(
-            path, new_terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+            path,
+            new_terms,
+            "no additions/deletions to non-empty NodeSelectorTerms list are allowed",
         )
         return
     for index, (term, old_term) in enumerate(zip(new_terms, old_terms, strict=True)):

@@ -186,6 +186,4 @@ def ip_warnings(value: str, path: str) -> list[str]:
     address = find_address(value)
     if not isinstance(address, ipaddress.IPv6Address) or str(address) == value:
         return []
-    return [
-        f'{path}: IPv6 address "{value}" should be in RFC 5952 canonical format ("{address}")'
-    ]
+    return [f'{path}: IPv6 address "{value}" should be in RFC 5952 canonical format ("{address}")']

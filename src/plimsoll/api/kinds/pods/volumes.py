@@ -50,9 +50,7 @@ def volume_list_errors(
     return sound, errors
 
 
-def _source_errors(
-    volume: Document, path: str, *, pod: Document | None
-) -> Iterator[FieldError]:
+def _source_errors(volume: Document, path: str, *, pod: Document | None) -> Iterator[FieldError]:
     given = [name for name in SOURCES if name in volume]
     if not given:
         yield FieldError.required(path, "must specify a volume type")
@@ -80,9 +78,7 @@ def _portal_errors(volume: Document, path: str) -> Iterator[FieldError]:
         )
 
 
-def _ephemeral_errors(
-    volume: Document, path: str, *, pod: Document | None
-) -> Iterator[FieldError]:
+def _ephemeral_errors(volume: Document, path: str, *, pod: Document | None) -> Iterator[FieldError]:
     template = volume["ephemeral"].get("volumeClaimTemplate")
     where = f"{path}.ephemeral.volumeClaimTemplate"
     if template is None:

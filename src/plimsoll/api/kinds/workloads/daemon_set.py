@@ -83,9 +83,7 @@ def validate(document: Document) -> Iterable[FieldError]:
 
 
 def validate_update(new: Document, old: Document) -> Iterable[FieldError]:
-    return distinct(
-        [*_spec_errors(new.get("spec") or {}), *immutable_errors(new, old, "selector")]
-    )
+    return distinct([*_spec_errors(new.get("spec") or {}), *immutable_errors(new, old, "selector")])
 
 
 def _spec_errors(spec: Document) -> Iterator[FieldError]:
@@ -115,13 +113,12 @@ def _rolling_errors(rolling: Document, path: str) -> Iterator[FieldError]:
     for name, value in (("maxUnavailable", unavailable), ("maxSurge", surge)):
         yield from int_or_percent_errors(value, f"{path}.{name}")
         yield from over_whole_errors(value, f"{path}.{name}")
-    match amount(unavailable) != 0, amount(surge) != 0:
-        case True, True:
-            yield FieldError.invalid(
-                f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"
-            )
-        case False, False:
-            yield FieldError.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+    if amount(unavailable) and amount(surge):
+        yield FieldError.invalid(
+            f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"
+        )
+    if not amount(unavailable) and not amount(surge):
+        yield FieldError.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
 def validate_status(new: Document, old: Document) -> Iterable[FieldError]:

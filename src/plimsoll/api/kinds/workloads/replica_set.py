@@ -35,9 +35,7 @@ def validate(document: Document) -> Iterable[FieldError]:
 
 
 def validate_update(new: Document, old: Document) -> Iterable[FieldError]:
-    return distinct(
-        [*_spec_errors(new.get("spec") or {}), *immutable_errors(new, old, "selector")]
-    )
+    return distinct([*_spec_errors(new.get("spec") or {}), *immutable_errors(new, old, "selector")])
 
 
 def _spec_errors(spec: Document) -> Iterator[FieldError]:

@@ -65,9 +65,7 @@ def unreadable_selector_errors(spec: Document, path: str) -> Iterator[FieldError
         yield FieldError.invalid(f"{path}.selector", selector, "invalid label selector")
 
 
-def replicated_template_errors(
-    spec: Document, path: str, kind: str
-) -> Iterator[FieldError]:
+def replicated_template_errors(spec: Document, path: str, kind: str) -> Iterator[FieldError]:
     """`kind` is how messages name the owner of the template."""
     selector, template = spec.get("selector"), spec.get("template") or {}
     if selector is not None and not is_readable(selector):

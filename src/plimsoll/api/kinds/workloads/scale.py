@@ -59,9 +59,8 @@ def selector_text(selector: Document) -> str:
     is_plain = not selector.keys() & {"matchLabels", "matchExpressions"}
     labels = selector if is_plain else selector.get("matchLabels") or {}
     parts = [(key, f"{key}={value}") for key, value in labels.items()]
-    if not is_plain:
-        for requirement in selector.get("matchExpressions") or []:
-            parts.append((requirement.get("key", ""), _requirement_text(requirement)))
+    requirements = [] if is_plain else selector.get("matchExpressions") or []
+    parts += [(item.get("key", ""), _requirement_text(item)) for item in requirements]
     return ",".join(text for _, text in sorted(parts, key=lambda part: part[0]))
 
 

@@ -1,0 +1,41 @@
+"""The same load on both servers, one after the other on the same disk, both syncing every write.
+
+Nothing is asserted about the numbers: a shared machine has good and bad minutes. They are printed,
+and whoever changes the server reads them.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import uvloop
+from bench.embedded import measure_embedded
+from bench.measurement import Measurement, comparison
+from bench.target import Target
+from bench.workloads import Scale, measure
+
+from conformance.control_plane import control_plane
+
+# Enough to be steady; the whole comparison is to end within two or three minutes.
+SCALE = Scale()
+
+
+def measure_real(scale: Scale, say: Callable[[str], None]) -> list[Measurement]:
+    with (
+        tempfile.TemporaryDirectory(prefix="plimsoll-speed-") as name,
+        control_plane(Path(name)) as real,
+    ):
+        target = Target(
+            name="kube-apiserver",
+            endpoint=real.endpoint,
+            pids=tuple(real.pids.values()),
+            ready_after=real.ready_after,
+        )
+        return uvloop.run(measure(target, scale, say))
+
+
+def compare(say: Callable[[str], None], scale: Scale = SCALE) -> Iterator[str]:
+    """A table to read: ours, theirs with its etcd, and how many times better ours is."""
+    ours = measure_embedded(scale, say)
+    theirs = measure_real(scale, say)
+    return comparison(ours, theirs)

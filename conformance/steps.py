@@ -1,0 +1,122 @@
+"""What is compared with the real programs, step by step.
+
+A step says what it found by printing it, and that it failed by raising `StepFailedError`.
+"""
+
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvloop
+
+from conformance import peers, speed
+from tests.conversations import replay
+from tests.servers import Endpoint
+
+ROOT = Path(__file__).parents[1]
+# The recordings come from a server one minor release ahead of the peer that can be built.
+ENOUGH_ON_THE_PEER = 0.9
+
+
+class StepFailedError(Exception):
+    """The message says what differs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Servers:
+    real: Endpoint
+    embedded: Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    name: str
+    run: Callable[[Servers], None]
+
+
+def replay_on_the_real_server(servers: Servers) -> None:
+    """Shows that the player and the recordings are sound; differences between releases are told."""
+    everything = replay.Choice(without=frozenset())
+    played = replay.replay(
+        replay.conversations([replay.CORPUS], everything), servers.real, everything
+    )
+    _print(replay.table(played))
+    differing = [each.conversation["id"] for each in played if each.failures]
+    print(f"  differs from the recorded release in: {', '.join(differing)}")
+    share = replay.share_of_good_steps(played)
+    print(f"  {share:.1%} of all steps as recorded")
+    if share < ENOUGH_ON_THE_PEER:
+        raise StepFailedError(f"less than {ENOUGH_ON_THE_PEER:.0%}: is the player at fault?")
+
+
+def replay_on_the_embedded_server(servers: Servers) -> None:
+    played = replay.replay(replay.conversations([replay.CORPUS]), servers.embedded)
+    _print(replay.differences(played))
+    _print(replay.table(played))
+    failed = sum(bool(each.failures) for each in played)
+    if failed:
+        raise StepFailedError(f"{failed} of {len(played)} conversations differ")
+
+
+def client_on_both(servers: Servers) -> None:
+    """Our client, cache, leader election and events, wherever they run."""
+    for name, endpoint in (("real", servers.real), ("embedded", servers.embedded)):
+        for check in _client_checks():
+            title = check.__name__.removeprefix("check_").replace("_", " ")
+            print(f"  {name}: {title}", flush=True)
+            try:
+                uvloop.run(_awaited(check(endpoint.kubeconfig)))
+            except Exception as error:
+                raise StepFailedError(f"{title}: {type(error).__name__}: {error}") from error
+
+
+Check = Callable[[Path], Awaitable[None]]
+
+
+def _client_checks() -> list[Check]:
+    """Every `async def check_…(kubeconfig)` of the module, in the order of its lines."""
+    module = importlib.import_module("conformance.client_checks")
+    members = inspect.getmembers(module, inspect.iscoroutinefunction)
+    checks = [function for name, function in members if name.startswith("check_")]
+    return sorted(checks, key=lambda function: inspect.getsourcelines(function)[1])
+
+
+async def _awaited(check: Awaitable[None]) -> None:
+    await check
+
+
+def kubectl_on_both(servers: Servers) -> None:
+    """The same tests that users' habits are written down in, with the kubectl of this release."""
+    for name, endpoint in (("real", servers.real), ("embedded", servers.embedded)):
+        print(f"  {name}:", flush=True)
+        environment = {
+            **os.environ,
+            "PLIMSOLL_KUBECONFIG": str(endpoint.kubeconfig),
+            "PLIMSOLL_KUBECTL": str(peers.build(peers.KUBECTL)),
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "tests/kubectl"]
+        ended = subprocess.run(command, cwd=ROOT, env=environment, check=False)
+        if ended.returncode != 0:
+            raise StepFailedError(f"kubectl against the {name} server")
+
+
+def print_speed() -> None:
+    _print(speed.compare(lambda remark: print(remark, flush=True)))
+
+
+def _print(lines: Iterator[str]) -> None:
+    for line in lines:
+        print(f"  {line}", flush=True)
+
+
+STEPS = (
+    Step("recorded conversations, real server", replay_on_the_real_server),
+    Step("recorded conversations, embedded server", replay_on_the_embedded_server),
+    Step("client, cache, leader election and events on both", client_on_both),
+    Step("kubectl on both", kubectl_on_both),
+)

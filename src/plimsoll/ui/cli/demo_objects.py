@@ -1,0 +1,66 @@
+"""What the demo puts into its cluster: three zones, one class of storage, one waiting claim."""
+
+from plimsoll.api.registry import Document
+
+DRIVER = "disk.demo.plimsoll.dev"
+CLASS = "fast"
+NAMESPACE = "demo"
+ZONE = "topology.kubernetes.io/zone"
+FREE = {"a": "120Gi", "b": "40Gi", "c": "8Gi"}
+
+
+def _node(zone: str) -> Document:
+    name = f"node-{zone}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {ZONE: zone, "kubernetes.io/hostname": name}},
+    }
+
+
+def _capacity(zone: str, free: str) -> Document:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIStorageCapacity",
+        "metadata": {"name": f"{CLASS}-{zone}", "namespace": NAMESPACE},
+        "storageClassName": CLASS,
+        "nodeTopology": {"matchLabels": {ZONE: zone}},
+        "capacity": free,
+        "maximumVolumeSize": free,
+    }
+
+
+def demo_objects() -> list[Document]:
+    """In the order in which they can be created."""
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        *(_node(zone) for zone in FREE),
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSIDriver",
+            "metadata": {"name": DRIVER},
+            "spec": {"attachRequired": False, "storageCapacity": True},
+        },
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {
+                "name": CLASS,
+                "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+            },
+            "provisioner": DRIVER,
+            "volumeBindingMode": "WaitForFirstConsumer",
+        },
+        *(_capacity(zone, free) for zone, free in FREE.items()),
+        claim("data", "20Gi"),
+    ]
+
+
+def claim(name: str, size: str) -> Document:
+    """Without a class: the server fills in the default one."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}},
+    }
