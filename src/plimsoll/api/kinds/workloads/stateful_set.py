@@ -26,6 +26,7 @@ from plimsoll.api.kinds.workloads.replicated import (
     at_most_errors,
     count_errors,
     decrement_errors,
+    immutable_errors,
     is_readable,
     long_running_errors,
     matches,
@@ -36,14 +37,16 @@ from plimsoll.api.registry import Document
 
 RETENTION = ("Retain", "Delete")
 REVISIONS_KEPT = 10
-MAY_CHANGE = (
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
+MAY_CHANGE = frozenset(
+    {
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    }
 )
 
 
@@ -90,20 +93,12 @@ def validate(document: Document) -> Iterable[FieldError]:
 
 
 def validate_update(new: Document, old: Document) -> Iterable[FieldError]:
+    """Claims and the service's name are not looked at again: they cannot have changed."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = [*_spec_errors(spec)]
-    if _fixed(spec) != _fixed(old_spec):
-        allowed = ", ".join(f"'{name}'" for name in MAY_CHANGE)
-        errors.append(
-            FieldError.forbidden(
-                "spec", f"updates to statefulset spec for fields other than {allowed} are forbidden"
-            )
-        )
+    for name in sorted({*spec, *old_spec} - MAY_CHANGE):
+        errors += immutable_errors(new, old, name)
     return distinct(errors)
-
-
-def _fixed(spec: Document) -> Document:
-    return {name: value for name, value in spec.items() if name not in MAY_CHANGE}
 
 
 def _spec_errors(spec: Document) -> Iterator[FieldError]:

@@ -1,0 +1,152 @@
+"""Carries out plans: writes in order, up to the first one that does not go through.
+
+What happened is a value. A conflict means that the world is not what the decision saw: nothing is
+forced, whoever decided looks again. Only what is unclear or broken (`KubeError` of other kinds) is
+an Obstacle with the error in it, to be tried again later.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import assert_never
+
+from plimsoll.api.meta import ObjectKey, ObjectReference
+from plimsoll.api.registry import Document, resources_by_path
+from plimsoll.decide.plan import Create, Delete, Emit, Patch, Plan, ResourceName, Write
+from plimsoll.enact.events import EventRecorder
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.kind import Kind, documents
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.parameters import Deletion, WriteOptions, merge_patch
+
+log = logging.getLogger(__name__)
+
+OVERTAKEN = frozenset({Failure.CONFLICT, Failure.NOT_FOUND, Failure.ALREADY_EXISTS})
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Every write went through. `left` has the newest version of each object that was written."""
+
+    left: tuple[Document, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """Somebody else changed the object of this write first; later writes were not made."""
+
+    write: Write
+    error: KubeError
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """The write was refused or its outcome is unknown; later writes were not made."""
+
+    write: Write
+    error: KubeError
+
+
+Outcome = Done | Overtaken | Obstacle
+
+
+class Enactor:
+    def __init__(self, client: KubeClient, events: EventRecorder) -> None:
+        self._client = client
+        self._events = events
+
+    async def enact(self, plan: Plan) -> Outcome:
+        left: dict[tuple[ResourceName, ObjectKey], Document] = {}
+        for write in plan.writes:
+            try:
+                await self._make(write, left)
+            except KubeError as error:
+                if error.failure in OVERTAKEN:
+                    log.debug("write overtaken", extra=_fields(write, error))
+                    return Overtaken(write, error)
+                log.warning("write failed", extra=_fields(write, error))
+                return Obstacle(write, error)
+        return Done(tuple(left.values()))
+
+    async def _make(
+        self, write: Write, left: dict[tuple[ResourceName, ObjectKey], Document]
+    ) -> None:
+        match write:
+            case Create():
+                made = await self._client.create(_kind(write.resource), write.document)
+                left[write.resource, write.key] = made
+            case Patch():
+                before = left.get((write.resource, write.key))
+                patched = await self._client.patch(
+                    _kind(write.resource),
+                    write.key,
+                    merge_patch(_conditional(write, before)),
+                    WriteOptions(subresource=write.subresource),
+                )
+                left[write.resource, write.key] = patched
+            case Delete():
+                await self._delete(write)
+            case Emit():
+                self._events.emit(
+                    reference_to(write.regarding), write.reason, write.message, type_=write.type
+                )
+            case _:
+                assert_never(write)
+        if not isinstance(write, Emit):
+            log.info("write made", extra=_fields(write))
+
+    async def _delete(self, write: Delete) -> None:
+        deletion = Deletion(
+            uid=write.uid,
+            resource_version=write.version,
+            grace_period_seconds=write.grace_seconds,
+            propagation=write.propagation,
+        )
+        try:
+            await self._client.delete(_kind(write.resource), write.key, deletion)
+        except KubeError as error:
+            if error.failure is not Failure.NOT_FOUND:
+                raise
+
+
+def _conditional(write: Patch, before: Document | None) -> Document:
+    """The patch with its preconditions inside, where the server checks them."""
+    version = write.version
+    if before is not None and version:
+        version = before["metadata"]["resourceVersion"]
+    conditions = {"resourceVersion": version, "uid": write.uid}
+    wanted = {name: value for name, value in conditions.items() if value}
+    if not wanted:
+        return write.patch
+    return write.patch | {"metadata": write.patch.get("metadata", {}) | wanted}
+
+
+def _kind(resource: ResourceName) -> Kind[Document]:
+    return documents(resources_by_path()[resource.group, resource.version, resource.plural])
+
+
+def reference_to(document: Document) -> ObjectReference:
+    metadata = document["metadata"]
+    return ObjectReference(
+        kind=document.get("kind", ""),
+        api_version=document.get("apiVersion", ""),
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        resource_version=metadata.get("resourceVersion", ""),
+    )
+
+
+def _fields(write: Write, error: KubeError | None = None) -> dict[str, str]:
+    match write:
+        case Emit():
+            fields = {"write": "event", "reason": write.reason}
+        case Create() | Delete():
+            fields = {"write": type(write).__name__.lower(), str(write.resource): str(write.key)}
+        case Patch():
+            below = f"/{write.subresource}" if write.subresource else ""
+            fields = {"write": "patch", f"{write.resource}{below}": str(write.key)}
+        case _:
+            assert_never(write)
+    if error is not None:
+        fields |= {"failure": error.failure, "error": str(error)}
+    return fields
