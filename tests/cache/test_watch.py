@@ -6,6 +6,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from hypothesis.strategies import booleans, integers, sampled_from
 
+from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.cache.persistent import PersistentMap
 from plimsoll.cache.store import Store
@@ -34,7 +35,7 @@ from tests.cache.objects import an_object, key
 
 A5, A7, B6 = an_object("a", 5), an_object("a", 7), an_object("b", 6)
 WATCHING = Watching(begun_at="5", position="5")
-GATHERED = PersistentMap({key("a"): A5})
+GATHERED: PersistentMap[ObjectKey, Document] = PersistentMap({key("a"): A5})
 
 
 def refused(code: int, reason: str) -> KubeError:
@@ -452,8 +453,8 @@ class TheCopyFollowsTheServer(RuleBasedStateMachine):
     def the_copy_holds_only_what_once_existed(self) -> None:
         assert all(k.name in "abcde" for k in self.store.snapshot().objects)
 
-    def teardown(self) -> None:
-        """Calm: everything is delivered."""
+    def calm_down(self) -> None:
+        """Everything is delivered, and nothing goes wrong."""
         for _ in range(50):
             match self.state:
                 case Waiting():
@@ -466,6 +467,9 @@ class TheCopyFollowsTheServer(RuleBasedStateMachine):
                     while self.stream:
                         self.deliver()
         assert isinstance(self.state, Watching)
+
+    def teardown(self) -> None:
+        self.calm_down()
         copy = {k.name: o for k, o in self.store.snapshot().objects.items()}
         assert copy == self.server.objects
 
@@ -498,12 +502,12 @@ class ALostEventIsFoundOut(TheCopyFollowsTheServer):
             self.stream.pop(0)
 
     def teardown(self) -> None:
-        if isinstance(self.state, Watching):
-            self.happen(RelistDue())
+        self.calm_down()
+        self.happen(RelistDue())
         super().teardown()
 
 
-LONG = settings(deadline=None, max_examples=200, stateful_step_count=60)
+LONG = settings(deadline=None, max_examples=4000, stateful_step_count=60)
 TheCopyFollowsTheServer.TestCase.settings = LONG
 TestTheCopyFollowsTheServer = TheCopyFollowsTheServer.TestCase
 ALostEventIsFoundOut.TestCase.settings = LONG

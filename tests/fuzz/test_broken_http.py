@@ -55,7 +55,7 @@ def test_broken_requests_are_refused(request_bytes: bytes, endpoint: Endpoint) -
 
 
 @QUICK
-@given(data=st.binary(max_size=300))
+@given(data=st.binary(max_size=300).filter(lambda data: data.strip(b"\r\n")))
 def test_random_bytes_are_refused(data: bytes, endpoint: Endpoint) -> None:
     assert is_refused(raw_exchange(endpoint, data + b"\r\n\r\n"))
 

@@ -10,20 +10,15 @@ Pure but for its own memory; time is an argument. Three rules, in this order:
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Generic, TypeVar
 
 from msgspec import structs
 
 from plimsoll.api.meta import ObjectReference
+from plimsoll.decide.plan import EventType
 
 MESSAGE_LIMIT = 1024
 COMBINED = "(combined from similar events): "
-
-
-class EventType(StrEnum):
-    NORMAL = "Normal"
-    WARNING = "Warning"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

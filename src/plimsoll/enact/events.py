@@ -14,10 +14,10 @@ from enum import StrEnum
 
 from plimsoll.api.meta import ObjectKey, ObjectReference, wire_time
 from plimsoll.api.registry import Document, resources_by_path
+from plimsoll.decide.plan import EventType
 from plimsoll.enact.event_correlation import (
     CorrelationSettings,
     Correlator,
-    EventType,
     Flood,
     Fresh,
     Notice,

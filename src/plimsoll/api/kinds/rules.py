@@ -1,7 +1,7 @@
 """The shape of what the API server knows of a kind beyond its schema.
 
 A request meets these functions in this order. Create: `default`, admission, `prepare_create`,
-`validate`. Update: `default`, `prepare_update`, admission, `validate_update`. Update of the status
+`validate`. Update: `default`, admission, `prepare_update`, `validate_update`. Update of the status
 subresource: `default`, `prepare_status`, `validate_status`. All of them see documents that went
 through `api.schema` first: types are right, nulls and unknown fields are gone; any key may be
 missing. The functions that prepare and default change the document in place; those that validate

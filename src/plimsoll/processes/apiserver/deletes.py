@@ -167,7 +167,7 @@ def _delete(write: "Write", options: DeleteOptions, old: Record, document: Docum
     if finalizers or meta["deletionGracePeriodSeconds"] > 0:
         return Deleted(record=record, gone=False)
     if not options.dry_run:
-        write.cluster.remove(write.kind, record)
+        record = write.cluster.remove(write.kind, record)
     return Deleted(record=record, gone=True)
 
 

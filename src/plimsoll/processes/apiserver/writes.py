@@ -246,9 +246,9 @@ def update(write: Write, new: Document, old_record: Record, *, patched: bool = F
     old = shown(write.kind, old_record)
     check_version(write, new, old_record)
     _check_uid(write, new, old, patched=patched)
-    _prepare(write, new, old)
     attributes = write.attributes(Operation.UPDATE, new, old)
     chain.admit(attributes)
+    _prepare(write, new, old)
     _validate(write, new, old)
     chain.check(attributes)
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]

@@ -104,5 +104,6 @@ RULES = KindRules(
     validate_status=validate_status,
     name_errors=name_is_path_segment,
     has_generation=True,
+    plain_finalizers=True,
     unconditional_update=False,
 )

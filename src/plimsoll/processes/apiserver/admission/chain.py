@@ -6,21 +6,28 @@ Each is a plain function over Attributes; what it does not care about it lets pa
 from plimsoll.processes.apiserver.admission import (
     claim_resize,
     default_class,
+    default_tolerations,
     in_use_protection,
     limit_ranger,
     namespace_lifecycle,
+    priority,
     resource_quota,
+    runtime_class,
 )
-from plimsoll.processes.apiserver.admission.attributes import Attributes
+from plimsoll.processes.apiserver.admission.attributes import Attributes, Operation
 
-EARLY = (namespace_lifecycle.check,)
 MUTATING = (
+    namespace_lifecycle.check,
     limit_ranger.admit,
+    priority.admit,
+    default_tolerations.admit,
+    runtime_class.admit,
     default_class.admit,
     in_use_protection.admit,
 )
 VALIDATING = (
     limit_ranger.check,
+    priority.check,
     claim_resize.check,
     resource_quota.check,
 )
@@ -28,13 +35,13 @@ VALIDATING = (
 
 def admit(attributes: Attributes) -> None:
     """Before validation. Raises ApiError."""
-    for plugin in (*EARLY, *MUTATING):
+    for plugin in MUTATING:
         plugin(attributes)
 
 
 def check(attributes: Attributes) -> None:
     """After validation; all there is on deletion. Raises ApiError."""
-    if attributes.operation == "DELETE":
+    if attributes.operation is Operation.DELETE:
         namespace_lifecycle.check(attributes)
     for plugin in VALIDATING:
         plugin(attributes)

@@ -1,0 +1,192 @@
+"""Sets of fields, in the form in which the API shows them (FieldsV1).
+
+A set is a mapping from path elements (`f:spec`, `k:{"name":"c"}`, `v:"x"`) to nodes. A node is a
+mapping of the same kind: empty when the field itself is in the set and nothing below it; with the
+key `.` when the field is in it together with some below; without it when only those below are.
+Nothing here changes its arguments, and results may share parts with them: treat sets as values.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+FieldSet = dict[str, Any]
+
+SELF = "."
+HTML = str.maketrans(
+    {
+        "<": "\\u003c",
+        ">": "\\u003e",
+        "&": "\\u0026",
+        "\u2028": "\\u2028",
+        "\u2029": "\\u2029",
+    }
+)
+
+
+def is_member(node: FieldSet) -> bool:
+    """The field that leads to this node is itself in the set."""
+    return not node or SELF in node
+
+
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    if not left:
+        return right
+    return _joined(left, right) if right else left
+
+
+def _joined(left: FieldSet, right: FieldSet) -> FieldSet:
+    joined = dict(left)
+    for element, node in right.items():
+        known = joined.get(element)
+        joined[element] = node if known is None else _united(known, node)
+    return joined
+
+
+def _united(left: FieldSet, right: FieldSet) -> FieldSet:
+    if left == right:
+        return left
+    if not left:
+        return {SELF: {}} | right
+    if not right:
+        return {SELF: {}} | left
+    return _joined(left, right)
+
+
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in `left` only; `left` itself when nothing of it is in `right`."""
+    return _filtered(left, right, _node_difference)
+
+
+def _node_difference(left: FieldSet, right: FieldSet) -> FieldSet | None:
+    if not left:
+        return None if is_member(right) else left
+    below = _filtered(left, right, _node_difference)
+    if SELF in below and is_member(right):
+        below = {element: node for element, node in below.items() if element != SELF}
+        return below or None
+    # Nothing may be left but the field itself, which is then written without anything in it.
+    return {} if len(below) == 1 and SELF in below else below or None
+
+
+def without_subtrees(left: FieldSet, right: FieldSet) -> FieldSet:
+    """What is in `left` but neither in `right` nor below a field of `right`."""
+    return _filtered(left, right, _node_without_subtrees)
+
+
+def _node_without_subtrees(left: FieldSet, right: FieldSet) -> FieldSet | None:
+    if is_member(right):
+        return None
+    return _filtered(left, right, _node_without_subtrees) or (None if left else left)
+
+
+def _filtered(left: FieldSet, right: FieldSet, rule: Any) -> FieldSet:
+    """Apply a rule to every node of `left` that `right` has, too; a None leaves it out."""
+    result = left
+    for element, other in right.items():
+        if element == SELF or element not in left:
+            continue
+        rest = rule(left[element], other)
+        if rest is left[element]:
+            continue
+        if result is left:
+            result = dict(left)
+        if rest is None:
+            del result[element]
+        else:
+            result[element] = rest
+    return result
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    common: FieldSet = {}
+    for element, node in left.items():
+        other = right.get(element)
+        if element == SELF or other is None:
+            continue
+        below = intersection(node, other)
+        if is_member(node) and is_member(other):
+            common[element] = {SELF: {}} | below if below else {}
+        elif below:
+            common[element] = below
+    return common
+
+
+def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
+    """The path of every field in the set, fields before those below them."""
+    for element, node in sorted(fields.items()):
+        if element == SELF:
+            continue
+        if is_member(node):
+            yield (element,)
+        for rest in paths(node):
+            yield (element, *rest)
+
+
+def has_path(fields: FieldSet, path: tuple[str, ...]) -> bool:
+    for element in path:
+        if element not in fields:
+            return False
+        fields = fields[element]
+    return is_member(fields)
+
+
+def dotted(path: tuple[str, ...]) -> str:
+    """The path as people read it: `.spec.containers[name="c"].image`."""
+    return "".join(_dotted_element(element) for element in path)
+
+
+def _dotted_element(element: str) -> str:
+    form, text = element[:2], element[2:]
+    if form == "f:":
+        return f".{text}"
+    if form == "v:":
+        return f"[={text}]"
+    keys = msgspec.json.decode(text)
+    return "[" + ",".join(f"{name}={canonical_json(keys[name])}" for name in keys) + "]"
+
+
+def canonical_json(value: Any) -> str:
+    """JSON without spaces, and with the characters escaped that matter in HTML."""
+    return msgspec.json.encode(value).decode().translate(HTML)
+
+
+def parse(given: Any) -> FieldSet:
+    """A set as a client sent it, in the form that compares equal; ValueError if it is none.
+
+    Elements of a form that nobody knows are left out.
+    """
+    if not isinstance(given, dict):
+        raise TypeError("fieldsV1 must be an object")
+    return {
+        element: _parse_node(node)
+        for text, node in given.items()
+        if text != SELF and (element := _parse_element(text)) is not None
+    }
+
+
+def _parse_node(given: Any) -> FieldSet:
+    below = parse(given)
+    return {SELF: {}} | below if below and SELF in given else below
+
+
+def _parse_element(text: str) -> str | None:
+    form, value = text[:2], text[2:]
+    if len(form) < len("f:") or form[1] != ":":
+        raise ValueError(f"not a path element: {text!r}")
+    match form:
+        case "f:":
+            return text
+        case "i:":
+            return f"i:{int(value)}"
+        case "v:":
+            return f"v:{canonical_json(msgspec.json.decode(value))}"
+        case "k:":
+            return f"k:{canonical_json(dict(sorted(_keys(value).items())))}"
+        case _:
+            return None
+
+
+def _keys(text: str) -> dict[str, Any]:
+    return msgspec.json.decode(text, type=dict[str, Any])
