@@ -25,6 +25,10 @@ HTML = str.maketrans(
 )
 
 
+class UnreadableSetError(ValueError):
+    """What a client sent is not a set of fields."""
+
+
 def is_member(node: FieldSet) -> bool:
     """The field that leads to this node is itself in the set."""
     return not node or SELF in node
@@ -65,9 +69,7 @@ def _node_difference(left: FieldSet, right: FieldSet) -> FieldSet | None:
     below = _filtered(left, right, _node_difference)
     if SELF in below and is_member(right):
         below = {element: node for element, node in below.items() if element != SELF}
-        return below or None
-    # Nothing may be left but the field itself, which is then written without anything in it.
-    return {} if len(below) == 1 and SELF in below else below or None
+    return _node(below)
 
 
 def without_subtrees(left: FieldSet, right: FieldSet) -> FieldSet:
@@ -78,7 +80,14 @@ def without_subtrees(left: FieldSet, right: FieldSet) -> FieldSet:
 def _node_without_subtrees(left: FieldSet, right: FieldSet) -> FieldSet | None:
     if is_member(right):
         return None
-    return _filtered(left, right, _node_without_subtrees) or (None if left else left)
+    return _node(_filtered(left, right, _node_without_subtrees)) if left else left
+
+
+def _node(parts: FieldSet) -> FieldSet | None:
+    """A node from what is left of it: none when it is empty, empty when only itself is left."""
+    if len(parts) == 1 and SELF in parts:
+        return {}
+    return parts or None
 
 
 def _filtered(left: FieldSet, right: FieldSet, rule: Any) -> FieldSet:
@@ -153,12 +162,11 @@ def canonical_json(value: Any) -> str:
 
 
 def parse(given: Any) -> FieldSet:
-    """A set as a client sent it, in the form that compares equal; ValueError if it is none.
-
-    Elements of a form that nobody knows are left out.
+    """A set as a client sent it, in the form that compares equal; elements of a form that nobody
+    knows are left out. Raises UnreadableSetError.
     """
     if not isinstance(given, dict):
-        raise TypeError("fieldsV1 must be an object")
+        raise UnreadableSetError("fieldsV1 must be an object")
     return {
         element: _parse_node(node)
         for text, node in given.items()
@@ -174,19 +182,19 @@ def _parse_node(given: Any) -> FieldSet:
 def _parse_element(text: str) -> str | None:
     form, value = text[:2], text[2:]
     if len(form) < len("f:") or form[1] != ":":
-        raise ValueError(f"not a path element: {text!r}")
-    match form:
-        case "f:":
-            return text
-        case "i:":
-            return f"i:{int(value)}"
-        case "v:":
-            return f"v:{canonical_json(msgspec.json.decode(value))}"
-        case "k:":
-            return f"k:{canonical_json(dict(sorted(_keys(value).items())))}"
-        case _:
-            return None
-
-
-def _keys(text: str) -> dict[str, Any]:
-    return msgspec.json.decode(text, type=dict[str, Any])
+        raise UnreadableSetError(f"not a path element: {text!r}")
+    try:
+        match form:
+            case "f:":
+                return text
+            case "i:":
+                return f"i:{int(value)}"
+            case "v:":
+                return f"v:{canonical_json(msgspec.json.decode(value))}"
+            case "k:":
+                keys = msgspec.json.decode(value, type=dict[str, Any])
+                return f"k:{canonical_json(dict(sorted(keys.items())))}"
+            case _:
+                return None
+    except (ValueError, msgspec.DecodeError) as error:
+        raise UnreadableSetError(f"not a path element: {text!r}") from error

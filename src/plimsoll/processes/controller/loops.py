@@ -1,0 +1,33 @@
+"""The table of loops: their names as `--controllers` takes them, and which run by default."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plimsoll.processes.controller.loop import Loop, Tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    make: Callable[[Tools], Loop]
+    about: str
+    """One line for the help text."""
+    on_cluster: bool = False
+    """Runs by default on a real cluster: kube-controller-manager has nothing like it."""
+
+
+LOOPS: dict[str, Entry] = {}
+
+
+def chosen(names: tuple[str, ...], *, on_cluster: bool) -> list[str]:
+    """The loops that `--controllers` selects: names, `*` for the default, `-name` to leave out.
+
+    Raises ValueError for a name that no loop has.
+    """
+    default = [name for name, entry in LOOPS.items() if entry.on_cluster or not on_cluster]
+    unknown = [n for n in names if n.removeprefix("-") not in LOOPS and n != "*"]
+    if unknown:
+        raise ValueError(f"unknown controllers: {', '.join(unknown)}; known: {', '.join(LOOPS)}")
+    wanted = set(default) if not names or "*" in names else set()
+    wanted |= {name for name in names if not name.startswith("-") and name != "*"}
+    wanted -= {name.removeprefix("-") for name in names if name.startswith("-")}
+    return [name for name in LOOPS if name in wanted]

@@ -1,0 +1,122 @@
+"""What the loops observe: one informer for each kind, shared, with the indexes all of them need.
+
+Loops name the kinds and indexes they read when they are made; watching begins afterwards. Our own
+writes are shown at once, before the watch brings them back, so that no loop acts twice on what it
+has just done.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from plimsoll.api.meta import ApiObject
+from plimsoll.api.registry import Document
+from plimsoll.api.typed import from_document
+from plimsoll.cache.assume import AssumingStore
+from plimsoll.cache.informer import Handler, Informer
+from plimsoll.cache.store import IndexFunction, View
+from plimsoll.runtime.clock import Clock
+from plimsoll.wire.kind import Kind, typed
+from plimsoll.wire.kube import KubeClient
+
+T = TypeVar("T", bound=ApiObject)
+
+OWN_WRITE_BELIEVED = timedelta(minutes=1)
+EXPIRE_EVERY = timedelta(seconds=15)
+
+
+class Cached(Generic[T]):
+    """The objects of one kind."""
+
+    def __init__(self, type_: type[T]) -> None:
+        self.type = type_
+        self.kind: Kind[T] = typed(type_)
+        self._indexes: dict[str, IndexFunction[T]] = {}
+        self._handlers: list[Handler[T]] = []
+        self._store: AssumingStore[T] | None = None
+        self.informer: Informer[T] | None = None
+
+    def index(self, name: str, function: IndexFunction[T]) -> None:
+        """Before watching begins. The same name always means the same function."""
+        self._indexes.setdefault(name, function)
+
+    def on_change(self, handler: Handler[T]) -> None:
+        """Before watching begins. Handlers neither wait nor fail: they add keys to a queue."""
+        self._handlers.append(handler)
+
+    def start(self, client: KubeClient) -> Informer[T]:
+        self._store = AssumingStore(self._indexes)
+        self.informer = Informer(client, self.kind, self._store)
+        for handler in self._handlers:
+            self.informer.on_change(handler)
+        return self.informer
+
+    def view(self) -> View[T]:
+        """All of them at this moment; the view never changes afterwards."""
+        return self._begun().snapshot()
+
+    def written(self, document: Document, clock: Clock) -> None:
+        """The server's answer to a write of ours: show it until the watch has caught up."""
+        object_ = from_document(self.type, document)
+        deadline = clock.monotonic() + OWN_WRITE_BELIEVED.total_seconds()
+        change = self._begun().written(object_, deadline=deadline)
+        if change is not None:
+            for handler in self._handlers:
+                handler(change)
+
+    def expire(self, monotonic: float) -> None:
+        for change in self._begun().expire(monotonic):
+            for handler in self._handlers:
+                handler(change)
+
+    def _begun(self) -> AssumingStore[T]:
+        if self._store is None:
+            raise RuntimeError(f"{self.type.__name__}: read before watching began")
+        return self._store
+
+
+class Observed:
+    """All kinds that the loops of this process read."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+        self._cached: dict[type[ApiObject], Cached[Any]] = {}
+
+    def of(self, type_: type[T]) -> Cached[T]:
+        found = self._cached.get(type_)
+        if found is None:
+            found = self._cached[type_] = Cached(type_)
+        return found
+
+    def start(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """The loops to run: one informer for each kind, and the one that ends assumptions."""
+        runs: dict[str, Callable[[], Awaitable[None]]] = {
+            f"watch {type_.__name__}": cached.start(self._client).run
+            for type_, cached in self._cached.items()
+        }
+        runs["expire assumptions"] = self._expire
+        return runs
+
+    async def synced(self) -> None:
+        """Return when every store has held everything that the server had at some moment."""
+        informers = [c.informer for c in self._cached.values() if c.informer is not None]
+        await asyncio.gather(*(informer.wait_synced() for informer in informers))
+
+    def written(self, documents: tuple[Document, ...]) -> None:
+        """Show our own writes to every loop at once."""
+        by_name = {
+            (cached.kind.resource.api_version, cached.kind.resource.kind): cached
+            for cached in self._cached.values()
+        }
+        for document in documents:
+            cached = by_name.get((document.get("apiVersion", ""), document.get("kind", "")))
+            if cached is not None:
+                cached.written(document, self._client.clock)
+
+    async def _expire(self) -> None:
+        clock = self._client.clock
+        while True:
+            await clock.sleep(EXPIRE_EVERY)
+            for cached in self._cached.values():
+                cached.expire(clock.monotonic())
