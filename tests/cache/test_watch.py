@@ -6,7 +6,6 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.cache.persistent import PersistentMap
 from plimsoll.cache.store import Store
@@ -35,7 +34,9 @@ from tests.cache.objects import an_object, key
 
 A5, A7, B6 = an_object("a", 5), an_object("a", 7), an_object("b", 6)
 WATCHING = Watching(begun_at="5", position="5")
-GATHERED: PersistentMap[ObjectKey, Document] = PersistentMap({key("a"): A5})
+GATHERED: Streaming[Document] = Streaming(
+    items=PersistentMap({key("a"): A5}), versions=PersistentMap({key("a"): "5"})
+)
 
 
 def refused(code: int, reason: str) -> KubeError:
@@ -232,21 +233,28 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         "initial events are gathered",
         Streaming(),
         Upserted(A5),
-        Streaming(items=GATHERED),
+        GATHERED,
         (),
     ),
     (
         "the bookmark after them makes them everything",
-        Streaming(items=GATHERED),
+        GATHERED,
         Bookmark("9", ends_initial_events=True),
         Watching(begun_at="9", position="9", has_delivered=True),
         (Replace({key("a"): A5}),),
     ),
     (
         "a deletion among them counts",
-        Streaming(items=GATHERED),
+        GATHERED,
         Deleted(A7),
-        Streaming(),
+        Streaming(versions=PersistentMap({key("a"): "7"})),
+        (),
+    ),
+    (
+        "an older version that comes after it does not bring the object back",
+        Streaming(versions=PersistentMap({key("a"): "7"})),
+        Upserted(A5),
+        Streaming(versions=PersistentMap({key("a"): "7"})),
         (),
     ),
     (
@@ -265,7 +273,7 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
     ),
     (
         "initial events that break off are asked for again",
-        Streaming(items=GATHERED),
+        GATHERED,
         StreamFailed(disconnected()),
         Waiting(then=Streaming(failures=1), failures=0, why="connection reset"),
         (),
@@ -414,6 +422,7 @@ class TheCopyFollowsTheServer(RuleBasedStateMachine):
     @precondition(lambda self: isinstance(self.state, Watching | Streaming) and self.stream is None)
     @rule()
     def open_the_watch(self) -> None:
+        self.sent.clear()
         if isinstance(self.state, Streaming):
             self.stream = [Upserted(o) for o in self.server.objects.values()]
             self.stream.append(Bookmark(str(self.server.version), ends_initial_events=True))

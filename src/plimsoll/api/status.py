@@ -10,7 +10,9 @@ from plimsoll.api.registry import Document, Resource
 class ApiError(Exception):
     """A request is refused; `document` is the Status that the client gets."""
 
-    def __init__(self, code: int, reason: str, message: str, details: Document | None = None):
+    def __init__(
+        self, code: int, reason: str, message: str, details: Document | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason

@@ -52,6 +52,8 @@ class Streaming(Generic[T]):
     """Watch with initial events: the present state arrives as events, ended by a bookmark."""
 
     items: PersistentMap[ObjectKey, T] = field(default_factory=PersistentMap)
+    versions: PersistentMap[ObjectKey, str] = field(default_factory=PersistentMap)
+    """The newest seen of each object, the deleted ones included."""
     failures: int = 0
 
 
@@ -175,10 +177,8 @@ def _while_listing(state: Listing[T], happened: Input[T]) -> Next[T]:
 
 def _while_streaming(state: Streaming[T], happened: Input[T]) -> Next[T]:
     match happened:
-        case Upserted(object=object_):
-            return replace(state, items=state.items.with_(key_of(object_), object_)), ()
-        case Deleted(object=object_):
-            return replace(state, items=state.items.without(key_of(object_))), ()
+        case Upserted(object=object_) | Deleted(object=object_):
+            return _gathered(state, object_, is_there=isinstance(happened, Upserted)), ()
         case Bookmark(resource_version=version, ends_initial_events=True):
             watching = Watching(begun_at=version, position=version, has_delivered=True)
             return watching, (Replace(state.items),)
@@ -193,6 +193,16 @@ def _while_streaming(state: Streaming[T], happened: Input[T]) -> Next[T]:
             return _pause(Streaming(failures=state.failures + 1)), ()
         case _:
             return state, ()
+
+
+def _gathered(state: Streaming[T], object_: T, *, is_there: bool) -> Streaming[T]:
+    """Initial events have no order: only an object's own versions tell what is a duplicate."""
+    key, version = key_of(object_), version_of(object_)
+    known = state.versions.get(key)
+    if known is not None and is_older_or_same(version, known):
+        return state
+    items = state.items.with_(key, object_) if is_there else state.items.without(key)
+    return replace(state, items=items, versions=state.versions.with_(key, version))
 
 
 def _while_watching(state: Watching, happened: Input[T]) -> Next[T]:

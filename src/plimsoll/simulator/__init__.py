@@ -1,1 +1,1 @@
-"""A whole cluster in one event loop, reproducible from a seed. Built on the in-process transport."""
+"""A whole cluster in one event loop, reproducible from a seed; uses the in-process transport."""

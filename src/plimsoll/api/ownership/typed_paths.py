@@ -81,7 +81,7 @@ class Branch:
                 result[element] = node.added(member)
             elif rest is not None:
                 result[f"f:{name}"] = rest.added(member)
-        return result
+        return result if len(result) > 1 else {}
 
     def compare(self, old: Any, new: Any) -> Difference:
         if not old and not new:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from plimsoll.api.status import ApiError
+from plimsoll.api.status import ApiError, bad_request
 from plimsoll.processes.apiserver.answers import Answer, Stream, refusal, warning_header
 from plimsoll.processes.apiserver.identity import (
     ANONYMOUS,
@@ -19,6 +19,7 @@ from plimsoll.processes.apiserver.server import ApiServer
 from plimsoll.wire.transport import Request
 
 BODY_LIMIT = 3 * 1024 * 1024
+QUERY_LIMIT = 1000
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -54,13 +55,10 @@ class AsgiApp:
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
         user = self._user(headers, peer)
-        query = scope["query_string"].decode("latin-1")
         request = Request(
             method=scope["method"],
             path=scope["raw_path"].decode("latin-1"),
-            query=tuple(parse_qsl(query, keep_blank_values=True, max_num_fields=1000))
-            if query
-            else (),
+            query=_query(scope["query_string"].decode("latin-1")),
             headers=headers,
             body=await _body(headers, receive),
         )
@@ -72,6 +70,15 @@ class AsgiApp:
         if "authorization" not in headers:
             return ANONYMOUS
         return user_for_token(headers["authorization"], self._admin_token)
+
+
+def _query(text: str) -> tuple[tuple[str, str], ...]:
+    if not text:
+        return ()
+    try:
+        return tuple(parse_qsl(text, keep_blank_values=True, max_num_fields=QUERY_LIMIT))
+    except ValueError as error:
+        raise bad_request(f"a query may have at most {QUERY_LIMIT} parameters") from error
 
 
 def _too_large() -> ApiError:

@@ -3,6 +3,7 @@
 Made once for a data directory and kept there, readable for its owner only.
 """
 
+import os
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,6 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -43,8 +45,11 @@ def private_write(path: Path, content: bytes) -> None:
     """Nobody else may ever read it, not even for a moment; a crash leaves the old file."""
     draft = path.with_suffix(path.suffix + ".new")
     draft.unlink(missing_ok=True)
-    draft.touch(mode=0o600)
-    draft.write_bytes(content)
+    draft.touch(mode=0o600, exist_ok=False)
+    with draft.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
     draft.replace(path)
 
 
@@ -64,7 +69,7 @@ def load_or_create(directory: Path, now: datetime) -> Credentials:
 
 
 def _token(path: Path) -> str:
-    if not path.exists():
+    if not (path.exists() and path.read_text().strip()):
         private_write(path, secrets.token_urlsafe(32).encode())
     return path.read_text().strip()
 
@@ -129,7 +134,7 @@ def _leaf(base: Path, signer: Signer, now: datetime, subject: _Subject) -> None:
     certificate, key = base.with_suffix(".crt"), base.with_suffix(".key")
     if certificate.exists() and key.exists():
         held = x509.load_pem_x509_certificate(certificate.read_bytes())
-        if held.not_valid_after_utc - RENEW_BEFORE > now and held.issuer == signer[0].subject:
+        if held.not_valid_after_utc - RENEW_BEFORE > now and _is_signed_by(held, signer[0]):
             return
     made = ec.generate_private_key(ec.SECP256R1())
     builder = _builder(subject, made, now, LEAF_LIFE).issuer_name(signer[0].subject)
@@ -138,6 +143,15 @@ def _leaf(base: Path, signer: Signer, now: datetime, subject: _Subject) -> None:
     signed = builder.sign(signer[1], hashes.SHA256())
     private_write(key, _key_bytes(made))
     private_write(certificate, signed.public_bytes(serialization.Encoding.PEM))
+
+
+def _is_signed_by(held: x509.Certificate, authority: x509.Certificate) -> bool:
+    """By this very authority: one that was made anew has the same name."""
+    try:
+        held.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
 
 
 def _builder(

@@ -8,7 +8,7 @@ import signal
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -23,8 +23,9 @@ from plimsoll.processes.apiserver.first_objects import create_first_objects
 from plimsoll.processes.apiserver.protocol import BoundedProtocol
 from plimsoll.processes.apiserver.revisions import HistoryLimits, Revisions
 from plimsoll.processes.apiserver.server import ApiServer
-from plimsoll.processes.apiserver.sqlite_store import FILE_NAME, SqliteStore
-from plimsoll.processes.apiserver.store import Store
+from plimsoll.processes.apiserver.sqlite_file import FILE_NAME
+from plimsoll.processes.apiserver.sqlite_store import SqliteStore
+from plimsoll.processes.apiserver.store import Store, StoreFailedError
 from plimsoll.processes.apiserver.watch_hub import WatchHub
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.ids import Ids, system_ids

@@ -6,11 +6,16 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from plimsoll.processes.apiserver.sqlite_store import FILE_NAME, SqliteStore, connect
+from plimsoll.processes.apiserver.sqlite_file import FILE_NAME, beside
+from plimsoll.processes.apiserver.sqlite_store import SqliteStore
 from plimsoll.processes.apiserver.store import StoreCorruptError
 
 REVISION_GAP = 1_000_000_000
 """What a restored file skips, so that no client has seen a revision that is given out again."""
+
+
+class StoreInUseError(StoreCorruptError):
+    """Nothing is wrong with the file, but it cannot be looked at now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +40,7 @@ def _open(path: Path) -> SqliteStore:
     try:
         return SqliteStore(path)
     except sqlite3.OperationalError as error:
-        raise StoreCorruptError(f"{path}: {error}; stop the server that uses it first") from error
+        raise StoreInUseError(f"{error}; stop what uses {path} first, or make room") from error
 
 
 def check(data_dir: Path) -> Report:
@@ -80,24 +85,51 @@ def restore(data_dir: Path, source: Path) -> Path | None:
         checked.close()
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     place = data_dir / FILE_NAME
+    _refuse_while_running(place)
+    draft = _renumbered(source, beside(place, ".restored"))
     kept = _set_aside(place)
-    shutil.copyfile(source, place)
-    with connect(place) as db:
-        db.execute("UPDATE totals SET newest = newest + ?, compacted = newest + ?",
-                   (REVISION_GAP, REVISION_GAP))  # fmt: skip
-    db.close()
+    draft.replace(place)
     return kept
 
 
-def _set_aside(place: Path) -> Path | None:
+def _refuse_while_running(place: Path) -> None:
+    """A running server would go on writing to the file that was taken away from it."""
     if not place.exists():
-        return None
+        return
+    try:
+        _open(place).close()
+    except StoreInUseError:
+        raise
+    except StoreCorruptError:
+        return  # that is why it is being replaced
+
+
+def _renumbered(source: Path, draft: Path) -> Path:
+    """A copy of the source, complete before it takes the place of anything."""
+    draft.unlink(missing_ok=True)
+    draft.touch(mode=0o600, exist_ok=False)
+    shutil.copyfile(source, draft)
+    store = SqliteStore(draft)
+    try:
+        store.skip(REVISION_GAP)
+    finally:
+        store.close()
+    return draft
+
+
+def _set_aside(place: Path) -> Path | None:
+    """A second name for the old file; a new file must not find its write-ahead log either.
+
+    Under its first name the old file stays until the new one takes its place: whatever happens in
+    between, no server finds an empty directory and begins anew.
+    """
     number = 1
     while (kept := place.with_suffix(f".replaced-{number}")).exists():
         number += 1
-    place.rename(kept)
     for suffix in ("-wal", "-shm"):
-        beside = place.with_name(place.name + suffix)
-        if beside.exists():
-            beside.rename(kept.with_name(kept.name + suffix))
+        if beside(place, suffix).exists():
+            beside(place, suffix).rename(beside(kept, suffix))
+    if not place.exists():
+        return None
+    kept.hardlink_to(place)
     return kept

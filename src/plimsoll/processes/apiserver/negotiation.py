@@ -147,7 +147,15 @@ def decode_yaml(body: bytes) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as JSON would have it: a date is a string."""
+    """YAML as JSON would have it: a date is a string, and nothing is written once but meant often.
+
+    A few nested aliases would stand for more than fits into memory.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not taken: write each value where it belongs")
+        return super().compose_node(parent, index)
 
 
 _Loader.yaml_implicit_resolvers = {

@@ -74,24 +74,22 @@ class Page:
     meta: Document
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(msgspec.Struct, frozen=True):
     """Where a list goes on: at which revision, after which key."""
 
-    revision: int
+    revision: int = msgspec.field(name="plimsoll/1")
     after: str
 
     def encode(self) -> str:
-        packed = msgspec.json.encode({"plimsoll/1": self.revision, "after": self.after})
-        return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+        return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
 
 def _parse_token(text: str) -> _Token:
     try:
         padded = text + "=" * (-len(text) % 4)
-        raw: Any = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True))
-        return _Token(int(raw["plimsoll/1"]), str(raw["after"]))
-    except (binascii.Error, msgspec.DecodeError, ValueError, KeyError, TypeError) as error:
+        packed = base64.b64decode(padded, altchars=b"-_", validate=True)
+        return msgspec.json.decode(packed, type=_Token)
+    except (binascii.Error, msgspec.DecodeError, ValueError) as error:
         raise bad_request("invalid continue token: start the list again") from error
 
 
@@ -155,7 +153,8 @@ def list_page(cluster: Cluster, kind: KindOf, query: Query, selection: Selection
     elif limit > 0 and query.text("resourceVersion") and not query.text("resourceVersionMatch"):
         exact = True
     at = revision if token or exact else cluster.revisions.committed
-    if at < cluster.revisions.compacted:
+    # A token from beyond what is known here was made by a server whose data are lost.
+    if not cluster.revisions.compacted <= at <= cluster.revisions.committed:
         raise _expired(cluster, token)
     after = token.after if token else ""
     return _page(cluster, kind, selection, _Range(at, after, max(limit, 0)))
@@ -256,7 +255,8 @@ def watch_request(
     starts_now = position == 0 if initial is None else bool(initial)
     if not starts_now and 0 < position < cluster.revisions.compacted:
         raise gone(f"too old resource version: {position} ({cluster.revisions.compacted})")
-    seconds = query.integer("timeoutSeconds") or 0
+    if initial and position > cluster.revisions.committed:
+        raise too_large(position, cluster.revisions.committed)
     return WatchRequest(
         kind=kind,
         selection=selection,
@@ -264,8 +264,15 @@ def watch_request(
         start=None if starts_now else position or cluster.revisions.committed,
         bookmarks=bookmarks,
         announce_end=bool(initial) and bookmarks,
-        limit=min(timedelta(seconds=seconds), WATCH_LIMIT) if seconds > 0 else WATCH_LIMIT,
+        limit=_limit(query.integer("timeoutSeconds") or 0),
     )
+
+
+def _limit(seconds: int) -> timedelta:
+    """Compared as numbers: not every number of seconds is a timedelta."""
+    if 0 < seconds < WATCH_LIMIT.total_seconds():
+        return timedelta(seconds=seconds)
+    return WATCH_LIMIT
 
 
 class OpenWatch:
@@ -326,17 +333,19 @@ class OpenWatch:
             yield self._first
             self._first = b""
         view, clock = self._request.view, self._cluster.clock
+        is_due = False
         while not (self._watcher.overflow.is_set() or self._cluster.hub.stopping):
             events = self._watcher.take()
             if events:
                 now = clock.now()
                 yield b"".join(view.event(kind, record, now) for kind, record in events)
-            elif self._ending:
-                if self._request.bookmarks:
-                    yield view.bookmark(self._cluster.revisions.committed)
-                return
-            elif not await self._something_happens() and self._request.bookmarks:
+                continue
+            # Only now that nothing waits to be sent is it true what a bookmark says.
+            if self._request.bookmarks and (is_due or self._ending):
                 yield view.bookmark(self._cluster.revisions.committed)
+            if self._ending:
+                return
+            is_due = not await self._something_happens()
 
     async def _something_happens(self) -> bool:
         """False when nothing did for so long that a bookmark is due."""

@@ -59,6 +59,8 @@ class Revisions:
         self._writing: _Batch | None = None
         self._wake = asyncio.Event()
         self._marks: deque[tuple[float, int]] = deque()
+        self._leftovers: list[int] = []
+        """Revisions whose rows nobody needs but the store still has."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
 
     def collection(self, name: str) -> Collection:
@@ -84,8 +86,7 @@ class Revisions:
                 collection.settle(change)
         self.compacted = self._store.compacted
         self.committed = self._assigned = self._store.newest
-        for collection in self._collections.values():
-            collection.forget(self.compacted)
+        self._leftovers = self._forget(self.compacted)
         self._marks.append((self._clock.monotonic(), self.committed))
 
     @property
@@ -101,13 +102,13 @@ class Revisions:
         self._assigned = change.revision
         self._batch.changes.append((collection, change))
         collection.stage(change)
-        if self._store.inline:
-            self._write_inline()
-        else:
+        if not self._store.inline:
             self._wake.set()
 
     async def durable(self) -> None:
         """Return when everything staged so far is on disk; raise StoreFailedError if it is not."""
+        if self._store.inline:
+            self._write_inline()
         batch = self._batch or self._writing
         if batch is not None:
             await asyncio.shield(batch.durable)
@@ -142,7 +143,8 @@ class Revisions:
         if point <= self.compacted:
             return
         self.compacted = point
-        superseded = [old for c in self._collections.values() for old in c.forget(point)]
+        self._leftovers += self._forget(point)
+        superseded = tuple(self._leftovers)
         try:
             if self._store.inline:
                 self._store.compact(point, superseded)
@@ -150,8 +152,13 @@ class Revisions:
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self._thread, self._store.compact, point, superseded)
         except StoreFailedError:
-            # The rows stay behind; history in memory is gone all the same.
+            # History in memory is gone all the same; the rows go with the next compaction.
             log.warning("history not compacted", exc_info=True)
+        else:
+            del self._leftovers[: len(superseded)]
+
+    def _forget(self, point: int) -> list[int]:
+        return [old for c in self._collections.values() for old in c.forget(point)]
 
     def _compaction_point(self) -> int:
         now = self._clock.monotonic()
@@ -163,10 +170,15 @@ class Revisions:
         return max(point, self.committed - self._limits.changes)
 
     def _write_inline(self) -> None:
+        """No thread, no turn of the event loop: what one request stages is one batch."""
         batch, self._batch = self._batch, None
         if batch is None:
             return
-        self._store.append([_row(collection, change) for collection, change in batch.changes])
+        try:
+            self._store.append([_row(collection, change) for collection, change in batch.changes])
+        except StoreFailedError as error:
+            self._undo(batch, error)
+            raise
         self._settle(batch)
 
     def _settle(self, batch: _Batch) -> None:

@@ -7,45 +7,34 @@ the log is loaded.
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+from plimsoll.processes.apiserver.sqlite_file import (
+    REMEDY,
+    Totals,
+    check_version,
+    connect,
+    create,
+    damage_reported,
+    read_totals,
+    write_totals,
+)
 from plimsoll.processes.apiserver.store import LogRow, StoreCorruptError, StoreFailedError
 
-SCHEMA_VERSION = 1
-APPLICATION_ID = 0x504C494D  # "PLIM"
-FILE_NAME = "plimsoll.db"
 SUM_LIMIT = 1 << 62
-BUSY_SECONDS = 5.0
-
-CREATE_LOG = """
-CREATE TABLE log (
-  revision INTEGER PRIMARY KEY,
-  resource TEXT NOT NULL,
-  key TEXT NOT NULL,
-  document BLOB,
-  checksum INTEGER NOT NULL
-)
-"""
-CREATE_TOTALS = """
-CREATE TABLE totals (
-  id INTEGER PRIMARY KEY CHECK (id = 0),
-  compacted INTEGER NOT NULL,
-  newest INTEGER NOT NULL,
-  number INTEGER NOT NULL,
-  checksums INTEGER NOT NULL
-)
-"""
-
-REMEDY = (
-    "stop the server and run `plimsoll apiserver restore` with a backup, or start with an empty "
-    "data directory"
-)
 
 
 def checksum(row: LogRow) -> int:
     head = f"{row.revision}\0{row.resource}\0{row.key}\0".encode()
     return zlib.crc32(row.document if row.document is not None else b"\0deleted", zlib.crc32(head))
+
+
+def _is_sound(row: LogRow, recorded: object) -> bool:
+    # Damage can change a value's type as well, whatever the table declares.
+    return isinstance(row.document, bytes | None) and checksum(row) == recorded
 
 
 class SqliteStore:
@@ -59,62 +48,43 @@ class SqliteStore:
         revisions that come much later.
         """
         self._path = path
-        self._first = first
-        self._open()
+        self._is_doubtful = False
+        if not path.exists():
+            create(path, first)
+        with damage_reported(path):
+            self._db = connect(path)
+            try:
+                check_version(self._db, path)
+                self._totals = read_totals(self._db, path)
+            except (sqlite3.Error, StoreCorruptError):
+                self._db.close()
+                raise
 
-    def _open(self) -> None:
-        try:
-            self._db = connect(self._path)
-            self._prepare()
-        except sqlite3.DatabaseError as error:
-            raise StoreCorruptError(f"{self._path}: {error}; {REMEDY}") from error
+    @property
+    def compacted(self) -> int:
+        return self._totals.compacted
 
-    def _prepare(self) -> None:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if version == 0:
-            self._create()
-        elif version != SCHEMA_VERSION:
-            raise StoreCorruptError(
-                f"{self._path}: schema version {version}, this program knows {SCHEMA_VERSION}; "
-                "use the release that wrote the file"
-            )
-        totals = self._db.execute("SELECT compacted, newest, number, checksums FROM totals")
-        row: tuple[int, int, int, int] = totals.fetchone()
-        self.compacted, self._newest, self._number, self._checksums = row
-
-    def _create(self) -> None:
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables:
-            raise StoreCorruptError(
-                f"{self._path}: not a Plimsoll database; choose another directory"
-            )
-        # One transaction: a file is either empty or complete.
-        self._db.execute("BEGIN IMMEDIATE")
-        self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        self._db.execute(CREATE_LOG)
-        self._db.execute(CREATE_TOTALS)
-        self._db.execute("INSERT INTO totals VALUES (0, ?, ?, 0, 0)", (self._first, self._first))
-        self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        self._db.execute("COMMIT")
+    @property
+    def newest(self) -> int:
+        """The highest revision ever written, also when its row was compacted away."""
+        return max(self._totals.newest, self._totals.compacted)
 
     def check_structure(self) -> None:
         """SQLite's own check of the whole file; raises StoreCorruptError."""
-        try:
+        with damage_reported(self._path):
             (verdict,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
-        except sqlite3.DatabaseError as error:
-            raise StoreCorruptError(f"{self._path}: {error}; {REMEDY}") from error
         if verdict != "ok":
             raise StoreCorruptError(f"{self._path}: {verdict}; {REMEDY}")
 
     def load(self) -> Iterator[LogRow]:
         number = checksums = 0
-        try:
+        with damage_reported(self._path):
             cursor = self._db.execute(
                 "SELECT revision, resource, key, document, checksum FROM log ORDER BY revision"
             )
             for revision, resource, key, document, recorded in cursor:
                 row = LogRow(revision, resource, key, document)
-                if checksum(row) != recorded:
+                if not _is_sound(row, recorded):
                     raise StoreCorruptError(
                         f"{self._path}: {resource} {key} at revision {revision} does not match its "
                         f"checksum; {REMEDY}"
@@ -122,102 +92,108 @@ class SqliteStore:
                 number += 1
                 checksums += recorded
                 yield row
-        except sqlite3.DatabaseError as error:
-            raise StoreCorruptError(f"{self._path}: {error}; {REMEDY}") from error
-        if (number, checksums % SUM_LIMIT) != (self._number, self._checksums):
+        if (number, checksums % SUM_LIMIT) != (self._totals.number, self._totals.checksums):
             raise StoreCorruptError(
-                f"{self._path}: {number} changes found, {self._number} recorded; {REMEDY}"
+                f"{self._path}: {number} changes found, {self._totals.number} recorded; {REMEDY}"
             )
 
     def append(self, rows: Sequence[LogRow]) -> None:
+        self._transact(lambda: self._insert(rows))
+
+    def _insert(self, rows: Sequence[LogRow]) -> Totals:
         sums = [checksum(row) for row in rows]
-        newest = rows[-1].revision
-        number = self._number + len(rows)
-        checksums = (self._checksums + sum(sums)) % SUM_LIMIT
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(
-                "INSERT INTO log VALUES (?, ?, ?, ?, ?)",
-                [
-                    (row.revision, row.resource, row.key, row.document, total)
-                    for row, total in zip(rows, sums, strict=True)
-                ],
-            )
-            self._db.execute(
-                "UPDATE totals SET newest = ?, number = ?, checksums = ?",
-                (newest, number, checksums),
-            )
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._recover(error, newest)
-        self._newest, self._number, self._checksums = newest, number, checksums
-
-    def _recover(self, error: sqlite3.Error, newest: int) -> None:
-        """What is on disk decides: after a failed commit the file is opened again and asked.
-
-        Returns when the batch turns out to be durable, raises StoreFailedError when it is not.
-        """
-        try:
-            self._db.close()
-            self._db = connect(self._path)
-            (on_disk,) = self._db.execute("SELECT newest FROM totals").fetchone()
-        except sqlite3.Error as again:
-            raise StoreFailedError(f"{error}; then {again}") from error
-        if on_disk != newest:
-            raise StoreFailedError(str(error)) from error
+        self._db.executemany(
+            "INSERT INTO log VALUES (?, ?, ?, ?, ?)",
+            [
+                (row.revision, row.resource, row.key, row.document, total)
+                for row, total in zip(rows, sums, strict=True)
+            ],
+        )
+        return replace(
+            self._totals,
+            newest=rows[-1].revision,
+            number=self._totals.number + len(rows),
+            checksums=(self._totals.checksums + sum(sums)) % SUM_LIMIT,
+        )
 
     def compact(self, revision: int, superseded: Iterable[int]) -> None:
-        wanted = list(superseded)
-        number, checksums = self._number, self._checksums
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            for old in wanted:
-                gone = self._db.execute(
-                    "DELETE FROM log WHERE revision = ? RETURNING checksum", (old,)
-                ).fetchone()
-                if gone is not None:
-                    number -= 1
-                    checksums = (checksums - gone[0]) % SUM_LIMIT
-            self._db.execute(
-                "UPDATE totals SET compacted = ?, number = ?, checksums = ?",
-                (revision, number, checksums),
-            )
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._recover_compaction(error)
-            return
-        self.compacted, self._number, self._checksums = revision, number, checksums
+        self._transact(lambda: self._forget(revision, superseded))
 
-    def _recover_compaction(self, error: sqlite3.Error) -> None:
+    def _forget(self, revision: int, superseded: Iterable[int]) -> Totals:
+        number, checksums = self._totals.number, self._totals.checksums
+        for old in superseded:
+            gone = self._db.execute(
+                "DELETE FROM log WHERE revision = ? RETURNING checksum", (old,)
+            ).fetchone()
+            if gone is not None:
+                number -= 1
+                checksums = (checksums - gone[0]) % SUM_LIMIT
+        return replace(self._totals, compacted=revision, number=number, checksums=checksums)
+
+    def skip(self, gap: int) -> None:
+        """Count on from much later, and forget all history.
+
+        For a file that takes the place of one that clients have seen more of.
+        """
+        later = self.newest + gap
+        self._transact(lambda: replace(self._totals, newest=later, compacted=later))
+
+    def _transact(self, change: Callable[[], Totals]) -> None:
+        """Durable on return; raises StoreFailedError when nothing of it counts."""
+        after = None
         try:
-            self._db.close()
-            self._db = connect(self._path)
-            self._prepare()
-        except sqlite3.Error as again:
-            raise StoreFailedError(f"{error}; then {again}") from error
-        raise StoreFailedError(str(error)) from error
+            self._take_back()
+            self._db.execute("BEGIN IMMEDIATE")
+            after = change()
+            write_totals(self._db, after)
+            self._commit()
+        except sqlite3.Error as error:
+            if not self._is_on_disk(after):
+                raise StoreFailedError(str(error)) from error
+        self._totals = after or self._totals
+
+    def _commit(self) -> None:
+        self._db.execute("COMMIT")
+
+    def _reopen(self) -> Totals:
+        self._db.close()
+        self._db = connect(self._path)
+        return read_totals(self._db, self._path)
+
+    def _is_on_disk(self, after: Totals | None) -> bool:
+        """What is on disk decides: after a failure the file is opened again and asked."""
+        self._is_doubtful = True
+        try:
+            found = self._reopen()
+            if found == after:
+                # A sync that failed says nothing about the next one: only what is written once
+                # more, and synced, is certain.
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except (sqlite3.Error, StoreCorruptError):
+            return False
+        self._is_doubtful = found not in (self._totals, after)
+        return found == after
+
+    def _take_back(self) -> None:
+        """A change that was reported as failed may be on disk all the same: undo it first."""
+        if not self._is_doubtful:
+            return
+        found = self._reopen()
+        if found.newest != self._totals.newest:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("DELETE FROM log WHERE revision > ?", (self._totals.newest,))
+            write_totals(self._db, self._totals)
+            self._db.execute("COMMIT")
+        else:
+            # A compaction, then: whether it took place or not, the file agrees with itself.
+            self._totals = found
+        self._is_doubtful = False
 
     def backup(self, target: Path) -> None:
         """A copy that is consistent, whatever is being written."""
-        with sqlite3.connect(target) as copy:
+        target.touch(mode=0o600, exist_ok=False)
+        with closing(sqlite3.connect(target)) as copy:
             self._db.backup(copy)
-        copy.close()
-
-    @property
-    def newest(self) -> int:
-        """The highest revision ever written, also when its row was compacted away."""
-        return max(self._newest, self.compacted)
 
     def close(self) -> None:
         self._db.close()
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    """Autocommit: transactions begin and end where this module says so."""
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")
-    db.execute("PRAGMA temp_store = MEMORY")
-    # A second server on the same file would decide on a state that it does not see.
-    db.execute("PRAGMA locking_mode = EXCLUSIVE")
-    return db

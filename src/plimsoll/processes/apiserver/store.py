@@ -21,7 +21,7 @@ class LogRow:
 
 
 class StoreFailedError(Exception):
-    """A batch could not be made durable; nothing of it is in the log."""
+    """A batch could not be made durable: nothing of it counts, now or after a restart."""
 
 
 class StoreCorruptError(Exception):
@@ -31,8 +31,10 @@ class StoreCorruptError(Exception):
 class Store(Protocol):
     """Not thread-safe: calls are made one after the other."""
 
-    inline: bool
-    """`append` returns at once: it needs no thread of its own."""
+    @property
+    def inline(self) -> bool:
+        """`append` returns at once: it needs no thread of its own."""
+        ...
 
     def load(self) -> Iterator[LogRow]:
         """All rows in the order of their revisions; raises StoreCorruptError."""

@@ -1,0 +1,62 @@
+"""Fields that a write through one endpoint cannot change, whatever it says about them.
+
+The server puts the old values back, so such a write does not make anybody an owner of them: a
+write to the object itself leaves the status alone, a write to the status the spec.
+"""
+
+from plimsoll.api.ownership.field_set import FieldSet
+from plimsoll.api.registry import Resource
+
+STATUS: FieldSet = {"f:status": {}}
+SPEC: FieldSet = {"f:spec": {}}
+SPEC_AND_METADATA: FieldSet = {"f:spec": {}, "f:metadata": {}}
+
+STATUS_WITHOUT_METADATA = frozenset(
+    {
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("apiregistration.k8s.io", "APIService"),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+        ("internal.apiserver.k8s.io", "StorageVersion"),
+        ("networking.k8s.io", "ServiceCIDR"),
+        ("resource.k8s.io", "DeviceTaintRule"),
+        ("resource.k8s.io", "ResourceClaim"),
+        ("resource.k8s.io", "ResourcePoolStatusRequest"),
+        ("scheduling.k8s.io", "PodGroup"),
+        ("storage.k8s.io", "VolumeAttachment"),
+        ("storagemigration.k8s.io", "StorageVersionMigration"),
+    }
+)
+"""Kinds whose status cannot be written together with metadata."""
+
+EXCEPTIONS: dict[tuple[str, str, str], FieldSet] = {
+    ("", "Namespace", "finalize"): STATUS,
+    ("", "Pod", "status"): SPEC
+    | {"f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}},
+    ("apps", "Deployment", "status"): SPEC | {"f:metadata": {"f:labels": {}}},
+    ("certificates.k8s.io", "CertificateSigningRequest", ""): SPEC | STATUS,
+    ("certificates.k8s.io", "CertificateSigningRequest", "status"): SPEC
+    | {"f:status": {"f:conditions": {}}},
+    ("certificates.k8s.io", "CertificateSigningRequest", "approval"): SPEC
+    | {"f:status": {"f:certificate": {}}},
+    ("certificates.k8s.io", "PodCertificateRequest", ""): {},
+}
+"""By (group, kind, subresource)."""
+
+
+def reset_fields(resource: Resource, subresource: str) -> FieldSet:
+    """The fields that the endpoint resets, with everything below them."""
+    exception = EXCEPTIONS.get((resource.group, resource.kind, subresource))
+    if exception is not None:
+        return exception
+    if resource.subresource("status") is None:
+        return {}
+    match subresource:
+        case "":
+            return STATUS
+        case "status":
+            apart = (resource.group, resource.kind) in STATUS_WITHOUT_METADATA
+            return SPEC_AND_METADATA if apart else SPEC
+        case _:
+            return {}
