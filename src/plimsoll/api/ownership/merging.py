@@ -5,6 +5,8 @@ Only server-side apply needs this. As documents come from clients here, null is 
 that is null is mentioned, and stays where it is until the document is read as its kind.
 """
 
+from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from plimsoll.api.ownership.field_set import SELF, FieldSet, is_member
@@ -151,7 +153,7 @@ def merge(node: Node, old: Any, new: Any) -> Any:
     if old is ABSENT or (not old and not new):
         return new
     match _shape(node, new):
-        case Branch() as branch:
+        case Branch() as branch if isinstance(old, dict | None):
             return _merge_members(branch, old or {}, new or {})
         case Members() as members:
             return _merge_items(members, old or [], new or [])
@@ -169,43 +171,45 @@ def _merge_members(node: Branch, old: Document, new: Document) -> Document:
 
 
 def _merge_items(node: Members, old: list[Any], new: list[Any]) -> list[Any]:
-    """In the order of `new` where it has an opinion, else in the order of `old`."""
-    old_elements = [node.element(item) for item in old]
-    held = node.index(old)
-    wanted = node.index(new)
-    # Elements of `new` whose place in `old` has come: the next of them is waited for.
-    shared = [element for element in wanted if element in held]
-    merged: list[Any] = []
-    done: set[str] = set()
-    coming = list(wanted)
-
-    def take(element: str) -> None:
-        before = held.get(element, ABSENT)
-        if type(before) is Repeated:
-            before = ABSENT
-        merged.append(merge(node.item, before, wanted[element]))
-        done.add(element)
-        if shared and shared[0] == element:
-            shared.pop(0)
-
-    position = 0
-    while position < len(old) or coming:
-        if position < len(old):
-            element = old_elements[position]
-            if coming and element == coming[0]:
-                take(coming.pop(0))
-                position += 1
-                continue
-            if element in wanted and coming and shared and shared[0] != element:
-                # Its place is later, or was earlier.
-                position += 1
-                continue
-            if element not in wanted:
-                merged.append(old[position])
-                position += 1
-                continue
-            if element in done:
-                position += 1
-        if coming:
-            take(coming.pop(0))
+    held, wanted = node.index(old), node.index(new)
+    merged = []
+    for place in _merged_order([node.element(item) for item in old], list(wanted)):
+        if isinstance(place, int):
+            merged.append(old[place])
+        else:
+            before = held.get(place, ABSENT)
+            known = ABSENT if type(before) is Repeated else before
+            merged.append(merge(node.item, known, wanted[place]))
     return merged
+
+
+def _merged_order(old: list[str], new: list[str]) -> Iterator[int | str]:
+    """Places in `old` and elements of `new`, in the order of the merged list.
+
+    That is the order of `new` for what it has, and the order of `old` for the rest.
+    """
+    wanted, held = set(new), set(old)
+    shared = deque(element for element in new if element in held)
+    coming = deque(new)
+    place = 0
+    while place < len(old) or coming:
+        element = old[place] if place < len(old) else None
+        if element is not None and element not in wanted:
+            yield place
+            place += 1
+        elif element is not None and _is_passed(element, coming, shared):
+            place += 1
+        else:
+            taken = coming.popleft()
+            if taken == element:
+                place += 1
+            if shared and shared[0] == taken:
+                shared.popleft()
+            yield taken
+
+
+def _is_passed(element: str, coming: deque[str], shared: deque[str]) -> bool:
+    """An element of both lists whose place in the old one does not matter."""
+    if not coming:
+        return True
+    return element != coming[0] and bool(shared) and element != shared[0]

@@ -40,9 +40,7 @@ def track_create(at: Endpoint, new: Document, manager: Manager) -> list[Document
     return _tracked(at, (at.nothing, new), owners, manager)
 
 
-def track_update(
-    at: Endpoint, new: Document, old: Document, manager: Manager
-) -> list[Document]:
+def track_update(at: Endpoint, new: Document, old: Document, manager: Manager) -> list[Document]:
     """The managedFields of an object that takes the place of `old`."""
     held = old["metadata"].get("managedFields", [])
     sent = new["metadata"].get("managedFields")

@@ -316,6 +316,12 @@ def _list_keys(schema: Document) -> list[str] | None:
             return []
         case "atomic":
             return None
+        case _:
+            return _merge_keys(schema)
+
+
+def _merge_keys(schema: Document) -> list[str] | None:
+    """Older lists only say how they are patched."""
     if schema.get("x-kubernetes-patch-strategy") in ("merge", "merge,retainKeys"):
         key = schema.get("x-kubernetes-patch-merge-key")
         return [key] if key else []

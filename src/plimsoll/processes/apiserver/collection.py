@@ -98,6 +98,11 @@ class Collection:
     def __len__(self) -> int:
         return len(self._records)
 
+    @property
+    def is_empty(self) -> bool:
+        """Neither readers nor writers see anything in it."""
+        return not self._records and not self._pending
+
     def get(self, key: str) -> Record | None:
         """The durable version."""
         return self._records.get(key)

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from plimsoll.processes.apiserver.answers import Answer, Stream, warning_header
 from plimsoll.processes.apiserver.identity import ADMIN, User
 from plimsoll.processes.apiserver.server import ApiServer
+from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.transport import Request, Response, StreamedResponse
 
 
@@ -21,7 +22,7 @@ class InProcessTransport:
         self._user = user
 
     async def request(self, request: Request) -> Response:
-        answer = await self._server.handle(request, self._user)
+        answer = await self._answer(request)
         if answer.stream is not None:
             answer.stream.close()
             raise ValueError(f"{request.path}: a watch is a stream; ask for it with stream()")
@@ -29,7 +30,7 @@ class InProcessTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
-        answer = await self._server.handle(request, self._user)
+        answer = await self._answer(request)
         headers = _headers(answer)
         if answer.stream is None:
             yield StreamedResponse(status=answer.status, headers=headers, body=answer.body)
@@ -40,6 +41,16 @@ class InProcessTransport:
             )
         finally:
             answer.stream.close()
+
+    async def _answer(self, request: Request) -> Answer:
+        try:
+            async with self._server.cluster.clock.timeout(request.timeout):
+                return await self._server.handle(request, self._user)
+        except TimeoutError as error:
+            operation = f"{request.method} {request.path}"
+            raise KubeError(
+                Failure.UNKNOWN_OUTCOME, "no answer in time", operation=operation
+            ) from error
 
     async def close(self) -> None:
         """There is nothing to let go of."""

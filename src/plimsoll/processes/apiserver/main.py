@@ -8,7 +8,7 @@ import signal
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -25,7 +25,7 @@ from plimsoll.processes.apiserver.revisions import HistoryLimits, Revisions
 from plimsoll.processes.apiserver.server import ApiServer
 from plimsoll.processes.apiserver.sqlite_file import FILE_NAME
 from plimsoll.processes.apiserver.sqlite_store import SqliteStore
-from plimsoll.processes.apiserver.store import Store, StoreFailedError
+from plimsoll.processes.apiserver.store import Store
 from plimsoll.processes.apiserver.watch_hub import WatchHub
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.ids import Ids, system_ids
@@ -80,10 +80,19 @@ async def running(server: ApiServer) -> AsyncIterator[Tasks]:
         yield tasks
     finally:
         server.cluster.hub.stop()
+        await _drain(revisions, tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         revisions.close()
+
+
+async def _drain(revisions: Revisions, tasks: Tasks) -> None:
+    """Whoever waits for an answer gets it, as long as there is a writer to wait for."""
+    last = asyncio.ensure_future(revisions.durable())
+    await asyncio.wait((last, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    last.cancel()
+    await asyncio.gather(last, return_exceptions=True)
 
 
 class _Uvicorn(uvicorn.Server):

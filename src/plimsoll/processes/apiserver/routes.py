@@ -9,7 +9,7 @@ from plimsoll.api.patch.errors import PatchError
 from plimsoll.api.printing.tables import IncludeObject
 from plimsoll.api.registry import Document
 from plimsoll.api.status import ApiError, bad_request
-from plimsoll.processes.apiserver import deletes, reads, subresources, writes
+from plimsoll.processes.apiserver import deletes, quotas, reads, subresources, writes
 from plimsoll.processes.apiserver.answers import Answer, Stream, json_answer
 from plimsoll.processes.apiserver.cluster import Cluster
 from plimsoll.processes.apiserver.collection import Record
@@ -63,6 +63,7 @@ class ResourceRoutes:
         call = _Call(self._cluster, request, target, user)
         try:
             answer = getattr(call, verb)()
+            quotas.refresh(self._cluster, target.namespace)
         except ApiError as error:
             error.warnings = tuple(call.warnings)
             # It may have been decided on changes that are not durable yet.

@@ -107,9 +107,10 @@ def create(path: Path, first: int) -> None:
         leftover.unlink(missing_ok=True)
     draft.touch(mode=0o600, exist_ok=False)
     with closing(connect(draft)) as db:
-        db.executescript(f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; {SCHEMA}")
+        db.executescript(SCHEMA)
         write_totals(db, Totals(first, first, 0, 0))
-        db.executescript(f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     draft.rename(path)
 
 

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.kinds.pods.affinity import PREFERRED, REQUIRED
+from plimsoll.api.registry import Document
 from tests.api.kinds.pods.objects import a_pod, a_stored_pod, complaints
 
 TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"a": "b"}}}
@@ -56,7 +57,7 @@ def test_affinity_with_one_fault_is_refused_for_it_alone(
 
 
 def test_a_missing_topology_key_is_missing_and_no_label() -> None:
-    term = {"labelSelector": {}}
+    term: Document = {"labelSelector": {}}
     where = f"spec.affinity.podAntiAffinity.{REQUIRED}[0].topologyKey"
 
     found = complaints(a_pod(affinity={"podAntiAffinity": {REQUIRED: [term]}}))

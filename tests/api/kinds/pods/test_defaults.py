@@ -1,6 +1,7 @@
 import pytest
 
 from plimsoll.api.kinds.pods.defaults import default_template
+from plimsoll.api.registry import Document
 from tests.api.kinds.pods.objects import a_container, a_pod, a_pod_with
 
 
@@ -88,7 +89,7 @@ def test_a_negative_grace_period_becomes_one_second() -> None:
         pytest.param({"serviceAccountName": "new", "serviceAccount": "old"}, "new", id="both"),
     ],
 )
-def test_the_service_account_is_shown_under_both_names(given: dict[str, str], account: str) -> None:
+def test_the_service_account_is_shown_under_both_names(given: Document, account: str) -> None:
     spec = a_pod(**given)["spec"]
 
     assert (spec["serviceAccount"], spec["serviceAccountName"]) == (account, account)

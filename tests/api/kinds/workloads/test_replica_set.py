@@ -1,0 +1,19 @@
+from plimsoll.api.kinds.workloads.replica_set import RULES
+from tests.api.kinds.pods.objects import causes
+from tests.api.kinds.workloads.objects import SELECTOR, a_template, a_workload, stored
+
+
+def test_a_replica_set_has_one_replica_unless_it_says_otherwise() -> None:
+    new = a_workload(RULES, "apps", "ReplicaSet", selector=SELECTOR, template=a_template())
+
+    assert new["spec"]["replicas"] == 1
+    assert not causes(RULES.validate(new))
+    assert RULES.selectable_fields(stored(RULES, new)) == {"status.replicas": "0"}
+
+
+def test_a_replica_set_selects_its_own_pods() -> None:
+    new = a_workload(
+        RULES, "apps", "ReplicaSet", selector=SELECTOR, template=a_template(labels={"app": "x"})
+    )
+
+    assert causes(RULES.validate(new)) == {("Invalid", "spec.template.metadata.labels"): 1}

@@ -1,0 +1,87 @@
+import asyncio
+from datetime import timedelta
+from random import Random
+
+import pytest
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.enact.lease_store import KubeLeaseStore
+from plimsoll.runtime.clock import EPOCH, SteppedClock
+from plimsoll.runtime.leader import Election, ElectionSettings, LeaseError, LeaseRecord
+from plimsoll.wire.kube import KubeClient
+from tests.enact.memory_api import MemoryApi
+
+PATH = "/apis/coordination.k8s.io/v1/namespaces/plimsoll/leases/scheduler"
+RECORD = LeaseRecord(
+    holder="a", duration=timedelta(seconds=15), acquired_at=EPOCH, renewed_at=EPOCH, transitions=2
+)
+
+
+def a_store(api: MemoryApi, clock: SteppedClock | None = None) -> KubeLeaseStore:
+    client = KubeClient(api, clock=clock or SteppedClock(), chance=Random(0))
+    return KubeLeaseStore(client, ObjectKey("plimsoll", "scheduler"))
+
+
+async def test_a_lease_is_written_in_the_fields_that_others_read() -> None:
+    api = MemoryApi()
+    stored = await a_store(api).create(RECORD)
+    assert api.objects[PATH]["spec"] == {
+        "holderIdentity": "a",
+        "leaseDurationSeconds": 15,
+        "acquireTime": "2024-01-01T00:00:00.000000Z",
+        "renewTime": "2024-01-01T00:00:00.000000Z",
+        "leaseTransitions": 2,
+    }
+    assert stored.record == RECORD
+    assert await a_store(api).read() == stored
+
+
+async def test_a_lease_that_does_not_exist_is_none() -> None:
+    assert await a_store(MemoryApi()).read() is None
+
+
+async def test_a_lease_is_not_taken_from_somebody_who_was_faster() -> None:
+    api = MemoryApi()
+    mine, theirs = a_store(api), a_store(api)
+    stored = await mine.create(RECORD)
+    with pytest.raises(LeaseError):
+        await theirs.create(RECORD)
+    await theirs.read()
+    await theirs.update(RECORD, stored.version)
+    with pytest.raises(LeaseError):
+        await mine.update(RECORD, stored.version)
+
+
+async def test_what_others_wrote_into_the_lease_stays() -> None:
+    api = MemoryApi()
+    store = a_store(api)
+    await store.create(RECORD)
+    api.objects[PATH]["metadata"]["labels"] = {"theirs": "yes"}
+    api.objects[PATH]["spec"]["strategy"] = "OldestEmulationVersion"
+    stored = await store.read()
+    assert stored is not None
+    await store.update(RECORD, stored.version)
+    assert api.objects[PATH]["metadata"]["labels"] == {"theirs": "yes"}
+    assert api.objects[PATH]["spec"]["strategy"] == "OldestEmulationVersion"
+
+
+async def test_two_candidates_share_one_lease() -> None:
+    clock, api = SteppedClock(), MemoryApi()
+    led: list[str] = []
+
+    async def run(name: str) -> None:
+        async def lead() -> None:
+            led.append(name)
+            await clock.sleep(timedelta(minutes=1))
+
+        settings = ElectionSettings(identity=name)
+        await Election(settings, a_store(api, clock), clock, Random(name)).run(lead)
+
+    running = asyncio.gather(run("a"), run("b"))
+    await clock.run(timedelta(seconds=59))
+    assert led == ["a"]
+    await clock.run(timedelta(seconds=10))
+    assert led == ["a", "b"]
+    await clock.run(timedelta(minutes=2))
+    await running
+    assert api.objects[PATH]["spec"]["leaseTransitions"] == 1

@@ -1,0 +1,345 @@
+"""A whole cluster in one event loop, for stories: the embedded server, chosen control loops, and
+the nodes' part played by the test.
+
+    async with a_cluster("statefulset") as cluster:
+        await cluster.create(document)
+        await cluster.settle()
+        await cluster.run_pods()
+
+Time stands still unless a story lets it pass: `settle` allows for a few seconds, in which retries
+happen; `wait` takes as long as it is told. A bug in a loop fails the story at the next of these.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+from plimsoll.api.meta import ObjectKey, wire_time
+from plimsoll.api.registry import Document, Resource, tables
+from plimsoll.enact.enactor import Enactor
+from plimsoll.enact.events import EventRecorder, RecorderSettings
+from plimsoll.processes.apiserver.inprocess import InProcessTransport
+from plimsoll.processes.apiserver.main import limits_for, make_server, running
+from plimsoll.processes.apiserver.server import ApiServer
+from plimsoll.processes.apiserver.store import MemoryStore
+from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.processes.controller.loops import LOOPS
+from plimsoll.processes.controller.observed import Observed
+from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.runtime.ids import seeded_ids
+from plimsoll.runtime.metrics import Metrics
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.kind import Kind, documents, key_of
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.parameters import Deletion, Selection, WriteOptions, merge_patch
+from plimsoll.wire.severed import Lifeline, SeverableTransport
+from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
+
+SOON = timedelta(seconds=2)
+HISTORY = timedelta(hours=12)
+
+Make = Callable[[Tools], Loop]
+
+
+class CuttingTransport:
+    """Cuts the lifeline right after the server has carried out the n-th write."""
+
+    def __init__(self, inner: Transport, lifeline: Lifeline, *, after_writes: int | None) -> None:
+        self._inner = inner
+        self._lifeline = lifeline
+        self._limit = after_writes
+        self.writes = 0
+
+    async def request(self, request: Request) -> Response:
+        if request.is_read:
+            return await self._inner.request(request)
+        self.writes += 1
+        if self._limit is not None and self.writes >= self._limit:
+            # Whatever else is asked for at this moment does not reach the server any more.
+            self._lifeline.cut()
+        return await self._inner.request(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamedResponse]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Controller:
+    """One life of the controller process: its loops, its cache, its connection to the server."""
+
+    def __init__(
+        self,
+        server: ApiServer,
+        clock: SteppedClock,
+        loops: Mapping[str, Make],
+        *,
+        seed: int = 1,
+        cut_after: int | None = None,
+    ) -> None:
+        self._lifeline = Lifeline()
+        self._counted = CuttingTransport(
+            InProcessTransport(server), self._lifeline, after_writes=cut_after
+        )
+        chance, ids, metrics = Random(seed), seeded_ids(seed), Metrics()
+        transport = SeverableTransport(self._counted, self._lifeline)
+        client = KubeClient(transport, clock=clock, chance=chance, manager="plimsoll-controller")
+        self._recorder = EventRecorder(
+            client, RecorderSettings(component="plimsoll-controller"), ids=ids, metrics=metrics
+        )
+        self.tools = Tools(
+            client=client,
+            observed=Observed(client),
+            enactor=Enactor(client, self._recorder),
+            clock=clock,
+            ids=ids,
+            chance=chance,
+            metrics=metrics,
+        )
+        self.loops = {name: make(self.tools) for name, make in loops.items()}
+        self._tasks: list[asyncio.Future[None]] = []
+
+    @property
+    def writes(self) -> int:
+        """How many writes it has made so far, events included."""
+        return self._counted.writes
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self._lifeline.is_cut
+
+    async def start(self) -> None:
+        runs = [*self.tools.observed.start().values(), self._recorder.run, self._run_loops]
+        self._tasks = [asyncio.ensure_future(_forever(run)) for run in runs]
+        await settle()
+
+    async def _run_loops(self) -> None:
+        await self.tools.observed.synced()
+        async with asyncio.TaskGroup() as group:
+            for loop in self.loops.values():
+                group.create_task(loop.run())
+
+    def check(self) -> None:
+        """Raises what ended one of its tasks."""
+        for task in self._tasks:
+            if task.done():
+                task.result()
+
+    async def kill(self) -> None:
+        """It ends without any farewell."""
+        self._lifeline.cut()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+
+
+async def _forever(run: Callable[[], Awaitable[None]]) -> None:
+    await run()
+
+
+class StoryCluster:
+    """What a story does with its cluster. Kinds are named as in a document: `Pod`."""
+
+    def __init__(self, server: ApiServer, clock: SteppedClock) -> None:
+        self.server = server
+        self.clock = clock
+        self.client = KubeClient(
+            InProcessTransport(server), clock=clock, chance=Random(0), manager="story"
+        )
+        self.controllers: list[Controller] = []
+        self._lives = 0
+
+    # The controller
+
+    async def start(
+        self, *loops: str, cut_after: int | None = None, more: Mapping[str, Make] | None = None
+    ) -> Controller:
+        """Start a controller with these loops; `more` are loops that are not in the table."""
+        self._lives += 1
+        chosen = {name: LOOPS[name].make for name in loops} | dict(more or {})
+        controller = Controller(
+            self.server, self.clock, chosen, seed=self._lives, cut_after=cut_after
+        )
+        self.controllers.append(controller)
+        await controller.start()
+        return controller
+
+    async def kill_controllers(self) -> None:
+        for controller in self.controllers:
+            await controller.kill()
+        self.controllers.clear()
+
+    # Time
+
+    async def settle(self, within: timedelta = SOON) -> None:
+        """Let everybody do what there is to do now, retries included."""
+        await self.wait(within)
+
+    async def wait(self, duration: timedelta) -> None:
+        await self.clock.run(duration)
+        for controller in self.controllers:
+            controller.check()
+
+    # Objects
+
+    async def create(self, *made: Document) -> None:
+        for document in made:
+            await self.client.create(_kind_of(document), document)
+
+    async def get(self, kind: str, name: str, namespace: str = "default") -> Document:
+        return await self.client.get(_kind(kind), _key(kind, name, namespace))
+
+    async def find(self, kind: str, name: str, namespace: str = "default") -> Document | None:
+        return await self.client.find(_kind(kind), _key(kind, name, namespace))
+
+    async def all(self, kind: str, namespace: str = "", labels: str = "") -> list[Document]:
+        """By name."""
+        page = await self.client.list(_kind(kind), Selection(namespace=namespace, labels=labels))
+        return sorted(page.items, key=key_of)
+
+    async def names(self, kind: str, labels: str = "") -> list[str]:
+        return [document["metadata"]["name"] for document in await self.all(kind, labels=labels)]
+
+    async def patch(
+        self, kind: str, name: str, patch: Document, *, subresource: str = "", **where: str
+    ) -> Document:
+        key = _key(kind, name, where.get("namespace", "default"))
+        options = WriteOptions(subresource=subresource)
+        return await self.client.patch(_kind(kind), key, merge_patch(patch), options)
+
+    async def delete(
+        self, kind: str, name: str, namespace: str = "default", *, grace: int | None = None
+    ) -> None:
+        deletion = Deletion(grace_period_seconds=grace)
+        await self.client.delete(_kind(kind), _key(kind, name, namespace), deletion)
+
+    async def events(self, name: str) -> list[tuple[str, str]]:
+        """Reason and message of the events about objects of this name, as they were written."""
+        found = [
+            event for event in await self.all("Event") if event["involvedObject"]["name"] == name
+        ]
+        found.sort(key=lambda event: int(event["metadata"]["resourceVersion"]))
+        return [(event["reason"], event["message"]) for event in found]
+
+    # What nodes do
+
+    async def add_node(self, name: str, **labels: str) -> None:
+        """A node that is ready; underscores in label names stand for dots."""
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+        metadata = {"name": name, "labels": {k.replace("_", "."): v for k, v in labels.items()}}
+        await self.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+        await self.patch("Node", name, {"status": {"conditions": [ready]}}, subresource="status")
+
+    async def bind(self, pod: str, node: str, namespace: str = "default") -> None:
+        await self.client.bind(ObjectKey(namespace, pod), node)
+
+    async def mark_running(
+        self, *pods: str, ready: bool = True, namespace: str = "default"
+    ) -> None:
+        """A kubelet has started them, and their readiness probes say so."""
+        now = wire_time(self.clock.now())
+        condition = {
+            "type": "Ready",
+            "status": "True" if ready else "False",
+            "lastTransitionTime": now,
+        }
+        status = {"phase": "Running", "startTime": now, "conditions": [condition]}
+        for name in pods:
+            await self._patch_status(name, namespace, status)
+
+    async def mark_finished(
+        self, *pods: str, phase: str = "Succeeded", namespace: str = "default"
+    ) -> None:
+        """Their containers have ended: Succeeded or Failed."""
+        now = wire_time(self.clock.now())
+        condition = {"type": "Ready", "status": "False", "lastTransitionTime": now}
+        for name in pods:
+            status = {"phase": phase, "conditions": [condition]}
+            await self._patch_status(name, namespace, status)
+
+    async def _patch_status(self, name: str, namespace: str, status: Document) -> None:
+        await self.patch("Pod", name, {"status": status}, subresource="status", namespace=namespace)
+
+    async def end_pods(self) -> list[str]:
+        """Kubelets stop every pod that is being deleted; who was it?"""
+        ended = [p for p in await self.all("Pod") if "deletionTimestamp" in p["metadata"]]
+        for pod in ended:
+            metadata = pod["metadata"]
+            try:
+                await self.delete("Pod", metadata["name"], metadata["namespace"], grace=0)
+            except KubeError as error:
+                if error.failure is not Failure.NOT_FOUND:
+                    raise
+        return [pod["metadata"]["name"] for pod in ended]
+
+    async def run_pods(self, *, rounds: int = 50) -> None:
+        """Kubelets do their part until nothing changes any more: they start what is pending, stop
+        what is being deleted."""
+        for _ in range(rounds):
+            await self.settle()
+            started = [
+                pod
+                for pod in await self.all("Pod")
+                if pod["status"].get("phase") == "Pending"
+                and "deletionTimestamp" not in pod["metadata"]
+            ]
+            for pod in started:
+                metadata = pod["metadata"]
+                await self.mark_running(metadata["name"], namespace=metadata["namespace"])
+            if not await self.end_pods() and not started:
+                return
+        raise AssertionError(f"pods still come and go after {rounds} rounds")
+
+
+@asynccontextmanager
+async def a_cluster(
+    *loops: str, more: Mapping[str, Make] | None = None
+) -> AsyncIterator[StoryCluster]:
+    """An empty cluster with one controller that runs these loops; none, none."""
+    clock = SteppedClock()
+    server = make_server(MemoryStore(), clock, seeded_ids(0), limits_for(HISTORY))
+    async with running(server):
+        cluster = StoryCluster(server, clock)
+        try:
+            if loops or more:
+                await cluster.start(*loops, more=more)
+            yield cluster
+        finally:
+            await cluster.kill_controllers()
+
+
+def ready_names(pods: Iterable[Document]) -> list[str]:
+    return [pod["metadata"]["name"] for pod in pods if _is_ready(pod)]
+
+
+def _is_ready(pod: Document) -> bool:
+    conditions: Sequence[Mapping[str, Any]] = pod["status"].get("conditions") or ()
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def _resource(kind: str) -> Resource:
+    """The stable version of a kind; `VolumeSnapshot` and the like are found as well."""
+    found = [r for r in tables().resources if r.kind == kind and r.verbs and "/" not in r.plural]
+    found.sort(key=lambda r: (r.version != "v1", r.group))
+    return found[0]
+
+
+def _kind(kind: str) -> Kind[Document]:
+    return documents(_resource(kind))
+
+
+def _kind_of(document: Document) -> Kind[Document]:
+    wanted = document["apiVersion"]
+    for resource in tables().resources:
+        if resource.kind == document["kind"] and resource.api_version == wanted:
+            return documents(resource)
+    raise KeyError(f"no resource for {document['kind']} in {wanted}")
+
+
+def _key(kind: str, name: str, namespace: str) -> ObjectKey:
+    return ObjectKey(namespace if _resource(kind).namespaced else "", name)
