@@ -9,6 +9,7 @@ import contextlib
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def step(name: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
+        if error.__cause__ is not None:
+            traceback.print_exception(error.__cause__, file=sys.stdout)
         print(f"   FAILED: {name}: {error}", flush=True)
         raise
     print(f"   ok, {time.monotonic() - began:.0f} s", flush=True)

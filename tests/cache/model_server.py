@@ -26,6 +26,8 @@ class ModelServer:
     history: list[tuple[int, Event]] = field(default_factory=list)
     compacted: int = 0
     """Watches can begin at this version or later."""
+    base: dict[str, Document] = field(default_factory=dict)
+    """The state at the compaction."""
 
     def put(self, name: str, value: str = "") -> None:
         self.version += 1
@@ -41,7 +43,7 @@ class ModelServer:
             self.history.append((self.version, ("DELETED", last)))
 
     def compact(self) -> None:
-        self.compacted = self.version
+        self.compacted, self.base = self.version, dict(self.objects)
         self.history.clear()
 
     def restore(self, objects: dict[str, Document], version: int) -> None:
@@ -74,17 +76,15 @@ class ModelServer:
         }
 
     def state_at(self, version: int) -> dict[str, Document]:
-        """Undo the history that came later."""
-        state = dict(self.objects)
-        touched = {event[1]["metadata"]["name"] for at, event in self.history if at > version}
-        for name in touched:
-            state.pop(name, None)
-            for at, (type_, object_) in self.history:
-                if at <= version and object_["metadata"]["name"] == name:
-                    if type_ == "DELETED":
-                        state.pop(name, None)
-                    else:
-                        state[name] = object_
+        """What was there at the compaction, and the history since then up to the version."""
+        state = dict(self.base)
+        for at, (type_, object_) in self.history:
+            if at > version:
+                break
+            if type_ == "DELETED":
+                del state[object_["metadata"]["name"]]
+            else:
+                state[object_["metadata"]["name"]] = object_
         return state
 
 

@@ -88,6 +88,20 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         (),
     ),
     (
+        "a kind that the server does not serve has no objects",
+        Listing(),
+        ListFailed(refused(404, "NotFound")),
+        Waiting(then=Listing(failures=1), failures=0, why="x: NotFound"),
+        (Replace({}),),
+    ),
+    (
+        "a kind that was there is not taken for gone when the server denies it",
+        Listing(is_repeated=True),
+        ListFailed(refused(404, "NotFound")),
+        Waiting(then=Listing(is_repeated=True, failures=1), failures=0, why="x: NotFound"),
+        (),
+    ),
+    (
         "a pause that is over ends",
         Waiting(then=WATCHING, failures=3),
         WaitOver(),
@@ -140,7 +154,7 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         "an event from before the beginning means that history is not ours",
         Watching(begun_at="900", position="900", failures=0),
         Upserted(A7),
-        Waiting(then=Listing(failures=1), failures=0),
+        Waiting(then=Listing(is_repeated=True, failures=1), failures=0),
         (),
     ),
     (
@@ -161,7 +175,7 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         "a bookmark from before the beginning means that the server went back",
         Watching(begun_at="900", position="900"),
         Bookmark("90"),
-        Waiting(then=Listing(failures=1), failures=0),
+        Waiting(then=Listing(is_repeated=True, failures=1), failures=0),
         (),
     ),
     (
@@ -193,28 +207,28 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         "history that is gone is listed again",
         WATCHING,
         StreamFailed(refused(410, "Gone")),
-        Waiting(then=Listing(failures=1), failures=0, why="x: Gone"),
+        Waiting(then=Listing(is_repeated=True, failures=1), failures=0, why="x: Gone"),
         (),
     ),
     (
         "the same when the news comes as an event",
         WATCHING,
         Refused(GONE),
-        Waiting(then=Listing(failures=1), failures=0, why="watch: too old"),
+        Waiting(then=Listing(is_repeated=True, failures=1), failures=0, why="watch: too old"),
         (),
     ),
     (
         "an unknown refusal is no reason to trust the position",
         WATCHING,
         Refused(status(500, "InternalError", "bug")),
-        Waiting(then=Listing(failures=1), failures=0, why="watch: bug"),
+        Waiting(then=Listing(is_repeated=True, failures=1), failures=0, why="watch: bug"),
         (),
     ),
     (
         "a version that the server has not reached is listed again",
         WATCHING,
         Refused(TOO_LARGE),
-        Waiting(then=Listing(failures=1), failures=0, why="watch: Timeout"),
+        Waiting(then=Listing(is_repeated=True, failures=1), failures=0, why="watch: Timeout"),
         (),
     ),
     (
@@ -228,7 +242,7 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         ),
         (),
     ),
-    ("a check is due", WATCHING, RelistDue(), Listing(), ()),
+    ("a check is due", WATCHING, RelistDue(), Listing(is_repeated=True), ()),
     (
         "initial events are gathered",
         Streaming(),
@@ -516,7 +530,7 @@ class ALostEventIsFoundOut(TheCopyFollowsTheServer):
         super().teardown()
 
 
-LONG = settings(deadline=None, max_examples=200, stateful_step_count=50)
+LONG = settings(deadline=None, max_examples=4000, stateful_step_count=60)
 TheCopyFollowsTheServer.TestCase.settings = LONG
 TestTheCopyFollowsTheServer = TheCopyFollowsTheServer.TestCase
 ALostEventIsFoundOut.TestCase.settings = LONG

@@ -50,9 +50,12 @@ async def test_a_plugin_runs_again_only_when_its_credential_expires(tmp_path: Pa
 
 
 async def test_a_plugin_runs_again_when_the_server_refuses(tmp_path: Path) -> None:
-    plugin = a_plugin(tmp_path, GOOD, SteppedClock())
+    clock = SteppedClock()
+    plugin = a_plugin(tmp_path, GOOD, clock)
     await plugin.identity()
+    clock.advance(timedelta(minutes=1))
     assert await plugin.refused()
+    assert await plugin.refused(), "the second of two requests that were refused together"
     assert (await plugin.identity()).authorization == "Bearer t2"
 
 

@@ -5,6 +5,7 @@ not only those that our structs know.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -79,15 +80,26 @@ class ReplicaSpec(ApiStruct, frozen=True, kw_only=True):
     strategy: UpdateStrategy = UpdateStrategy()
     paused: bool = False
     revision_history_limit: int | None = None
+    progress_deadline_seconds: int | None = None
+
+
+class RolloutCondition(Condition, frozen=True, kw_only=True):
+    """That of a Deployment also says when it was last looked at and found to be so."""
+
+    last_update_time: datetime | None = None
 
 
 class ReplicaStatus(ApiStruct, frozen=True, kw_only=True):
     observed_generation: int = 0
     replicas: int = 0
+    fully_labeled_replicas: int = 0
     ready_replicas: int = 0
     available_replicas: int = 0
+    unavailable_replicas: int = 0
     updated_replicas: int = 0
-    conditions: tuple[Condition, ...] = ()
+    terminating_replicas: int | None = None
+    collision_count: int | None = None
+    conditions: tuple[RolloutCondition, ...] = ()
 
 
 class ReplicaSet(ApiObject, frozen=True, kw_only=True):
@@ -114,14 +126,19 @@ class DaemonSetSpec(ApiStruct, frozen=True, kw_only=True):
     template: Template = msgspec.field(default_factory=dict)
     update_strategy: UpdateStrategy = UpdateStrategy()
     min_ready_seconds: int = 0
+    revision_history_limit: int | None = None
 
 
 class DaemonSetStatus(ApiStruct, frozen=True, kw_only=True):
     observed_generation: int = 0
     current_number_scheduled: int = 0
+    number_misscheduled: int = 0
     desired_number_scheduled: int = 0
     number_ready: int = 0
     number_available: int = 0
+    number_unavailable: int = 0
+    updated_number_scheduled: int = 0
+    collision_count: int | None = None
 
 
 class DaemonSet(ApiObject, frozen=True, kw_only=True):
@@ -132,17 +149,38 @@ class DaemonSet(ApiObject, frozen=True, kw_only=True):
 class JobSpec(ApiStruct, frozen=True, kw_only=True):
     parallelism: int | None = None
     completions: int | None = None
+    completion_mode: str | None = None
     backoff_limit: int | None = None
-    suspend: bool = False
+    backoff_limit_per_index: int | None = None
+    max_failed_indexes: int | None = None
+    active_deadline_seconds: int | None = None
+    ttl_seconds_after_finished: int | None = None
+    suspend: bool | None = None
     selector: LabelSelectorSpec | None = None
     template: Template = msgspec.field(default_factory=dict)
+    pod_failure_policy: Template | None = None
+    success_policy: Template | None = None
+    pod_replacement_policy: str | None = None
+    managed_by: str | None = None
+
+
+class UncountedPods(ApiStruct, frozen=True, kw_only=True):
+    """Uids of finished pods that the counters do not hold yet."""
+
+    succeeded: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 class JobStatus(ApiStruct, frozen=True, kw_only=True):
     active: int = 0
     ready: int | None = None
+    terminating: int | None = None
     succeeded: int = 0
     failed: int = 0
+    completed_indexes: str = ""
+    uncounted_terminated_pods: UncountedPods | None = None
+    start_time: datetime | None = None
+    completion_time: datetime | None = None
     conditions: tuple[Condition, ...] = ()
 
 

@@ -86,6 +86,7 @@ class Informer(Generic[T]):
         self._synced = asyncio.Event()
         self._listed_at = self._clock.monotonic()
         self._heard_at = self._clock.monotonic()
+        self._last_trouble = ""
 
     @property
     def has_synced(self) -> bool:
@@ -187,7 +188,11 @@ class Informer(Generic[T]):
     async def _pause(self, state: Waiting[T]) -> None:
         delay = self._settings.backoff.delay(state.failures, self._chance)
         delay = max(delay, state.at_least or NO_TIME)
-        log.warning(
+        # A server that stays away is one piece of news, not one for every attempt.
+        is_news = state.why != self._last_trouble
+        self._last_trouble = state.why
+        log.log(
+            logging.WARNING if is_news else logging.DEBUG,
             "watch interrupted",
             extra={
                 "resource": self._kind.resource.plural,

@@ -9,6 +9,7 @@ become of the copy. The rules:
 - One that is not newer than where the watch began breaks the server's promise: its history is
   not ours any more (restored from a backup, replaced). Then, and when the history that we would
   need is gone, everything is listed again; what is missing from the list was deleted.
+- A kind that the server does not serve has no objects; from time to time it is asked again.
 - Versions are compared as numbers where both are decimal, otherwise only for equality.
 """
 
@@ -44,6 +45,8 @@ class Listing(Generic[T]):
     continue_: str = ""
     in_one_page: bool = False
     """After the server forgot a list before we had all its pages."""
+    is_repeated: bool = False
+    """There is a copy already, which this list will replace."""
     failures: int = 0
 
 
@@ -168,11 +171,19 @@ def _while_listing(state: Listing[T], happened: Input[T]) -> Next[T]:
         case ListFailed(error=error):
             is_forgotten = error.failure is Failure.GONE and bool(state.continue_)
             again: Listing[T] = Listing(
-                in_one_page=state.in_one_page or is_forgotten, failures=state.failures + 1
+                in_one_page=state.in_one_page or is_forgotten,
+                is_repeated=state.is_repeated,
+                failures=state.failures + 1,
             )
-            return _pause(again, error), ()
+            return _pause(again, error), _nothing_if_unknown(state, error)
         case _:
             return state, ()
+
+
+def _nothing_if_unknown(state: Listing[T], error: KubeError) -> tuple[Action[T], ...]:
+    """A server that starts up may deny for a moment that it knows a kind: what was seen stays."""
+    is_unknown = error.failure is Failure.NOT_FOUND and not state.is_repeated
+    return (Replace({}),) if is_unknown else ()
 
 
 def _while_streaming(state: Streaming[T], happened: Input[T]) -> Next[T]:
@@ -224,7 +235,7 @@ def _while_watching(state: Watching, happened: Input[T]) -> Next[T]:
         case StreamEnded():
             return _ended(state)
         case RelistDue():
-            return Listing(), ()
+            return Listing(is_repeated=True), ()
         case _:
             return state, ()
 
@@ -282,7 +293,7 @@ def _is_from_the_future(error: KubeError) -> bool:
 
 
 def _relist(state: Watching, error: KubeError | None = None) -> Next[T]:
-    return _pause(Listing(failures=state.failures + 1), error), ()
+    return _pause(Listing(is_repeated=True, failures=state.failures + 1), error), ()
 
 
 def _pause(

@@ -53,9 +53,7 @@ def holds(pod: Pod, claim: PersistentVolumeClaim) -> bool:
         if volume.persistent_volume_claim:
             if volume.persistent_volume_claim.claim_name == claim.name:
                 return True
-        elif (
-            pod.claim_of(volume) == claim.key and is_for_pod(claim, pod) and not is_shut_down(pod)
-        ):
+        elif pod.claim_of(volume) == claim.key and is_for_pod(claim, pod) and not is_shut_down(pod):
             return True
     return False
 
@@ -94,9 +92,7 @@ def _protect(object_: ApiObject, resource: ResourceName, finalizer: str) -> Plan
 
 def _release(object_: ApiObject, resource: ResourceName, finalizer: str) -> Plan:
     others = tuple(name for name in object_.metadata.finalizers if name != finalizer)
-    return Plan(
-        reason=Protection.RELEASED, writes=(_with_finalizers(object_, resource, others),)
-    )
+    return Plan(reason=Protection.RELEASED, writes=(_with_finalizers(object_, resource, others),))
 
 
 def _with_finalizers(

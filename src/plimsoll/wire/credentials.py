@@ -20,6 +20,8 @@ from plimsoll.wire.errors import Failure, KubeError
 
 TOKEN_FILE_AGE = timedelta(minutes=1)
 PLUGIN_TIMEOUT = timedelta(minutes=1)
+# Requests that were refused together do not each run the plugin again.
+PLUGIN_REST = timedelta(seconds=5)
 EXPIRY_MARGIN = timedelta(seconds=10)
 
 
@@ -135,6 +137,9 @@ class _PluginStatus(msgspec.Struct, frozen=True, rename="camel"):
     client_key_data: str = ""
     expiration_timestamp: datetime | None = None
 
+    def __repr__(self) -> str:
+        return "_PluginStatus(…)"
+
     def identity(self) -> Identity:
         certificate = None
         if self.client_certificate_data:
@@ -159,6 +164,7 @@ class PluginCredentials:
         self._spec = spec
         self._clock = clock
         self._status: _PluginStatus | None = None
+        self._ran_at = 0.0
         self._running = asyncio.Lock()  # many requests wait for one run of the plugin
 
     async def identity(self) -> Identity:
@@ -169,14 +175,17 @@ class PluginCredentials:
 
     async def refused(self) -> bool:
         async with self._running:
-            before, self._status = self._status, await self._run()
-            return self._status != before
+            age = self._clock.monotonic() - self._ran_at
+            if self._status is None or age >= PLUGIN_REST.total_seconds():
+                self._status = await self._run()
+            return True
 
     def _is_expired(self, status: _PluginStatus) -> bool:
         expires_at = status.expiration_timestamp
         return expires_at is not None and self._clock.now() >= expires_at - EXPIRY_MARGIN
 
     async def _run(self) -> _PluginStatus:
+        self._ran_at = self._clock.monotonic()
         output = await self._output()
         try:
             answer = msgspec.json.decode(output, type=_PluginAnswer)

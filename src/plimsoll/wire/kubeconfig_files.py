@@ -138,7 +138,10 @@ def _read(path: Path) -> _File:
             f"kubeconfig {path} cannot be read: {error.strerror}; check --kubeconfig or KUBECONFIG"
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise KubeconfigError(f"kubeconfig {path} is not YAML: {error}") from error
+        # The parser would quote the line, and the line may hold a token.
+        mark = getattr(error, "problem_mark", None)
+        where = f": look at line {mark.line + 1}" if mark else ""
+        raise KubeconfigError(f"kubeconfig {path} is not YAML{where}") from None
     try:
         return msgspec.convert(document if document is not None else {}, _File)
     except msgspec.ValidationError as error:

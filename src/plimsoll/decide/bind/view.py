@@ -13,6 +13,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.match import Search
 
 
 class ProvisionerFacts(Protocol):
@@ -55,8 +56,8 @@ class ClaimsAndVolumes(Protocol):
 
     def volume(self, name: str) -> PersistentVolume | None: ...
 
-    def candidates(self, claim: PersistentVolumeClaim) -> Iterable[PersistentVolume]:
-        """Volumes that may suit the claim, best first, as `VolumeIndex.candidates` gives them."""
+    def candidates(self, search: Search) -> Iterable[PersistentVolume]:
+        """Volumes that may suit a claim, best first, as `VolumeIndex.candidates` gives them."""
         ...
 
     def storage_class(self, name: str) -> StorageClass | None: ...

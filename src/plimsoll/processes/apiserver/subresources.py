@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plimsoll.api import schema
-from plimsoll.api.kinds.pods.binding import bind
+from plimsoll.api.kinds.pods.binding import bind, check_binding
 from plimsoll.api.kinds.workloads.scale import scale_of, scaled
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.api.status import bad_request, not_found
@@ -37,6 +37,7 @@ def create_binding(write: Write, body: Any) -> Document:
     """Bind a pod to a node; answers with a Status as the real server does."""
     binding = _typed(BINDING, body)
     name = write.target.name or binding.get("metadata", {}).get("name", "")
+    check_binding(binding, name)
     pods = kind_of(resources_by_path()["", "v1", "pods"])
     key = f"{write.target.namespace}/{name}"
     record = write.cluster.collection(pods).newest(key)

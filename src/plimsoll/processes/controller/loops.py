@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from plimsoll.processes.controller.claim_protection import ClaimProtection
+from plimsoll.processes.controller.ephemeral_volume import EphemeralVolume
 from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.processes.controller.volume_protection import VolumeProtection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +18,17 @@ class Entry:
     """Runs by default on a real cluster: kube-controller-manager has nothing like it."""
 
 
-LOOPS: dict[str, Entry] = {}
+LOOPS: dict[str, Entry] = {
+    "ephemeral-volume": Entry(
+        make=EphemeralVolume, about="make the claims of generic ephemeral volumes"
+    ),
+    "claim-protection": Entry(
+        make=ClaimProtection, about="keep claims that pods use from being deleted"
+    ),
+    "volume-protection": Entry(
+        make=VolumeProtection, about="keep bound volumes from being deleted"
+    ),
+}
 
 
 def chosen(names: tuple[str, ...], *, on_cluster: bool) -> list[str]:

@@ -17,3 +17,17 @@ def test_a_replica_set_selects_its_own_pods() -> None:
     )
 
     assert causes(RULES.validate(new)) == {("Invalid", "spec.template.metadata.labels"): 1}
+
+
+def test_a_negative_number_of_replicas_is_refused_with_everything_above_it() -> None:
+    old = stored(
+        RULES, a_workload(RULES, "apps", "ReplicaSet", selector=SELECTOR, template=a_template())
+    )
+    new = old | {"status": {"replicas": -1}}
+
+    assert causes(RULES.validate_status(new, old)) == {
+        ("Invalid", "status.replicas"): 1,
+        ("Invalid", "status.fullyLabeledReplicas"): 1,
+        ("Invalid", "status.readyReplicas"): 1,
+        ("Invalid", "status.availableReplicas"): 1,
+    }

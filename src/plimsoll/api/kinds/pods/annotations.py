@@ -54,7 +54,7 @@ def _toleration_text_errors(text: str, path: str) -> Iterator[FieldError]:
     try:
         tolerations = json.loads(text)
         yield from toleration_errors(tolerations, f"{path}.{TOLERATIONS}")
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         yield FieldError.invalid(path, TOLERATIONS, str(error))
 
 

@@ -124,7 +124,8 @@ def _request_limits(container: Document) -> None:
 
 def _open_ports_on_host(container: Document) -> None:
     for port in container.get("ports") or []:
-        fill(port, {"hostPort": port.get("containerPort", 0)})
+        if port.get("containerPort"):
+            fill(port, {"hostPort": port["containerPort"]})
 
 
 def _agree_on_service_account(spec: Document) -> None:

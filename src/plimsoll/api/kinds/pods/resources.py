@@ -125,7 +125,7 @@ def _page_errors(name: str, text: str, path: str) -> Iterator[FieldError]:
         size = parse_quantity(name.removeprefix(HUGE_PAGES))
     except ValueError:
         size = Quantity(0)
-    is_whole = size.sign > 0 and size.milli_value % 1000 == 0
+    is_whole = size.value > 0 and size.milli_value % 1000 == 0
     if not is_whole or parse_quantity(text).value % size.value:
         yield FieldError.invalid(path, text, f"{text} is not positive integer multiple of {name}")
 

@@ -57,9 +57,12 @@ def default_pod_resources(spec: Document) -> None:
         if name.startswith(HUGE_PAGES) and name not in requests
     }
     limits = needed | (resources.get("limits") or {})
-    if limits:
-        resources["limits"] = limits
-        resources["requests"] = _default_requests(spec, limits) | requests
+    if not limits:
+        return
+    resources["limits"] = limits
+    requests = _default_requests(spec, limits) | requests
+    if requests:
+        resources["requests"] = requests
 
 
 def _default_requests(spec: Document, limits: dict[str, str]) -> dict[str, str]:

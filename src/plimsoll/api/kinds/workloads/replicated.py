@@ -101,9 +101,10 @@ def at_most_errors(
 ) -> Iterator[FieldError]:
     """Parts of a status that cannot be more than the whole."""
     for name in names:
-        if status.get(name, 0) > status.get(limit, 0):
+        count = status.get(name, 0)
+        if count > status.get(limit, 0):
             yield FieldError.invalid(
-                f"status.{name}", status[name], f"cannot be greater than status.{limit}"
+                f"status.{name}", count, f"cannot be greater than status.{limit}"
             )
 
 

@@ -28,6 +28,7 @@ MUTATING = (
 VALIDATING = (
     limit_ranger.check,
     priority.check,
+    runtime_class.check,
     claim_resize.check,
     resource_quota.check,
 )
