@@ -11,7 +11,7 @@ class Measurement:
     value: float
     unit: str
     better: str
-    """`higher` or `lower`."""
+    """`higher` or `lower`; empty where the number is only there to judge the others by."""
     p50_ms: float | None = None
     p99_ms: float | None = None
     server_cpu_ms: float | None = None
@@ -21,8 +21,10 @@ class Measurement:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
-def ratio(ours: Measurement, theirs: Measurement) -> float:
+def find_ratio(ours: Measurement, theirs: Measurement) -> float | None:
     """How many times better ours is; below 1 it is worse."""
+    if not ours.better:
+        return None
     if ours.better == "higher":
         return ours.value / theirs.value if theirs.value else float("inf")
     return theirs.value / ours.value if ours.value else float("inf")
@@ -52,9 +54,13 @@ def comparison(ours: Iterable[Measurement], theirs: Iterable[Measurement]) -> It
             continue
         yield (
             f"{each.name:<44} {each.value:>12,.1f} {other.value:>14,.1f} {each.unit:<10} "
-            f"{ratio(each, other):>8.2f}x {_cell(each.server_cpu_ms):>8} "
+            f"{_times(find_ratio(each, other)):>9} {_cell(each.server_cpu_ms):>8} "
             f"{_cell(other.server_cpu_ms):>8}"
         )
+
+
+def _times(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}x"
 
 
 def _cell(value: float | None) -> str:

@@ -48,3 +48,10 @@ def _cpu_seconds(pid: int) -> float:
     # The command's name may hold spaces; what follows its closing bracket does not.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+def machine_busy_seconds() -> float:
+    """Processor time that this whole machine has spent on anything, all cores together."""
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    user, nice, system, _idle, _waiting, *interrupts = (int(field) for field in fields[:8])
+    return (user + nice + system + sum(interrupts)) / TICKS_PER_SECOND

@@ -530,7 +530,7 @@ class ALostEventIsFoundOut(TheCopyFollowsTheServer):
         super().teardown()
 
 
-LONG = settings(deadline=None, max_examples=4000, stateful_step_count=60)
+LONG = settings(deadline=None, max_examples=200, stateful_step_count=50)
 TheCopyFollowsTheServer.TestCase.settings = LONG
 TestTheCopyFollowsTheServer = TheCopyFollowsTheServer.TestCase
 ALostEventIsFoundOut.TestCase.settings = LONG

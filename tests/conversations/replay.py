@@ -6,6 +6,7 @@ difference.
 
 import argparse
 import collections
+import http.client
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -75,14 +76,33 @@ def replay(talks: Iterable[Conversation], endpoint: Endpoint, choice: Choice = D
     """Plays them all; those that need the server for themselves come last, one by one."""
     talks = list(talks)
     client = _client(endpoint.url, endpoint.token, str(endpoint.authority))
+    opened = _remember_connections(client)
     options = argparse.Namespace(strict_text=choice.strict_text, no_managed_fields=False)
 
     def play(talk: Conversation) -> Played:
         return Played(conversation=talk, failures=_play(talk, client, options))
 
-    with ThreadPoolExecutor(choice.jobs) as pool:
-        played = list(pool.map(play, [talk for talk in talks if not talk.get("exclusive")]))
-    return played + [play(talk) for talk in talks if talk.get("exclusive")]
+    try:
+        with ThreadPoolExecutor(choice.jobs) as pool:
+            played = list(pool.map(play, [talk for talk in talks if not talk.get("exclusive")]))
+        return played + [play(talk) for talk in talks if talk.get("exclusive")]
+    finally:
+        for connection in opened:
+            connection.close()
+
+
+def _remember_connections(client: Any) -> list[http.client.HTTPConnection]:
+    """The player leaves its connections to the garbage collector; we do not."""
+    opened = []
+    fresh = client.fresh
+
+    def remembered(timeout: float) -> http.client.HTTPConnection:
+        connection: http.client.HTTPConnection = fresh(timeout)
+        opened.append(connection)
+        return connection
+
+    client.fresh = remembered
+    return opened
 
 
 def table(played: Iterable[Played]) -> Iterator[str]:

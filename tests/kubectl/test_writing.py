@@ -161,19 +161,14 @@ def test_create_makes_simple_things_from_words(kubectl: Kubectl, tmp_path: Path)
 
 
 def test_quota_refuses_the_claim_that_is_too_many(kubectl: Kubectl) -> None:
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "storage"},
-        "spec": {"hard": {"requests.storage": "1Gi"}},
-        "status": {"hard": {"requests.storage": "1Gi"}, "used": {"requests.storage": "1Gi"}},
-    }
-    kubectl("create", "-f", "-", stdin=quota)
-    # Nobody counts here: the use is written down by hand, as the quota controller would.
+    kubectl("create", "-f", "-", stdin=named(claim(), "first"))
+    kubectl("create", "quota", "storage", "--hard=requests.storage=1Gi")
+    # Where nobody counts, the use is written down by hand; where somebody does, it is the same.
     status = '{"status":{"hard":{"requests.storage":"1Gi"},"used":{"requests.storage":"1Gi"}}}'
     kubectl("patch", "quota", "storage", "--subresource=status", "--type=merge", "-p", status)
-    complaint = kubectl.refused("create", "-f", "-", stdin=named(claim(), "data"))
+    complaint = kubectl.refused("create", "-f", "-", stdin=named(claim(), "second"))
     assert "exceeded quota: storage" in complaint
+    assert "1Gi" in kubectl("describe", "quota", "storage")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.oracle import pod_cases, quantity_cases, selector_cases
+from tests.oracle import (
+    controller_cases,
+    matching_cases,
+    pod_cases,
+    quantity_cases,
+    selector_cases,
+)
 from tests.oracle.comparison import agrees
 
 
@@ -24,8 +30,12 @@ ORACLES = {
     "api_label_keys": Oracle(pod_cases.api_label_keys),
     "label_selector": Oracle(selector_cases.label_selector),
     "label_selector_string": Oracle(selector_cases.label_selector_string),
+    "matching": Oracle(matching_cases.matching),
+    "matching_controller": Oracle(matching_cases.matching_controller),
     "node_selector": Oracle(selector_cases.node_selector),
     "pod_node_affinity": Oracle(selector_cases.pod_node_affinity),
+    "pv_controller_converge": Oracle(controller_cases.pv_controller_converge),
+    "pv_controller_sync": Oracle(controller_cases.pv_controller_sync),
     "quantity": Oracle(quantity_cases.quantity),
     "volume_node_affinity": Oracle(selector_cases.volume_node_affinity),
 }

@@ -1,23 +1,29 @@
 """A mapping that never changes: an update makes a new one that shares nearly everything.
 
 This is what makes a snapshot cost nothing: keeping the old mapping is taking a snapshot. Entries
-lie in buckets; an update copies one bucket and the list of buckets, a few microseconds even with
-a hundred thousand entries. The order of iteration depends on the keys and on the updates that
-led here, never on the process.
+lie in small dicts, the leaves of a tree that branches by the key's hash; an update copies one leaf
+and the branches above it, some microseconds even with a hundred thousand entries. The order of
+iteration depends on the keys and on the updates that led here, never on the process.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, ValuesView
+from typing import Any, Generic, TypeVar
 from zlib import crc32
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-BUCKET_SIZE = 32
-GROWTH = 4
+# Either a leaf (a dict) or a branch (a list of nodes); neither is changed once it is in a map.
+Node = dict[Any, Any] | list[Any]
+
+LEAF_SIZE = 32
+BITS = 5
+FAN_OUT = 1 << BITS
+HASH_BITS = 32
+EMPTY: dict[Any, Any] = {}
 
 
-def _place(key: object) -> int:
+def _hash(key: object) -> int:
     """Python's own hash of a string differs from process to process."""
     if isinstance(key, str):
         return crc32(key.encode())
@@ -27,31 +33,38 @@ def _place(key: object) -> int:
 
 
 class PersistentMap(Mapping[K, V], Generic[K, V]):
-    __slots__ = ("_buckets", "_size")
+    __slots__ = ("_root", "_size")
 
     def __init__(self, entries: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
         content = dict(entries)
         self._size = len(content)
-        self._buckets = _spread(content, _buckets_for(len(content)))
+        self._root = _grow(content, 0)
 
     @classmethod
-    def _of(cls, buckets: list[dict[K, V]], size: int) -> "PersistentMap[K, V]":
+    def _of(cls, root: Node, size: int) -> "PersistentMap[K, V]":
         made = cls.__new__(cls)
-        made._buckets, made._size = buckets, size  # noqa: SLF001 - one of us
+        made._root, made._size = root, size  # noqa: SLF001 - one of us
         return made
 
+    def _leaf(self, key: object) -> dict[K, V]:
+        node, rest = self._root, _hash(key)
+        while isinstance(node, list):
+            node = node[rest % FAN_OUT]
+            rest >>= BITS
+        return node
+
     def __getitem__(self, key: K) -> V:
-        return self._buckets[_place(key) % len(self._buckets)][key]
+        return self._leaf(key)[key]
 
     def get(self, key: K, default: V | None = None) -> V | None:  # type: ignore[override] # the one form that is used, without its overloads
-        return self._buckets[_place(key) % len(self._buckets)].get(key, default)
+        return self._leaf(key).get(key, default)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._buckets[_place(key) % len(self._buckets)]
+        return key in self._leaf(key)
 
     def __iter__(self) -> Iterator[K]:
-        for bucket in self._buckets:
-            yield from bucket
+        for leaf in self.leaves():
+            yield from leaf
 
     def __len__(self) -> int:
         return self._size
@@ -59,34 +72,88 @@ class PersistentMap(Mapping[K, V], Generic[K, V]):
     def __repr__(self) -> str:
         return f"PersistentMap({dict(self)!r})"
 
+    def items(self) -> ItemsView[K, V]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[V]:
+        return _Values(self)
+
+    def leaves(self) -> Iterator[dict[K, V]]:
+        """All entries, some at a time; not to be changed."""
+        return _leaves(self._root)
+
     def with_(self, key: K, value: V) -> "PersistentMap[K, V]":
-        buckets = self._buckets
-        if self._size >= len(buckets) * BUCKET_SIZE:
-            buckets = _spread(dict(self), len(buckets) * GROWTH)
-        place = _place(key) % len(buckets)
-        bucket = buckets[place]
-        changed = buckets.copy()
-        changed[place] = {**bucket, key: value}
-        return PersistentMap._of(changed, self._size + (key not in bucket))
+        size = self._size + (key not in self)
+        return PersistentMap._of(_put(self._root, key, value, (_hash(key), 0)), size)
 
     def without(self, key: K) -> "PersistentMap[K, V]":
-        place = _place(key) % len(self._buckets)
-        if key not in self._buckets[place]:
+        if key not in self:
             return self
-        changed = self._buckets.copy()
-        changed[place] = {k: v for k, v in changed[place].items() if k != key}
-        return PersistentMap._of(changed, self._size - 1)
+        if self._size == 1:
+            return PersistentMap()
+        return PersistentMap._of(_drop(self._root, key, _hash(key)), self._size - 1)
 
 
-def _buckets_for(size: int) -> int:
-    count = 1
-    while size > count * BUCKET_SIZE:
-        count *= GROWTH
-    return count
+class _Items(ItemsView[K, V]):
+    """Leaf by leaf, without looking every key up again."""
+
+    _mapping: PersistentMap[K, V]
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        for leaf in self._mapping.leaves():
+            yield from leaf.items()
 
 
-def _spread(content: Mapping[K, V], count: int) -> list[dict[K, V]]:
-    buckets: list[dict[K, V]] = [{} for _ in range(count)]
+class _Values(ValuesView[V]):
+    _mapping: PersistentMap[Any, V]
+
+    def __iter__(self) -> Iterator[V]:
+        for leaf in self._mapping.leaves():
+            yield from leaf.values()
+
+
+def _leaves(node: Node) -> Iterator[dict[Any, Any]]:
+    if isinstance(node, dict):
+        yield node
+        return
+    for child in node:
+        yield from _leaves(child)
+
+
+def _put(node: Node, key: object, value: object, place: tuple[int, int]) -> Node:
+    """`place`: the part of the hash that is not used up yet, and how many bits are."""
+    rest, used = place
+    if isinstance(node, dict):
+        if len(node) < LEAF_SIZE or used >= HASH_BITS or key in node:
+            leaf = node.copy()
+            leaf[key] = value
+            return leaf
+        return _grow({**node, key: value}, used)
+    branch = node.copy()
+    at = rest % FAN_OUT
+    branch[at] = _put(branch[at], key, value, (rest >> BITS, used + BITS))
+    return branch
+
+
+def _drop(node: Node, key: object, rest: int) -> Node:
+    if isinstance(node, dict):
+        leaf = node.copy()
+        del leaf[key]
+        return leaf
+    branch = node.copy()
+    at = rest % FAN_OUT
+    branch[at] = _drop(branch[at], key, rest >> BITS)
+    return branch
+
+
+def _grow(content: dict[Any, Any], used: int) -> Node:
+    """A tree for entries whose hashes agree in the bits used so far."""
+    if len(content) <= LEAF_SIZE or used >= HASH_BITS:
+        return content
+    parts: list[dict[Any, Any]] = [EMPTY] * FAN_OUT
     for key, value in content.items():
-        buckets[_place(key) % count][key] = value
-    return buckets
+        at = (_hash(key) >> used) % FAN_OUT
+        if parts[at] is EMPTY:
+            parts[at] = {}
+        parts[at][key] = value
+    return [_grow(part, used + BITS) for part in parts]

@@ -4,7 +4,7 @@ An index is a name and a function from an object to the values under which it sh
 `{"node": lambda pod: [pod.spec.node_name]}`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -15,7 +15,9 @@ from plimsoll.cache.persistent import PersistentMap
 T = TypeVar("T", bound=ApiObject | Document)
 
 IndexFunction = Callable[[T], Iterable[str]]
-Index = PersistentMap[str, PersistentMap[ObjectKey, T]]
+Keys = PersistentMap[ObjectKey, None]
+Index = PersistentMap[str, Keys]
+NO_KEYS: Keys = PersistentMap()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +29,34 @@ class Change(Generic[T]):
     after: T | None
 
 
+class Selected(Mapping[ObjectKey, T], Generic[T]):
+    """Some of the objects. An index holds keys alone: most changes of an object leave it as it
+    is."""
+
+    __slots__ = ("_keys", "_objects")
+
+    def __init__(self, keys: Keys, objects: PersistentMap[ObjectKey, T]) -> None:
+        self._keys = keys
+        self._objects = objects
+
+    def __getitem__(self, key: ObjectKey) -> T:
+        if key not in self._keys:
+            raise KeyError(key)
+        return self._objects[key]
+
+    def __iter__(self) -> Iterator[ObjectKey]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View(Generic[T]):
     """All objects of a kind at one moment."""
 
     objects: PersistentMap[ObjectKey, T] = field(default_factory=PersistentMap)
-    indexes: Mapping[str, Index[T]] = field(default_factory=dict)
+    indexes: Mapping[str, Index] = field(default_factory=dict)
     revision: int = 0
     """Grows with every change: views of one store with the same revision are the same."""
 
@@ -42,7 +66,7 @@ class View(Generic[T]):
     def by(self, index: str, value: str) -> Mapping[ObjectKey, T]:
         """The objects that the index function gave this value; a name without an index is a
         KeyError."""
-        return self.indexes[index].get(value) or {}
+        return Selected(self.indexes[index].get(value) or NO_KEYS, self.objects)
 
     def values_of(self, index: str) -> Iterable[str]:
         return self.indexes[index]
@@ -111,27 +135,25 @@ class Store(Generic[T]):
         return change
 
     @staticmethod
-    def _reindexed(index: Index[T], function: IndexFunction[T], change: Change[T]) -> Index[T]:
+    def _reindexed(index: Index, function: IndexFunction[T], change: Change[T]) -> Index:
         before = set(function(change.before)) if change.before is not None else set()
-        after = list(function(change.after)) if change.after is not None else []
-        for value in sorted(before.difference(after)):
+        after = set(function(change.after)) if change.after is not None else set()
+        for value in sorted(before - after):
             left = index[value].without(change.key)
             index = index.with_(value, left) if left else index.without(value)
-        if change.after is None:
-            return index
-        for value in after:
-            known = index.get(value)
-            index = index.with_(value, (known or PersistentMap()).with_(change.key, change.after))
+        for value in sorted(after - before):
+            known = index.get(value) or NO_KEYS
+            index = index.with_(value, known.with_(change.key, None))
         return index
 
     def _rebuild(self, objects: dict[ObjectKey, T]) -> None:
         """All at once: filling an index entry by entry costs more when most entries change."""
-        indexes: dict[str, Index[T]] = {}
+        indexes: dict[str, Index] = {}
         for name, function in self._functions.items():
-            grouped: dict[str, dict[ObjectKey, T]] = {}
+            grouped: dict[str, dict[ObjectKey, None]] = {}
             for key, object_ in objects.items():
                 for value in function(object_):
-                    grouped.setdefault(value, {})[key] = object_
+                    grouped.setdefault(value, {})[key] = None
             indexes[name] = PersistentMap((v, PersistentMap(g)) for v, g in grouped.items())
         self._view = View(
             objects=PersistentMap(objects), indexes=indexes, revision=self._view.revision + 1

@@ -63,8 +63,15 @@ class Search:
         node_labels: Mapping[str, str] | None = None,
         excluded: Collection[str] = (),
         waits_for_scheduler: bool = False,
+        knows_attributes_classes: bool = True,
     ) -> Self:
-        """Raises ValueError if the claim's selector cannot be read."""
+        """Raises ValueError if the claim's selector cannot be read, or if it asks for a
+        VolumeAttributesClass in a cluster that has none."""
+        if claim.spec.volume_attributes_class_name and not knows_attributes_classes:
+            raise ValueError(
+                f"unsupported volumeAttributesClassName is set on claim {claim.key} when the "
+                "feature-gate VolumeAttributesClass is disabled"
+            )
         return cls(
             claim=claim.key,
             claim_uid=claim.uid,

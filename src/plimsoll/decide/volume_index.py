@@ -55,24 +55,25 @@ class VolumeIndex:
         """Add a volume, or replace the one of its name."""
         self.remove(volume.name)
         self._volumes[volume.name] = volume
+        if not _can_be_had(volume):
+            return
         group = self._groups.setdefault(_modes(volume), _Group())
         if claim := volume.spec.claim:
             group.kept.setdefault(claim, set()).add(volume.name)
-        elif _is_free(volume):
+        else:
             insort(group.free.setdefault(_kind(volume), []), _place(volume))
 
     def remove(self, name: str) -> None:
         volume = self._volumes.pop(name, None)
-        if volume is None:
+        if volume is None or not _can_be_had(volume):
             return
         modes = _modes(volume)
         group = self._groups[modes]
         if claim := volume.spec.claim:
             _drop_name(group.kept, claim, name)
-        elif _is_free(volume):
+        else:
             _drop_place(group.free, _kind(volume), _place(volume))
         if not group.kept and not group.free:
-            # Volumes that are neither kept nor free come back through `put` when that changes.
             del self._groups[modes]
 
     def candidates(self, search: Search) -> Iterator[PersistentVolume]:
@@ -100,9 +101,10 @@ def _by_number(modes: Modes) -> tuple[int, list[str]]:
     return len(modes), sorted(modes)
 
 
-def _is_free(volume: PersistentVolume) -> bool:
-    """A volume kept for somebody never gets here."""
-    return volume.status.phase == AVAILABLE and not volume.is_being_deleted
+def _can_be_had(volume: PersistentVolume) -> bool:
+    """By the claim that it is kept for, or by any; no other volume has a place in a group."""
+    is_free = volume.status.phase == AVAILABLE and not volume.is_being_deleted
+    return is_free or volume.spec.claim_ref is not None
 
 
 def _kind(volume: PersistentVolume) -> Kind:

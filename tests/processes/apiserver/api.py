@@ -26,6 +26,7 @@ JSON = {"content-type": "application/json"}
 class Reply:
     status: int
     document: Any
+    warnings: tuple[str, ...] = ()
 
     @property
     def revision(self) -> int:
@@ -61,7 +62,8 @@ class Api:
         )
         is_json = response.headers["content-type"].startswith("application/json")
         document = msgspec.json.decode(response.body) if is_json else response.body
-        return Reply(response.status, document)
+        warning = response.headers.get("warning")
+        return Reply(response.status, document, (warning,) if warning else ())
 
     async def create(self, name: str, text: str = "", **labels: str) -> Reply:
         reply = await self.ask("POST", MAPS, a_map(name, text, labels))

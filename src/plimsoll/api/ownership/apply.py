@@ -8,19 +8,21 @@ force.
 
 from dataclasses import dataclass, replace
 
-from plimsoll.api.ownership import entries, merging, tracking
+from plimsoll.api.ownership import entries, last_applied, merging, tracking
+from plimsoll.api.ownership.compiled_schema import UNTRACKED_METADATA, UNTRACKED_ROOT
 from plimsoll.api.ownership.conflicts import ApplyConflictError, conflicts_with
 from plimsoll.api.ownership.endpoint import Endpoint
 from plimsoll.api.ownership.entries import APPLY, Entry, Owners
 from plimsoll.api.ownership.field_set import (
     FieldSet,
     difference,
+    has_path,
     intersection,
     union,
     without_subtrees,
 )
+from plimsoll.api.ownership.last_applied import KUBECTL
 from plimsoll.api.ownership.tracking import Manager, without_metadata
-from plimsoll.api.ownership.typed_paths import UNTRACKED_METADATA, UNTRACKED_ROOT
 from plimsoll.api.registry import Document
 
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -47,6 +49,24 @@ def apply(
     RepeatedError for lists that cannot be told apart. The result may share parts with `live`.
     """
     merging.check_elements(at.whole, wanted)
+    try:
+        applied = _applied(at, live, wanted, manager, force=force)
+    except ApplyConflictError as error:
+        if manager.name != KUBECTL or live is None:
+            raise
+        own = last_applied.fields_applied_by_client(at, live)
+        left = [conflict for conflict in error.conflicts if not has_path(own, conflict.path)]
+        if left:
+            raise ApplyConflictError(left) from error
+        applied = _applied(at, live, wanted, manager, force=True)
+    if manager.name == KUBECTL:
+        last_applied.refresh(applied.document, wanted)
+    return applied
+
+
+def _applied(
+    at: Endpoint, live: Document | None, wanted: Document, manager: Manager, *, force: bool
+) -> Applied:
     owners = _owners(at, live, manager)
     old = at.nothing if live is None else _without_owners(live)
     applier = Entry(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from plimsoll.api.ownership import typed_paths
+from plimsoll.api.ownership import compiled_schema
 from plimsoll.api.ownership.field_set import FieldSet
 from plimsoll.api.ownership.reset_fields import reset_fields
 from plimsoll.api.ownership.typed_paths import Branch
@@ -36,8 +36,8 @@ def endpoint(resource: Resource, subresource: str = "") -> Endpoint:
         api_version=resource.api_version,
         kind=resource.kind,
         subresource=subresource,
-        whole=typed_paths.compiled(schema),
-        tracked=typed_paths.tracked(schema),
+        whole=compiled_schema.compiled(schema),
+        tracked=compiled_schema.tracked(schema),
         nothing=struct(schema).zero(),
         reset=reset_fields(resource, subresource),
         versions=frozenset(r.api_version for r in tables().resources if r.kind == resource.kind),

@@ -91,7 +91,7 @@ def parse_owners(managed_fields: Iterable[Any]) -> Owners | None:
         return owners_of(
             entry | {"fieldsV1": field_set.parse(entry.get("fieldsV1") or {})} for entry in entries
         )
-    except field_set.UnreadableSetError:
+    except (field_set.UnreadableSetError, RecursionError):
         return None
 
 

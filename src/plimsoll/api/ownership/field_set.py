@@ -6,6 +6,7 @@ key `.` when the field is in it together with some below; without it when only t
 Nothing here changes its arguments, and results may share parts with them: treat sets as values.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,8 @@ HTML = str.maketrans(
         "\u2029": "\\u2029",
     }
 )
+
+NEEDS_ESCAPE = re.compile("[<>&\u2028\u2029]").search
 
 
 class UnreadableSetError(ValueError):
@@ -148,17 +151,26 @@ def dotted(path: tuple[str, ...]) -> str:
 
 def _dotted_element(element: str) -> str:
     form, text = element[:2], element[2:]
-    if form == "f:":
-        return f".{text}"
-    if form == "v:":
-        return f"[={text}]"
-    keys = msgspec.json.decode(text)
-    return "[" + ",".join(f"{name}={canonical_json(keys[name])}" for name in keys) + "]"
+    match form:
+        case "f:":
+            return f".{text}"
+        case "i:":
+            return f"[{text}]"
+        case "v:":
+            return f"[={_plain_json(msgspec.json.decode(text))}]"
+        case _:
+            keys = msgspec.json.decode(text).items()
+            return "[" + ",".join(f"{name}={_plain_json(value)}" for name, value in keys) + "]"
+
+
+def _plain_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def canonical_json(value: Any) -> str:
     """JSON without spaces, and with the characters escaped that matter in HTML."""
-    return msgspec.json.encode(value).decode().translate(HTML)
+    text = _plain_json(value)
+    return text.translate(HTML) if NEEDS_ESCAPE(text) else text
 
 
 def parse(given: Any) -> FieldSet:

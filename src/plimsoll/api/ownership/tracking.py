@@ -59,7 +59,8 @@ def _tracked(
 ) -> list[Document]:
     try:
         changed, removed = compare(at, *change)
-    except UnkeyedError:
+    except (UnkeyedError, RecursionError):
+        # Ownership that cannot be told must not keep anybody from writing.
         return []
     owners = dispossess(at, owners, union(changed, removed))
     mine = without_metadata(changed)

@@ -12,8 +12,8 @@ from plimsoll.decide.bind.view import ClaimsAndVolumes, Provisioners
 from plimsoll.decide.bind.writes import (
     VolumePhase,
     existing,
-    patch_of,
     finalizers_patch,
+    patch_of,
     set_volume_phase,
     unbind_volume,
     warning,

@@ -146,3 +146,6 @@ def damage_reported(path: Path) -> Iterator[None]:
         if code in NO_DAMAGE:
             raise
         raise StoreCorruptError(f"{path}: {error}; {REMEDY}") from error
+    except UnicodeDecodeError as error:
+        # Damaged names inside the file, which SQLite quotes in what it says about them.
+        raise StoreCorruptError(f"{path}: it holds unreadable text; {REMEDY}") from error

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from plimsoll.processes.controller.claim_protection import ClaimProtection
 from plimsoll.processes.controller.ephemeral_volume import EphemeralVolume
 from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.processes.controller.namespace import NamespaceDeletion
 from plimsoll.processes.controller.volume_protection import VolumeProtection
 
 
@@ -19,6 +20,7 @@ class Entry:
 
 
 LOOPS: dict[str, Entry] = {
+    "namespace": Entry(make=NamespaceDeletion, about="empty namespaces that are being deleted"),
     "ephemeral-volume": Entry(
         make=EphemeralVolume, about="make the claims of generic ephemeral volumes"
     ),

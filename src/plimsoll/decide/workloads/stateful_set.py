@@ -1,0 +1,348 @@
+"""StatefulSet: which pod to make, repair, update or delete next, and what to say about all of them.
+
+Ordered sets do one thing at a time: the pod of the lowest number that is missing or not available
+is looked after, and nothing else happens until it is. Parallel sets do not wait. In both, pods
+come from the lowest number up and go from the highest down, no pod is made before its claims, and
+scaling comes before updating.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, StrEnum, auto
+
+from plimsoll.api.meta import ObjectKey, ObjectMeta
+from plimsoll.api.pods import Pod
+from plimsoll.api.registry import Document
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.api.workloads import ControllerRevision, RollingUpdate, StatefulSet
+from plimsoll.decide.plan import NOTHING, Plan, Write
+from plimsoll.decide.workloads.availability import is_available, next_availability, share_of
+from plimsoll.decide.workloads.owned import (
+    CLAIMS,
+    PODS,
+    STATEFUL_SET,
+    creation,
+    deletion,
+    reference_document,
+    status_patch,
+    told,
+    warned,
+)
+from plimsoll.decide.workloads.retention import (
+    Holder,
+    conflict_warnings,
+    decide_claim_owner,
+    is_stale,
+    owners_of_new_claim,
+)
+from plimsoll.decide.workloads.revisions import (
+    REVISION_LABEL,
+    Described,
+    History,
+    Revision,
+    decide_history,
+)
+from plimsoll.decide.workloads.stateful_pods import (
+    claim_document,
+    claim_key,
+    has_its_storage,
+    identity_patch,
+    ordinal_of,
+    ordinals_of,
+    pod_document,
+    pod_name,
+    replicas_of,
+)
+
+ROLLING_UPDATE, ON_DELETE = "RollingUpdate", "OnDelete"
+
+
+class Tending(StrEnum):
+    TENDED = "PodsTended"
+    """Pods or claims of the set are made, changed or deleted."""
+    REPORTED = "StatusReported"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What there is of a set at one moment."""
+
+    pods: tuple[Pod, ...]
+    """Those that belong to it."""
+    claims: Mapping[ObjectKey, PersistentVolumeClaim]
+    revisions: tuple[ControllerRevision, ...]
+    """Those that belong to it."""
+    named: Mapping[ObjectKey, ControllerRevision]
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """Without the history nothing is done; the report is made whatever came of what was done."""
+
+    history: Plan = NOTHING
+    act: Plan = NOTHING
+    report: Plan = NOTHING
+
+
+def decide_stateful_set(set_: StatefulSet, seen: Seen) -> Steps:
+    described = Described(
+        workload=STATEFUL_SET,
+        owner=set_,
+        template=set_.spec.template,
+        collisions=set_.status.collision_count,
+    )
+    history = decide_history(described, seen.revisions, seen.named)
+    round_ = _Round(set_, seen, history)
+    if not set_.is_being_deleted:
+        round_.tend()
+    return Steps(
+        history=Plan(reason=Tending.TENDED, writes=history.writes),
+        act=Plan(reason=Tending.TENDED, writes=tuple(round_.writes)),
+        report=_report(set_, seen, round_),
+    )
+
+
+class _Progress(Enum):
+    GO_ON = auto()
+    WAIT = auto()
+    FAILED = auto()
+
+
+class _Round:
+    """One look at all pods of a set; collects what is to be written."""
+
+    def __init__(self, set_: StatefulSet, seen: Seen, history: History) -> None:
+        self.set = set_
+        self.seen = seen
+        self.history = history
+        self.current = history.find(set_.status.current_revision) or history.update
+        self.writes: list[Write] = []
+        self.updating = 0
+        """Pods that are deleted to be made anew from the newest revision."""
+        self._is_ordered = set_.spec.pod_management_policy != "Parallel"
+        by_ordinal = {ordinal_of(pod): pod for pod in seen.pods}
+        self.replicas: dict[int, Pod | None] = {n: by_ordinal.get(n) for n in ordinals_of(set_)}
+        self.condemned = [
+            by_ordinal[n] for n in sorted(by_ordinal, reverse=True) if n not in self.replicas
+        ]
+        self.condemned = [pod for pod in self.condemned if ordinal_of(pod) >= 0]
+
+    def tend(self) -> None:
+        if not self._for_all(self.replicas, self._tend_replica):
+            return
+        for pod in self.condemned:
+            self._fix_claims(ordinal_of(pod), Holder(pod=pod, is_condemned=True))
+        if not self._for_all([ordinal_of(pod) for pod in self.condemned], self._condemn):
+            return
+        if self.set.spec.update_strategy.type != ON_DELETE:
+            self._update()
+
+    def _for_all(self, ordinals: Iterable[int], step: Callable[[int], _Progress]) -> bool:
+        """Whether the next stage may begin."""
+        for ordinal in ordinals:
+            progress = step(ordinal)
+            if progress is _Progress.FAILED:
+                return False
+            if progress is _Progress.WAIT and self._is_ordered:
+                return False
+        return True
+
+    # Pods that should be there
+
+    def _tend_replica(self, ordinal: int) -> _Progress:
+        pod = self.replicas[ordinal]
+        if pod is None:
+            return self._make(ordinal)
+        if pod.is_finished:
+            # Whatever its exit code says: a pod of a set is meant to run. The next one is made
+            # when this one is gone.
+            if not pod.is_being_deleted:
+                self._delete(pod)
+            return _Progress.WAIT
+        holder = Holder(pod=pod, is_condemned=False)
+        if pod.status.phase == "Pending":
+            if not self._make_claims(ordinal):
+                return _Progress.FAILED
+            self._fix_claims(ordinal, holder)
+        if self._is_ordered and not self._serves(pod):
+            return _Progress.WAIT
+        return self._repair(pod, holder)
+
+    def _serves(self, pod: Pod) -> bool:
+        return (
+            not pod.is_being_deleted
+            and pod.status.phase == "Running"
+            and is_available(pod, self.set.spec.min_ready_seconds, self.seen.now)
+        )
+
+    def _make(self, ordinal: int) -> _Progress:
+        name = pod_name(self.set, ordinal)
+        unborn = Pod(metadata=ObjectMeta(namespace=self.set.namespace, name=name))
+        if any(is_stale(self.set, claim, unborn) for claim in self._claims(ordinal)):
+            return _Progress.WAIT
+        if not self._make_claims(ordinal):
+            return _Progress.FAILED
+        holder = Holder(pod=unborn, is_condemned=False)
+        self.writes += conflict_warnings(self.set, self._claims(ordinal), holder)
+        self._fix_claims(ordinal, holder)
+        self.writes.append(creation(PODS, pod_document(self.set, self._revision(ordinal), ordinal)))
+        self._tell("SuccessfulCreate", f"Create Pod {name} in StatefulSet {self.set.name} ")
+        return _Progress.WAIT
+
+    def _revision(self, ordinal: int) -> Revision:
+        """Below the partition pods are made as they were."""
+        index = ordinal - min(self.replicas)
+        strategy = self.set.spec.update_strategy
+        if strategy.rolling_update is None:
+            is_old = strategy.type == ROLLING_UPDATE and index < self.set.status.current_replicas
+        else:
+            is_old = index < (strategy.rolling_update.partition or 0)
+        return self.current if is_old else self.history.update
+
+    def _claims(self, ordinal: int) -> list[PersistentVolumeClaim]:
+        keys = (claim_key(self.set, t, ordinal) for t in self.set.spec.volume_claim_templates)
+        return [claim for key in keys if (claim := self.seen.claims.get(key)) is not None]
+
+    def _make_claims(self, ordinal: int) -> bool:
+        """False when one of them is on its way out: it must be gone before there can be another."""
+        name = pod_name(self.set, ordinal)
+        leaving = [claim.name for claim in self._claims(ordinal) if claim.is_being_deleted]
+        if leaving:
+            message = (
+                f"Create Pod {name} in StatefulSet {self.set.name} failed error: "
+                f"pvc {', '.join(leaving)} is being deleted"
+            )
+            self.writes.append(warned(STATEFUL_SET, self.set, "FailedCreate", message))
+            return False
+        for template in self.set.spec.volume_claim_templates:
+            if claim_key(self.set, template, ordinal) not in self.seen.claims:
+                claim = claim_document(self.set, template, ordinal)
+                owners = [reference_document(o) for o in owners_of_new_claim(self.set)]
+                if owners:
+                    claim["metadata"]["ownerReferences"] = owners
+                self.writes.append(creation(CLAIMS, claim))
+                claim_name = claim["metadata"]["name"]
+                message = f"Create Claim {claim_name} Pod {name} in StatefulSet {self.set.name} "
+                self._tell("SuccessfulCreate", message, end="success")
+        return True
+
+    def _fix_claims(self, ordinal: int, holder: Holder) -> None:
+        for claim in self._claims(ordinal):
+            self.writes += decide_claim_owner(self.set, claim, holder)
+
+    def _repair(self, pod: Pod, holder: Holder) -> _Progress:
+        if not has_its_storage(self.set, pod):
+            message = (
+                f"Update Pod {pod.name} in StatefulSet {self.set.name} failed error: its volumes "
+                "are not those of the set's claims and cannot be changed; delete the pod"
+            )
+            self.writes.append(warned(STATEFUL_SET, self.set, "FailedUpdate", message))
+            return _Progress.FAILED
+        self._fix_claims(ordinal_of(pod), holder)
+        patch = identity_patch(pod)
+        if patch is not None:
+            self.writes.append(patch)
+            message = f"Update Pod {pod.name} in StatefulSet {self.set.name} "
+            self._tell("SuccessfulUpdate", message)
+        return _Progress.GO_ON
+
+    # Pods that should not be there
+
+    def _condemn(self, ordinal: int) -> _Progress:
+        pod = next(pod for pod in self.condemned if ordinal_of(pod) == ordinal)
+        if pod.is_being_deleted:
+            return _Progress.WAIT
+        if self._is_ordered and not self._serves(pod) and pod is not self._first_unavailable():
+            return _Progress.WAIT
+        self._delete(pod)
+        return _Progress.WAIT
+
+    def _first_unavailable(self) -> Pod | None:
+        """Of the pods that should be there, then of the condemned, the lowest number."""
+        pods = [*self.replicas.values(), *reversed(self.condemned)]
+        return next((pod for pod in pods if pod is None or self._is_unavailable(pod)), None)
+
+    def _is_unavailable(self, pod: Pod | None) -> bool:
+        if pod is None or pod.is_being_deleted:
+            return True
+        return not is_available(pod, self.set.spec.min_ready_seconds, self.seen.now)
+
+    # Pods that should be made anew
+
+    def _update(self) -> None:
+        rolling = self.set.spec.update_strategy.rolling_update or RollingUpdate()
+        most = share_of(len(self.replicas), rolling.max_unavailable, round_up=False)
+        unavailable = sum(map(self._is_unavailable, self.replicas.values()))
+        allowed = max(most, 1) - unavailable
+        above_partition = list(self.replicas.values())[rolling.partition or 0 :]
+        for pod in reversed(above_partition):
+            if self.updating >= allowed:
+                return
+            if pod is not None and not pod.is_being_deleted and not self._is_updated(pod):
+                self._delete(pod)
+                self.updating += 1
+
+    def _is_updated(self, pod: Pod) -> bool:
+        return pod.labels.get(REVISION_LABEL) == self.history.update.name
+
+    def _delete(self, pod: Pod) -> None:
+        self.writes.append(deletion(PODS, pod))
+        self._tell("SuccessfulDelete", f"Delete Pod {pod.name} in StatefulSet {self.set.name} ")
+
+    def _tell(self, reason: str, message: str, end: str = "successful") -> None:
+        self.writes.append(told(STATEFUL_SET, self.set, reason, message + end))
+
+
+def _report(set_: StatefulSet, seen: Seen, round_: _Round) -> Plan:
+    status = _status(set_, seen, round_)
+    writes: list[Write] = []
+    if any(status[name] != value for name, value in _known_status(set_).items()):
+        writes.append(status_patch(STATEFUL_SET, set_, status))
+    live = {pod.labels.get(REVISION_LABEL, "") for pod in seen.pods} | {round_.current.name}
+    writes += round_.history.surplus(live, set_.spec.revision_history_limit)
+    recheck = None
+    if status["readyReplicas"] != status["availableReplicas"]:
+        recheck = next_availability(seen.pods, set_.spec.min_ready_seconds, seen.now)
+    return Plan(reason=Tending.REPORTED, writes=tuple(writes), recheck_after=recheck)
+
+
+def _known_status(set_: StatefulSet) -> Document:
+    status = set_.status
+    return {
+        "observedGeneration": status.observed_generation,
+        "replicas": status.replicas,
+        "readyReplicas": status.ready_replicas,
+        "availableReplicas": status.available_replicas,
+        "currentReplicas": status.current_replicas,
+        "updatedReplicas": status.updated_replicas,
+        "currentRevision": status.current_revision,
+        "updateRevision": status.update_revision,
+        "collisionCount": status.collision_count or 0,
+    }
+
+
+def _status(set_: StatefulSet, seen: Seen, round_: _Round) -> Document:
+    """As it was seen, but for the pods that are about to be updated."""
+    pods = [pod for pod in seen.pods if pod.status.phase and ordinal_of(pod) >= 0]
+    ready = [pod for pod in pods if pod.status.phase == "Running" and pod.is_ready]
+    available = [p for p in ready if is_available(p, set_.spec.min_ready_seconds, seen.now)]
+    staying = [p.labels.get(REVISION_LABEL, "") for p in pods if not p.is_being_deleted]
+    update, current = round_.history.update.name, round_.current.name
+    updated = staying.count(update)
+    status: Document = {
+        "observedGeneration": set_.metadata.generation,
+        "replicas": len(pods),
+        "readyReplicas": len(ready),
+        "availableReplicas": len(available),
+        "currentReplicas": max(staying.count(current) - round_.updating, 0),
+        "updatedReplicas": updated,
+        "currentRevision": current,
+        "updateRevision": update,
+        "collisionCount": round_.history.collisions,
+    }
+    is_complete = {updated, len(ready), len(pods)} == {replicas_of(set_)}
+    if is_complete and set_.spec.update_strategy.type == ROLLING_UPDATE:
+        status |= {"currentReplicas": updated, "currentRevision": update}
+    return status
