@@ -13,8 +13,6 @@ SHORT_HISTORY = "4"
 DUE = replay.conversations([replay.CORPUS])
 TOPICS = sorted({replay.topic(talk) for talk in DUE})
 
-pytestmark = pytest.mark.xdist_group("conversations")
-
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:

@@ -38,7 +38,9 @@ def pod_with(*volumes: str) -> Pod:
 
 
 def owned(name: str, pod: Pod) -> PersistentVolumeClaim:
-    owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
+    owner = OwnerReference(
+        api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True
+    )
     claim = a_claim(name)
     metadata = msgspec.structs.replace(claim.metadata, owner_references=(owner,))
     return msgspec.structs.replace(claim, metadata=metadata)
@@ -119,9 +121,9 @@ NAMES = ["a", "b", "c"]
 
 
 @given(
-    volumes=st.permutations(NAMES), ours=st.sets(st.sampled_from(NAMES)), theirs=st.sets(
-        st.sampled_from(NAMES)
-    )
+    volumes=st.permutations(NAMES),
+    ours=st.sets(st.sampled_from(NAMES)),
+    theirs=st.sets(st.sampled_from(NAMES)),
 )
 def test_exactly_the_missing_claims_before_the_first_conflict_are_made(
     volumes: list[str], ours: set[str], theirs: set[str]

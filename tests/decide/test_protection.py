@@ -37,7 +37,9 @@ def deleted_claim(
 
 
 def owned_by(claim: PersistentVolumeClaim, pod: Pod) -> PersistentVolumeClaim:
-    owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
+    owner = OwnerReference(
+        api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True
+    )
     metadata = msgspec.structs.replace(claim.metadata, owner_references=(owner,))
     return msgspec.structs.replace(claim, metadata=metadata)
 
@@ -45,9 +47,7 @@ def owned_by(claim: PersistentVolumeClaim, pod: Pod) -> PersistentVolumeClaim:
 def with_ephemeral(pod: Pod) -> Pod:
     """Its claim is called `web-0-scratch`."""
     volume = PodVolume(name="scratch", ephemeral=EphemeralVolume())
-    return msgspec.structs.replace(
-        pod, spec=msgspec.structs.replace(pod.spec, volumes=(volume,))
-    )
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, volumes=(volume,)))
 
 
 def being_deleted(pod: Pod, grace: int) -> Pod:

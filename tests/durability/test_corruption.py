@@ -10,7 +10,6 @@ import pytest
 
 from tests.servers import EmbeddedServer, ServerDiedError, plimsoll
 
-pytestmark = pytest.mark.xdist_group("durability")
 COLLECTION = "/api/v1/namespaces/default/configmaps"
 PAGE_BYTES = 4096
 OBJECTS = 200

@@ -17,7 +17,6 @@ from tests.durability.ledger import Promise, Stored, Writer, stored
 from tests.durability.watching import GONE, Watched, WatchThread, read_watch, versions_after
 from tests.servers import EmbeddedServer, ServerDiedError
 
-pytestmark = pytest.mark.xdist_group("durability")
 COLLECTION = "/api/v1/namespaces/default/configmaps"
 WRITERS = 12
 

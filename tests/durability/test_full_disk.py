@@ -19,7 +19,6 @@ import pytest
 from tests.durability.watching import WatchThread
 from tests.servers import EmbeddedServer
 
-pytestmark = pytest.mark.xdist_group("durability")
 COLLECTION = "/api/v1/namespaces/default/configmaps"
 MEBIBYTE = 1 << 20
 DISK_BYTES = 24 * MEBIBYTE

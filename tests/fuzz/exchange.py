@@ -42,7 +42,6 @@ class Exchange:
         self._endpoint = endpoint
         self._context = endpoint.context()
         self._connection: http.client.HTTPSConnection | None = None
-        self.count = 0
 
     def close(self) -> None:
         if self._connection is not None:
@@ -51,7 +50,6 @@ class Exchange:
 
     def send(self, probe: Probe) -> Reply:
         """The answer. A server that hangs or hangs up in the middle raises."""
-        self.count += 1
         reused = self._connection is not None
         try:
             return self._send_once(probe)

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 from tests.fuzz.exchange import Exchange, Probe, raw_exchange
 from tests.servers import Endpoint
 
-pytestmark = pytest.mark.xdist_group("fuzz")
 QUICK = settings(settings.get_profile("fuzz"), max_examples=150)
 HEAD = b"GET /version HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\n"

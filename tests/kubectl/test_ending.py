@@ -7,7 +7,6 @@ import pytest
 from tests.kubectl.command import Kubectl
 from tests.kubectl.manifests import claim, pod, stateful_set
 
-pytestmark = pytest.mark.xdist_group("kubectl")
 NO_FINALIZERS = '{"metadata":{"finalizers":null}}'
 
 

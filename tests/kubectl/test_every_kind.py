@@ -7,7 +7,6 @@ import pytest
 from tests.kubectl.command import Kubectl
 from tests.kubectl.manifests import EXAMPLES, Example
 
-pytestmark = pytest.mark.xdist_group("kubectl")
 NAMES = [example.kind for example in EXAMPLES]
 
 

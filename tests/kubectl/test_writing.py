@@ -9,8 +9,6 @@ import pytest
 from tests.kubectl.command import Kubectl
 from tests.kubectl.manifests import CLASS, claim, pod, stateful_set
 
-pytestmark = pytest.mark.xdist_group("kubectl")
-
 
 def named(document: dict[str, Any], name: str, **metadata: Any) -> dict[str, Any]:
     return {**document, "metadata": {"name": name, **metadata}}

@@ -37,9 +37,7 @@ async def test_a_claim_made_again_after_its_deletion_is_protected_like_the_first
     async with a_cluster("claim-protection") as cluster:
         for _ in range(2):
             await cluster.create(claim())
-            await cluster.patch(
-                "PersistentVolumeClaim", "data", {"metadata": {"finalizers": None}}
-            )
+            await cluster.patch("PersistentVolumeClaim", "data", {"metadata": {"finalizers": None}})
             await cluster.settle()
             found = await cluster.get("PersistentVolumeClaim", "data")
             assert found["metadata"]["finalizers"] == [FINALIZER]

@@ -91,9 +91,7 @@ def decide_garbage(
         pruned = _references_patch(item.resource, Known.of("", "", item.metadata), solid)
         return Plan(reason=Garbage.REFERENCES_PRUNED, writes=(pruned,))
     if Verdict.AWAITING in verdicts and dependents:
-        return Plan(
-            reason=Garbage.COLLECTED_FIRST, writes=_foreground_deletion(item, dependents)
-        )
+        return Plan(reason=Garbage.COLLECTED_FIRST, writes=_foreground_deletion(item, dependents))
     return Plan(reason=Garbage.COLLECTED, writes=(_deletion(item, _policy(item)),))
 
 
@@ -137,15 +135,11 @@ def decide_waiting_owner(item: Examined, blocking: Sequence[Known]) -> Plan:
         return NOTHING
     if not blocking:
         return Plan(reason=Garbage.DEPENDENTS_GONE, writes=(_without(item, FOREGROUND),))
-    awaited = tuple(
-        ObjectKey("", known.uid) for known in blocking if not known.awaits_dependents
-    )
+    awaited = tuple(ObjectKey("", known.uid) for known in blocking if not known.awaits_dependents)
     return Plan(reason=Garbage.DEPENDENTS_REMAIN, wake=awaited)
 
 
-def decide_orphaning(
-    item: Examined, dependents: Sequence[tuple[ResourceName, Known]]
-) -> Plan:
+def decide_orphaning(item: Examined, dependents: Sequence[tuple[ResourceName, Known]]) -> Plan:
     """An owner that goes without its dependents: it may go once none of them names it any more."""
     if ORPHAN not in item.metadata.finalizers:
         return NOTHING

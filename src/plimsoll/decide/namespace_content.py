@@ -120,9 +120,7 @@ FINE = (
         "ContentDeleted",
         "All content successfully deleted, may be waiting on finalization",
     ),
-    _Condition(
-        "NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"
-    ),
+    _Condition("NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"),
     _Condition(
         "NamespaceFinalizersRemaining",
         "ContentHasNoFinalizers",

@@ -31,9 +31,7 @@ class Identity:
 
 def identity_in(reference: OwnerReference, namespace: str) -> Identity:
     """What a reference means when an object of this namespace makes it."""
-    return Identity(
-        reference.api_version, reference.kind, namespace, reference.name, reference.uid
-    )
+    return Identity(reference.api_version, reference.kind, namespace, reference.name, reference.uid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +47,7 @@ class Known:
     @classmethod
     def of(cls, api_version: str, kind: str, metadata: ObjectMeta) -> "Known":
         return cls(
-            identity=Identity(
-                api_version, kind, metadata.namespace, metadata.name, metadata.uid
-            ),
+            identity=Identity(api_version, kind, metadata.namespace, metadata.name, metadata.uid),
             version=metadata.resource_version,
             owners=metadata.owner_references,
             finalizers=metadata.finalizers,
@@ -127,7 +123,25 @@ class OwnershipGraph:
         return sorted(found, key=lambda known: known.identity)
 
     def blocking(self, uid: str) -> list[Known]:
-        return [known for known in self.dependents(uid) if known.blocks(uid)]
+        """The dependents that an owner has to wait for: not those that wait for it in turn."""
+        return [
+            known
+            for known in self.dependents(uid)
+            if known.blocks(uid) and not self._waits_for(known, uid)
+        ]
+
+    def _waits_for(self, known: Known, other: str) -> bool:
+        """Whether it waits for the other, or for somebody who does."""
+        seen: set[str] = set()
+        ahead = [known]
+        while ahead:
+            now = ahead.pop()
+            if now.uid == other:
+                return True
+            if now.uid not in seen and now.awaits_dependents:
+                seen.add(now.uid)
+                ahead += [next_ for next_ in self.dependents(now.uid) if next_.blocks(now.uid)]
+        return False
 
     def is_settled(self, uid: str) -> bool:
         """Nothing speaks for examining it: all owners were seen and are as the object says."""
@@ -148,7 +162,9 @@ class OwnershipGraph:
             examine |= self._roused_dependents(known)
         bad = self._misplaced_owners(before, known)
         if before is None:
-            strangers = [d for d in self.dependents(known.uid) if not d.can_belong_to(known.identity)]
+            strangers = [
+                d for d in self.dependents(known.uid) if not d.can_belong_to(known.identity)
+            ]
             examine |= {stranger.uid for stranger in strangers}
             bad += _misplaced(strangers, known)
         return Attention(tuple(sorted(examine)), tuple(bad))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from plimsoll.api.meta import ObjectKey, ObjectReference
-from plimsoll.api.registry import Document, resources_by_path
+from plimsoll.api.registry import Document, Resource, resources_by_path
 from plimsoll.decide.plan import Create, Delete, Emit, Patch, Plan, ResourceName, Write
 from plimsoll.enact.events import EventRecorder
 from plimsoll.wire.errors import Failure, KubeError
@@ -72,12 +72,12 @@ class Enactor:
     ) -> None:
         match write:
             case Create():
-                made = await self._client.create(_kind(write.resource), write.document)
+                made = await self._client.create(_kind(write), write.document)
                 left[write.resource, write.key] = made
             case Patch():
                 before = left.get((write.resource, write.key))
                 patched = await self._client.patch(
-                    _kind(write.resource),
+                    _kind(write),
                     write.key,
                     merge_patch(_conditional(write, before)),
                     WriteOptions(subresource=write.subresource),
@@ -102,7 +102,7 @@ class Enactor:
             propagation=write.propagation,
         )
         try:
-            await self._client.delete(_kind(write.resource), write.key, deletion)
+            await self._client.delete(_kind(write), write.key, deletion)
         except KubeError as error:
             if error.failure is not Failure.NOT_FOUND:
                 raise
@@ -120,8 +120,26 @@ def _conditional(write: Patch, before: Document | None) -> Document:
     return write.patch | {"metadata": write.patch.get("metadata", {}) | wanted}
 
 
-def _kind(resource: ResourceName) -> Kind[Document]:
-    return documents(resources_by_path()[resource.group, resource.version, resource.plural])
+def _kind(write: Create | Patch | Delete) -> Kind[Document]:
+    """Custom kinds are in no table; the key tells whether they have a namespace."""
+    name = write.resource
+    known = resources_by_path().get((name.group, name.version, name.plural))
+    return documents(known or _custom(name, namespaced=bool(write.key.namespace)))
+
+
+def _custom(name: ResourceName, *, namespaced: bool) -> Resource:
+    return Resource(
+        group=name.group,
+        version=name.version,
+        plural=name.plural,
+        kind="",
+        singular="",
+        namespaced=namespaced,
+        short_names=(),
+        categories=(),
+        verbs=(),
+        subresources=(),
+    )
 
 
 def reference_to(document: Document) -> ObjectReference:

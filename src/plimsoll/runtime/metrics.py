@@ -6,7 +6,7 @@ Keep the child that `labels()` returns where speed matters.
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -29,17 +29,25 @@ class Metrics:
     def gauge(self, name: str, documentation: str, labels: Sequence[str] = ()) -> Gauge:
         return self._once(Gauge, name, documentation, labels)
 
-    def histogram(self, name: str, documentation: str, labels: Sequence[str] = ()) -> Histogram:
-        return self._once(Histogram, name, documentation, labels)
+    def histogram(
+        self,
+        name: str,
+        documentation: str,
+        labels: Sequence[str] = (),
+        buckets: Sequence[float] = Histogram.DEFAULT_BUCKETS,
+    ) -> Histogram:
+        return self._once(Histogram, name, documentation, labels, buckets=buckets)
 
     def exposition(self) -> bytes:
         """What `/metrics` answers, with CONTENT_TYPE."""
         return generate_latest(self.registry)
 
-    def _once(self, form: type[M], name: str, documentation: str, labels: Sequence[str]) -> M:
+    def _once(
+        self, form: type[M], name: str, documentation: str, labels: Sequence[str], **more: Any
+    ) -> M:
         known = self._by_name.get(name)
         if known is None:
-            known = form(name, documentation, labels, registry=self.registry)
+            known = form(name, documentation, labels, registry=self.registry, **more)
             self._by_name[name] = known
         if not isinstance(known, form):
             raise TypeError(f"metric {name} exists and is not a {form.__name__.lower()}")

@@ -116,8 +116,9 @@ def test_a_bound_pair_is_left_alone_whatever_the_watch_says_again() -> None:
 def test_a_volume_that_a_user_kept_for_the_claim_stays_marked_as_theirs() -> None:
     world = a_world(a_claim(), a_volume(claim=KEY), IMMEDIATE)
     look_after(world, CLAIM, KEY)
-    assert the_volume(world).spec.claim_ref is not None
-    assert the_volume(world).spec.claim_ref.uid == the_claim(world).uid
+    reference = the_volume(world).spec.claim_ref
+    assert reference is not None
+    assert reference.uid == the_claim(world).uid
     assert BOUND_BY_CONTROLLER not in the_volume(world).annotations
     assert BOUND_BY_CONTROLLER in the_claim(world).annotations
 

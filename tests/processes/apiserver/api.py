@@ -106,21 +106,24 @@ class Watching:
         self.body = response.body
         self._lines = response.lines
         self._next: asyncio.Future[bytes] | None = None
-        self.ended = False
+        self._has_ended = False
+
+    def has_ended(self) -> bool:
+        return self._has_ended
 
     async def events(self) -> list[tuple[str, Document]]:
         """Everything that has arrived since the last call."""
         found = []
-        while not self.ended:
+        while not self._has_ended:
             if self._next is None:
-                self._next = asyncio.ensure_future(anext(self._lines))  # type: ignore[arg-type]  # an awaitable is enough
+                self._next = asyncio.ensure_future(anext(self._lines))
             await settle()
             if not self._next.done():
                 break
             try:
                 event = msgspec.json.decode(self._next.result())
             except StopAsyncIteration:
-                self.ended = True
+                self._has_ended = True
             else:
                 found.append((event["type"], event["object"]))
             self._next = None

@@ -307,10 +307,10 @@ async def test_a_watch_ends_by_itself(
         await watching.events()
         clock.advance(lives - SECOND)
         await watching.events()
-        assert not watching.ended
+        assert not watching.has_ended()
         clock.advance(SECOND)
         assert await watching.seen() == [("BOOKMARK", str(newest))]
-        assert watching.ended
+        assert watching.has_ended()
     await settle()
     assert api.server.cluster.hub.number() == 0
 

@@ -108,8 +108,8 @@ async def test_a_slow_client_loses_its_stream_while_others_go_on(
             await api.create(f"m-{number}")
             await quick.events()
         assert await slow.events() == []
-        assert slow.ended
-        assert not quick.ended
+        assert slow.has_ended()
+        assert not quick.has_ended()
 
 
 async def test_all_watches_end_when_the_server_goes(api: Api) -> None:
@@ -117,4 +117,4 @@ async def test_all_watches_end_when_the_server_goes(api: Api) -> None:
         assert await watching.events() == []
         api.server.cluster.hub.stop()
         await watching.events()
-        assert watching.ended
+        assert watching.has_ended()

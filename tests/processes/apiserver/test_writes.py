@@ -110,7 +110,7 @@ async def test_the_same_seed_gives_the_same_identities() -> None:
     ],
 )
 async def test_what_makes_no_sense_is_refused_and_changes_nothing(
-    api: Api, method: str, path: str, body: object, status: int
+    api: Api, method: str, path: str, body: object, *, status: int
 ) -> None:
     made = await api.create("there")
     reply = await api.ask(method, path, body)

@@ -168,7 +168,7 @@ def _plain_json(value: Any) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """JSON without spaces, and with the characters escaped that matter in HTML."""
+    """JSON as it is stored: without spaces, the characters escaped that matter in HTML."""
     text = _plain_json(value)
     return text.translate(HTML) if NEEDS_ESCAPE(text) else text
 

@@ -10,7 +10,7 @@ import msgspec
 from plimsoll.api.kinds.object_meta import ANNOTATIONS_LIMIT
 from plimsoll.api.ownership import merging, tracking
 from plimsoll.api.ownership.endpoint import Endpoint
-from plimsoll.api.ownership.field_set import FieldSet, difference, union
+from plimsoll.api.ownership.field_set import FieldSet, canonical_json, difference, union
 from plimsoll.api.ownership.typed_paths import UnkeyedError
 from plimsoll.api.registry import Document
 
@@ -50,5 +50,6 @@ def _encoded(wanted: Document) -> str:
     if metadata.get("annotations"):
         rest = {k: v for k, v in metadata["annotations"].items() if k != ANNOTATION}
         metadata["annotations"] = rest
-    document = wanted | {"metadata": metadata}
-    return msgspec.json.encode(document, order="deterministic").decode() + "\n"
+    # Twice, to have it in order.
+    ordered = msgspec.json.encode(wanted | {"metadata": metadata}, order="deterministic")
+    return canonical_json(msgspec.json.decode(ordered)) + "\n"

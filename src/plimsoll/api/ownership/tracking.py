@@ -79,6 +79,16 @@ def _tracked(
     return entries.managed_fields(owners)
 
 
+def is_unchanged(new: Document, old: Document) -> bool:
+    """Nothing differs but, perhaps, when an owner last wrote: not worth a new version."""
+    meta, old_meta = new["metadata"], old["metadata"]
+    held = old_meta.get("managedFields", [])
+    if entries.differ(meta.get("managedFields", []), held):
+        return False
+    same = {"managedFields": held}
+    return new | {"metadata": meta | same} == old | {"metadata": old_meta | same}
+
+
 def compare(at: Endpoint, old: Document, new: Document) -> tuple[FieldSet, FieldSet]:
     """The fields that are new or have another value, and those that are gone."""
     changed, removed = at.tracked.compare(old, new)

@@ -128,7 +128,8 @@ def _finalizers(
         return current
     unwanted = {EXTERNAL_DELETION}
     match volume.spec.persistent_volume_reclaim_policy:
-        case ReclaimPolicy.DELETE if INTERNAL_DELETION not in current:
+        # What is being deleted takes no finalizers any more.
+        case ReclaimPolicy.DELETE if not (INTERNAL_DELETION in current or volume.is_being_deleted):
             current.append(INTERNAL_DELETION)
         case ReclaimPolicy.RETAIN | ReclaimPolicy.RECYCLE:
             unwanted.add(INTERNAL_DELETION)

@@ -32,11 +32,6 @@ def checksum(row: LogRow) -> int:
     return zlib.crc32(row.document if row.document is not None else b"\0deleted", zlib.crc32(head))
 
 
-def _is_sound(row: LogRow, recorded: object) -> bool:
-    # Damage can change a value's type as well, whatever the table declares.
-    return isinstance(row.document, bytes | None) and checksum(row) == recorded
-
-
 class SqliteStore:
     inline = False
 
@@ -84,7 +79,8 @@ class SqliteStore:
             )
             for revision, resource, key, document, recorded in cursor:
                 row = LogRow(revision, resource, key, document)
-                if not _is_sound(row, recorded):
+                # Damage can change a value's type as well, whatever the table declares.
+                if not isinstance(document, bytes | None) or checksum(row) != recorded:
                     raise StoreCorruptError(
                         f"{self._path}: {resource} {key} at revision {revision} does not match its "
                         f"checksum; {REMEDY}"

@@ -8,6 +8,7 @@ or leaves them behind) are not taken before every watch has shown what there is.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from plimsoll.api.meta import ObjectKey, ObjectMeta, OwnerReference
@@ -25,6 +26,7 @@ from plimsoll.decide.garbage import (
 )
 from plimsoll.decide.ownership_graph import (
     Attention,
+    BadReference,
     Identity,
     Known,
     OwnershipGraph,
@@ -73,10 +75,15 @@ class GarbageCollector(Loop):
         super().__init__(tools)
         self.graph = OwnershipGraph()
         self._absent = AbsentOwners()
+        self._bad: dict[str, list[BadReference]] = {}
+        """To be told when the dependent is examined, which is soon."""
         self._served = Served(resources=())
         self._watches: dict[Resource, tuple[Informer[AnyObject], asyncio.Task[None]]] = {}
 
     async def run(self) -> None:
+        # Watches of an earlier run ended with it: what they knew is out of date.
+        self.graph = OwnershipGraph()
+        self._watches.clear()
         async with asyncio.TaskGroup() as group:
             await self._discover(group)
             await self._first_sync()
@@ -139,7 +146,7 @@ class GarbageCollector(Loop):
         for uid in attention.examine:
             self.queue.add(ObjectKey("", uid))
         for bad in attention.bad:
-            self.tools.enactor.announce(bad_reference_event(bad))
+            self._bad.setdefault(bad.dependent.uid, []).append(bad)
 
     # One object
 
@@ -159,7 +166,8 @@ class GarbageCollector(Loop):
             return None
         if plan is None:
             return INCOMPLETE_RECHECK
-        await self.enact(key, plan)
+        told = tuple(bad_reference_event(bad) for bad in self._bad.pop(known.uid, ()))
+        await self.enact(key, replace(plan, writes=told + plan.writes))
         return self._recheck(item.metadata)
 
     async def _examine(self, known: Known) -> Examined | None:

@@ -3,11 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from plimsoll.processes.controller.binding import Binding
 from plimsoll.processes.controller.claim_protection import ClaimProtection
 from plimsoll.processes.controller.ephemeral_volume import EphemeralVolume
+from plimsoll.processes.controller.garbage_collector import GarbageCollector
 from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.namespace import NamespaceDeletion
+from plimsoll.processes.controller.service_accounts import ServiceAccounts
 from plimsoll.processes.controller.volume_protection import VolumeProtection
+from plimsoll.processes.controller.zonal_upgrade import ZonalUpgrades
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +24,14 @@ class Entry:
 
 
 LOOPS: dict[str, Entry] = {
+    "binding": Entry(
+        make=Binding, about="bind claims and volumes, provision and reclaim in this process"
+    ),
+    "garbage-collector": Entry(make=GarbageCollector, about="delete what nobody owns any more"),
     "namespace": Entry(make=NamespaceDeletion, about="empty namespaces that are being deleted"),
+    "service-accounts": Entry(
+        make=ServiceAccounts, about="give every namespace its default service account"
+    ),
     "ephemeral-volume": Entry(
         make=EphemeralVolume, about="make the claims of generic ephemeral volumes"
     ),
@@ -29,6 +40,9 @@ LOOPS: dict[str, Entry] = {
     ),
     "volume-protection": Entry(
         make=VolumeProtection, about="keep bound volumes from being deleted"
+    ),
+    "zonal-upgrade": Entry(
+        make=ZonalUpgrades, about="turn zone labels of volumes into node affinity"
     ),
 }
 

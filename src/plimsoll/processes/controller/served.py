@@ -55,9 +55,7 @@ async def served(client: KubeClient) -> Served:
                 resource = _resource(entry, group, version)
                 preferred.setdefault((group, resource.plural), resource)
                 by_kind.setdefault((resource.api_version, resource.kind), resource)
-    return Served(
-        resources=tuple(preferred.values()), by_kind=by_kind, failures=tuple(failures)
-    )
+    return Served(resources=tuple(preferred.values()), by_kind=by_kind, failures=tuple(failures))
 
 
 async def _group_versions(client: KubeClient) -> list[str]:

@@ -10,23 +10,12 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.api.workloads import ControllerRevision, StatefulSet
 from plimsoll.cache.store import Change
 from plimsoll.decide.plan import Create, Delete, Emit, Write
-from plimsoll.decide.workloads.owned import (
-    CLAIMS,
-    REVISIONS,
-    STATEFUL_SET,
-    Membership,
-    decide_membership,
-    warned,
-)
+from plimsoll.decide.workloads.owned import CLAIMS, STATEFUL_SET, warned
 from plimsoll.decide.workloads.stateful_pods import is_member, parent_and_ordinal, template_name
 from plimsoll.decide.workloads.stateful_set import Seen, decide_stateful_set
 from plimsoll.processes.controller.loop import Tools
-from plimsoll.processes.controller.pod_owners import (
-    BY_CONTROLLER,
-    PodOwner,
-    controller_of,
-    orphans_of,
-)
+from plimsoll.processes.controller.owners import Owner
+from plimsoll.processes.controller.revision_owners import revisions_of, watch_revisions
 
 BY_CLAIM = "claims"
 
@@ -37,16 +26,15 @@ def claim_names(set_: StatefulSet) -> Iterable[str]:
         yield f"{set_.namespace}/{template_name(template)}-{set_.name}"
 
 
-class StatefulSets(PodOwner[StatefulSet]):
+class StatefulSets(Owner[StatefulSet, Pod]):
     name = "statefulset"
     workload = STATEFUL_SET
 
     def __init__(self, tools: Tools) -> None:
-        super().__init__(tools, StatefulSet)
+        super().__init__(tools, StatefulSet, Pod)
         self._owners.index(BY_CLAIM, claim_names)
         self._revisions = tools.observed.of(ControllerRevision)
-        self._revisions.index(BY_CONTROLLER, controller_of)
-        self._revisions.on_change(self._owned_changed)
+        watch_revisions(self, self._revisions)
         self._claims = tools.observed.of(PersistentVolumeClaim)
         self._claims.on_change(self._claim_changed)
 
@@ -58,11 +46,11 @@ class StatefulSets(PodOwner[StatefulSet]):
     def selector(self, owner: StatefulSet) -> LabelSelector:
         return LabelSelector.of(owner.spec.selector)
 
-    def is_eligible(self, owner: StatefulSet, pod: Pod) -> bool:
-        return is_member(owner, pod)
+    def is_eligible(self, owner: StatefulSet, object_: Pod) -> bool:
+        return is_member(owner, object_)
 
     async def tend(self, owner: StatefulSet) -> timedelta | None:
-        revisions, pods = self._revisions_of(owner), self.pods_of(owner)
+        revisions, pods = revisions_of(self, owner, self._revisions), self.members_of(owner)
         if not await self.settle_ownership(owner, revisions):
             return None
         if not await self.settle_ownership(owner, pods):
@@ -81,18 +69,6 @@ class StatefulSets(PodOwner[StatefulSet]):
             failure = await self.carry_out(owner, steps.report) or failure
         self.finish(owner, failure)
         return steps.report.recheck_after
-
-    def _revisions_of(self, owner: StatefulSet) -> Membership[ControllerRevision]:
-        view = self._revisions.view()
-        own = view.by(BY_CONTROLLER, owner.uid).values()
-        orphans = view.by(BY_CONTROLLER, orphans_of(owner.namespace)).values()
-        selector = self.selector(owner)
-        return decide_membership(
-            owner,
-            (*own, *orphans),
-            of=(STATEFUL_SET, REVISIONS),
-            matches=lambda revision: selector.matches(revision.labels),
-        )
 
     def complaint(self, owner: StatefulSet, write: Write, problem: str) -> Emit | None:
         match write:

@@ -8,6 +8,7 @@ import click
 COMMANDS = {
     "apiserver": "plimsoll.ui.cli.apiserver:apiserver",
     "demo": "plimsoll.ui.cli.demo:demo",
+    "upgrade-zonal": "plimsoll.ui.cli.upgrade_zonal:upgrade_zonal",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the loops of workloads have in common: they own pods, and carry out what was decided.
+"""What the loops of workloads have in common: they own objects, mostly pods, and carry out plans.
 
 Writes are made one by one, and each that went through is shown to all loops at once, even if the
 next one does not. A pod that was deleted counts as leaving from then on, not only when the watch
@@ -12,10 +12,9 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 
 from plimsoll.api.meta import ApiObject, ObjectKey
-from plimsoll.api.pods import Pod
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.cache.store import Change
-from plimsoll.decide.plan import Create, Delete, Emit, Plan, Write
+from plimsoll.decide.plan import Create, Delete, Emit, Plan, ResourceName, Write
 from plimsoll.decide.workloads.owned import (
     PODS,
     Membership,
@@ -33,6 +32,7 @@ log = logging.getLogger(__name__)
 
 W = TypeVar("W", bound=ApiObject)
 T = TypeVar("T", bound=ApiObject)
+U = TypeVar("U", bound=ApiObject)
 
 BY_CONTROLLER = "controller"
 BY_NAMESPACE = "namespace"
@@ -54,7 +54,7 @@ def namespace_of(object_: ApiObject) -> Iterable[str]:
 
 
 class Deletions:
-    """Pods that we have deleted, until the watch has told of it."""
+    """What we have deleted, until the watch has told of it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -64,38 +64,39 @@ class Deletions:
         deadline = self._clock.monotonic() + DELETION_BELIEVED.total_seconds()
         self._deadlines[uid] = deadline
 
-    def seen(self, change: Change[Pod]) -> None:
+    def seen(self, change: Change[T]) -> None:
         before, after = change.before, change.after
         if before is not None and (
             after is None or after.uid != before.uid or after.is_being_deleted
         ):
             self._deadlines.pop(before.uid, None)
 
-    def applied(self, pod: Pod) -> Pod:
-        deadline = self._deadlines.get(pod.uid)
-        if deadline is None or pod.is_being_deleted:
-            return pod
+    def applied(self, object_: T) -> T:
+        deadline = self._deadlines.get(object_.uid)
+        if deadline is None or object_.is_being_deleted:
+            return object_
         if self._clock.monotonic() > deadline:
-            del self._deadlines[pod.uid]
-            return pod
-        return seen_as_leaving(pod)
+            del self._deadlines[object_.uid]
+            return object_
+        return seen_as_leaving(object_)
 
 
-class PodOwner(Loop, Generic[W]):
-    """A loop about objects that own pods, each of which its `selector` should match."""
+class Owner(Loop, Generic[W, T]):
+    """A loop about objects of one kind that own those of another."""
 
     workload: Workload
+    owned: ResourceName = PODS
 
-    def __init__(self, tools: Tools, type_: type[W]) -> None:
+    def __init__(self, tools: Tools, type_: type[W], owned_type: type[T]) -> None:
         super().__init__(tools)
         self._owners = tools.observed.of(type_)
         self._owners.index(BY_NAMESPACE, namespace_of)
         self._owners.on_change(self.add_changed)
         self._deletions = Deletions(tools.clock)
-        self._pods = tools.observed.of(Pod)
-        self._pods.index(BY_CONTROLLER, controller_of)
-        self._pods.on_change(self._deletions.seen)
-        self._pods.on_change(self._owned_changed)
+        self._owned = tools.observed.of(owned_type)
+        self._owned.index(BY_CONTROLLER, controller_of)
+        self._owned.on_change(self._deletions.seen)
+        self._owned.on_change(self.wake_owner)
 
     @abstractmethod
     def selector(self, owner: W) -> LabelSelector:
@@ -109,7 +110,7 @@ class PodOwner(Loop, Generic[W]):
         owner = self._owners.view().get(key)
         return None if owner is None else await self.tend(owner)
 
-    def _owned_changed(self, change: Change[T]) -> None:
+    def wake_owner(self, change: Change[U]) -> None:
         """Whoever owned it, owns it, or might now adopt it."""
         before, after = change.before, change.after
         for object_ in (before, after):
@@ -123,23 +124,30 @@ class PodOwner(Loop, Generic[W]):
                 if self.selector(owner).matches(after.labels):
                     self.queue.add(owner.key)
 
-    def pods_of(self, owner: W) -> Membership[Pod]:
-        view = self._pods.view()
+    def members_of(self, owner: W) -> Membership[T]:
+        view = self._owned.view()
         own = view.by(BY_CONTROLLER, owner.uid).values()
         orphans = view.by(BY_CONTROLLER, orphans_of(owner.namespace)).values()
+        candidates = map(self._deletions.applied, (*own, *orphans))
         selector = self.selector(owner)
         return decide_membership(
             owner,
-            map(self._deletions.applied, (*own, *orphans)),
-            of=(self.workload, PODS),
-            matches=lambda pod: selector.matches(pod.labels) and self.is_eligible(owner, pod),
+            (object_ for object_ in candidates if self.is_candidate(object_)),
+            of=(self.workload, self.owned),
+            matches=lambda object_: (
+                selector.matches(object_.labels) and self.is_eligible(owner, object_)
+            ),
         )
 
-    def is_eligible(self, owner: W, pod: Pod) -> bool:  # noqa: ARG002 - for loops that ask for more
-        """What a pod must be besides matching the selector."""
+    def is_candidate(self, object_: T) -> bool:  # noqa: ARG002 - for loops that choose
+        """What is not is neither adopted nor let go of."""
         return True
 
-    async def settle_ownership(self, owner: W, membership: Membership[T]) -> bool:
+    def is_eligible(self, owner: W, object_: T) -> bool:  # noqa: ARG002 - for loops that ask for more
+        """What an object must be besides matching the selector."""
+        return True
+
+    async def settle_ownership(self, owner: W, membership: Membership[U]) -> bool:
         """Whether all is as it should be; if not, the change of owners brings us back."""
         if not membership.plan.writes:
             return True
@@ -165,7 +173,7 @@ class PodOwner(Loop, Generic[W]):
                     await self._complain(owner, write, outcome.error)
                 return outcome
             self.tools.observed.written(outcome.left)
-            if isinstance(write, Delete) and write.resource == PODS:
+            if isinstance(write, Delete) and write.resource == self.owned:
                 self._deletions.note(write.uid)
         return None
 

@@ -1,0 +1,93 @@
+"""What the operations on volumes share: what they work with, and writing until it fits."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from plimsoll.api.core import Secret
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.plan import Plan
+from plimsoll.enact.enactor import Done, Outcome, Overtaken
+from plimsoll.processes.controller.binding_view import ClusterView
+from plimsoll.processes.controller.loop import Tools
+from plimsoll.processes.controller.operation_metrics import OperationMetrics
+from plimsoll.processes.controller.provisioners import protocol
+from plimsoll.processes.controller.provisioners.protocol import ProvisionerError, Trouble
+from plimsoll.processes.controller.provisioners.registry import Registry
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.kind import Kind, typed
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Object = TypeVar("Object", PersistentVolume, PersistentVolumeClaim)
+
+ATTEMPTS = 5
+
+CLAIMS = typed(PersistentVolumeClaim)
+VOLUMES = typed(PersistentVolume)
+SECRETS = typed(Secret)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    tools: Tools
+    registry: Registry
+    view: Callable[[], ClusterView]
+    metrics: OperationMetrics
+
+    async def find_volume(self, name: str) -> PersistentVolume | None:
+        """As the server knows it, not as it was seen last."""
+        return await self.tools.client.find(VOLUMES, ObjectKey("", name))
+
+    async def find_claim(self, key: ObjectKey) -> PersistentVolumeClaim | None:
+        return await self.tools.client.find(CLAIMS, key)
+
+    async def enact(self, plan: Plan) -> Outcome:
+        outcome = await self.tools.enactor.enact(plan)
+        if isinstance(outcome, Done):
+            self.tools.observed.written(outcome.left)
+        return outcome
+
+    async def write_about(
+        self, kind: Kind[Object], object_: Object, decide: Callable[[Object], Plan]
+    ) -> bool:
+        """Decide and write again while others change the object; False if it was not written.
+
+        What is gone, or is another one by now, needs nothing to be written about it.
+        """
+        known = object_
+        for _ in range(ATTEMPTS):
+            outcome = await self.enact(decide(known))
+            if not isinstance(outcome, Overtaken):
+                return isinstance(outcome, Done)
+            found = await self.tools.client.find(kind, known.key)
+            if found is None or found.uid != known.uid:
+                return True
+            known = found
+        return False
+
+    async def read_secret(self, reference: ObjectKey) -> protocol.Secret:
+        """For the moment of one call: it is kept and shown nowhere."""
+        try:
+            return (await self.tools.client.get(SECRETS, reference)).data
+        except KubeError as error:
+            missing = error.failure is Failure.NOT_FOUND
+            problem = "does not exist" if missing else f"cannot be read ({error.failure})"
+            message = f"secret {reference} {problem}"
+            raise ProvisionerError(Trouble.TRY_AGAIN, message) from error
+
+
+async def asked(provisioner: str, call: Awaitable[T]) -> T:
+    """What a provisioner answers. It is foreign code: whatever it raises becomes a
+    ProvisionerError, without the text, which could hold anything."""
+    try:
+        return await call
+    except ProvisionerError:
+        raise
+    except Exception as error:
+        log.exception("provisioner failed", extra={"provisioner": provisioner})
+        message = f"unexpected {type(error).__name__} in provisioner {provisioner}"
+        raise ProvisionerError(Trouble.TRY_AGAIN, message) from error

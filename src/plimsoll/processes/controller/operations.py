@@ -1,0 +1,119 @@
+"""Runs what takes time and happens outside the API: provisioning, deleting, recycling.
+
+At most one operation at a time for each volume, whatever it is about. One that fails is not begun
+again before a delay that doubles with every failure; then the object is looked at anew, and only
+if that still asks for the operation it is tried again. Nothing is remembered over a restart:
+operations are safe to repeat.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from random import Random
+
+from plimsoll.runtime.backoff import Backoff
+from plimsoll.runtime.clock import NO_TIME, Clock
+from plimsoll.wire.errors import KubeError
+
+log = logging.getLogger(__name__)
+
+BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(minutes=2))
+FORGOTTEN_AFTER = timedelta(hours=1)
+WORKERS = 16
+
+
+class Verdict(StrEnum):
+    DONE = "Done"
+    """Or no longer wanted."""
+    TRY_AGAIN = "TryAgain"
+
+
+Work = Callable[[], Awaitable[Verdict]]
+Wake = Callable[[timedelta], None]
+"""Look at the object that asked for the operation again after this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    volume: str
+    work: Work
+    wake: Wake
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    times: int
+    not_before: float
+
+
+class Operations:
+    def __init__(self, clock: Clock, chance: Random) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._waiting: deque[_Operation] = deque()
+        self._changed = asyncio.Event()
+        self._busy: set[str] = set()
+        self._failed: dict[str, _Failed] = {}
+
+    def is_busy(self, volume: str) -> bool:
+        return volume in self._busy
+
+    def begin(self, volume: str, work: Work, wake: Wake) -> None:
+        """Unless one for this volume is under way, or the last one failed a moment ago."""
+        if volume in self._busy:
+            return  # whoever asked is woken when that one ends
+        failed = self._failed.get(volume)
+        pause = failed.not_before - self._clock.monotonic() if failed else 0.0
+        if pause > 0:
+            wake(timedelta(seconds=pause))
+            return
+        self._busy.add(volume)
+        self._waiting.append(_Operation(volume, work, wake))
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Never returns; cancel it."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(WORKERS):
+                group.create_task(self._work(), name=f"operations {number}")
+
+    async def _work(self) -> None:
+        while True:
+            while not self._waiting:
+                self._changed.clear()
+                await self._changed.wait()
+            operation = self._waiting.popleft()
+            verdict = Verdict.TRY_AGAIN
+            try:
+                verdict = await operation.work()
+            except KubeError as error:
+                log.warning(
+                    "operation failed", extra={"volume": operation.volume, "error": str(error)}
+                )
+            finally:
+                self._busy.discard(operation.volume)
+                self._end(operation, verdict)
+
+    def _end(self, operation: _Operation, verdict: Verdict) -> None:
+        if verdict is Verdict.DONE:
+            self._failed.pop(operation.volume, None)
+            operation.wake(NO_TIME)
+            return
+        before = self._failed.get(operation.volume)
+        times = before.times if before else 0
+        delay = BACKOFF.delay(times, self._chance)
+        now = self._clock.monotonic()
+        self._failed[operation.volume] = _Failed(times + 1, now + delay.total_seconds())
+        self._forget_old(now)
+        operation.wake(delay)
+
+    def _forget_old(self, now: float) -> None:
+        """Volumes that went away after a failure; failures come seldom enough to look at all."""
+        limit = now - FORGOTTEN_AFTER.total_seconds()
+        old = [volume for volume, failed in self._failed.items() if failed.not_before < limit]
+        for volume in old:
+            del self._failed[volume]

@@ -1,0 +1,158 @@
+"""`plimsoll upgrade-zonal`: turn zone labels of volumes into node affinity, once and for all."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+import click
+import yaml
+
+from plimsoll.api.core import Node
+from plimsoll.api.volumes import PersistentVolume
+from plimsoll.decide.plan import Patch, Plan
+from plimsoll.decide.zonal import (
+    EXPLANATIONS,
+    Zonal,
+    ZonalUpgrade,
+    decide_zonal_upgrade,
+    zonal_upgrade,
+)
+from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.config import environment
+from plimsoll.runtime.ids import system_chance
+from plimsoll.wire.connect import connect
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.kind import typed
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.kubeconfig import KubeconfigError, Surroundings, Wish
+from plimsoll.wire.parameters import WriteOptions, merge_patch
+
+VOLUMES = typed(PersistentVolume)
+ATTEMPTS = 3
+NEEDS_A_PERSON = frozenset({Zonal.UNREADABLE, Zonal.CONTRADICTORY})
+
+Labels = Sequence[Mapping[str, str]]
+
+
+class Result(StrEnum):
+    UPGRADED = "upgraded"
+    WOULD_UPGRADE = "would upgrade"
+    SKIPPED = "skipped"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    volume: str
+    result: Result
+    added: str = ""
+    reason: Zonal
+    why: str = ""
+
+    @property
+    def is_trouble(self) -> bool:
+        return self.result is Result.REFUSED or self.reason in NEEDS_A_PERSON
+
+
+@click.command("upgrade-zonal")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--kubeconfig", default="", metavar="FILE", help="Which cluster; default: as kubectl.")
+@click.option("--context", "context_name", default="", metavar="NAME", help="Of the kubeconfig.")
+@click.option(
+    "-o", "output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
+)
+def upgrade_zonal(*, dry_run: bool, kubeconfig: str, context_name: str, output: str) -> None:
+    """Give volumes with zone or region labels the node affinity that these labels mean.
+
+    Labels stay as they are. An affinity that speaks about zones already is never changed. A dry run
+    goes through every check of the server.
+
+    Exit codes: 0 all volumes are as they should be (or would be), 1 some volume needs a person, or
+    the cluster could not be reached, 2 bad usage.
+    """
+    wish = Wish(kubeconfig=kubeconfig, context=context_name)
+    around = Surroundings(environment=environment(), clock=SystemClock())
+    try:
+        client = connect(wish, around, system_chance())
+    except KubeconfigError as error:
+        raise click.UsageError(str(error)) from error
+    try:
+        rows, others = asyncio.run(_upgrade(client, dry_run=dry_run))
+    except KubeError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(_shown(rows, output))
+    if others:
+        click.echo(f"{others} volumes have no zone or region labels.", err=True)
+    sys.exit(1 if any(row.is_trouble for row in rows) else 0)
+
+
+async def _upgrade(client: KubeClient, *, dry_run: bool) -> tuple[list[Row], int]:
+    """The volumes with labels, by name, and how many others there are."""
+    try:
+        labels = [node.labels for node in (await client.list(typed(Node))).items]
+        volumes = sorted((await client.list(VOLUMES)).items, key=lambda volume: volume.name)
+        rows = [await _upgrade_one(client, volume, labels, dry_run=dry_run) for volume in volumes]
+    finally:
+        await client.close()
+    labelled = [row for row in rows if row.reason is not Zonal.NO_LABELS]
+    return labelled, len(rows) - len(labelled)
+
+
+async def _upgrade_one(
+    client: KubeClient, volume: PersistentVolume, labels: Labels, *, dry_run: bool
+) -> Row:
+    """Decided anew when somebody else writes to the volume at the same time."""
+    for attempt in range(ATTEMPTS):
+        upgrade = zonal_upgrade(volume, labels)
+        if upgrade.affinity is None:
+            return _skipped(volume, upgrade.reason)
+        try:
+            await _write(client, decide_zonal_upgrade(volume, labels), dry_run=dry_run)
+        except KubeError as error:
+            if error.is_passing:
+                raise
+            if error.failure is Failure.CONFLICT and attempt < ATTEMPTS - 1:
+                volume = await client.get(VOLUMES, volume.key)
+                continue
+            return _row(volume, Result.REFUSED, upgrade, why=error.message)
+        return _row(volume, Result.WOULD_UPGRADE if dry_run else Result.UPGRADED, upgrade)
+    raise AssertionError("the last attempt returns")
+
+
+async def _write(client: KubeClient, plan: Plan, *, dry_run: bool) -> None:
+    for write in plan.writes:
+        if isinstance(write, Patch):
+            seen = {"resourceVersion": write.version, "uid": write.uid}
+            patch = merge_patch(write.patch | {"metadata": seen})
+            await client.patch(VOLUMES, write.key, patch, WriteOptions(is_rehearsal=dry_run))
+
+
+def _skipped(volume: PersistentVolume, reason: Zonal) -> Row:
+    why = EXPLANATIONS[reason]
+    return Row(volume=volume.name, result=Result.SKIPPED, reason=reason, why=why)
+
+
+def _row(volume: PersistentVolume, result: Result, upgrade: ZonalUpgrade, why: str = "") -> Row:
+    reason = Zonal.REFUSED if result is Result.REFUSED else upgrade.reason
+    return Row(
+        volume=volume.name, result=result, added=upgrade.described, reason=reason, why=why
+    )
+
+
+def _shown(rows: Sequence[Row], output: str) -> str:
+    if output == "json":
+        return json.dumps([asdict(row) for row in rows], indent=2)
+    if output == "yaml":
+        plain = json.loads(json.dumps([asdict(row) for row in rows]))
+        text: str = yaml.safe_dump(plain, sort_keys=False)
+        return text.rstrip()
+    lines = [("VOLUME", "RESULT", "ADDED", "WHY")]
+    lines += [(row.volume, row.result.value, row.added or "-", row.why or "-") for row in rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+    return "\n".join(
+        "   ".join([*(cell.ljust(w) for cell, w in zip(line, widths, strict=False)), line[3]])
+        for line in lines
+    )

@@ -1,0 +1,114 @@
+"""The rules that no linter knows."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "plimsoll"
+MODULES = sorted(
+    path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if "gen" not in path.parts
+)
+PACKAGES = [module for module in MODULES if module.name == "__init__.py"]
+FLOW = ("api", "cache", "decide", "enact")
+FLOW_MODULES = [
+    module for module in MODULES if module.parts[0] in FLOW and module.name != "__init__.py"
+]
+VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"})
+
+SUPERVISOR = Path("runtime/supervise.py")
+
+# Where one test covers a family: a package or module, and the test that reads it as a whole.
+FAMILIES = {
+    # Columns are compared with recorded tables, whichever module prints them.
+    Path("api/printing"): Path("api/test_printing.py"),
+    # A message is planned, read and valued in one go.
+    Path("api/messages"): Path("api/test_protobuf.py"),
+    # The document is one; its paths and its prose are parts of it.
+    Path("api/openapi_paths.py"): Path("api/test_openapi.py"),
+    Path("api/openapi_prose.py"): Path("api/test_openapi.py"),
+    # The three ways to patch, and what only the strategic one needs.
+    Path("api/patch/json_patch.py"): Path("api/test_json_patch.py"),
+    Path("api/patch/merge_patch.py"): Path("api/test_merge_patch.py"),
+    Path("api/patch/strategic.py"): Path("api/test_strategic.py"),
+    Path("api/patch/keyed_lists.py"): Path("api/test_strategic.py"),
+    Path("api/patch/patch_rules.py"): Path("api/test_strategic.py"),
+}
+
+
+def tree(module: Path) -> ast.Module:
+    return ast.parse((PACKAGE / module).read_text())
+
+
+def nodes(module: Path) -> Iterator[ast.AST]:
+    return ast.walk(tree(module))
+
+
+def own_test(module: Path) -> Path:
+    """`api/kinds/pods/x.py` ↔ `tests/api/kinds/pods/test_x.py`."""
+    return ROOT / "tests" / module.with_name(f"test_{module.name}")
+
+
+@pytest.mark.parametrize("module", FLOW_MODULES, ids=str)
+def test_every_module_of_the_flow_has_its_test(module: Path) -> None:
+    family = FAMILIES.get(module) or FAMILIES.get(module.parent)
+    assert own_test(module).exists() or (family and (ROOT / "tests" / family).exists())
+
+
+@pytest.mark.parametrize("member", FAMILIES, ids=str)
+def test_a_family_is_named_only_where_it_is_one(member: Path) -> None:
+    assert (PACKAGE / member).exists()
+    assert not (member.suffix and own_test(member).exists())
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=str)
+def test_a_package_begins_with_a_docstring_and_holds_no_code(package: Path) -> None:
+    parsed = tree(package)
+    assert ast.get_docstring(parsed)
+    assert len(parsed.body) == 1
+
+
+def _catches_everything(node: ast.AST) -> bool:
+    if not isinstance(node, ast.ExceptHandler):
+        return False
+    if node.type is None:
+        return True
+    kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    return any(
+        isinstance(kind, ast.Name) and kind.id in ("Exception", "BaseException") for kind in kinds
+    )
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m != SUPERVISOR], ids=str)
+def test_only_the_supervisor_catches_every_exception(module: Path) -> None:
+    assert [node.lineno for node in nodes(module) if _catches_everything(node)] == []  # type: ignore[attr-defined]  # handlers have lines
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.parts[0] != "ui"], ids=str)
+def test_only_the_user_interface_prints(module: Path) -> None:
+    prints = [
+        node.lineno
+        for node in nodes(module)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+    ]
+    assert prints == []
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    words = {module: set(module.with_suffix("").name.split("_")) for module in MODULES}
+    vague = [module for module, parts in words.items() if parts & VAGUE]
+    packages = [module for module in MODULES if VAGUE & set(module.parts[:-1])]
+    assert vague + packages == []
+
+
+def test_the_changelog_speaks_of_the_current_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    headings = [
+        line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")
+    ]
+    assert any(heading.split()[1].strip("[]") == project["version"] for heading in headings)

@@ -1,0 +1,78 @@
+"""The head of a request has limits, and those who ignore them are shown the door."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plimsoll.processes.apiserver import protocol
+from plimsoll.processes.apiserver.protocol import HEAD_LIMIT
+from tests.processes.apiserver.api import MAPS, a_map
+from tests.processes.apiserver.sockets import Socket, listening
+
+START = b"GET /version HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Socket]:
+    async with listening(tmp_path) as server:
+        yield server
+
+
+async def test_a_head_within_the_limit_is_read_however_it_arrives(server: Socket) -> None:
+    async with server.connect() as line:
+        await line.send(START, b"X-Long: " + b"y" * (HEAD_LIMIT - 200), b"\r\n", b"\r\n")
+        assert await line.status() == 200
+        # The limit is for each head anew.
+        await line.send(START, b"X-Long: " + b"y" * (HEAD_LIMIT - 200), b"\r\n\r\n")
+        assert await line.status() == 200
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        pytest.param(b"X-Long: " + b"y" * (HEAD_LIMIT + 1), id="one-long-line"),
+        pytest.param(b"X: y\r\n" * (HEAD_LIMIT // 6 + 10), id="many-lines"),
+    ],
+)
+async def test_a_head_beyond_the_limit_is_refused_and_the_connection_ended(
+    server: Socket, piece: bytes
+) -> None:
+    async with server.connect() as line:
+        await line.send(START, piece)
+        status, headers, body = await line.answer()
+        assert (status, headers["connection"]) == (431, "close")
+        assert msgspec.json.decode(body)["kind"] == "Status"
+        assert await line.rest() == b""
+
+
+async def test_a_large_body_that_comes_with_its_head_is_no_large_head(server: Socket) -> None:
+    async with server.connect() as line:
+        await line.send(server.request("POST", MAPS, a_map("a", "x" * (3 * HEAD_LIMIT))))
+        assert await line.status() == 201
+
+
+async def test_a_head_that_never_ends_is_not_waited_for(
+    server: Socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.05)
+    async with server.connect() as line:
+        await line.send(START)
+        assert await line.rest() == b""
+
+
+async def test_what_is_no_http_is_refused_as_a_status(server: Socket) -> None:
+    async with server.connect() as line:
+        await line.send(b"HELLO\r\n\r\n")
+        status, _, body = await line.answer()
+        assert status == 400
+        assert msgspec.json.decode(body)["code"] == 400
+
+
+async def test_requests_that_come_together_are_answered_in_order(server: Socket) -> None:
+    async with server.connect() as line:
+        await line.send(
+            server.request("POST", MAPS, a_map("a")) + server.request("GET", f"{MAPS}/a")
+        )
+        assert [await line.status(), await line.status()] == [201, 200]
