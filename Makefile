@@ -27,7 +27,7 @@ demo: $(READY) ## start the embedded cluster and show it (ONCE=1: end by itself)
 	@$(BIN)/plimsoll demo $(if $(ONCE),--once)
 
 test: $(READY) ## all tests that need nothing but this machine
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile tests
 	@$(BIN)/python -m tests.oracle
 
 check: $(READY) ## format, lint, types, imports

@@ -52,9 +52,7 @@ def plugin(**outcomes: str) -> Plugin:
         pytest.param(a_volume(claim=a_claim()), Reason.LEFT_TO_DRIVER, id="csi-volume"),
     ],
 )
-def test_some_volumes_are_none_of_our_business(
-    volume: PersistentVolume, reason: Reason
-) -> None:
+def test_some_volumes_are_none_of_our_business(volume: PersistentVolume, reason: Reason) -> None:
     decision = decide_reclaim(volume, a_world())
     assert (decision.plan.reason, decision.plan.writes) == (reason, ())
     assert decision.operation is None

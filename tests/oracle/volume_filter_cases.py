@@ -43,9 +43,7 @@ def nodevolumelimits(case: dict[str, Any]) -> Answer:
         return {"preFilter": shown(prepared)}
     demands_driver = (case.get("options") or {}).get("volumeLimitScaling", False)
     nodes = {
-        name: shown(
-            volume_limits.judge(pod, name, cluster, demands_drivers=demands_driver)
-        )
+        name: shown(volume_limits.judge(pod, name, cluster, demands_drivers=demands_driver))
         for name in cluster.nodes
     }
     return {"preFilter": shown(FIT), "nodes": nodes}

@@ -25,6 +25,4 @@ def decide_default_account(namespace: Namespace, accounts: Collection[ObjectKey]
         "kind": "ServiceAccount",
         "metadata": {"namespace": key.namespace, "name": key.name},
     }
-    return Plan(
-        reason=Accounts.MISSING, writes=(Create(resource=ACCOUNTS, document=document),)
-    )
+    return Plan(reason=Accounts.MISSING, writes=(Create(resource=ACCOUNTS, document=document),))

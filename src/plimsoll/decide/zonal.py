@@ -124,9 +124,7 @@ def _requirement(key: str, value: str) -> NodeRequirementSpec:
 def _that_reach(
     literal: tuple[NodeRequirementSpec, ...], nodes: Sequence[Mapping[str, str]]
 ) -> tuple[NodeRequirementSpec, ...]:
-    newer = tuple(
-        msgspec.structs.replace(r, key=SUCCESSORS.get(r.key, r.key)) for r in literal
-    )
+    newer = tuple(msgspec.structs.replace(r, key=SUCCESSORS.get(r.key, r.key)) for r in literal)
     if not _reach_any(literal, nodes) and _reach_any(newer, nodes):
         return newer
     return literal

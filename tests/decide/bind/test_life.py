@@ -303,4 +303,6 @@ class ClaimsAndVolumesLive(RuleBasedStateMachine):
 
 
 TestClaimsAndVolumesLive: Any = ClaimsAndVolumesLive.TestCase
-TestClaimsAndVolumesLive.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestClaimsAndVolumesLive.settings = settings(
+    max_examples=100, stateful_step_count=30, deadline=None
+)

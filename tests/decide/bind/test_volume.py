@@ -176,3 +176,11 @@ def test_a_volume_of_a_plugin_that_moved_to_a_driver_says_so() -> None:
     world = a_world(annotated_volume(a_volume(), {PROVISIONED_BY: "kubernetes.io/gce-pd"}))
     look_after(world, VOLUME, KEY)
     assert the_volume(world).annotations[MIGRATED_TO] == "pd.csi.storage.gke.io"
+
+
+def test_a_volume_that_is_being_deleted_takes_no_finalizer_any_more() -> None:
+    volume = annotated_volume(with_policy(a_volume(), "Delete"), {PROVISIONED_BY: "host-path"})
+    world = a_world(volume, plugin=PLUGIN)
+    world.documents[VOLUME, KEY]["metadata"]["deletionTimestamp"] = "2024-01-02T03:04:05Z"
+    look_after(world, VOLUME, KEY)
+    assert world.writes == []

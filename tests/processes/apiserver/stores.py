@@ -16,6 +16,7 @@ class FailingStore:
         self.inner = inner
         self.fails = False
         self.appended = 0
+        self.forgotten: list[int] = []
 
     @property
     def inline(self) -> bool:
@@ -39,7 +40,9 @@ class FailingStore:
 
     def compact(self, revision: int, superseded: Iterable[int]) -> None:
         self._check()
-        self.inner.compact(revision, superseded)
+        named = list(superseded)
+        self.forgotten += named
+        self.inner.compact(revision, named)
 
     def _check(self) -> None:
         if self.fails:
@@ -70,13 +73,18 @@ class SlowStore(FailingStore):
         """From now on batches wait."""
         self._is_held = True
 
+    def release_all(self) -> None:
+        """As if it had never been held up, and works again."""
+        self.fails = False
+        self._is_held = False
+
     async def arrival(self) -> None:
         """Return when a batch is on its way to the disk, and stuck there."""
         arrived = await asyncio.to_thread(self._arrived.acquire, timeout=10)
         assert arrived, "no batch came"
 
-    def release(self, *, fails: bool = False) -> None:
-        """The batch under way is written, or fails; those after it are not held up any more."""
+    def release(self, *, fails: bool = False, holds_next: bool = False) -> None:
+        """The batch under way is written, or fails; the one after it may be held up again."""
         self.fails = fails
-        self._is_held = False
+        self._is_held = holds_next
         self._released.release()

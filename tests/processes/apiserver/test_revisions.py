@@ -257,6 +257,17 @@ async def test_rows_that_a_failed_compaction_left_behind_go_with_the_next_one(
     assert [row.revision for row in store.load()] == [4, 5]
 
 
+async def test_a_row_is_taken_from_the_store_once(clock: SteppedClock) -> None:
+    store = FailingStore(MemoryStore())
+    revisions = open_revisions(store, clock, HistoryLimits(changes=1))
+    async with written(revisions):
+        for text in "abcd":
+            stage_put(revisions, "k", text)
+            await revisions.durable()
+            await revisions.compact()
+    assert store.forgotten == [1, 2]
+
+
 async def test_the_compactor_works_by_the_clock(clock: SteppedClock) -> None:
     async with serving(clock=clock, limits=LIMITS) as api:
         first = await api.create("a")
@@ -331,27 +342,34 @@ class StoredTruth(RuleBasedStateMachine):
             lambda _, changes: self.published.extend(c.revision for c in changes)
         )
 
-    @rule(first=OPERATIONS, second=OPERATIONS, fails=st.booleans())
-    def write(self, first: Operations, second: Operations, *, fails: bool) -> None:
-        """Two batches, the second decided while the first is on its way to the disk."""
-        self.runner.run(self.write_batches(first, second, fails=fails))
+    @rule(waves=st.lists(OPERATIONS, min_size=1, max_size=4), failing=st.integers(0, 6))
+    def write(self, waves: list[Operations], failing: int) -> None:
+        """Batches, each decided while the one before it is on its way to the disk."""
+        self.runner.run(self.write_batches(waves, failing))
 
-    async def write_batches(self, first: Operations, second: Operations, *, fails: bool) -> None:
+    async def write_batches(self, waves: list[Operations], failing: int) -> None:
+        """The batch with the number `failing` fails, if there are that many."""
+        staged = []
+        outcomes: list[asyncio.Future[None]] = []
         async with written(self.revisions):
             self.store.hold()
-            staged = self.stage(first)
-            earlier = asyncio.ensure_future(self.revisions.durable())
-            await self.store.arrival()
-            staged += self.stage(second)
-            later = asyncio.ensure_future(self.revisions.durable())
-            await asyncio.sleep(0)
-            self.store.release(fails=fails)
-            outcomes = await asyncio.gather(earlier, later, return_exceptions=True)
-        self.store.fails = False
-        kind = StoreFailedError if fails else type(None)
-        assert all(isinstance(outcome, kind) for outcome in outcomes)
-        if not fails:
-            self.acknowledged += staged
+            for number, operations in enumerate(waves):
+                staged.append(self.stage(operations))
+                outcomes.append(asyncio.ensure_future(self.revisions.durable()))
+                if number:
+                    # One more wave is decided before the batch under way comes to its end.
+                    self.store.release(fails=number - 1 == failing, holds_next=True)
+                    if number - 1 == failing:
+                        break
+                await self.store.arrival()
+            else:
+                self.store.release(fails=len(waves) - 1 == failing)
+            results = await asyncio.gather(*outcomes, return_exceptions=True)
+        self.store.release_all()
+        for number, (changes, result) in enumerate(zip(staged, results, strict=True)):
+            assert isinstance(result, StoreFailedError) is (number >= failing)
+            if number < failing:
+                self.acknowledged += changes
 
     def stage(self, operations: Operations) -> list[tuple[int, str, str | None]]:
         staged: list[tuple[int, str, str | None]] = []

@@ -92,5 +92,8 @@ class KindRules:
     """A PUT to a name that does not exist creates it."""
     plain_finalizers: bool = False
     """Finalizers without a domain are accepted."""
+    completed_by_update: bool = False
+    """New objects are stored without the defaults of their status, which are shown all the same.
+    The first update stores them, and so is a change even if it asks for none."""
     returns_deleted: bool = False
     """DELETE answers with the object, not with a Status."""

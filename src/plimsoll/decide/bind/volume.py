@@ -127,9 +127,11 @@ def _finalizers(
     if not is_in_tree(provisioner) and provisioners.find(provisioner) is None:
         return current
     unwanted = {EXTERNAL_DELETION}
+    # The API adds no finalizer to what is being deleted. For plugins of Kubernetes itself it is
+    # asked all the same, as their own controller does: nobody here deletes such a volume anyway.
+    is_too_late = volume.is_being_deleted and not is_in_tree(provisioner)
     match volume.spec.persistent_volume_reclaim_policy:
-        # What is being deleted takes no finalizers any more.
-        case ReclaimPolicy.DELETE if not (INTERNAL_DELETION in current or volume.is_being_deleted):
+        case ReclaimPolicy.DELETE if INTERNAL_DELETION not in current and not is_too_late:
             current.append(INTERNAL_DELETION)
         case ReclaimPolicy.RETAIN | ReclaimPolicy.RECYCLE:
             unwanted.add(INTERNAL_DELETION)

@@ -4,7 +4,6 @@ A Reason is ours and stable: users see it in events, `explain` and plans. The se
 what kube-scheduler would say; several of our reasons share one of its sentences.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -45,6 +44,9 @@ class Reason(StrEnum):
     PROVISIONER_REFUSED = "ProvisionerRefused"
     CHANGED_MEANWHILE = "ChangedMeanwhile"
     """An object is no longer what the node was judged by."""
+    NODE_NOT_FOUND = "NodeNotFound"
+    POD_NOT_FOUND = "PodNotFound"
+    BINDING_TIMED_OUT = "BindingTimedOut"
     INSUFFICIENT_RESOURCE = "InsufficientResource"
     TOO_MANY_PODS = "TooManyPods"
     UNTOLERATED_TAINT = "UntoleratedTaint"
@@ -147,7 +149,9 @@ def seen_class(name: str) -> Seen:
     return Seen("StorageClass", ObjectKey("", name))
 
 
-def in_order(findings: Iterable[Finding], sentences: type[Sentence] = Sentence) -> tuple[Finding, ...]:
-    """Sorted as kube-scheduler lists its sentences."""
-    order = list(sentences)
-    return tuple(sorted(findings, key=lambda finding: order.index(Sentence(finding.sentence))))
+class Undecided(Exception):  # noqa: N818  no error: a rule leaves early with its judgement
+    """Thrown inside a rule when something it needs is missing or makes no sense."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        super().__init__(*judgement.sentences)
+        self.judgement = judgement

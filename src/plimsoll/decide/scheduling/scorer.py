@@ -116,7 +116,7 @@ def dynamic_usage(
     for claim, capacity in provisions:
         if capacity is None or capacity.capacity is None:
             continue
-        name = claim.storage_class
+        name = claim.spec.storage_class_name or claim.storage_class
         so_far = usage.get(name, Usage(0, 0))
         usage[name] = Usage(
             _wrapped(so_far.requested + size_of(claim.spec.resources.requests).value),

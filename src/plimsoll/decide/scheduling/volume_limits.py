@@ -24,6 +24,7 @@ from plimsoll.decide.scheduling.reasons import (
     Reason,
     Seen,
     Sentence,
+    Undecided,
     failed,
     unresolvable,
     unschedulable,
@@ -37,14 +38,6 @@ class Attachable(NamedTuple):
     driver: str
     handle: str | ObjectKey
     """The key of the claim, as long as there is no volume for it."""
-
-
-class UnknownVolumes(Exception):  # noqa: N818  not an error of ours: it carries a judgement
-    """It cannot be said which volumes a pod uses."""
-
-    def __init__(self, judgement: Judgement) -> None:
-        super().__init__(*judgement.sentences)
-        self.judgement = judgement
 
 
 def can_be_limited(volume: PodVolume) -> bool:
@@ -71,8 +64,8 @@ def judge(pod: Pod, node: str, view: ClusterView, *, demands_drivers: bool = Tru
         if not new or not limits:
             return FIT
         used = _used_by_pods(view.pods_on(node), csi_node, view)
-    except UnknownVolumes as unknown:
-        return unknown.judgement
+    except Undecided as undecided:
+        return undecided.judgement
     attached = used | attached_to(node, view)
     findings = _over_limit(new - used, attached, limits, node)
     return unschedulable(*findings) if findings else FIT
@@ -104,7 +97,7 @@ def attachables(
 ) -> frozenset[Attachable]:
     """The volumes that the pod needs on a node.
 
-    Raises UnknownVolumes where a claim of a new pod is missing, and where one is not the pod's.
+    Raises Undecided where a claim of a new pod is missing, and where one is not the pod's.
     """
     found = set()
     for volume in pod.spec.volumes:
@@ -171,16 +164,16 @@ def _claim(
     key = pod.claim_of(volume) or ObjectKey("", "")
     if not key.name:
         sentence = "PersistentVolumeClaim had no name"
-        raise UnknownVolumes(failed(Finding(reason=Reason.CLAIM_IS_INVALID, sentence=sentence)))
+        raise Undecided(failed(Finding(reason=Reason.CLAIM_IS_INVALID, sentence=sentence)))
     claim = view.claim(key)
     if claim is None and is_new:
         sentence = f'looking up PVC {key}: persistentvolumeclaim "{key.name}" not found'
         finding = Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=sentence, claim=key)
-        raise UnknownVolumes(unresolvable(finding))
+        raise Undecided(unresolvable(finding))
     if claim and volume.persistent_volume_claim is None and not is_for_pod(claim, pod):
         sentence = f"PVC {key} was not created for pod {pod.key} (pod is not owner)"
         finding = Finding(reason=Reason.CLAIM_NOT_OWNED, sentence=sentence, claim=key)
-        raise UnknownVolumes(failed(finding))
+        raise Undecided(failed(finding))
     return claim
 
 
@@ -192,7 +185,7 @@ def _inline(volume: PodVolume, csi_node: CSINode | None) -> Attachable | None:
     except ValueError as error:
         sentence = f"converting volume({volume.name}) from inline to csi: {error}"
         finding = Finding(reason=Reason.VOLUME_NOT_TRANSLATABLE, sentence=sentence)
-        raise UnknownVolumes(failed(finding)) from error
+        raise Undecided(failed(finding)) from error
     return Attachable(source.driver, source.volume_handle) if source else None
 
 

@@ -92,9 +92,7 @@ def _volume_of(key: ObjectKey, view: ClusterView) -> PersistentVolume | Finding 
         return volume
     sentence = f'persistentvolume "{name}" not found'
     about = seen_volume(name)
-    return Finding(
-        reason=Reason.VOLUME_NOT_FOUND, sentence=sentence, claim=key, about=about
-    )
+    return Finding(reason=Reason.VOLUME_NOT_FOUND, sentence=sentence, claim=key, about=about)
 
 
 def _against_unbound(claim: PersistentVolumeClaim, view: ClusterView) -> Finding | None:

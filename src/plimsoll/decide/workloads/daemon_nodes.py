@@ -3,8 +3,6 @@
 from copy import deepcopy
 from dataclasses import dataclass
 
-import msgspec
-
 from plimsoll.api.core import Node
 from plimsoll.api.pods import REQUIRED, Pod, PodSpec, Toleration
 from plimsoll.api.registry import Document
@@ -41,7 +39,8 @@ class Placement:
     @classmethod
     def of(cls, set_: DaemonSet) -> "Placement":
         spec = from_document(PodSpec, dict(set_.spec.template.get("spec") or {}))
-        tolerations = [from_document(Toleration, t) for t in added_tolerations(spec.host_network)]
+        added = added_tolerations(host_network=spec.host_network)
+        tolerations = [from_document(Toleration, t) for t in added]
         return cls(
             spec.node_name,
             RequiredNodes.of(spec.node_selector, spec.required_nodes),
@@ -67,9 +66,9 @@ class Placement:
         )
 
 
-def added_tolerations(is_on_host_network: bool) -> list[Document]:  # noqa: FBT001 - the field itself
+def added_tolerations(*, host_network: bool) -> list[Document]:
     """A daemon stays where other pods have to leave."""
-    taints = TOLERATED + (ON_HOST_NETWORK if is_on_host_network else ())
+    taints = TOLERATED + (ON_HOST_NETWORK if host_network else ())
     return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in taints]
 
 
@@ -90,7 +89,7 @@ def _labels(set_: DaemonSet) -> dict[str, str]:
 
 def _with_tolerations(spec: Document) -> list[Document]:
     """One that the template has already for the same taint gives way."""
-    added = added_tolerations(bool(spec.get("hostNetwork")))
+    added = added_tolerations(host_network=bool(spec.get("hostNetwork")))
     own = [t for t in spec.get("tolerations") or [] if _matches(t) not in map(_matches, added)]
     return own + added
 
@@ -125,6 +124,4 @@ def target_node(pod: Pod) -> str:
 
 def is_same_for_daemons(before: Node, after: Node) -> bool:
     """Whether a change of a node leaves everything that a Placement looks at as it was."""
-    return before.labels == after.labels and msgspec.structs.asdict(
-        before.spec
-    ) == msgspec.structs.asdict(after.spec)
+    return before.labels == after.labels and before.spec == after.spec

@@ -180,7 +180,9 @@ class _Look:
         """Old pods that do not serve are replaced at once, others as far as they may be missing."""
         rolling = self.set.spec.update_strategy.rolling_update or RollingUpdate()
         most = share_of(len(self.wanted), rolling.max_unavailable, round_up=True) or 1
-        unavailable, idle, serving = 0, [], []
+        idle: list[Pod] = []
+        serving: list[Pod] = []
+        unavailable = 0
         for _, pods in sorted(self.pods.items()):
             staying = [pod for pod in pods if not pod.is_being_deleted]
             old = next((pod for pod in staying if not self._is_updated(pod)), None)

@@ -158,6 +158,15 @@ class Collection:
         newer.reverse()
         return newer
 
+    def is_first_version(self, record: Record) -> bool:
+        """Whether nobody has updated the object, as far as history goes back."""
+        for change in reversed(self.history):
+            if change.record is record:
+                return change.kind is ChangeKind.ADDED
+            if change.revision < record.revision:
+                break
+        return False
+
     def stage(self, change: Change) -> None:
         """From now on writers see it; readers do not, until it is durable."""
         deleted = change.kind is ChangeKind.DELETED

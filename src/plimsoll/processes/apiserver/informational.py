@@ -19,6 +19,13 @@ HEALTH = ("healthz", "livez", "readyz")
 AGGREGATED = "APIGroupDiscoveryList"
 API_LEVEL = "37"
 
+# kubectl asks for the old form before it sends a List, and only in protobuf; a document without
+# paths (swagger 2.0, a title and a version) is enough for it to leave the checking to the server.
+OPENAPI_V2 = Answer(
+    body=b"\n\x032.0\x12\x10\n\x08plimsoll\x12\x041.37",
+    content_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+)
+
 
 def version() -> dict[str, Any]:
     return {
@@ -48,6 +55,8 @@ def answer(server: "ApiServer", request: Request) -> Answer | None:
             return _only_get(request, lambda: json_answer(version()))
         case ["metrics"]:
             return _only_get(request, lambda: text_answer(server.metrics.text()))
+        case ["openapi", "v2"]:
+            return _only_get(request, lambda: OPENAPI_V2)
         case ["openapi", "v3", *rest]:
             return _only_get(request, lambda: _openapi(rest))
         case ["api" | "apis", *_] if len(parts) <= (2 if parts[0] == "api" else 3):

@@ -138,6 +138,16 @@ def decode_json(body: bytes) -> Any:
         raise bad_request("the body is nested too deeply") from error
 
 
+def decode_applied(body: bytes) -> Any:
+    """YAML; most clients send what is JSON as well, which is much faster to read."""
+    if body.lstrip().startswith(b"{"):
+        try:
+            return msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
+    return decode_yaml(body)
+
+
 def decode_yaml(body: bytes) -> Any:
     try:
         # Through JSON, because YAML knows dates and other values that the API does not.

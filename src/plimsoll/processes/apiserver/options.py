@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from plimsoll.api.field_errors import FieldError
+from plimsoll.api.ownership.entries import UNKNOWN, manager_name
 from plimsoll.api.status import ApiError, bad_request, invalid
 from plimsoll.processes.apiserver.requests import Query
 
 MANAGER_LIMIT = 128
+APPLY = "application/apply-patch+yaml"
 
 
 class FieldValidation(StrEnum):
@@ -21,6 +23,10 @@ class FieldValidation(StrEnum):
 class WriteOptions:
     dry_run: bool = False
     field_validation: FieldValidation = FieldValidation.WARN
+    manager: str = UNKNOWN
+    """Who owns the fields that the request changes."""
+    force: bool = False
+    """Apply takes fields from whoever owns them."""
     warnings: list[str] = field(default_factory=list)
     """Told to the client with the answer, in order."""
 
@@ -51,13 +57,27 @@ def _option_errors(query: Query) -> Iterator[FieldError]:
         yield FieldError.not_supported("fieldValidation", validation, tuple(FieldValidation))
 
 
-def write_options(query: Query, options_kind: str) -> WriteOptions:
+def _patch_errors(query: Query, media_type: str) -> Iterator[FieldError]:
+    if media_type == APPLY:
+        if not query.text("fieldManager"):
+            yield FieldError.required("fieldManager", "is required for apply patch")
+    elif query.has("force"):
+        yield FieldError.forbidden("force", "may not be specified for non-apply patch")
+
+
+def write_options(
+    query: Query, options_kind: str, *, media_type: str = "", user_agent: str = ""
+) -> WriteOptions:
     errors = list(_option_errors(query))
+    if options_kind == "PatchOptions":
+        errors = [*_patch_errors(query, media_type), *errors]
     if errors:
         raise invalid("meta.k8s.io", options_kind, "", errors)
     return WriteOptions(
         dry_run="All" in query.all("dryRun"),
         field_validation=FieldValidation(query.text("fieldValidation") or "Warn"),
+        manager=manager_name(query.text("fieldManager"), user_agent),
+        force=bool(query.boolean("force")),
     )
 
 

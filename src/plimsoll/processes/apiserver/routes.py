@@ -9,7 +9,7 @@ from plimsoll.api.patch.errors import PatchError
 from plimsoll.api.printing.tables import IncludeObject
 from plimsoll.api.registry import Document
 from plimsoll.api.status import ApiError, bad_request
-from plimsoll.processes.apiserver import deletes, quotas, reads, subresources, writes
+from plimsoll.processes.apiserver import applies, deletes, quotas, reads, subresources, writes
 from plimsoll.processes.apiserver.answers import Answer, Stream, json_answer
 from plimsoll.processes.apiserver.cluster import Cluster
 from plimsoll.processes.apiserver.collection import Record
@@ -19,12 +19,14 @@ from plimsoll.processes.apiserver.negotiation import (
     Form,
     Wanted,
     body_type,
+    decode_applied,
     decode_body,
     decode_json,
     unsupported,
     wanted,
 )
 from plimsoll.processes.apiserver.options import (
+    APPLY,
     FieldValidation,
     WriteOptions,
     patch_complaint,
@@ -46,6 +48,7 @@ PATCH_TYPES = (
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
+    APPLY,
 )
 PARTS = ("", "status")
 """Subresources that are a part of the object and answer with the whole of it."""
@@ -195,7 +198,12 @@ class _Call:
         self.warnings: list[str] = []
 
     def _write(self, options_kind: str) -> Write:
-        options = write_options(self._query, options_kind)
+        options = write_options(
+            self._query,
+            options_kind,
+            media_type=body_type(self._request),
+            user_agent=self._request.headers.get("user-agent", ""),
+        )
         self.warnings = options.warnings
         return self._with_options(options)
 
@@ -258,10 +266,12 @@ class _Call:
         return self._shown(record, write.options, 201 if is_new else 200)
 
     def patch(self) -> Later:
-        write = self._write("PatchOptions")
         media_type = body_type(self._request)
         if media_type not in PATCH_TYPES:
             raise unsupported(media_type, PATCH_TYPES)
+        write = self._write("PatchOptions")
+        if media_type == APPLY:
+            return self._apply(write)
         body = decode_json(self._request.body)
         if self._target.subresource == "scale":
             scale = subresources.patch_scale(write, lambda old: self._patched(body, old, SCALE))
@@ -280,6 +290,16 @@ class _Call:
             return document
 
         return self._shown(writes.patch(write, apply), write.options)
+
+    def _apply(self, write: Write) -> Later:
+        if self._target.subresource not in PARTS:
+            raise _not_served(self._target)
+        body = self._request.body
+        wanted = decode_applied(body)
+        if body.lstrip().startswith(b"{"):
+            write.options.complain(schema.duplicate_fields(body, self._kind.schema))
+        record, is_new = applies.apply(write, wanted)
+        return self._shown(record, write.options, 201 if is_new else 200)
 
     def _patch_complaints(self, body: Any) -> list[str]:
         if body_type(self._request) == PATCH_TYPES[0]:

@@ -6,6 +6,7 @@ from typing import Any
 from plimsoll.api import schema
 from plimsoll.api.kinds.pods.binding import bind, check_binding
 from plimsoll.api.kinds.workloads.scale import scale_of, scaled
+from plimsoll.api.ownership.tracking import track_update
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.api.status import bad_request, not_found
 from plimsoll.processes.apiserver import deletes, writes
@@ -88,4 +89,7 @@ def finalize_namespace(write: Write, body: Document) -> Record:
         return writes.finish(write, namespace, old)
     if namespace == old.document():
         return old
+    managed_fields = track_update(write.endpoint, namespace, old.document(), write.manager)
+    if managed_fields:
+        namespace["metadata"]["managedFields"] = managed_fields
     return writes.store(write, old.key, namespace, old)

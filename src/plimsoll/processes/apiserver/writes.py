@@ -12,6 +12,9 @@ from typing import Any
 from plimsoll.api import schema
 from plimsoll.api.field_errors import FieldError
 from plimsoll.api.kinds import object_meta
+from plimsoll.api.ownership import tracking
+from plimsoll.api.ownership.endpoint import Endpoint, endpoint
+from plimsoll.api.ownership.tracking import Manager
 from plimsoll.api.registry import Document
 from plimsoll.api.status import (
     MODIFIED,
@@ -47,6 +50,14 @@ class Write:
     @property
     def now(self) -> datetime:
         return self.cluster.clock.now()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return endpoint(self.kind.resource, self.target.subresource)
+
+    @property
+    def manager(self) -> Manager:
+        return Manager(self.options.manager, timestamp(self.now))
 
     def attributes(
         self, operation: Operation, document: Document, old: Document | None
@@ -96,7 +107,10 @@ def typed(kind: KindOf, body: Any, *, complaints: list[str] | None = None) -> Do
     document = result.document
     document["kind"] = kind.resource.kind
     document["apiVersion"] = kind.resource.api_version
-    document.setdefault("metadata", {})
+    meta = document.setdefault("metadata", {})
+    if "managedFields" not in meta and (body.get("metadata") or {}).get("managedFields") == []:
+        # An empty list is not the same as none: it asks to forget all owners.
+        meta["managedFields"] = []
     kind.rules.default(document)
     return document
 
@@ -131,20 +145,35 @@ def _refuse(write: Write, document: Document, errors: list[FieldError]) -> None:
         raise invalid(stored.group, stored.kind, document["metadata"].get("name", ""), errors)
 
 
-def create(write: Write, document: Document) -> Record:
-    """Stage a new object; `document` is typed. Raises ApiError."""
+def create(
+    write: Write, document: Document, *, managed_fields: list[Document] | None = None
+) -> Record:
+    """Stage a new object; `document` is typed. Raises ApiError.
+
+    `managed_fields` come with an applied document; for others they are found out.
+    """
     meta = document["metadata"]
     _check_namespace(write, meta)
     if meta.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     meta.pop("resourceVersion", None)
     key = _identify(write, document)
+    write.options.warnings.extend(object_meta.drop_repeated_owners(meta))
+    if managed_fields is None:
+        managed_fields = tracking.track_create(write.endpoint, document, write.manager)
+    _set_managed_fields(meta, managed_fields)
     _admit_create(write, document)
     existing = write.cluster.collection(write.kind).newest(key)
     if existing is not None:
         deleting = "deletionTimestamp" in existing.document()["metadata"]
         raise already_exists(write.kind.resource, meta["name"], deleting=deleting)
     return store(write, key, document, None)
+
+
+def _set_managed_fields(meta: Document, managed_fields: list[Document]) -> None:
+    meta.pop("managedFields", None)
+    if managed_fields:
+        meta["managedFields"] = managed_fields
 
 
 def _key(write: Write, meta: Document) -> str:
@@ -173,7 +202,6 @@ def _identify(write: Write, document: Document) -> str:
 
 def _admit_create(write: Write, document: Document) -> None:
     rules, meta = write.kind.rules, document["metadata"]
-    write.options.warnings.extend(object_meta.drop_repeated_owners(meta))
     attributes = write.attributes(Operation.CREATE, document, None)
     chain.admit(attributes)
     if rules.has_generation:
@@ -203,6 +231,12 @@ def replace(write: Write, body: Document) -> tuple[Record, bool]:
     if old is None:
         return _create_by_put(write, body), True
     return update(write, body, old), False
+
+
+def check_place(write: Write, meta: Document) -> None:
+    """The document is about the object that the request is about."""
+    _check_namespace(write, meta)
+    _check_name(write, meta)
 
 
 def _check_name(write: Write, meta: Document) -> None:
@@ -241,22 +275,39 @@ def shown(kind: KindOf, record: Record) -> Document:
     return head | kind.from_stored(record.document()) | head
 
 
-def update(write: Write, new: Document, old_record: Record, *, patched: bool = False) -> Record:
+def update(
+    write: Write,
+    new: Document,
+    old_record: Record,
+    *,
+    patched: bool = False,
+    managed_fields: list[Document] | None = None,
+) -> Record:
     """Stage the next version; the old record when nothing changes."""
     old = shown(write.kind, old_record)
     check_version(write, new, old_record)
     _check_uid(write, new, old, patched=patched)
+    if managed_fields is None:
+        managed_fields = tracking.track_update(write.endpoint, new, old, write.manager)
     attributes = write.attributes(Operation.UPDATE, new, old)
     chain.admit(attributes)
     _prepare(write, new, old)
+    _set_managed_fields(new["metadata"], managed_fields)
     _validate(write, new, old)
     chain.check(attributes)
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     if deletes.is_finished(write.kind, new, old):
         return finish(write, new, old_record)
-    if new == old:
+    if tracking.is_unchanged(new, old) and not _is_incomplete(write, old_record):
         return old_record
     return store(write, write.target.key, new, old_record)
+
+
+def _is_incomplete(write: Write, record: Record) -> bool:
+    """The first update of some kinds stores more than what it changes."""
+    if not write.kind.rules.completed_by_update:
+        return False
+    return write.cluster.collection(write.kind).is_first_version(record)
 
 
 def check_version(write: Write, new: Document, old: Record) -> None:

@@ -19,8 +19,8 @@ from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock
 
 FAILED_POD_BACKOFF = Backoff(first=timedelta(seconds=1), limit=timedelta(minutes=15))
-FORGOTTEN_AFTER = 2
-"""A node where no pod failed for twice the last pause starts anew."""
+FORGOTTEN_AFTER = FAILED_POD_BACKOFF.limit * 2
+"""A node where no pod has failed for that long starts anew."""
 
 
 class Rests:
@@ -40,8 +40,7 @@ class Rests:
         now = self._clock.monotonic()
         waits = {n: until - now for (u, n), (until, _) in self._until.items() if u == uid}
         for node, wait in waits.items():
-            pause = FAILED_POD_BACKOFF.limit.total_seconds()
-            if wait < -FORGOTTEN_AFTER * pause:
+            if wait < -FORGOTTEN_AFTER.total_seconds():
                 del self._until[uid, node]
         return {node: timedelta(seconds=wait) for node, wait in waits.items() if wait > 0}
 

@@ -5,11 +5,17 @@ from dataclasses import dataclass
 
 from plimsoll.processes.controller.binding import Binding
 from plimsoll.processes.controller.claim_protection import ClaimProtection
+from plimsoll.processes.controller.daemon_set import DaemonSets
+from plimsoll.processes.controller.deployment import Deployments
 from plimsoll.processes.controller.ephemeral_volume import EphemeralVolume
 from plimsoll.processes.controller.garbage_collector import GarbageCollector
+from plimsoll.processes.controller.job import Jobs
 from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.namespace import NamespaceDeletion
+from plimsoll.processes.controller.pod_gc import PodGarbageCollector
+from plimsoll.processes.controller.replica_set import ReplicaSets
 from plimsoll.processes.controller.service_accounts import ServiceAccounts
+from plimsoll.processes.controller.stateful_set import StatefulSets
 from plimsoll.processes.controller.volume_protection import VolumeProtection
 from plimsoll.processes.controller.zonal_upgrade import ZonalUpgrades
 
@@ -29,6 +35,7 @@ LOOPS: dict[str, Entry] = {
     ),
     "garbage-collector": Entry(make=GarbageCollector, about="delete what nobody owns any more"),
     "namespace": Entry(make=NamespaceDeletion, about="empty namespaces that are being deleted"),
+    "pod-gc": Entry(make=PodGarbageCollector, about="end pods whose node is gone"),
     "service-accounts": Entry(
         make=ServiceAccounts, about="give every namespace its default service account"
     ),
@@ -44,6 +51,11 @@ LOOPS: dict[str, Entry] = {
     "zonal-upgrade": Entry(
         make=ZonalUpgrades, about="turn zone labels of volumes into node affinity"
     ),
+    "statefulset": Entry(make=StatefulSets, about="pods with names and claims of their own"),
+    "replicaset": Entry(make=ReplicaSets, about="a number of equal pods"),
+    "deployment": Entry(make=Deployments, about="replace equal pods step by step"),
+    "daemonset": Entry(make=DaemonSets, about="one pod on every node"),
+    "job": Entry(make=Jobs, about="pods that run to completion"),
 }
 
 

@@ -6,7 +6,13 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.plan import Plan
-from plimsoll.decide.zonal import Zonal, ZonalUpgrade, decide_zonal_upgrade, refusal_event, zonal_upgrade
+from plimsoll.decide.zonal import (
+    Zonal,
+    ZonalUpgrade,
+    decide_zonal_upgrade,
+    refusal_event,
+    zonal_upgrade,
+)
 from plimsoll.enact.enactor import Obstacle
 from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.wire.errors import Failure

@@ -59,7 +59,9 @@ class Row:
 
 @click.command("upgrade-zonal")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--kubeconfig", default="", metavar="FILE", help="Which cluster; default: as kubectl.")
+@click.option(
+    "--kubeconfig", default="", metavar="FILE", help="Which cluster; default: as kubectl."
+)
 @click.option("--context", "context_name", default="", metavar="NAME", help="Of the kubeconfig.")
 @click.option(
     "-o", "output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
@@ -137,9 +139,7 @@ def _skipped(volume: PersistentVolume, reason: Zonal) -> Row:
 
 def _row(volume: PersistentVolume, result: Result, upgrade: ZonalUpgrade, why: str = "") -> Row:
     reason = Zonal.REFUSED if result is Result.REFUSED else upgrade.reason
-    return Row(
-        volume=volume.name, result=result, added=upgrade.described, reason=reason, why=why
-    )
+    return Row(volume=volume.name, result=result, added=upgrade.described, reason=reason, why=why)
 
 
 def _shown(rows: Sequence[Row], output: str) -> str:

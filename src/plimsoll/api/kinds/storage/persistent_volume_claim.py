@@ -229,5 +229,6 @@ RULES = KindRules(
     validate_update=validate_update,
     validate_status=validate_status,
     warnings=warnings,
+    completed_by_update=True,
     returns_deleted=True,
 )
