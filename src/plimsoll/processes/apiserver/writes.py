@@ -186,6 +186,8 @@ def _identify(write: Write, document: Document) -> str:
     meta = document["metadata"]
     given = meta.get("name", "")
     for _ in range(GENERATED_NAME_TRIES):
+        if not given:
+            meta.pop("name", None)
         object_meta.prepare_meta_create(
             meta,
             uid=write.cluster.ids.uid(),
@@ -196,7 +198,6 @@ def _identify(write: Write, document: Document) -> str:
         taken = write.cluster.collection(write.kind).newest(_key(write, meta)) is not None
         if given or not taken:
             break
-        del meta["name"]
     return _key(write, meta)
 
 
