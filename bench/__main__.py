@@ -7,6 +7,7 @@ from pathlib import Path
 
 import uvloop
 
+from bench.binding import measure_binding
 from bench.embedded import measure_embedded
 from bench.measurement import table
 from bench.target import Target
@@ -49,7 +50,7 @@ def main() -> int:
     if arguments.server:
         found = uvloop.run(measure(named_target(arguments), scale, remark))
     else:
-        found = measure_embedded(scale, remark)
+        found = measure_embedded(scale, remark) + measure_binding(remark)
     if arguments.output == "json":
         print(json.dumps([each.as_json() for each in found], indent=2))
     else:

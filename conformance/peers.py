@@ -50,7 +50,12 @@ KUBE_APISERVER = Peer(
     linker_flags=STAMPED,
 )
 KUBECTL = Peer(name="kubectl", package="k8s.io/kubernetes/cmd/kubectl", linker_flags=STAMPED)
-ALL = (ETCD, KUBE_APISERVER, KUBECTL)
+KUBE_CONTROLLER_MANAGER = Peer(
+    name="kube-controller-manager",
+    package="k8s.io/kubernetes/cmd/kube-controller-manager",
+    linker_flags=STAMPED,
+)
+ALL = (ETCD, KUBE_APISERVER, KUBECTL, KUBE_CONTROLLER_MANAGER)
 
 
 def cache() -> Path:

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import uvloop
 
-from conformance import peers, speed
+from conformance import controller_checks, kcm_checks, peers, speed
+from conformance.programs import DiedError
+from plimsoll.wire.errors import KubeError
 from tests.conversations import replay
 from tests.servers import Endpoint
 
@@ -105,6 +107,32 @@ def kubectl_on_both(servers: Servers) -> None:
             raise StepFailedError(f"kubectl against the {name} server")
 
 
+def our_controller_on_both(servers: Servers) -> None:
+    """On the real server no kube-controller-manager runs beside it."""
+    for name, endpoint in (("real", servers.real), ("embedded", servers.embedded)):
+        _tell(name, endpoint, controller_checks.run)
+
+
+def real_controllers_on_ours(servers: Servers) -> None:
+    _tell("embedded", servers.embedded, kcm_checks.run)
+
+
+def _tell(
+    name: str, endpoint: Endpoint, run: Callable[[Path, Callable[[str], None]], None]
+) -> None:
+    said: list[str] = []
+
+    def say(title: str) -> None:
+        said.append(title)
+        print(f"  {name}: {title}", flush=True)
+
+    try:
+        run(endpoint.kubeconfig, say)
+    except (AssertionError, KubeError, DiedError) as error:
+        where = said[-1] if said else "start"
+        raise StepFailedError(f"{name}: {where}: {error}") from error
+
+
 def print_speed() -> None:
     _print(speed.compare(lambda remark: print(remark, flush=True)))
 
@@ -119,4 +147,6 @@ STEPS = (
     Step("recorded conversations, embedded server", replay_on_the_embedded_server),
     Step("client, cache, leader election and events on both", client_on_both),
     Step("kubectl on both", kubectl_on_both),
+    Step("our controller on both", our_controller_on_both),
+    Step("kube-controller-manager on the embedded server", real_controllers_on_ours),
 )

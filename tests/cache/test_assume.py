@@ -53,6 +53,13 @@ def test_a_write_that_failed_is_undone() -> None:
     assert list(store.snapshot().by("node", "n1")) == []
 
 
+def test_a_late_answer_does_not_bring_back_what_was_seen_to_end() -> None:
+    store = a_store(an_object("a", 1))
+    store.remove(A, "6")
+    store.written(an_object("a", 5, "ours"), deadline=10)
+    assert shown(store) is None
+
+
 def test_a_written_object_is_shown_until_the_watch_has_caught_up() -> None:
     store = a_store(an_object("a", 1))
     store.assume(A, on_node("n1"), deadline=10)

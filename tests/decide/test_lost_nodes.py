@@ -54,17 +54,13 @@ ON_NODE = a_pod(node="node-1")
         pytest.param(
             in_phase(ON_NODE, "Succeeded"), None, True, Ending.NODE_GONE, id="finished-node-gone"
         ),
-        pytest.param(
-            deleted(in_phase(ON_NODE, "Failed"), 0), None, True, None, id="done-already"
-        ),
+        pytest.param(deleted(in_phase(ON_NODE, "Failed"), 0), None, True, None, id="done-already"),
         pytest.param(
             deleted(ON_NODE), unready(TAINT), False, Ending.OUT_OF_SERVICE, id="out-of-service"
         ),
         pytest.param(ON_NODE, unready(TAINT), False, None, id="out-of-service-but-not-deleted"),
         pytest.param(deleted(ON_NODE), unready(), False, None, id="only-unready"),
-        pytest.param(
-            deleted(ON_NODE), a_node(taints=[TAINT]), False, None, id="tainted-but-ready"
-        ),
+        pytest.param(deleted(ON_NODE), a_node(taints=[TAINT]), False, None, id="tainted-but-ready"),
         pytest.param(deleted(a_pod()), None, False, Ending.NEVER_SCHEDULED, id="never-scheduled"),
         pytest.param(a_pod(), None, False, None, id="waiting-for-a-node"),
     ],

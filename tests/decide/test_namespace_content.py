@@ -94,14 +94,18 @@ def test_what_remains_is_counted_by_resource_and_by_finalizer() -> None:
     assert told["NamespaceContentRemaining"] == (
         "True",
         "SomeResourcesRemain",
-        ("Some resources are remaining: persistentvolumeclaims. has 2 resource instances, "
-        "statefulsets.apps has 1 resource instances"),
+        (
+            "Some resources are remaining: persistentvolumeclaims. has 2 resource instances, "
+            "statefulsets.apps has 1 resource instances"
+        ),
     )
     assert told["NamespaceFinalizersRemaining"] == (
         "True",
         "SomeFinalizersRemain",
-        ("Some content in the namespace has finalizers remaining: "
-        "a.example/y in 2 resource instances, b.example/x in 3 resource instances"),
+        (
+            "Some content in the namespace has finalizers remaining: "
+            "a.example/y in 2 resource instances, b.example/x in 3 resource instances"
+        ),
     )
     assert told["NamespaceDeletionContentFailure"][0] == "False"
 
@@ -113,8 +117,10 @@ def test_objects_that_nothing_holds_and_that_stay_are_a_failure() -> None:
     assert conditions(plan)["NamespaceDeletionContentFailure"] == (
         "True",
         "ContentDeletionFailed",
-        ("Failed to delete all resource types, 2 remaining: no entry, "
-        "unexpected items still remain in namespace: old for gvr: /v1, Resource=pods"),
+        (
+            "Failed to delete all resource types, 2 remaining: no entry, "
+            "unexpected items still remain in namespace: old for gvr: /v1, Resource=pods"
+        ),
     )
 
 

@@ -1,6 +1,5 @@
 """Which namespaces get a default service account."""
 
-
 import pytest
 from hypothesis import given, strategies as st
 

@@ -13,7 +13,11 @@ from tests.oracle import (
     matching_cases,
     pod_cases,
     quantity_cases,
+    queue_cases,
     selector_cases,
+    volume_binding_cases,
+    volume_filter_cases,
+    wakeup_cases,
 )
 from tests.oracle.comparison import agrees
 
@@ -28,14 +32,29 @@ class Oracle:
 ORACLES = {
     "allowed_topologies": Oracle(selector_cases.allowed_topologies),
     "api_label_keys": Oracle(pod_cases.api_label_keys),
+    "backoff": Oracle(queue_cases.backoff),
     "label_selector": Oracle(selector_cases.label_selector),
     "label_selector_string": Oracle(selector_cases.label_selector_string),
     "matching": Oracle(matching_cases.matching),
     "matching_controller": Oracle(matching_cases.matching_controller),
     "node_selector": Oracle(selector_cases.node_selector),
+    "nodevolumelimits": Oracle(volume_filter_cases.nodevolumelimits),
     "pod_node_affinity": Oracle(selector_cases.pod_node_affinity),
+    "pod_requests": Oracle(queue_cases.pod_requests),
+    "priority_sort": Oracle(queue_cases.priority_sort, queue_cases.priority_sort_agrees),
     "pv_controller_converge": Oracle(controller_cases.pv_controller_converge),
     "pv_controller_sync": Oracle(controller_cases.pv_controller_sync),
     "quantity": Oracle(quantity_cases.quantity),
+    "queueing_hints": Oracle(wakeup_cases.queueing_hints),
+    "scorer": Oracle(queue_cases.scorer),
+    "vb_checkbindings": Oracle(volume_binding_cases.vb_checkbindings),
+    "vb_sequence": Oracle(
+        volume_binding_cases.vb_sequence, volume_binding_cases.vb_sequence_agrees
+    ),
     "volume_node_affinity": Oracle(selector_cases.volume_node_affinity),
+    "volumebinding": Oracle(
+        volume_binding_cases.volumebinding, volume_binding_cases.volumebinding_agrees
+    ),
+    "volumerestrictions": Oracle(volume_filter_cases.volumerestrictions),
+    "volumezone": Oracle(volume_filter_cases.volumezone),
 }

@@ -112,6 +112,10 @@ class Controller:
     def is_cut_off(self) -> bool:
         return self._lifeline.is_cut
 
+    def cut_off(self) -> None:
+        """From now on nothing that it does has an effect; it is not told."""
+        self._lifeline.cut()
+
     async def start(self) -> None:
         runs = [*self.tools.observed.start().values(), self._recorder.run, self._run_loops]
         self._tasks = [asyncio.ensure_future(_forever(run)) for run in runs]

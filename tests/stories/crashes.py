@@ -29,12 +29,18 @@ class Scenario:
 
 
 async def undisturbed(scenario: Scenario) -> tuple[Any, int]:
-    """The end, and after how many writes it was reached."""
+    """The end, and after how many writes it was reached. A second run finds nothing to do."""
     async with a_cluster() as cluster:
         await scenario.arrange(cluster)
         controller = await cluster.start(*scenario.loops, more=scenario.more)
         await cluster.wait(scenario.takes)
-        return await scenario.look(cluster), controller.writes
+        end = await scenario.look(cluster)
+        await cluster.kill_controllers()
+        second = await cluster.start(*scenario.loops, more=scenario.more)
+        await cluster.wait(scenario.takes)
+        assert second.writes == 0
+        assert await scenario.look(cluster) == end
+        return end, controller.writes
 
 
 async def interrupted(scenario: Scenario, writes: int) -> AsyncIterator[tuple[int, Any]]:

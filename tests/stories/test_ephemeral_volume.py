@@ -51,8 +51,10 @@ async def test_a_claim_of_that_name_which_is_not_the_pods_is_left_alone() -> Non
         assert await cluster.events("web") == [
             (
                 "FailedBinding",
-                ("ephemeral volume scratch: PVC default/web-scratch was not created for pod "
-                "default/web (pod is not owner)"),
+                (
+                    "ephemeral volume scratch: PVC default/web-scratch was not created for pod "
+                    "default/web (pod is not owner)"
+                ),
             )
         ]
 

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.processes.controller.provisioners.protocol import ProvisionerError, Trouble
@@ -23,7 +24,7 @@ BUSY = ProvisionerError(Trouble.IN_USE, "disk is attached to node-1")
 BROKEN = ProvisionerError(Trouble.TRY_AGAIN, "the store is on fire")
 
 
-async def provisioned(cluster: StoryCluster, provisioner: str, **fields: object) -> Document:
+async def provisioned(cluster: StoryCluster, provisioner: str, **fields: Any) -> Document:
     """The volume of the claim `data`."""
     await cluster.create(a_class(provisioner, **fields), claim())
     await cluster.settle()
@@ -94,7 +95,7 @@ async def test_a_volume_in_use_is_not_a_failure_only_too_early() -> None:
 async def test_data_are_kept_while_a_pod_or_a_node_uses_them() -> None:
     """Somebody has taken the claim away from under a pod that runs."""
     moody = Moody()
-    attachment = {
+    attachment: Document = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "VolumeAttachment",
         "metadata": {"name": "held"},
@@ -102,7 +103,7 @@ async def test_data_are_kept_while_a_pod_or_a_node_uses_them() -> None:
     }
     async with a_cluster(more=binding(moody)) as cluster:
         name = (await provisioned(cluster, MOODY))["metadata"]["name"]
-        attachment["spec"]["source"] = {"persistentVolumeName": name}  # type: ignore[index] # JSON
+        attachment["spec"]["source"] = {"persistentVolumeName": name}
         await cluster.create(attachment, pod(volumes=[uses("data")], node="node-1"))
         await cluster.mark_running("web")
         await cluster.patch("PersistentVolumeClaim", "data", {"metadata": {"finalizers": None}})
@@ -153,8 +154,12 @@ async def test_a_host_path_directory_goes_with_its_claim(tmp_path: Path) -> None
         (directory / "data").write_text("precious")
         await cluster.delete("PersistentVolumeClaim", "data")
         await cluster.settle()
-        assert list(tmp_path.iterdir()) == []
+        assert content(tmp_path) == []
         assert await cluster.names("PersistentVolume") == []
+
+
+def content(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir()]
 
 
 def recyclable(path: str) -> Document:
@@ -175,7 +180,7 @@ async def test_a_recycled_volume_is_empty_and_free_for_the_next_claim(tmp_path: 
         found = await cluster.get("PersistentVolume", "volume-1")
         assert found["status"]["phase"] == "Available"
         assert "claimRef" not in found["spec"]
-        assert list(directory.iterdir()) == []
+        assert content(directory) == []
         assert ("VolumeRecycled", "Volume recycled") in await cluster.events("volume-1")
 
 

@@ -63,9 +63,7 @@ async def test_an_affinity_that_the_server_does_not_let_change_is_reported_once(
         await cluster.settle()
         writes = cluster.controllers[0].writes
         assert (await affinities(cluster))["volume-1"] == rack
-        assert [reason for reason, _ in await cluster.events("volume-1")] == [
-            "ZonalUpgradeRefused"
-        ]
+        assert [reason for reason, _ in await cluster.events("volume-1")] == ["ZonalUpgradeRefused"]
         await cluster.patch("PersistentVolume", "volume-1", {"metadata": {"labels": {"x": "y"}}})
         await cluster.settle()
         assert cluster.controllers[0].writes == writes

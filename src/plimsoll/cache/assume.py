@@ -50,6 +50,7 @@ class AssumingStore(Generic[T]):
         self._observed: Store[T] = Store()
         self._shown: Store[T] = Store(indexes)
         self._assumed: dict[ObjectKey, _Intended[T] | _Written[T] | _Gone] = {}
+        self._latest = ""  # the newest version of any object that the watch has shown
 
     def snapshot(self) -> View[T]:
         """What is observed, with what is assumed made true."""
@@ -97,6 +98,7 @@ class AssumingStore(Generic[T]):
 
     def put(self, key: ObjectKey, object_: T) -> Change[T] | None:
         self._observed.put(key, object_)
+        self._heard(version_of(object_))
         held = self._assumed.get(key)
         if isinstance(held, _Written) and _is_seen(held.object, version_of(object_)):
             del self._assumed[key]
@@ -105,6 +107,7 @@ class AssumingStore(Generic[T]):
     def remove(self, key: ObjectKey, version: str = "") -> Change[T] | None:
         """A deletion older than our write was of a namesake from before it."""
         self._observed.remove(key, version)
+        self._heard(version)
         held = self._assumed.get(key)
         if isinstance(held, _Intended):
             self._assumed[key] = _Gone(version, held.deadline)
@@ -125,6 +128,10 @@ class AssumingStore(Generic[T]):
         keys = sorted({change.key for change in changes} | self._assumed.keys())
         return [change for key in keys if (change := self._show(key)) is not None]
 
+    def _heard(self, version: str) -> None:
+        if not self._latest or is_older_or_same(self._latest, version):
+            self._latest = version
+
     def _show(self, key: ObjectKey) -> Change[T] | None:
         wanted = self._wanted(key)
         if wanted is None:
@@ -142,7 +149,13 @@ class AssumingStore(Generic[T]):
                 return seen
 
     def _has_shown(self, key: ObjectKey, written: T) -> bool:
-        """Whether the watch was faster than the answer to our write."""
+        """Whether the watch was faster than the answer to our write.
+
+        It shows changes in the order in which they were made: what is newer than our write comes
+        after it, even if that was another object, or the end of this one.
+        """
+        if self._latest and _is_seen(written, self._latest):
+            return True
         held = self._assumed.get(key)
         if isinstance(held, _Gone) and _is_seen(written, held.version):
             return True

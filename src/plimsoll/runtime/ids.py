@@ -1,6 +1,7 @@
 """Identity as an argument: uids and the random endings of generated names."""
 
 import secrets
+import socket
 from random import Random, SystemRandom
 from typing import Protocol
 from uuid import UUID
@@ -44,3 +45,8 @@ def system_chance() -> Random:
 
 def seeded_ids(seed: int) -> Ids:
     return RandomIds(Random(seed))
+
+
+def hostname() -> str:
+    """The machine's name, for identities that people read."""
+    return socket.gethostname()

@@ -55,6 +55,22 @@ def test_a_key_written_again_before_the_first_write_is_durable_keeps_its_newest_
     assert collection.get("ns/a") == second.record
 
 
+def test_a_key_deleted_created_and_deleted_again_stays_deleted_for_writers(
+    collection: Collection,
+) -> None:
+    fill(collection, "ns/a")
+    batches: list[Change] = []
+    for make in (removed, put, removed):
+        batches.append(make(collection, "ns/a", len(batches) + 2))
+        collection.stage(batches[-1])
+    for durable in batches[:2]:
+        collection.settle(durable)
+    # The second deletion is still under way: nobody may build on what it deletes.
+    assert collection.newest("ns/a") is None
+    collection.settle(batches[2])
+    assert collection.get("ns/a") is None
+
+
 def test_unstaging_returns_writers_to_what_is_durable(collection: Collection) -> None:
     fill(collection, "ns/a")
     durable = collection.get("ns/a")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,13 +38,10 @@ def open_revisions(store: Store, clock: SteppedClock, limits: HistoryLimits = LI
 @asynccontextmanager
 async def written(revisions: Revisions) -> AsyncIterator[Collection]:
     """The one collection of these tests, while the writer runs."""
-    writer = asyncio.ensure_future(revisions.run_writer())
-    try:
+    async with asyncio.TaskGroup() as group:
+        writer = group.create_task(revisions.run_writer())
         yield revisions.collection(NAME)
-    finally:
         writer.cancel()
-        with suppress(asyncio.CancelledError):
-            await writer
 
 
 def stage_put(revisions: Revisions, key: str, text: str = "") -> Change:
@@ -166,6 +163,36 @@ async def test_readiness_tells_of_a_store_that_fails_until_it_works_again(
         assert (await api.get("a")).status == 404
         await api.create("a")
         assert (await api.ask("GET", "/readyz")).status == 200
+
+
+async def test_a_name_that_comes_and_goes_faster_than_the_disk_stays_usable(
+    clock: SteppedClock,
+) -> None:
+    store = SlowStore(MemoryStore())
+    async with serving(store, clock) as api:
+        await api.create("a")
+        pending = []
+
+        async def next_batch(*requests: tuple[str, str]) -> None:
+            for method, path in requests:
+                body = a_map("a") if method == "POST" else None
+                pending.append(asyncio.ensure_future(api.ask(method, path, body)))
+            await asyncio.sleep(0)
+
+        store.hold()
+        await next_batch(("POST", "/api/v1/namespaces/kube-public/configmaps"))
+        await store.arrival()
+        await next_batch(("DELETE", f"{MAPS}/a"), ("POST", MAPS))
+        store.release(holds_next=True)
+        await store.arrival()
+        await next_batch(("DELETE", f"{MAPS}/a"))
+        store.release(holds_next=True)
+        await store.arrival()
+        await next_batch(("DELETE", f"{MAPS}/a"), ("POST", MAPS))
+        store.release()
+        replies = await asyncio.gather(*pending)
+        assert [reply.status for reply in replies] == [201, 200, 201, 200, 404, 201]
+        assert (await api.list()).names == ["a"]
 
 
 async def test_what_one_request_changes_reaches_the_disk_together(clock: SteppedClock) -> None:
@@ -445,6 +472,7 @@ class StoredTruth(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "revisions"):
+            self.store.release()  # after a failure somebody may still be waiting
             self.revisions.close()
         self.runner.close()
 

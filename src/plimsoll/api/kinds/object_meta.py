@@ -150,11 +150,17 @@ def object_meta_errors(
 
 
 def object_meta_update_errors(
-    new: Document, old: Document, path: str, *, plain_finalizers: bool = False
+    new: Document,
+    old: Document,
+    path: str,
+    *,
+    prefix_errors: NameErrors | None = None,
+    plain_finalizers: bool = False,
 ) -> Iterator[FieldError]:
     """Everything wrong with the metadata of an object that takes the place of `old`.
 
-    The name's format is not looked at again beyond what a URL needs: it cannot have changed.
+    The name's format is not looked at again beyond what a URL needs: it cannot have changed. Some
+    kinds have rules for a generateName (`prefix_errors`) that comes later.
     """
     if "deletionTimestamp" in old:
         yield from _added_finalizers(new, old, path)
@@ -172,6 +178,10 @@ def object_meta_update_errors(
         name_errors=name_is_path_segment,
         plain_finalizers=plain_finalizers,
     )
+    prefix = new.get("generateName", "")
+    if prefix and prefix_errors is not None:
+        for error in prefix_errors(prefix, True):
+            yield FieldError.invalid(f"{path}.generateName", prefix, error)
 
 
 def label_errors(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:

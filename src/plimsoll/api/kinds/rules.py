@@ -86,6 +86,8 @@ class KindRules:
     """The keys of `selectable_fields`, known without a document."""
     has_generation: bool = False
     """metadata.generation is 1 on create and counts changes of spec."""
+    generation_stays: bool = False
+    """The generation is 1 for ever: changes are not counted."""
     unconditional_update: bool = True
     """A PUT without resourceVersion is accepted."""
     create_on_update: bool = False
@@ -97,3 +99,11 @@ class KindRules:
     The first update stores them, and so is a change even if it asks for none."""
     returns_deleted: bool = False
     """DELETE answers with the object, not with a Status."""
+    owns_others: bool = True
+    """Objects of the kind can own others; a deletion may then orphan those or wait for them."""
+    orphans_by_default: bool = False
+    """A deletion that says nothing about the objects that this one owns leaves them alone."""
+    deletion_warning: str = ""
+    """What clients are told that delete without saying so."""
+    name_checked_on_update: bool = False
+    """A generateName that an update brings must still be one that the kind could have."""

@@ -75,12 +75,8 @@ def _is_same_version(left: ApiObject, right: ApiObject) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    volumes: Assumed[PersistentVolume] = field(
-        default_factory=lambda: Assumed(VOLUMES.plural)
-    )
-    claims: Assumed[PersistentVolumeClaim] = field(
-        default_factory=lambda: Assumed(CLAIMS.plural)
-    )
+    volumes: Assumed[PersistentVolume] = field(default_factory=lambda: Assumed(VOLUMES.plural))
+    claims: Assumed[PersistentVolumeClaim] = field(default_factory=lambda: Assumed(CLAIMS.plural))
 
 
 @dataclass(frozen=True, slots=True)

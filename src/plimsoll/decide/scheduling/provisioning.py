@@ -94,8 +94,8 @@ def _judge_capacity(
             return Provision(claim, capacity)
     if not reachable:
         reason = _unpublished_reason(storage_class, published, node, view)
-        return _no_space(claim, reason, seen_class(storage_class.name), wanted, None)
-    return _too_small(claim, reachable, wanted)
+        return _no_space(claim, reason, seen_class(storage_class.name), None)
+    return _too_small(claim, reachable)
 
 
 def is_in_segment(node_labels: Mapping[str, str], capacity: CSIStorageCapacity) -> bool:
@@ -114,24 +114,22 @@ def largest_volume(capacity: CSIStorageCapacity) -> Quantity | None:
     return None if text is None else parse_quantity(text)
 
 
-def _too_small(
-    claim: PersistentVolumeClaim, reachable: Sequence[CSIStorageCapacity], wanted: int
-) -> Finding:
+def _too_small(claim: PersistentVolumeClaim, reachable: Sequence[CSIStorageCapacity]) -> Finding:
     limits = [(limit.value if (limit := largest_volume(c)) else 0, c.key) for c in reachable]
     seen, key = max(limits)
     reason = Reason.CAPACITY_TOO_SMALL if seen else Reason.CAPACITY_ZERO
-    return _no_space(claim, reason, Seen("CSIStorageCapacity", key), wanted, seen)
+    return _no_space(claim, reason, Seen("CSIStorageCapacity", key), seen)
 
 
 def _no_space(
-    claim: PersistentVolumeClaim, reason: Reason, about: Seen, wanted: int, seen: int | None
+    claim: PersistentVolumeClaim, reason: Reason, about: Seen, seen: int | None
 ) -> Finding:
     return Finding(
         reason=reason,
         sentence=Sentence.NO_SPACE,
         claim=claim.key,
         about=about,
-        wanted=wanted,
+        wanted=size_of(claim.spec.resources.requests).value,
         seen=seen,
     )
 

@@ -58,6 +58,15 @@ class Reason(StrEnum):
     PORT_CONFLICT = "PortConflict"
 
 
+class Rule(StrEnum):
+    """Who judges, under the name of the plugin that does it in kube-scheduler."""
+
+    VOLUME_RESTRICTIONS = "VolumeRestrictions"
+    VOLUME_LIMITS = "NodeVolumeLimits"
+    VOLUME_BINDING = "VolumeBinding"
+    VOLUME_ZONE = "VolumeZone"
+
+
 class Sentence(StrEnum):
     """What kube-scheduler says of nodes. Events count the nodes by these."""
 

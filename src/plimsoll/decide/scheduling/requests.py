@@ -81,7 +81,7 @@ def _held(pod: Pod, defaults: Quantities) -> Totals:
     wanted, granted, in_effect = _views(pod, defaults)
     totals = _of_containers(pod, wanted)
     whole = pod.status
-    if whole.allocated_resources and whole.resources is not None:
+    if whole.allocated_resources and whole.resources and whole.resources.requests:
         # The node keeps account of the pod as a whole, and knows better than the sum.
         _raise_to(totals, _parsed(whole.allocated_resources))
         _raise_to(totals, _parsed(whole.resources.requests))

@@ -90,6 +90,12 @@ class Cluster:
             pods=_all(by_type, Pod),
         )
 
+    def node(self, name: str) -> Node | None:
+        return self.nodes.get(name)
+
+    def pod(self, key: ObjectKey) -> Pod | None:
+        return next((pod for pod in self.pods if pod.key == key), None)
+
     def claim(self, key: ObjectKey) -> PersistentVolumeClaim | None:
         return self.claims.get(key)
 

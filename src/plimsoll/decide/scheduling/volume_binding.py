@@ -6,13 +6,21 @@ another could have used, no second try is made.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.match import Search, find_match, is_reachable, size_of
+from plimsoll.decide.match import (
+    Mismatch,
+    Search,
+    find_match,
+    is_reachable,
+    mismatches,
+    size_of,
+)
 from plimsoll.decide.scheduling.claims import PodClaims
 from plimsoll.decide.scheduling.in_tree import seen_from_node
 from plimsoll.decide.scheduling.provisioning import Provision, judge_provisioning
@@ -53,8 +61,16 @@ class PodVolumes:
     provisions: tuple[Provision, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Matches:
+class _Promises(NamedTuple):
+    """Late claims by the node that they already name. One that names a node is provisioned for
+    there, whatever volumes exist."""
+
+    here: list[PersistentVolumeClaim]
+    elsewhere: list[PersistentVolumeClaim]
+    free: list[PersistentVolumeClaim]
+
+
+class _Matches(NamedTuple):
     static: tuple[StaticBinding, ...]
     unmatched: tuple[PersistentVolumeClaim, ...]
 
@@ -73,6 +89,43 @@ def judge(
     if findings:
         return unresolvable(*sorted(findings, key=_place))
     return late if isinstance(late, PodVolumes) else PodVolumes()
+
+
+def every_finding(claims: PodClaims, node: Node, view: ClusterView) -> tuple[Finding, ...]:
+    """Everything that speaks against the node, for people who want to know; `judge` stops at the
+    first for bound and for late claims each. Empty if and only if `judge` finds volumes."""
+    findings: list[Finding] = []
+    promises = _promises(claims.late, node)
+    try:
+        bound = [judge_bound(claim, node, view) for claim in claims.bound]
+        findings += filter(None, bound)
+        findings += map(selected_elsewhere, promises.elsewhere)
+        matches = _match(promises.free, node, view, knows=True)
+        for claim in (*promises.here, *matches.unmatched):
+            provision = judge_provisioning(claim, node, view)
+            if isinstance(provision, Finding):
+                findings.append(_with_candidate(provision, claim, node, view))
+    except Undecided as undecided:
+        findings += undecided.judgement.findings
+    return tuple(findings)
+
+
+def _with_candidate(
+    finding: Finding, claim: PersistentVolumeClaim, node: Node, view: ClusterView
+) -> Finding:
+    """Where no volume was large enough, the largest that would have suited otherwise."""
+    if finding.reason is not Reason.NO_MATCHING_VOLUME:
+        return finding
+    search = _search(claim, node, (), knows=True)
+    candidates = [
+        (size_of(volume.spec.capacity).value, volume.name)
+        for volume in view.volumes_of_class(claim.storage_class)
+        if mismatches(search, volume) == {Mismatch.TOO_SMALL}
+    ]
+    if not candidates:
+        return finding
+    seen, name = max(candidates)
+    return replace(finding, seen=seen, about=seen_volume(name))
 
 
 def score(volumes: PodVolumes, shape: Shape = DEFAULT_SHAPE) -> int:
@@ -121,25 +174,30 @@ def _is_reachable(volume: PersistentVolume, node: Node, view: ClusterView) -> bo
 def _judge_late(
     claims: Iterable[PersistentVolumeClaim], node: Node, view: ClusterView, *, knows: bool
 ) -> PodVolumes | Finding:
-    """A claim that was promised to this node before is provisioned for, whatever else exists."""
-    promised: list[PersistentVolumeClaim] = []
-    free: list[PersistentVolumeClaim] = []
-    for claim in claims:
-        selected = claim.annotations.get(SELECTED_NODE)
-        if selected is None:
-            free.append(claim)
-        elif selected == node.name:
-            promised.append(claim)
-        else:
-            return selected_elsewhere(claim)
-    matches = _match(free, node, view, knows=knows)
+    promises = _promises(claims, node)
+    if promises.elsewhere:
+        return selected_elsewhere(promises.elsewhere[0])
+    matches = _match(promises.free, node, view, knows=knows)
     provisions: list[Provision] = []
-    for claim in (*promised, *matches.unmatched):
+    for claim in (*promises.here, *matches.unmatched):
         provision = judge_provisioning(claim, node, view)
         if isinstance(provision, Finding):
             return provision
         provisions.append(provision)
     return PodVolumes(matches.static, tuple(provisions))
+
+
+def _promises(claims: Iterable[PersistentVolumeClaim], node: Node) -> _Promises:
+    promises = _Promises([], [], [])
+    for claim in claims:
+        selected = claim.annotations.get(SELECTED_NODE)
+        if selected is None:
+            promises.free.append(claim)
+        elif selected == node.name:
+            promises.here.append(claim)
+        else:
+            promises.elsewhere.append(claim)
+    return promises
 
 
 def selected_elsewhere(claim: PersistentVolumeClaim) -> Finding:
@@ -163,7 +221,7 @@ def _match(
             unmatched.append(claim)
         else:
             static[volume.name] = StaticBinding(claim, volume)
-    return _Matches(static=tuple(static.values()), unmatched=tuple(unmatched))
+    return _Matches(tuple(static.values()), tuple(unmatched))
 
 
 def _search(

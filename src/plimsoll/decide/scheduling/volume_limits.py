@@ -15,6 +15,7 @@ from plimsoll.api.storage import CSINode
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.migration import DRIVER_BY_PLUGIN
 from plimsoll.decide.protection import is_for_pod
+from plimsoll.decide.scheduling.claims import not_owned_finding
 from plimsoll.decide.scheduling.in_tree import TRANSLATED, inline_source, plugin_of, translated
 from plimsoll.decide.scheduling.reasons import (
     FIT,
@@ -99,17 +100,14 @@ def attachables(
 
     Raises Undecided where a claim of a new pod is missing, and where one is not the pod's.
     """
-    found = set()
+    found: set[Attachable | None] = set()
     for volume in pod.spec.volumes:
         key = pod.claim_of(volume)
         if key is None:
-            attachable = _inline(volume, csi_node)
-        else:
-            claim = _claim(pod, volume, view, is_new=is_new)
-            attachable = claim and _of_claim(claim, csi_node, view)
-        if attachable:
-            found.add(attachable)
-    return frozenset(found)
+            found.add(_inline(volume, csi_node))
+        elif claim := _claim(pod, volume, view, is_new=is_new):
+            found.add(_of_claim(claim, csi_node, view))
+    return frozenset(attachable for attachable in found if attachable)
 
 
 def _used_by_pods(
@@ -171,9 +169,7 @@ def _claim(
         finding = Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=sentence, claim=key)
         raise Undecided(unresolvable(finding))
     if claim and volume.persistent_volume_claim is None and not is_for_pod(claim, pod):
-        sentence = f"PVC {key} was not created for pod {pod.key} (pod is not owner)"
-        finding = Finding(reason=Reason.CLAIM_NOT_OWNED, sentence=sentence, claim=key)
-        raise Undecided(failed(finding))
+        raise Undecided(failed(not_owned_finding(pod, key)))
     return claim
 
 

@@ -1,4 +1,4 @@
-"""Disks that two pods of a node must not mount both, and claims that only one pod may use at all."""
+"""Disks that no two pods of a node may mount, and claims that only one pod may use at all."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

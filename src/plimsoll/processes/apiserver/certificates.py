@@ -1,6 +1,8 @@
 """The server's own certificate authority, and what it signs: the server, the administrator.
 
-Made once for a data directory and kept there, readable for its owner only.
+Made once for a data directory and kept there, readable for its owner only. What the authority signs
+is made anew when it is about to end, or was damaged: nobody needs to know. The authority itself is
+what clients trust: it is only made anew when it is about to end.
 """
 
 import os
@@ -11,7 +13,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -24,6 +26,10 @@ BACKDATED = timedelta(minutes=5)
 
 LOOPBACK_NAMES = ("localhost", "kubernetes", "kubernetes.default.svc")
 LOOPBACK_ADDRESSES = ("127.0.0.1", "::1")
+
+
+class UnreadableKeysError(Exception):
+    """The authority's files are damaged; the message says what to do about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +75,12 @@ def load_or_create(directory: Path, now: datetime) -> Credentials:
 
 
 def _token(path: Path) -> str:
-    if not (path.exists() and path.read_text().strip()):
-        private_write(path, secrets.token_urlsafe(32).encode())
-    return path.read_text().strip()
+    held = path.read_bytes().strip() if path.exists() else b""
+    # Anything else could not be sent in a header.
+    if not (held and held.isascii() and held.decode("ascii").isprintable()):
+        held = secrets.token_urlsafe(32).encode()
+        private_write(path, held)
+    return held.decode("ascii")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,28 +122,52 @@ Signer = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
 
 def _authority(directory: Path, now: datetime) -> Signer:
     certificate, key = directory / "ca.crt", directory / "ca.key"
-    if not (certificate.exists() and key.exists()):
-        made = ec.generate_private_key(ec.SECP256R1())
-        subject = _Subject(common_name="plimsoll-ca")
-        signed = (
-            _builder(subject, made, now, AUTHORITY_LIFE)
-            .issuer_name(subject.name)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .sign(made, hashes.SHA256())
+    if certificate.exists() and key.exists():
+        signer = _read_authority(certificate, key)
+        if signer[0].not_valid_after_utc - RENEW_BEFORE > now:
+            return signer
+    made = ec.generate_private_key(ec.SECP256R1())
+    subject = _Subject(common_name="plimsoll-ca")
+    signed = (
+        _builder(subject, made, now, AUTHORITY_LIFE)
+        .issuer_name(subject.name)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(made, hashes.SHA256())
+    )
+    # A crash between the two must not leave a key and a certificate that do not belong together.
+    certificate.unlink(missing_ok=True)
+    private_write(key, _key_bytes(made))
+    private_write(certificate, signed.public_bytes(serialization.Encoding.PEM))
+    return signed, made
+
+
+def _read_authority(certificate: Path, key: Path) -> Signer:
+    pair = _pair(certificate, key)
+    if pair is None:
+        raise UnreadableKeysError(
+            f"{certificate} and {key.name} are damaged or do not belong together; put back both, "
+            f"or remove both for a new authority, which all clients need a new kubeconfig for"
         )
-        private_write(key, _key_bytes(made))
-        private_write(certificate, signed.public_bytes(serialization.Encoding.PEM))
-    loaded = serialization.load_pem_private_key(key.read_bytes(), password=None)
-    if not isinstance(loaded, ec.EllipticCurvePrivateKey):
-        raise TypeError(f"{key}: not the key of a certificate authority made by Plimsoll")
-    return x509.load_pem_x509_certificate(certificate.read_bytes()), loaded
+    return pair
+
+
+def _pair(certificate: Path, key: Path) -> Signer | None:
+    """A certificate and the key that it is about; None when they are anything else."""
+    try:
+        signed = x509.load_pem_x509_certificate(certificate.read_bytes())
+        held = serialization.load_pem_private_key(key.read_bytes(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+    if not isinstance(held, ec.EllipticCurvePrivateKey):
+        return None
+    return (signed, held) if signed.public_key() == held.public_key() else None
 
 
 def _leaf(base: Path, signer: Signer, now: datetime, subject: _Subject) -> None:
     certificate, key = base.with_suffix(".crt"), base.with_suffix(".key")
     if certificate.exists() and key.exists():
-        held = x509.load_pem_x509_certificate(certificate.read_bytes())
-        if held.not_valid_after_utc - RENEW_BEFORE > now and _is_signed_by(held, signer[0]):
+        pair = _pair(certificate, key)
+        if pair is not None and _is_current(pair[0], signer[0], now):
             return
     made = ec.generate_private_key(ec.SECP256R1())
     builder = _builder(subject, made, now, LEAF_LIFE).issuer_name(signer[0].subject)
@@ -143,6 +176,10 @@ def _leaf(base: Path, signer: Signer, now: datetime, subject: _Subject) -> None:
     signed = builder.sign(signer[1], hashes.SHA256())
     private_write(key, _key_bytes(made))
     private_write(certificate, signed.public_bytes(serialization.Encoding.PEM))
+
+
+def _is_current(held: x509.Certificate, authority: x509.Certificate, now: datetime) -> bool:
+    return held.not_valid_after_utc - RENEW_BEFORE > now and _is_signed_by(held, authority)
 
 
 def _is_signed_by(held: x509.Certificate, authority: x509.Certificate) -> bool:

@@ -93,7 +93,8 @@ class Collection:
         self.history: deque[Change] = deque()
         self._records: dict[str, Record] = {}
         self._keys: list[str] = []
-        self._pending: dict[str, Record | None] = {}
+        self._pending: dict[str, Change] = {}
+        """By key, the newest change that is not durable yet."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -109,9 +110,10 @@ class Collection:
 
     def newest(self, key: str) -> Record | None:
         """The version that the next write builds on; it may not be durable yet."""
-        if key in self._pending:
-            return self._pending[key]
-        return self._records.get(key)
+        pending = self._pending.get(key)
+        if pending is None:
+            return self._records.get(key)
+        return None if pending.kind is ChangeKind.DELETED else pending.record
 
     def is_pending(self, key: str) -> bool:
         return key in self._pending
@@ -169,8 +171,7 @@ class Collection:
 
     def stage(self, change: Change) -> None:
         """From now on writers see it; readers do not, until it is durable."""
-        deleted = change.kind is ChangeKind.DELETED
-        self._pending[change.record.key] = None if deleted else change.record
+        self._pending[change.record.key] = change
 
     def unstage_all(self) -> None:
         """Back to what is durable."""
@@ -187,8 +188,8 @@ class Collection:
             if change.kind is ChangeKind.ADDED:
                 self._insert_key(key)
             self._records[key] = change.record
-        settled = None if change.kind is ChangeKind.DELETED else change.record
-        if key in self._pending and self._pending[key] is settled:
+        # This very change: another deletion of the same key may be on its way behind it.
+        if self._pending.get(key) is change:
             del self._pending[key]
 
     def _insert_key(self, key: str) -> None:

@@ -14,7 +14,7 @@ from plimsoll.processes.apiserver.admission import chain
 from plimsoll.processes.apiserver.admission.attributes import Operation
 from plimsoll.processes.apiserver.cluster import timestamp
 from plimsoll.processes.apiserver.collection import Record
-from plimsoll.processes.apiserver.kinds_of import KindOf
+from plimsoll.processes.apiserver.kinds_of import KindOf, stored_kind
 from plimsoll.processes.apiserver.requests import Query
 
 if TYPE_CHECKING:
@@ -122,11 +122,20 @@ def delete(write: "Write", options: DeleteOptions) -> Deleted:
     document = old.document()
     _check_preconditions(write, options, document["metadata"])
     chain.check(write.attributes(Operation.DELETE, document, None))
+    if not options.propagation and options.orphan_dependents is None:
+        _warn(write, write.kind.rules.deletion_warning)
     return _delete(write, options, old, document)
 
 
+def _warn(write: "Write", text: str) -> None:
+    """Once for a request, however many objects it deletes."""
+    if text and text not in write.options.warnings:
+        write.options.warnings.append(text)
+
+
 def _check_preconditions(write: "Write", options: DeleteOptions, meta: Document) -> None:
-    resource = write.kind.resource
+    # Refused by the storage, which knows events of either group by one name.
+    resource = stored_kind(write.kind.collection).resource
     if options.uid and options.uid != meta["uid"]:
         raise conflict(
             resource,
@@ -153,12 +162,8 @@ def _delete(write: "Write", options: DeleteOptions, old: Record, document: Docum
     if step is GraceStep.PENDING:
         return Deleted(record=old, gone=False)
     meta = document["metadata"]
-    finalizers = _wanted_finalizers(options, meta)
-    changed = set(finalizers) != set(meta.get("finalizers", ()))
-    if changed:
-        meta["finalizers"] = finalizers
-        if not finalizers:
-            del meta["finalizers"]
+    finalizers = _wanted_finalizers(_dependents_policy(write.kind, options, meta), meta)
+    _set_finalizers(meta, finalizers)
     if step is GraceStep.NONE and not finalizers:
         return _remove(write, options, old)
     if step is GraceStep.NONE:
@@ -195,6 +200,11 @@ def _delete_namespace(
     if "deletionTimestamp" not in meta:
         meta["deletionTimestamp"] = timestamp(write.now)
         document.setdefault("status", {})["phase"] = "Terminating"
+        policy = _dependents_policy(write.kind, options, meta)
+        if options.orphan_dependents is False:
+            # For namespaces alone, the deprecated option means more than not to orphan.
+            policy = "Foreground"
+        _set_finalizers(meta, _wanted_finalizers(policy, meta))
     return Deleted(record=_put(write, options, old, document), gone=False)
 
 
@@ -256,20 +266,39 @@ def _mark_deleting(meta: Document, now: datetime) -> None:
     meta["deletionGracePeriodSeconds"] = 0
 
 
-def _wanted_finalizers(options: DeleteOptions, meta: Document) -> list[str]:
-    """The garbage collector's finalizers as the options ask for them; all others stay."""
-    current: list[str] = meta.get("finalizers", [])
-    policy = options.propagation
+def _dependents_policy(kind: KindOf, options: DeleteOptions, meta: Document) -> str:
+    """What becomes of the objects that this one owns; empty: they are collected afterwards."""
+    if not kind.rules.owns_others:
+        return ""
     if options.orphan_dependents is not None:
-        policy = "Orphan" if options.orphan_dependents else "Background"
-    if not policy:
-        policy = "Orphan" if ORPHAN in current else "Foreground" if FOREGROUND in current else ""
-    wanted = [name for name in current if name not in (ORPHAN, FOREGROUND)]
+        return "Orphan" if options.orphan_dependents else "Background"
+    if options.propagation:
+        return options.propagation
+    current = meta.get("finalizers", ())
+    if ORPHAN in current:
+        return "Orphan"
+    if FOREGROUND in current:
+        return "Foreground"
+    return "Orphan" if kind.rules.orphans_by_default else ""
+
+
+def _wanted_finalizers(policy: str, meta: Document) -> list[str]:
+    """The garbage collector's finalizers as the policy asks for them; all others stay."""
+    wanted = [name for name in meta.get("finalizers", ()) if name not in (ORPHAN, FOREGROUND)]
     if policy == "Orphan":
         wanted.append(ORPHAN)
     elif policy == "Foreground":
         wanted.append(FOREGROUND)
     return wanted
+
+
+def _set_finalizers(meta: Document, finalizers: list[str]) -> None:
+    """In the order they have, unless others are wanted."""
+    if set(finalizers) == set(meta.get("finalizers", ())):
+        return
+    meta["finalizers"] = finalizers
+    if not finalizers:
+        del meta["finalizers"]
 
 
 def delete_each(write: "Write", options: DeleteOptions, records: list[Record]) -> list[Record]:

@@ -21,6 +21,7 @@ from plimsoll.processes.apiserver.certificates import Credentials, load_or_creat
 from plimsoll.processes.apiserver.cluster import Cluster, describe
 from plimsoll.processes.apiserver.first_objects import create_first_objects
 from plimsoll.processes.apiserver.protocol import BoundedProtocol
+from plimsoll.processes.apiserver.renewal import keep_current
 from plimsoll.processes.apiserver.revisions import HistoryLimits, Revisions
 from plimsoll.processes.apiserver.server import ApiServer
 from plimsoll.processes.apiserver.sqlite_file import FILE_NAME
@@ -160,17 +161,34 @@ async def serving(settings: Settings) -> AsyncIterator[Serving]:
         async with running(made) as tasks:
             url = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
             # Before the first answer: whoever finds the server ready finds the file as well.
-            if settings.write_kubeconfig is not None:
-                private_write(settings.write_kubeconfig, kubeconfig(url, credentials).encode())
+            _write_kubeconfig(settings, url, credentials)
             web = _Uvicorn(_web_config(AsgiApp(made, credentials.admin_token), credentials))
             task = asyncio.ensure_future(web.serve(sockets=[listener]))
+            renewal = asyncio.ensure_future(_renew(settings, url, web))
             try:
                 await _started(web, task)
                 yield Serving(url=url, server=made, credentials=credentials, tasks=tasks | {task})
             finally:
                 made.cluster.hub.stop()
                 web.should_exit = True
-                await asyncio.gather(task, return_exceptions=True)
+                renewal.cancel()
+                await asyncio.gather(task, renewal, return_exceptions=True)
+
+
+def _write_kubeconfig(settings: Settings, url: str, credentials: Credentials) -> None:
+    if settings.write_kubeconfig is not None:
+        private_write(settings.write_kubeconfig, kubeconfig(url, credentials).encode())
+
+
+async def _renew(settings: Settings, url: str, web: uvicorn.Server) -> None:
+    def renewed(credentials: Credentials) -> None:
+        # Connections that are open keep what they began with; new ones get the new certificate.
+        if web.config.ssl is not None:
+            web.config.ssl.load_verify_locations(credentials.authority)
+            web.config.ssl.load_cert_chain(credentials.server_certificate, credentials.server_key)
+        _write_kubeconfig(settings, url, credentials)
+
+    await keep_current(settings.data_dir / "pki", settings.clock, renewed)
 
 
 async def _started(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:

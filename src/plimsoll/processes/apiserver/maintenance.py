@@ -40,7 +40,10 @@ def _open(path: Path) -> SqliteStore:
     try:
         return SqliteStore(path)
     except sqlite3.OperationalError as error:
-        raise StoreInUseError(f"{error}; stop what uses {path} first, or make room") from error
+        raise StoreInUseError(
+            f"{path} cannot be opened now ({error}); nothing was changed: try again when no server "
+            "runs on it, with the right to write and with room on the disk"
+        ) from error
 
 
 def check(data_dir: Path) -> Report:
@@ -71,22 +74,35 @@ def backup(data_dir: Path, target: Path) -> None:
     store = _open(data_dir / FILE_NAME)
     try:
         _report(store)
-        store.backup(target)
+        _copy(store, target)
     finally:
         store.close()
 
 
-def restore(data_dir: Path, source: Path) -> Path | None:
-    """The place where the old file is kept, if there was one."""
-    checked = _open(source)
+def _copy(store: SqliteStore, target: Path) -> None:
     try:
-        _report(checked)
-    finally:
-        checked.close()
+        store.backup(target)
+    except (OSError, sqlite3.Error):
+        # Half a backup would be found when it is needed most.
+        target.unlink(missing_ok=True)
+        raise
+
+
+def restore(data_dir: Path, source: Path) -> Path | None:
+    """The place where the old file is kept, if there was one.
+
+    Only a copy of the source is opened: whatever it is, it stays as it was.
+    """
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     place = data_dir / FILE_NAME
     _refuse_while_running(place)
-    draft = _renumbered(source, beside(place, ".restored"))
+    draft = beside(place, ".restored")
+    try:
+        _copy_source(source, draft)
+        _renumber(source, draft)
+    except BaseException:
+        _discard(draft)
+        raise
     kept = _set_aside(place)
     draft.replace(place)
     return kept
@@ -104,17 +120,34 @@ def _refuse_while_running(place: Path) -> None:
         return  # that is why it is being replaced
 
 
-def _renumbered(source: Path, draft: Path) -> Path:
-    """A copy of the source, complete before it takes the place of anything."""
-    draft.unlink(missing_ok=True)
-    draft.touch(mode=0o600, exist_ok=False)
-    shutil.copyfile(source, draft)
-    store = SqliteStore(draft)
+def _copy_source(source: Path, draft: Path) -> None:
+    """With its write-ahead log, if it was left with one: the newest changes are in there."""
+    _discard(draft)
+    for suffix in ("", "-wal"):
+        if beside(source, suffix).exists():
+            copy = beside(draft, suffix)
+            copy.touch(mode=0o600, exist_ok=False)
+            shutil.copyfile(beside(source, suffix), copy)
+
+
+def _renumber(source: Path, draft: Path) -> None:
+    """The copy is checked and complete before it takes the place of anything."""
     try:
-        store.skip(REVISION_GAP)
-    finally:
-        store.close()
-    return draft
+        store = _open(draft)
+        try:
+            _report(store)
+            store.skip(REVISION_GAP)
+        finally:
+            store.close()
+    except StoreInUseError:
+        raise
+    except StoreCorruptError as error:
+        raise StoreCorruptError(str(error).replace(str(draft), str(source))) from error
+
+
+def _discard(draft: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        beside(draft, suffix).unlink(missing_ok=True)
 
 
 def _set_aside(place: Path) -> Path | None:

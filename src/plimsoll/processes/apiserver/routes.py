@@ -355,13 +355,14 @@ class _Call:
         selection = Selection(self._kind, self._target, self._query)
         collection = self._cluster.collection(self._kind)
         chosen = [r for r in collection.newest_records(selection.prefix) if selection.matches(r)]
-        deleted = deletes.delete_each(self._deleting(options), options, chosen)
+        write = self._deleting(options)
+        deleted = deletes.delete_each(write, options, chosen)
         view = View(self._kind, Wanted())
 
         def answer() -> Answer:
             meta = {"resourceVersion": str(self._cluster.revisions.committed)}
             body = view.list(deleted, meta, self._cluster.clock.now())
-            return Answer(body=body)
+            return Answer(body=body, warnings=tuple(write.options.warnings))
 
         return answer
 

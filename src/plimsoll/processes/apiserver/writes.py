@@ -267,7 +267,7 @@ def patch(write: Write, apply: Callable[[Document], Document]) -> Record:
     if old is None:
         raise not_found(write.kind.resource, write.target.name)
     new = apply(shown(write.kind, old))
-    _check_name(write, new["metadata"])
+    check_place(write, new["metadata"])
     return update(write, new, old, patched=True)
 
 
@@ -344,7 +344,8 @@ def _prepare(write: Write, new: Document, old: Document) -> None:
         rules.prepare_status(new, old, write.now)
     else:
         rules.prepare_update(new, old, write.now)
-        if rules.has_generation and _spec(new) != _spec(old):
+        counted = rules.has_generation and not rules.generation_stays
+        if counted and _spec(new) != _spec(old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
     write.options.warnings.extend(object_meta.drop_repeated_owners(new["metadata"]))
 
@@ -367,6 +368,7 @@ def _validate(write: Write, new: Document, old: Document) -> None:
             new["metadata"],
             old["metadata"],
             "metadata",
+            prefix_errors=rules.name_errors if rules.name_checked_on_update else None,
             plain_finalizers=rules.plain_finalizers,
         ),
         *validate(new, old),

@@ -102,6 +102,8 @@ class Binding(Loop):
     # What changed
 
     def _claim_changed(self, change: Change[PersistentVolumeClaim]) -> None:
+        if not self._has_begun:
+            return
         if change.after is not None:
             self.queue.add(change.key)
             return
@@ -113,6 +115,11 @@ class Binding(Loop):
             self._index.remove(change.key.name)
         else:
             self._index.put(change.after)
+        if self._has_begun:
+            self._look_around(change)
+
+    def _look_around(self, change: Change[PersistentVolume]) -> None:
+        if change.after is not None:
             self.queue.add(change.key)
             if change.after.status.phase == VolumePhase.AVAILABLE:
                 self._tell_waiting(change.after.storage_class)
@@ -133,6 +140,7 @@ class Binding(Loop):
 
     async def run(self) -> None:
         self._has_begun = True
+        self._look_at_everything()
         async with asyncio.TaskGroup() as group:
             group.create_task(super().run(), name="reconcile")
             group.create_task(self._operations.run(), name="operations")
@@ -142,8 +150,12 @@ class Binding(Loop):
     async def _resync(self) -> None:
         while True:
             await self.tools.clock.sleep(RESYNC)
-            for object_ in (*self._all_volumes(), *self._all_claims()):
-                self.queue.add(object_.key)
+            self._look_at_everything()
+
+    def _look_at_everything(self) -> None:
+        """Volumes first: nothing is made for a claim that a volume was made for by hand."""
+        for object_ in (*self._all_volumes(), *self._all_claims()):
+            self.queue.add(object_.key)
 
     async def _pass_news_on(self) -> None:
         while True:

@@ -12,7 +12,7 @@ from plimsoll.decide.workloads.daemon_nodes import is_same_for_daemons, target_n
 from plimsoll.decide.workloads.daemon_set import Seen, decide_daemon_set
 from plimsoll.decide.workloads.owned import DAEMON_SET
 from plimsoll.processes.controller.loop import Tools
-from plimsoll.processes.controller.owners import Owner
+from plimsoll.processes.controller.owners import Owner, readable_selector
 from plimsoll.processes.controller.replica_set import suffixes
 from plimsoll.processes.controller.revision_owners import revisions_of, watch_revisions
 from plimsoll.runtime.backoff import Backoff
@@ -74,7 +74,7 @@ class DaemonSets(Owner[DaemonSet, Pod]):
             self.queue.add(key)
 
     def selector(self, owner: DaemonSet) -> LabelSelector:
-        return LabelSelector.of(owner.spec.selector)
+        return readable_selector(owner.spec.selector)
 
     async def tend(self, owner: DaemonSet) -> timedelta | None:
         revisions, pods = revisions_of(self, owner, self._revisions), self.members_of(owner)

@@ -12,7 +12,12 @@ from plimsoll.decide.workloads.deployment import Seen, decide_deployment, decide
 from plimsoll.decide.workloads.owned import DEPLOYMENT, REPLICA_SET, REPLICA_SETS
 from plimsoll.enact.enactor import Obstacle, Overtaken
 from plimsoll.processes.controller.loop import Tools
-from plimsoll.processes.controller.owners import BY_CONTROLLER, Owner, controller_of
+from plimsoll.processes.controller.owners import (
+    BY_CONTROLLER,
+    Owner,
+    controller_of,
+    readable_selector,
+)
 
 
 class Deployments(Owner[Deployment, ReplicaSet]):
@@ -40,7 +45,7 @@ class Deployments(Owner[Deployment, ReplicaSet]):
             self.queue.add(ObjectKey(change.key.namespace, owner.name))
 
     def selector(self, owner: Deployment) -> LabelSelector:
-        return LabelSelector.of(owner.spec.selector)
+        return readable_selector(owner.spec.selector)
 
     async def tend(self, owner: Deployment) -> timedelta | None:
         members = self.members_of(owner)

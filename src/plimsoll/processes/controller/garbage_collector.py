@@ -99,10 +99,13 @@ class GarbageCollector(Loop):
             pass
 
     @property
+    def _is_synced(self) -> bool:
+        return all(informer.has_synced for informer, _ in self._watches.values())
+
+    @property
     def _is_complete(self) -> bool:
-        return not self._served.failures and all(
-            informer.has_synced for informer, _ in self._watches.values()
-        )
+        """No kind can have dependents that are not known."""
+        return self._is_synced and not self._served.failures
 
     # What there is
 
@@ -183,13 +186,14 @@ class GarbageCollector(Loop):
         """None: to be decided when every watch has shown what there is."""
         uid = item.metadata.uid
         current = Known.of("", "", item.metadata)
-        if current.releases_dependents or current.awaits_dependents:
+        if current.releases_dependents:
             if not self._is_complete:
+                # A dependent that is overlooked now would be collected afterwards.
                 return None
-            if current.releases_dependents:
-                dependents = [(self._name_of(d), d) for d in self.graph.dependents(uid)]
-                return decide_orphaning(item, dependents)
-            return decide_waiting_owner(item, self.graph.blocking(uid))
+            dependents = [(self._name_of(d), d) for d in self.graph.dependents(uid)]
+            return decide_orphaning(item, dependents)
+        if current.awaits_dependents:
+            return decide_waiting_owner(item, self.graph.blocking(uid)) if self._is_synced else None
         if current.is_being_deleted:
             return Plan(reason="BeingDeleted")
         references = item.metadata.owner_references

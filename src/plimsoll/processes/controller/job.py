@@ -16,7 +16,7 @@ from plimsoll.decide.workloads.job import decide_job
 from plimsoll.decide.workloads.job_pods import is_tracked, without_finalizer
 from plimsoll.decide.workloads.owned import JOB
 from plimsoll.processes.controller.loop import Tools
-from plimsoll.processes.controller.owners import Owner
+from plimsoll.processes.controller.owners import Owner, readable_selector
 from plimsoll.processes.controller.replica_set import suffixes
 
 BY_JOB = "job"
@@ -52,7 +52,7 @@ class Jobs(Owner[Job, Pod]):
                 self.queue.add(ObjectKey(change.key.namespace, name))
 
     def selector(self, owner: Job) -> LabelSelector:
-        return LabelSelector.of(owner.spec.selector)
+        return readable_selector(owner.spec.selector)
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         job = self._owners.view().get(key)

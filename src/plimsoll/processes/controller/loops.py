@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from plimsoll.processes.controller.attach_detach import AttachDetach
 from plimsoll.processes.controller.binding import Binding
 from plimsoll.processes.controller.claim_protection import ClaimProtection
 from plimsoll.processes.controller.daemon_set import DaemonSets
@@ -13,6 +14,7 @@ from plimsoll.processes.controller.job import Jobs
 from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.namespace import NamespaceDeletion
 from plimsoll.processes.controller.pod_gc import PodGarbageCollector
+from plimsoll.processes.controller.repair import Repairs
 from plimsoll.processes.controller.replica_set import ReplicaSets
 from plimsoll.processes.controller.service_accounts import ServiceAccounts
 from plimsoll.processes.controller.stateful_set import StatefulSets
@@ -42,6 +44,9 @@ LOOPS: dict[str, Entry] = {
     "ephemeral-volume": Entry(
         make=EphemeralVolume, about="make the claims of generic ephemeral volumes"
     ),
+    "attach-detach": Entry(
+        make=AttachDetach, about="attach volumes where pods need them, and detach them"
+    ),
     "claim-protection": Entry(
         make=ClaimProtection, about="keep claims that pods use from being deleted"
     ),
@@ -51,6 +56,7 @@ LOOPS: dict[str, Entry] = {
     "zonal-upgrade": Entry(
         make=ZonalUpgrades, about="turn zone labels of volumes into node affinity"
     ),
+    "repair": Entry(make=Repairs, about="the rules given by --repair; none by default"),
     "statefulset": Entry(make=StatefulSets, about="pods with names and claims of their own"),
     "replicaset": Entry(make=ReplicaSets, about="a number of equal pods"),
     "deployment": Entry(make=Deployments, about="replace equal pods step by step"),

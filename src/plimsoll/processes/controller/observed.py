@@ -110,6 +110,8 @@ class Observed:
             for cached in self._cached.values()
         }
         for document in documents:
+            if _is_over(document):
+                continue
             cached = by_name.get((document.get("apiVersion", ""), document.get("kind", "")))
             if cached is not None:
                 cached.written(document, self._client.clock)
@@ -120,3 +122,12 @@ class Observed:
             await clock.sleep(EXPIRE_EVERY)
             for cached in self._cached.values():
                 cached.expire(clock.monotonic())
+
+
+def _is_over(document: Document) -> bool:
+    """The write took the last finalizer: there is no object left, and its end may have been seen
+    before the answer."""
+    metadata = document.get("metadata") or {}
+    return "deletionTimestamp" in metadata and not (
+        metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    )

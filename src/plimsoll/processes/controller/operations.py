@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(minutes=2))
 FORGOTTEN_AFTER = timedelta(hours=1)
+SHORTEST = timedelta(milliseconds=1)
+"""Timers are not more exact: a shorter rest of a delay counts as none."""
 WORKERS = 16
 
 
@@ -57,19 +59,18 @@ class Operations:
         self._waiting: deque[_Operation] = deque()
         self._changed = asyncio.Event()
         self._busy: set[str] = set()
+        self._asked_again: set[str] = set()
         self._failed: dict[str, _Failed] = {}
-
-    def is_busy(self, volume: str) -> bool:
-        return volume in self._busy
 
     def begin(self, volume: str, work: Work, wake: Wake) -> None:
         """Unless one for this volume is under way, or the last one failed a moment ago."""
         if volume in self._busy:
-            return  # whoever asked is woken when that one ends
+            self._asked_again.add(volume)
+            return
         failed = self._failed.get(volume)
-        pause = failed.not_before - self._clock.monotonic() if failed else 0.0
-        if pause > 0:
-            wake(timedelta(seconds=pause))
+        left = failed.not_before - self._clock.monotonic() if failed else 0.0
+        if left > SHORTEST.total_seconds():
+            wake(timedelta(seconds=left))
             return
         self._busy.add(volume)
         self._waiting.append(_Operation(volume, work, wake))
@@ -99,9 +100,13 @@ class Operations:
                 self._end(operation, verdict)
 
     def _end(self, operation: _Operation, verdict: Verdict) -> None:
+        asked_again = operation.volume in self._asked_again
+        self._asked_again.discard(operation.volume)
         if verdict is Verdict.DONE:
             self._failed.pop(operation.volume, None)
-            operation.wake(NO_TIME)
+            # Otherwise only what the operation has changed is a reason to look again.
+            if asked_again:
+                operation.wake(NO_TIME)
             return
         before = self._failed.get(operation.volume)
         times = before.times if before else 0

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 
 from plimsoll.api.meta import ApiObject, ObjectKey
-from plimsoll.api.selectors.label import LabelSelector
+from plimsoll.api.selectors.label import NOTHING, LabelSelector, LabelSelectorSpec
 from plimsoll.cache.store import Change
 from plimsoll.decide.plan import Create, Delete, Emit, Plan, ResourceName, Write
 from plimsoll.decide.workloads.owned import (
@@ -37,6 +37,8 @@ U = TypeVar("U", bound=ApiObject)
 BY_CONTROLLER = "controller"
 BY_NAMESPACE = "namespace"
 DELETION_BELIEVED = timedelta(minutes=1)
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+"""Why nothing can be made any more: nobody needs to be told, and no event could be stored."""
 
 
 def controller_of(object_: ApiObject) -> Iterable[str]:
@@ -51,6 +53,14 @@ def orphans_of(namespace: str) -> str:
 
 def namespace_of(object_: ApiObject) -> Iterable[str]:
     return (object_.namespace,)
+
+
+def readable_selector(spec: LabelSelectorSpec | None) -> LabelSelector:
+    """One that makes no sense selects nothing: the server would not have stored it today."""
+    try:
+        return LabelSelector.of(spec)
+    except ValueError:
+        return NOTHING
 
 
 class Deletions:
@@ -178,6 +188,8 @@ class Owner(Loop, Generic[W, T]):
         return None
 
     async def _complain(self, owner: W, write: Write, error: KubeError) -> None:
+        if any(cause.get("reason") == NAMESPACE_TERMINATING for cause in error.causes):
+            return
         complaint = self.complaint(owner, write, error.message)
         if complaint is not None:
             await self.tools.enactor.enact(Plan(reason=complaint.reason, writes=(complaint,)))

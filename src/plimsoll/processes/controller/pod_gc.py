@@ -70,10 +70,7 @@ class PodGarbageCollector(Loop):
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         if key == FINISHED:
-            for pod in surplus(
-                self._pods.view().objects.values(), self._settings.terminated_pod_threshold
-            ):
-                await self._end(pod, Ending.TOO_MANY)
+            await self._clear_finished()
             return None
         pod = self._pods.view().get(key)
         if pod is None:
@@ -87,6 +84,11 @@ class PodGarbageCollector(Loop):
             await self._end(pod, ending)
             return None
         return None if wait is None else wait or LOOK_AGAIN
+
+    async def _clear_finished(self) -> None:
+        pods = self._pods.view().objects.values()
+        for pod in surplus(pods, self._settings.terminated_pod_threshold):
+            await self._end(pod, Ending.TOO_MANY)
 
     def _quarantine(self, node: str) -> timedelta:
         """How long the node must still be missed; no time: long enough."""

@@ -15,7 +15,12 @@ from plimsoll.decide.workloads.replica_set import (
 )
 from plimsoll.enact.enactor import Obstacle
 from plimsoll.processes.controller.loop import Tools
-from plimsoll.processes.controller.owners import BY_CONTROLLER, Owner, controller_of
+from plimsoll.processes.controller.owners import (
+    BY_CONTROLLER,
+    Owner,
+    controller_of,
+    readable_selector,
+)
 from plimsoll.runtime.ids import Ids
 
 
@@ -34,7 +39,7 @@ class ReplicaSets(Owner[ReplicaSet, Pod]):
         self._owners.index(BY_CONTROLLER, controller_of)
 
     def selector(self, owner: ReplicaSet) -> LabelSelector:
-        return LabelSelector.of(owner.spec.selector)
+        return readable_selector(owner.spec.selector)
 
     def is_candidate(self, object_: Pod) -> bool:
         return is_active(object_)

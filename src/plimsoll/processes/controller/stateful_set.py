@@ -14,7 +14,7 @@ from plimsoll.decide.workloads.owned import CLAIMS, STATEFUL_SET, warned
 from plimsoll.decide.workloads.stateful_pods import is_member, parent_and_ordinal, template_name
 from plimsoll.decide.workloads.stateful_set import Seen, decide_stateful_set
 from plimsoll.processes.controller.loop import Tools
-from plimsoll.processes.controller.owners import Owner
+from plimsoll.processes.controller.owners import Owner, readable_selector
 from plimsoll.processes.controller.revision_owners import revisions_of, watch_revisions
 
 BY_CLAIM = "claims"
@@ -44,7 +44,7 @@ class StatefulSets(Owner[StatefulSet, Pod]):
             self.queue.add(key)
 
     def selector(self, owner: StatefulSet) -> LabelSelector:
-        return LabelSelector.of(owner.spec.selector)
+        return readable_selector(owner.spec.selector)
 
     def is_eligible(self, owner: StatefulSet, object_: Pod) -> bool:
         return is_member(owner, object_)

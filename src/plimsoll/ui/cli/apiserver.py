@@ -9,9 +9,12 @@ import click
 import uvloop
 
 from plimsoll.processes.apiserver import main as process, maintenance
-from plimsoll.processes.apiserver.store import StoreCorruptError
+from plimsoll.processes.apiserver.certificates import UnreadableKeysError
+from plimsoll.processes.apiserver.store import StoreCorruptError, StoreFailedError
 from plimsoll.runtime.log import LogFormat, configure_logging
 
+# Whatever a user can mend gets a sentence, not a traceback.
+NO_MAINTENANCE = (StoreCorruptError, StoreFailedError, OSError, sqlite3.Error)
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
 
 
@@ -79,7 +82,7 @@ def apiserver(  # noqa: PLR0913 one parameter for each option
 
     try:
         uvloop.run(process.run(settings, ready))
-    except StoreCorruptError as error:
+    except (StoreCorruptError, UnreadableKeysError) as error:
         raise click.ClickException(str(error)) from error
     except (OSError, sqlite3.OperationalError) as error:
         raise click.ClickException(
@@ -93,7 +96,7 @@ def check(data_dir: Path) -> None:
     """Read the whole file and say whether it can be trusted (exit code 1 when not)."""
     try:
         report = maintenance.check(data_dir)
-    except StoreCorruptError as error:
+    except NO_MAINTENANCE as error:
         raise click.ClickException(str(error)) from error
     for line in report.lines():
         click.echo(line)
@@ -106,7 +109,7 @@ def backup(data_dir: Path, target: Path) -> None:
     """Write a consistent copy of the file to TARGET. The server must not be running."""
     try:
         maintenance.backup(data_dir, target)
-    except (StoreCorruptError, FileExistsError) as error:
+    except NO_MAINTENANCE as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"written {target}")
 
@@ -121,6 +124,6 @@ def restore(data_dir: Path, source: Path) -> None:
     """
     try:
         kept = maintenance.restore(data_dir, source)
-    except StoreCorruptError as error:
+    except NO_MAINTENANCE as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"restored from {source}" + (f"; the old file is {kept}" if kept else ""))

@@ -7,6 +7,7 @@ import click
 
 COMMANDS = {
     "apiserver": "plimsoll.ui.cli.apiserver:apiserver",
+    "controller": "plimsoll.ui.cli.controller:controller",
     "demo": "plimsoll.ui.cli.demo:demo",
     "upgrade-zonal": "plimsoll.ui.cli.upgrade_zonal:upgrade_zonal",
 }

@@ -27,7 +27,8 @@ from plimsoll.wire.connect import connect
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import KubeconfigError, Surroundings, Wish
+from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig_files import KubeconfigError
 from plimsoll.wire.parameters import WriteOptions, merge_patch
 
 VOLUMES = typed(PersistentVolume)

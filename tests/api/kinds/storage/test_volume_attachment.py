@@ -59,9 +59,15 @@ def test_a_new_attachment_is_not_attached() -> None:
 
 
 def test_the_wish_is_fixed() -> None:
-    moved = an_attachment(nodeName="node-2", attacher="")
+    moved = an_attachment(nodeName="node-2")
 
     assert list(causes(RULES.validate_update(moved, an_attachment()))) == [("Invalid", "spec")]
+
+
+def test_a_wish_that_nobody_could_have_made_gets_all_complaints() -> None:
+    found = causes(RULES.validate_update(an_attachment(attacher=""), an_attachment()))
+
+    assert set(found) == {("Required", "spec.attacher"), ("Invalid", "spec")}
 
 
 def test_the_attacher_reports_its_state_and_nothing_else() -> None:

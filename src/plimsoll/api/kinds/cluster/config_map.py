@@ -70,4 +70,4 @@ def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
     yield from validate(new)
 
 
-RULES = KindRules(validate=validate, validate_update=validate_update)
+RULES = KindRules(validate=validate, validate_update=validate_update, name_checked_on_update=True)

@@ -189,6 +189,7 @@ CORE_RULES = KindRules(
     selectable_names=frozenset(core_fields({})),
     create_on_update=True,
     plain_finalizers=True,
+    owns_others=False,
 )
 NEW_RULES = KindRules(
     validate=validate_new,
@@ -196,4 +197,5 @@ NEW_RULES = KindRules(
     selectable_fields=new_fields,
     selectable_names=frozenset(new_fields({})),
     create_on_update=True,
+    owns_others=False,
 )

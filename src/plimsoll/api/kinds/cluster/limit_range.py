@@ -176,4 +176,5 @@ RULES = KindRules(
     validate=validate,
     validate_update=validate_update,
     create_on_update=True,
+    name_checked_on_update=True,
 )

@@ -125,4 +125,5 @@ RULES = KindRules(
     selectable_fields=selectable_fields,
     selectable_names=frozenset({"status.phase"}),
     returns_deleted=True,
+    name_checked_on_update=True,
 )

@@ -217,4 +217,5 @@ RULES = KindRules(
     warnings=warnings,
     selectable_fields=selectable_fields,
     selectable_names=frozenset({"spec.unschedulable"}),
+    name_checked_on_update=True,
 )

@@ -39,4 +39,5 @@ RULES = KindRules(
     validate_update=validate_update,
     unconditional_update=False,
     create_on_update=True,
+    name_checked_on_update=True,
 )

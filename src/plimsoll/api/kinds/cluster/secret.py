@@ -117,4 +117,5 @@ RULES = KindRules(
     warnings=warnings,
     selectable_fields=selectable_fields,
     selectable_names=frozenset({"type"}),
+    name_checked_on_update=True,
 )

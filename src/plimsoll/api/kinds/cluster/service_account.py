@@ -37,4 +37,5 @@ RULES = KindRules(
     prepare_update=prepare_update,
     warnings=warnings,
     returns_deleted=True,
+    name_checked_on_update=True,
 )

@@ -79,4 +79,5 @@ RULES = KindRules(
     selectable_names=frozenset(selectable_fields({})),
     has_generation=True,
     returns_deleted=True,
+    name_checked_on_update=True,
 )

@@ -51,4 +51,5 @@ RULES = KindRules(
     validate=validate,
     validate_update=validate_update,
     has_generation=True,
+    generation_stays=True,
 )

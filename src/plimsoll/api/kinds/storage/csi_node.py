@@ -69,4 +69,5 @@ RULES = KindRules(
     validate_update=validate_update,
     unconditional_update=False,
     returns_deleted=True,
+    name_checked_on_update=True,
 )

@@ -55,4 +55,5 @@ RULES = KindRules(
     validate_update=validate_update,
     warnings=warnings,
     unconditional_update=False,
+    name_checked_on_update=True,
 )

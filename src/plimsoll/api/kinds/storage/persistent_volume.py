@@ -187,4 +187,5 @@ RULES = KindRules(
     validate_update=validate_update,
     warnings=warnings,
     returns_deleted=True,
+    name_checked_on_update=True,
 )

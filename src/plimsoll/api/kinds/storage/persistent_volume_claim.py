@@ -231,4 +231,5 @@ RULES = KindRules(
     warnings=warnings,
     completed_by_update=True,
     returns_deleted=True,
+    name_checked_on_update=True,
 )

@@ -52,14 +52,8 @@ def prepare_status(new: Document, old: Document, now: datetime) -> None:
 
 
 def validate(attachment: Document) -> Iterator[FieldError]:
-    attacher = (attachment.get("spec") or {}).get("attacher", "")
-    yield from driver_name_errors(attacher, "spec.attacher")
-    yield from _errors(attachment)
-
-
-def _errors(attachment: Document) -> Iterator[FieldError]:
-    """All but the attacher, which is not looked at again once the spec is fixed."""
     spec = attachment.get("spec") or {}
+    yield from driver_name_errors(spec.get("attacher", ""), "spec.attacher")
     yield from _source_errors(spec.get("source") or {}, "spec.source")
     node = spec.get("nodeName", "")
     for error in dns_subdomain_errors(node):
@@ -99,7 +93,7 @@ def _status_errors(status: Document) -> Iterator[FieldError]:
 
 
 def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
-    yield from _errors(new)
+    yield from validate(new)
     if new.get("spec") != old.get("spec"):
         yield FieldError.invalid("spec", new.get("spec"), "field is immutable")
 
@@ -114,4 +108,5 @@ RULES = KindRules(
     validate_status=validate_update,
     unconditional_update=False,
     returns_deleted=True,
+    name_checked_on_update=True,
 )

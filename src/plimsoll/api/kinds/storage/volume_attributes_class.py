@@ -24,4 +24,9 @@ def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
     yield from validate(new)
 
 
-RULES = KindRules(validate=validate, validate_update=validate_update, returns_deleted=True)
+RULES = KindRules(
+    validate=validate,
+    validate_update=validate_update,
+    returns_deleted=True,
+    name_checked_on_update=True,
+)

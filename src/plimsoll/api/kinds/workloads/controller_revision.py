@@ -20,4 +20,4 @@ def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
         yield FieldError.invalid("data", new.get("data"), "field is immutable")
 
 
-RULES = KindRules(validate=validate, validate_update=validate_update)
+RULES = KindRules(validate=validate, validate_update=validate_update, name_checked_on_update=True)

@@ -41,14 +41,22 @@ IMMUTABLE_FIELDS = (
 FREE_WHILE_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates")
 FINAL_CONDITIONS = ("Failed", "Complete", "FailureTarget")
 BACKOFF_LIMIT = 6
+PODS_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+    "to remove them or set propagationPolicy=Orphan to suppress this warning"
+)
 
 
 def default(document: Document) -> None:
     spec = document.setdefault("spec", {})
     _default_spec(spec)
     default_pods_of_job(spec)
+    _default_labels(document.setdefault("metadata", {}), spec)
+
+
+def _default_labels(meta: Document, spec: Document) -> None:
+    """A job without labels has those of its pods."""
     labels = template_labels(spec["template"])
-    meta = document.setdefault("metadata", {})
     if labels and not meta.get("labels"):
         meta["labels"] = dict(labels)
 
@@ -85,6 +93,7 @@ def prepare_create(document: Document, _now: datetime) -> None:
     selector["matchLabels"] = {SELECTED_LABEL: own[SELECTED_LABEL]} | (
         selector.get("matchLabels") or {}
     )
+    _default_labels(meta, spec)
 
 
 def validate(document: Document) -> Iterable[FieldError]:
@@ -228,4 +237,7 @@ RULES = KindRules(
     selectable_fields=selectable_fields,
     selectable_names=frozenset(selectable_fields({})),
     has_generation=True,
+    name_checked_on_update=True,
+    orphans_by_default=True,
+    deletion_warning=PODS_STAY,
 )

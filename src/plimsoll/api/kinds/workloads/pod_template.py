@@ -35,4 +35,5 @@ RULES = KindRules(
     validate_update=validate_update,
     warnings=warnings,
     has_generation=True,
+    returns_deleted=True,
 )

@@ -71,4 +71,5 @@ RULES = KindRules(
     selectable_fields=selectable_fields,
     selectable_names=frozenset(selectable_fields({})),
     has_generation=True,
+    orphans_by_default=True,
 )

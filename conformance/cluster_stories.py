@@ -1,0 +1,290 @@
+"""What users see of the controllers of a cluster, whoever runs them and whatever serves the API.
+
+Each `story_…` works in a namespace of its own and raises AssertionError when the cluster does not
+do its part. There are no kubelets: the story plays them.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+
+from conformance.client_checks import CLOCK, connected
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.registry import Document, resources_by_kind
+from plimsoll.runtime.ids import system_ids
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.kind import Kind, documents
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.parameters import Deletion, Selection, WriteOptions, merge_patch
+
+PATIENCE = timedelta(seconds=60)
+"""More than the time after which controllers look at everything again."""
+CONTAINERS = [{"name": "main", "image": "pause"}]
+CLAIM_SPEC: Document = {
+    "accessModes": ["ReadWriteOnce"],
+    "resources": {"requests": {"storage": "1Gi"}},
+}
+
+
+def kind(name: str, group: str = "") -> Kind[Document]:
+    return documents(resources_by_kind()[group, "v1", name])
+
+
+CLAIMS, VOLUMES, PODS = kind("PersistentVolumeClaim"), kind("PersistentVolume"), kind("Pod")
+CONFIG_MAPS, EVENTS = kind("ConfigMap"), kind("Event")
+CLASSES, STATEFUL_SETS = kind("StorageClass", "storage.k8s.io"), kind("StatefulSet", "apps")
+
+
+class Place:
+    """A cluster as one story sees it: its namespace, and names that nobody else uses."""
+
+    def __init__(self, client: KubeClient, namespace: str) -> None:
+        self.client = client
+        self.namespace = namespace
+
+    def own(self, name: str) -> str:
+        """For objects without a namespace."""
+        return f"{name}-{self.namespace}"
+
+    async def create(self, kind_: Kind[Document], name: str, **fields: object) -> Document:
+        metadata: Document = {"name": name}
+        if kind_.resource.namespaced:
+            metadata["namespace"] = self.namespace
+        extra = fields.pop("metadata", None)
+        document = {"metadata": metadata | (extra if isinstance(extra, dict) else {})} | fields
+        return await self.client.create(kind_, document)
+
+    async def find(self, kind_: Kind[Document], name: str) -> Document | None:
+        return await self.client.find(kind_, self._key(kind_, name))
+
+    async def delete(self, kind_: Kind[Document], name: str, *, grace: int | None = None) -> None:
+        try:
+            deletion = Deletion(grace_period_seconds=grace, propagation="Background")
+            await self.client.delete(kind_, self._key(kind_, name), deletion)
+        except KubeError as error:
+            if error.failure is not Failure.NOT_FOUND:
+                raise
+
+    async def patch_status(self, kind_: Kind[Document], name: str, status: Document) -> None:
+        options = WriteOptions(subresource="status")
+        key = self._key(kind_, name)
+        await self.client.patch(kind_, key, merge_patch({"status": status}), options)
+
+    async def names(self, kind_: Kind[Document]) -> list[str]:
+        page = await self.client.list(kind_, Selection(namespace=self.namespace))
+        return sorted(item["metadata"]["name"] for item in page.items)
+
+    async def seen(self, what: str, condition: Callable[[], Awaitable[bool]]) -> None:
+        deadline = CLOCK.monotonic() + PATIENCE.total_seconds()
+        while not await condition():
+            assert CLOCK.monotonic() < deadline, f"not seen in time: {what}"
+            await CLOCK.sleep(timedelta(milliseconds=100))
+
+    async def phase(self, kind_: Kind[Document], name: str, wanted: str) -> Document:
+        """Wait until the object has this phase; the object."""
+        found: list[Document] = []
+
+        async def has_phase() -> bool:
+            object_ = await self.find(kind_, name)
+            found[:] = [object_] if object_ else []
+            return bool(object_) and (object_ or {}).get("status", {}).get("phase") == wanted
+
+        await self.seen(f"{name} {wanted}", has_phase)
+        return found[0]
+
+    async def told(self, name: str, reason: str) -> None:
+        """Wait for an event about the object."""
+
+        async def is_told() -> bool:
+            page = await self.client.list(EVENTS, Selection(namespace=self.namespace))
+            return any(
+                (event["involvedObject"].get("name"), event["reason"]) == (name, reason)
+                for event in page.items
+            )
+
+        await self.seen(f"{reason} about {name}", is_told)
+
+    async def gone(self, kind_: Kind[Document], name: str) -> None:
+        async def is_gone() -> bool:
+            return await self.find(kind_, name) is None
+
+        await self.seen(f"{name} gone", is_gone)
+
+    async def stays(self, kind_: Kind[Document], name: str) -> None:
+        """It is still there after controllers had time to act on it."""
+        await CLOCK.sleep(timedelta(seconds=2))
+        assert await self.find(kind_, name) is not None, f"{name} should have stayed"
+
+    async def make_ready(self, pod: str) -> None:
+        ready = {"type": "Ready", "status": "True"}
+        await self.patch_status(PODS, pod, {"phase": "Running", "conditions": [ready]})
+
+    def _key(self, kind_: Kind[Document], name: str) -> ObjectKey:
+        return ObjectKey(self.namespace if kind_.resource.namespaced else "", name)
+
+
+@contextlib.asynccontextmanager
+async def place(kubeconfig: Path) -> AsyncIterator[Place]:
+    async with connected(kubeconfig) as (client, namespace):
+        yield Place(client, namespace)
+
+
+def volume_spec(class_name: str, policy: str = "Retain") -> Document:
+    return {
+        "capacity": {"storage": "2Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": class_name,
+        "persistentVolumeReclaimPolicy": policy,
+        "csi": {"driver": "disk.example.com", "volumeHandle": system_ids().uid()},
+    }
+
+
+async def bound_pair(at: Place) -> str:
+    """A claim `data` bound to a volume made by hand; the volume's name."""
+    name = at.own("volume")
+    await at.create(VOLUMES, name, spec=volume_spec(at.namespace))
+    await at.phase(VOLUMES, name, "Available")
+    await at.create(CLAIMS, "data", spec=CLAIM_SPEC | {"storageClassName": at.namespace})
+    await at.phase(CLAIMS, "data", "Bound")
+    await at.phase(VOLUMES, name, "Bound")
+    return name
+
+
+def uses(claim: str) -> list[Document]:
+    return [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+
+
+async def story_a_claim_is_bound_and_its_volume_released(at: Place) -> None:
+    name = await bound_pair(at)
+    bound = await at.phase(CLAIMS, "data", "Bound")
+    assert bound["spec"]["volumeName"] == name
+    assert bound["status"]["capacity"] == {"storage": "2Gi"}
+    assert bound["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"] == "yes"
+    await at.delete(CLAIMS, "data")
+    await at.gone(CLAIMS, "data")
+    await at.phase(VOLUMES, name, "Released")
+    await at.delete(VOLUMES, name)
+    await at.gone(VOLUMES, name)
+
+
+async def story_a_claim_in_use_outlives_its_deletion(at: Place) -> None:
+    name = await bound_pair(at)
+    spec = {"containers": CONTAINERS, "volumes": uses("data"), "nodeName": "nowhere"}
+    await at.create(PODS, "user", spec=spec)
+    await CLOCK.sleep(timedelta(seconds=1))
+    await at.delete(CLAIMS, "data")
+    await at.stays(CLAIMS, "data")
+    await at.delete(PODS, "user", grace=0)
+    await at.gone(CLAIMS, "data")
+    await at.delete(VOLUMES, name)
+    await at.gone(VOLUMES, name)
+
+
+async def story_a_bound_volume_outlives_its_deletion(at: Place) -> None:
+    name = await bound_pair(at)
+    await at.delete(VOLUMES, name)
+    await at.stays(VOLUMES, name)
+    await at.delete(CLAIMS, "data")
+    await at.gone(VOLUMES, name)
+
+
+async def story_a_stateful_set_makes_pods_and_claims_in_order(at: Place) -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"name": "data"}, "spec": CLAIM_SPEC | {"storageClassName": "none"}}
+    spec: Document = {
+        "replicas": 2,
+        "serviceName": "web",
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": CONTAINERS}},
+        "volumeClaimTemplates": [template],
+    }
+    await at.create(STATEFUL_SETS, "web", spec=spec)
+    await at.phase(PODS, "web-0", "Pending")
+    await at.stays(PODS, "web-0")
+    assert await at.names(PODS) == ["web-0"], "the second has to wait for the first"
+    await at.make_ready("web-0")
+    await at.phase(PODS, "web-1", "Pending")
+    assert await at.names(CLAIMS) == ["data-web-0", "data-web-1"]
+    await at.delete(STATEFUL_SETS, "web")
+    await at.gone(PODS, "web-0")
+    await at.gone(PODS, "web-1")
+    assert await at.names(CLAIMS) == ["data-web-0", "data-web-1"], "claims outlive their set"
+
+
+async def story_an_ephemeral_volume_lives_and_dies_with_its_pod(at: Place) -> None:
+    template = {"spec": CLAIM_SPEC | {"storageClassName": "none"}}
+    scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}
+    pod = await at.create(PODS, "user", spec={"containers": CONTAINERS, "volumes": [scratch]})
+    made = await at.phase(CLAIMS, "user-scratch", "Pending")
+    [owner] = made["metadata"]["ownerReferences"]
+    assert owner["uid"] == pod["metadata"]["uid"]
+    await at.delete(PODS, "user", grace=0)
+    await at.gone(CLAIMS, "user-scratch")
+
+
+async def story_what_is_owned_goes_with_its_owner(at: Place) -> None:
+    owner = await at.create(CONFIG_MAPS, "owner")
+    reference = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "owner",
+        "uid": owner["metadata"]["uid"],
+    }
+    await at.create(CONFIG_MAPS, "owned", metadata={"ownerReferences": [reference]})
+    await at.create(CONFIG_MAPS, "free")
+    await at.stays(CONFIG_MAPS, "owned")
+    await at.delete(CONFIG_MAPS, "owner")
+    await at.gone(CONFIG_MAPS, "owned")
+    await at.stays(CONFIG_MAPS, "free")
+
+
+async def story_a_claim_waits_for_its_first_consumer(at: Place) -> None:
+    name = at.own("late")
+    await at.create(
+        CLASSES,
+        name,
+        provisioner="disk.example.com",
+        volumeBindingMode="WaitForFirstConsumer",
+    )
+    await at.create(CLAIMS, "data", spec=CLAIM_SPEC | {"storageClassName": name})
+    await at.told("data", "WaitForFirstConsumer")
+    selected = {"volume.kubernetes.io/selected-node": "node-1"}
+    patch = merge_patch({"metadata": {"annotations": selected}})
+    key = ObjectKey(at.namespace, "data")
+    await at.client.patch(CLAIMS, key, patch)
+
+    async def is_handed_over() -> bool:
+        claim = await at.client.get(CLAIMS, key)
+        annotation = "volume.kubernetes.io/storage-provisioner"
+        return bool(claim["metadata"]["annotations"].get(annotation) == "disk.example.com")
+
+    await at.seen("handed over", is_handed_over)
+    await at.delete(CLAIMS, "data")
+    await at.gone(CLAIMS, "data")
+    await at.delete(CLASSES, name)
+
+
+Story = Callable[[Place], Awaitable[None]]
+
+STORIES: tuple[Story, ...] = (
+    story_a_claim_is_bound_and_its_volume_released,
+    story_a_claim_in_use_outlives_its_deletion,
+    story_a_bound_volume_outlives_its_deletion,
+    story_a_claim_waits_for_its_first_consumer,
+    story_a_stateful_set_makes_pods_and_claims_in_order,
+    story_an_ephemeral_volume_lives_and_dies_with_its_pod,
+    story_what_is_owned_goes_with_its_owner,
+)
+
+
+async def tell(kubeconfig: Path, stories: tuple[Story, ...], say: Callable[[str], None]) -> None:
+    for story in stories:
+        say(title(story))
+        async with place(kubeconfig) as at:
+            await story(at)
+
+
+def title(story: Story) -> str:
+    name: str = getattr(story, "__name__", "")
+    return name.removeprefix("story_").replace("_", " ")

@@ -1,0 +1,96 @@
+"""Programs beside an API server, for as long as a `with` block runs."""
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from conformance import peers
+from tests.servers import STOP_SECONDS
+
+READY_SECONDS = 60
+
+OUR_LOOPS = (
+    "binding",
+    "claim-protection",
+    "volume-protection",
+    "statefulset",
+    "ephemeral-volume",
+    "garbage-collector",
+)
+THEIR_CONTROLLERS = (
+    "persistentvolume-binder-controller",
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
+    "statefulset-controller",
+    "ephemeral-volume-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+)
+
+
+class DiedError(RuntimeError):
+    """A program did not come up; the message carries its last words."""
+
+
+@contextlib.contextmanager
+def our_controller(kubeconfig: Path, directory: Path) -> Iterator[None]:
+    """The loops that both controllers have, on any server."""
+    command = [
+        str(Path(sys.executable).with_name("plimsoll")),
+        "controller",
+        f"--kubeconfig={kubeconfig}",
+        f"--controllers={','.join(OUR_LOOPS)}",
+        f"--data-dir={directory}",
+        "--metrics-port=0",
+    ]
+    log = directory / "plimsoll-controller.log"
+    with _running(command, log) as process:
+        _wait_for(process, log, "plimsoll controller ready")
+        yield
+
+
+@contextlib.contextmanager
+def kube_controller_manager(kubeconfig: Path, directory: Path) -> Iterator[None]:
+    command = [
+        str(peers.build(peers.KUBE_CONTROLLER_MANAGER)),
+        f"--kubeconfig={kubeconfig}",
+        f"--controllers={','.join(THEIR_CONTROLLERS)}",
+        "--leader-elect=false",
+        "--use-service-account-credentials=false",
+        "--bind-address=127.0.0.1",
+        "--secure-port=0",
+        "--kube-api-qps=2000",
+        "--kube-api-burst=2000",
+        "--v=2",
+    ]
+    log = directory / "kube-controller-manager.log"
+    with _running(command, log) as process:
+        _wait_for(process, log, "Proceeding to collect garbage")
+        yield
+
+
+@contextlib.contextmanager
+def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_for(process: subprocess.Popen[bytes], log: Path, line: str) -> None:
+    began = time.monotonic()
+    while line not in log.read_text(errors="replace"):
+        if process.poll() is not None or time.monotonic() - began > READY_SECONDS:
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+            raise DiedError(f"exit code {process.poll()}: {tail}")
+        time.sleep(0.05)

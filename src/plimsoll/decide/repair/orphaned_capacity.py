@@ -1,0 +1,114 @@
+"""Published capacity that nobody keeps up to date, and that misleads the scheduler."""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from plimsoll.api.core import Lease, Node
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.selectors.label import LabelSelector
+from plimsoll.api.storage import CSIStorageCapacity, StorageClass
+from plimsoll.decide.plan import Delete, ResourceName
+from plimsoll.decide.repair.repairs import Repair, Repaired, Rule, regarding
+
+CAPACITIES = ResourceName("storage.k8s.io", "v1", "csistoragecapacities")
+MANAGED_BY = "csi.storage.k8s.io/managed-by"
+DRIVER_NAME = "csi.storage.k8s.io/drivername"
+EXPIRED_FOR = timedelta(minutes=10)
+"""How long a lease must have run out: restarts and skewed clocks are not deaths."""
+NOT_IN_LEASE_NAMES = re.compile(r"[^a-zA-Z0-9-]")
+
+
+class Orphaned(StrEnum):
+    """What is wrong with a capacity object; each ends a sentence about it."""
+
+    OWNER_GONE = "its publisher's owner is gone"
+    CLASS_GONE = "its storage class is gone"
+    DRIVER_GONE = "its driver is installed nowhere any more"
+    TOPOLOGY_GONE = "no node has its topology any more"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What is known about the things that a capacity object depends on."""
+
+    owner_is_gone: bool = False
+    """It has owners, and the server has none of them."""
+    storage_class: StorageClass | None = None
+    drivers: Collection[str] = ()
+    """Installed: they have a CSIDriver object or are listed by a node."""
+    nodes: Collection[Node] = ()
+    lease: Lease | None = None
+    """The one that the publisher of this driver would hold in the capacity's namespace."""
+    now: datetime
+
+
+def lease_of_publisher(capacity: CSIStorageCapacity) -> ObjectKey | None:
+    driver = capacity.labels.get(DRIVER_NAME, "")
+    if not driver:
+        return None
+    name = NOT_IN_LEASE_NAMES.sub("-", driver)
+    return ObjectKey(capacity.namespace, f"{name}X" if name.endswith("-") else name)
+
+
+def decide_orphaned_capacity(capacity: CSIStorageCapacity, evidence: Evidence) -> Repair | None:
+    """Delete the object.
+
+    No data can be lost: the object is a report about free space, and a publisher that is alive
+    after all writes it again. It is deleted only if it carries a publisher's mark, if something
+    that it depends on is gone, and if the publisher is proven dead: every owner of the object is
+    gone, or the publisher's lease exists and ran out long ago. Without such a proof, a report that
+    looks outdated is left alone.
+    """
+    if capacity.is_being_deleted or MANAGED_BY not in capacity.labels:
+        return None
+    wrong = sorted(complaints(capacity, evidence))
+    if not wrong or not (evidence.owner_is_gone or _has_expired(evidence)):
+        return None
+    delete = Delete(
+        resource=CAPACITIES,
+        key=capacity.key,
+        uid=capacity.uid,
+        version=capacity.metadata.resource_version,
+    )
+    return Repair(
+        rule=Rule.ORPHANED_CAPACITY,
+        reason=Repaired.CAPACITY_ORPHANED,
+        regarding=regarding(capacity, "storage.k8s.io/v1", "CSIStorageCapacity"),
+        found="Nobody keeps this capacity up to date: " + " and ".join(wrong),
+        remedy="it is deleted",
+        writes=(delete,),
+    )
+
+
+def complaints(capacity: CSIStorageCapacity, evidence: Evidence) -> Iterable[Orphaned]:
+    if evidence.owner_is_gone:
+        yield Orphaned.OWNER_GONE
+    if evidence.storage_class is None:
+        yield Orphaned.CLASS_GONE
+    driver = capacity.labels.get(DRIVER_NAME) or (
+        evidence.storage_class.provisioner if evidence.storage_class else ""
+    )
+    if driver and driver not in evidence.drivers:
+        yield Orphaned.DRIVER_GONE
+    if not _is_somewhere(capacity, evidence.nodes):
+        yield Orphaned.TOPOLOGY_GONE
+
+
+def _is_somewhere(capacity: CSIStorageCapacity, nodes: Iterable[Node]) -> bool:
+    """Without a topology it is about no node; an unreadable one may be about any."""
+    try:
+        selector = LabelSelector.of(capacity.node_topology)
+    except ValueError:
+        return True
+    return any(selector.matches(node.labels) for node in nodes)
+
+
+def _has_expired(evidence: Evidence) -> bool:
+    lease = evidence.lease
+    if lease is None or lease.spec.renew_time is None:
+        return False
+    lasts = timedelta(seconds=lease.spec.lease_duration_seconds or 0)
+    return evidence.now - lease.spec.renew_time > lasts + EXPIRED_FOR

@@ -1,0 +1,48 @@
+"""A claim that waits for a volume on a node that is gone."""
+
+from collections.abc import Iterable
+
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
+from plimsoll.decide.plan import Patch
+from plimsoll.decide.protection import CLAIMS
+from plimsoll.decide.repair.repairs import Repair, Repaired, Rule, regarding
+
+
+def selected_node_while_unbound(claim: PersistentVolumeClaim) -> str:
+    """Empty: nothing was selected, or it does not matter any more."""
+    if claim.is_being_deleted or claim.spec.volume_name or BIND_COMPLETED in claim.annotations:
+        return ""
+    return claim.annotations.get(SELECTED_NODE, "")
+
+
+def decide_selected_node(
+    claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], *, node_is_gone: bool
+) -> Repair | None:
+    """Take the selected node off the claim: the scheduler chooses anew.
+
+    `volumes` are those that are kept for this claim.
+
+    No data can be lost. The claim has no volume, was never bound, and no volume is kept for it, so
+    nobody has written anything for it. Should a provisioner be at work for the lost node after
+    all, then on a volume whose name follows from the claim: it will find or replace that volume
+    when it is asked again. The write holds only if nobody has touched the claim since.
+    """
+    node = selected_node_while_unbound(claim)
+    if not node or not node_is_gone or any(volume.spec.claim == claim.key for volume in volumes):
+        return None
+    patch = Patch(
+        resource=CLAIMS,
+        key=claim.key,
+        patch={"metadata": {"annotations": {SELECTED_NODE: None}}},
+        version=claim.metadata.resource_version,
+        uid=claim.uid,
+    )
+    return Repair(
+        rule=Rule.SELECTED_NODE,
+        reason=Repaired.SELECTED_NODE_GONE,
+        regarding=regarding(claim, "v1", "PersistentVolumeClaim"),
+        found=f"The selected node {node} is gone",
+        remedy="it is taken off the claim and the scheduler chooses another",
+        writes=(patch,),
+    )

@@ -1,0 +1,230 @@
+"""The controller process: settings, connection, leadership, signals."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.decide.repair.repairs import Rule
+from plimsoll.enact.lease_store import KubeLeaseStore
+from plimsoll.processes.controller.binding import Binding
+from plimsoll.processes.controller.loops import LOOPS, chosen
+from plimsoll.processes.controller.provisioners.registry import Installation, installed
+from plimsoll.processes.controller.repair import Repairs, RepairSettings
+from plimsoll.processes.controller.running import COMPONENT, Make, RunningLoops, Setting
+from plimsoll.runtime import config
+from plimsoll.runtime.backoff import Backoff
+from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.config import ConfigError, environment
+from plimsoll.runtime.ids import hostname, system_chance, system_ids
+from plimsoll.runtime.leader import Election, ElectionSettings
+from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
+from plimsoll.wire.connect import connect
+from plimsoll.wire.errors import KubeError
+from plimsoll.wire.health import OK, Page, Pages, not_yet, serving
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.kubeconfig import Surroundings, Wish
+
+log = logging.getLogger(__name__)
+
+EMBEDDED = "+plimsoll"
+"""Part of the version that our own API server calls itself by."""
+CONNECT_BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(seconds=10))
+
+
+class LeadershipLostError(Exception):
+    """Another copy may act by now: this process has to end, and be started again."""
+
+
+class Settings(config.Settings, frozen=True, kw_only=True):
+    """Defaults of `plimsoll controller`."""
+
+    kubeconfig: str = ""
+    """Empty: KUBECONFIG, ~/.kube/config, or the service account of the pod we run in."""
+    context: str = ""
+    controllers: str = "*"
+    """Names of loops, separated by commas; `*`: those that make sense here; `-name`: without."""
+    leader_elect: bool = True
+    """Of several copies only one acts."""
+    leader_elect_namespace: str = "kube-system"
+    leader_elect_name: str = COMPONENT
+    metrics_port: int = 10267
+    """On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0 takes a free one."""
+    dynamic_provisioning: bool = True
+    """Whether volumes may be made for claims, by whomever."""
+    data_dir: str = "plimsoll-data"
+    """Where provisioners inside the controller keep what has to survive."""
+    provisioners: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    """Options of provisioners inside the controller, by name."""
+    repair: str = ""
+    """Rules of the repair loop that are switched on, separated by commas."""
+    repair_dry_run: bool = False
+    """Only tell by events what would be repaired."""
+    repair_per_minute: int = 10
+    """How many repairs at most."""
+    repair_node_lost_after: timedelta = timedelta(hours=1)
+    """How long a node must be gone before volumes on its disks are given up."""
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def repair_settings(settings: Settings) -> RepairSettings:
+    """Raises ConfigError for a rule that does not exist."""
+    unknown = [name for name in _listed(settings.repair) if name not in list(Rule)]
+    if unknown:
+        raise ConfigError(f"--repair: unknown {', '.join(unknown)}; known: {', '.join(Rule)}")
+    return RepairSettings(
+        rules=frozenset(map(Rule, _listed(settings.repair))),
+        dry_run=settings.repair_dry_run,
+        per_minute=settings.repair_per_minute,
+        node_lost_after=settings.repair_node_lost_after,
+    )
+
+
+def makers(names: list[str], settings: Settings) -> dict[str, Make]:
+    """Raises ProvisionerSetupError and ConfigError."""
+    found: dict[str, Make] = {name: LOOPS[name].make for name in names}
+    if Repairs.name in found:
+        found[Repairs.name] = partial(Repairs, settings=repair_settings(settings))
+    if Binding.name in found:
+        where = Installation(
+            directory=Path(settings.data_dir, "provisioners"), options=settings.provisioners
+        )
+        found[Binding.name] = partial(
+            Binding, provisioners=installed(where), provisions=settings.dynamic_provisioning
+        )
+    return found
+
+
+def wanted_loops(settings: Settings, *, on_cluster: bool) -> list[str]:
+    """Raises ConfigError for a name that no loop has, and when none is left."""
+    names = _listed(settings.controllers)
+    try:
+        found = chosen(tuple(names), on_cluster=on_cluster)
+    except ValueError as error:
+        raise ConfigError(f"--controllers: {error}") from error
+    # Without rules there is nothing to repair; whoever names rules wants them wherever they run.
+    wants_repair = bool(settings.repair) and f"-{Repairs.name}" not in names
+    found = [name for name in found if name != Repairs.name] + [Repairs.name] * wants_repair
+    if not found:
+        where = "a real cluster" if on_cluster else "the embedded server"
+        raise ConfigError(f"--controllers: {settings.controllers} leaves nothing to run on {where}")
+    return found
+
+
+async def is_real_cluster(client: KubeClient) -> bool:
+    """Waits for a server that cannot be reached. Raises KubeError for one that refuses us."""
+    failures = 0
+    while True:
+        try:
+            version = msgspec.json.decode(await client.raw_get("/version"))
+        except KubeError as error:
+            if not error.is_passing:
+                raise
+            log.warning("server not reached", extra={"error": str(error)})
+            await client.clock.sleep(CONNECT_BACKOFF.delay(failures, client.chance))
+            failures += 1
+        else:
+            return EMBEDDED not in version.get("gitVersion", "")
+
+
+class Process:
+    """The whole process but its signals."""
+
+    def __init__(self, settings: Settings, client: KubeClient) -> None:
+        self._settings = settings
+        self._client = client
+        self._metrics = Metrics()
+        self._ids = system_ids()
+        self._identity = f"{hostname()}_{self._ids.uid()}"
+        self._loops: RunningLoops | None = None
+
+    def pages(self) -> Pages:
+        return {
+            "/healthz": lambda: OK,
+            "/livez": lambda: OK,
+            "/readyz": self._ready,
+            "/metrics": lambda: Page(self._metrics.exposition(), content_type=CONTENT_TYPE),
+        }
+
+    def _ready(self) -> Page:
+        """A copy that waits for leadership has nothing to get ready for."""
+        loops = self._loops
+        return OK if loops is None or loops.is_synced else not_yet("not everything was seen yet")
+
+    async def run(self, on_begin: Callable[[list[str]], None]) -> None:
+        """Until cancelled. Raises LeadershipLostError, ConfigError, KubeError."""
+        on_cluster = await is_real_cluster(self._client)
+        names = wanted_loops(self._settings, on_cluster=on_cluster)
+        made = makers(names, self._settings)
+
+        async def lead() -> None:
+            setting = Setting(
+                client=self._client,
+                metrics=self._metrics,
+                ids=self._ids,
+                chance=self._client.chance,
+                instance=self._identity,
+            )
+            self._loops = RunningLoops(made, setting)
+            log.info("loops starting", extra={"loops": names})
+            on_begin(names)
+            await self._loops.run()
+
+        if not self._settings.leader_elect:
+            await lead()
+            return
+        await self._election().run(lead)
+        raise LeadershipLostError("leadership was lost; another copy may act now")
+
+    def _election(self) -> Election:
+        key = ObjectKey(self._settings.leader_elect_namespace, self._settings.leader_elect_name)
+        return Election(
+            ElectionSettings(identity=self._identity),
+            KubeLeaseStore(self._client, key),
+            self._client.clock,
+            self._client.chance,
+        )
+
+
+async def run(
+    settings: Settings,
+    on_serving: Callable[[int], None],
+    on_begin: Callable[[list[str]], None],
+) -> None:
+    """Until SIGTERM or SIGINT; then what is under way is left in a state that can be resumed."""
+    around = Surroundings(environment=environment(), clock=SystemClock())
+    wish = Wish(kubeconfig=settings.kubeconfig, context=settings.context)
+    client = connect(wish, around, system_chance(), manager=COMPONENT)
+    process = Process(settings, client)
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    try:
+        async with serving(settings.metrics_port, process.pages()) as port:
+            on_serving(port)
+            await _until(asked, process.run(on_begin))
+    finally:
+        await client.close()
+
+
+async def _until(asked: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(asked.wait())
+    await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not working.done():
+        log.info("controller stopping")
+        working.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await working

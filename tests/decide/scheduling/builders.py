@@ -1,0 +1,84 @@
+"""Clusters and pods for tests of scheduling, on top of `tests.builders`."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from plimsoll.api.meta import ApiObject, OwnerReference
+from plimsoll.api.pods import (
+    ClaimTemplate,
+    Container,
+    ContainerResources,
+    EphemeralVolume,
+    Pod,
+    PodSpec,
+    PodVolume,
+)
+from plimsoll.api.storage import StorageClass
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.annotations import BIND_COMPLETED
+from plimsoll.decide.scheduling.view import Cluster
+from tests.builders import CLASS, HOSTNAME, a_class, meta
+
+GIB = 2**30
+
+T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
+
+
+def a_cluster(*objects: ApiObject) -> Cluster:
+    return Cluster.of(objects)
+
+
+def bound(claim: PersistentVolumeClaim, volume: str) -> PersistentVolumeClaim:
+    spec = msgspec.structs.replace(claim.spec, volume_name=volume)
+    return annotated(msgspec.structs.replace(claim, spec=spec), {BIND_COMPLETED: "yes"})
+
+
+def annotated(
+    claim: PersistentVolumeClaim, annotations: Mapping[str, str]
+) -> PersistentVolumeClaim:
+    merged = {**claim.annotations, **annotations}
+    return msgspec.structs.replace(
+        claim, metadata=msgspec.structs.replace(claim.metadata, annotations=merged)
+    )
+
+
+def labelled(volume: PersistentVolume, labels: Mapping[str, str]) -> PersistentVolume:
+    return msgspec.structs.replace(
+        volume, metadata=msgspec.structs.replace(volume.metadata, labels=labels)
+    )
+
+
+def versioned(object_: T, version: int) -> T:
+    metadata = msgspec.structs.replace(object_.metadata, resource_version=str(version))
+    return msgspec.structs.replace(object_, metadata=metadata)
+
+
+def owned_by(claim: PersistentVolumeClaim, pod: Pod) -> PersistentVolumeClaim:
+    owner = OwnerReference(kind="Pod", name=pod.name, uid=pod.uid, controller=True)
+    metadata = msgspec.structs.replace(claim.metadata, owner_references=(owner,))
+    return msgspec.structs.replace(claim, metadata=metadata)
+
+
+def a_local_class(name: str = CLASS) -> StorageClass:
+    """Of volumes that somebody has to make by hand."""
+    return a_class(name, provisioner="kubernetes.io/no-provisioner")
+
+
+def a_pod_with(*volumes: PodVolume, name: str = "web-0", node: str = "") -> Pod:
+    return Pod(metadata=meta(name, "default"), spec=PodSpec(volumes=volumes, node_name=node))
+
+
+def a_pod_with_ephemeral_volume(name: str = "web-0", volume: str = "scratch") -> Pod:
+    """Its claim is called `web-0-scratch`."""
+    source = EphemeralVolume(volume_claim_template=ClaimTemplate())
+    return a_pod_with(PodVolume(name=volume, ephemeral=source), name=name)
+
+
+def a_container(name: str = "main", **requests: str) -> Container:
+    return Container(name=name, resources=ContainerResources(requests=requests))
+
+
+def on_host(name: str) -> dict[str, str]:
+    return {HOSTNAME: name}

@@ -1,0 +1,78 @@
+"""docs/reference/metrics.md: what the processes count, asked of their registries."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import uvloop
+from prometheus_client import CollectorRegistry
+from prometheus_client.registry import Collector
+
+from plimsoll.processes.controller.loops import LOOPS
+from plimsoll.runtime.supervise import Supervision, supervise
+from tools.reference.markdown import code, document, table
+from tools.reference.workbench import api_server, controller_tools
+
+INTRODUCTION = """\
+In Prometheus' text format. Names that kube-apiserver and kube-controller-manager use mean the same
+here; the others begin with `plimsoll_`. Labels are kinds, classes, namespaces, reasons and such,
+never names of single claims, volumes, pods or nodes."""
+SERVER = """\
+## plimsoll apiserver
+
+At `/metrics`, for whoever may use the API."""
+CONTROLLER = """\
+## plimsoll controller
+
+Those of a loop are there while [that loop](loops.md) runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
+
+
+def page() -> str:
+    server, controller = _table(server_metrics()), _table(controller_metrics())
+    return document("Metrics", INTRODUCTION, SERVER, server, CONTROLLER, controller)
+
+
+def _table(metrics: Iterable[Described]) -> str:
+    rows = [
+        (code(m.name), m.kind, ", ".join(map(code, m.labels)), m.meaning)
+        for m in sorted(metrics, key=lambda metric: metric.name)
+    ]
+    return table(("name", "type", "labels", "meaning"), rows)
+
+
+def server_metrics() -> list[Described]:
+    return _described(api_server().metrics._registry)  # noqa: SLF001 - nobody else asks for it
+
+
+def controller_metrics() -> list[Described]:
+    tools = controller_tools()
+    for entry in LOOPS.values():
+        entry.make(tools)
+    supervision = Supervision(clock=tools.clock, chance=tools.chance, metrics=tools.metrics)
+    uvloop.run(supervise({"nothing": _nothing}, supervision))
+    return _described(tools.metrics.registry)
+
+
+async def _nothing() -> None:
+    """A loop that is over at once: that it is kept running is what registers the metric."""
+
+
+def _described(registry: CollectorRegistry) -> list[Described]:
+    # Samples know their labels, but a metric that has counted nothing yet has no samples.
+    collectors = list(registry._collector_to_names)  # noqa: SLF001
+    return [described for collector in collectors for described in _families(collector)]
+
+
+def _families(collector: Collector) -> Iterator[Described]:
+    for family in collector.collect():
+        labels: Iterable[str] = getattr(collector, "_labelnames", ())
+        labels = labels or getattr(family, "_labelnames", ())
+        ending = "_total" if family.type == "counter" else ""
+        yield Described(family.name + ending, family.type, tuple(labels), family.documentation)

@@ -1,0 +1,261 @@
+"""Sentences for docs/reference/reasons.md that are not in the code itself."""
+
+from dataclasses import dataclass
+
+Name = tuple[str, str]
+"""Module below the package, and class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    reason: str
+    type: str
+    about: str
+    meaning: str
+
+
+EVENTS = (
+    Event("BackoffLimitExceeded", "Warning", "Job", "More pods failed than the job allows."),
+    Event("ClaimLost", "Warning", "claim", "A bound claim has lost its volume, and its data."),
+    Event("ClaimMisbound", "Warning", "claim", "The volume that the claim names serves another."),
+    Event("Completed", "Normal", "Job", "All pods that the job needs have succeeded."),
+    Event("DeadlineExceeded", "Warning", "Job", "The job was active for longer than it allows."),
+    Event(
+        "ExternalProvisioning",
+        "Normal",
+        "claim",
+        "Somebody outside of Plimsoll is asked, by annotation, to provision the volume.",
+    ),
+    Event(
+        "FailedAttachVolume",
+        "Warning",
+        "pod",
+        "The volume could not be attached to the pod's node, or is attached to another one.",
+    ),
+    Event(
+        "FailedBinding",
+        "Normal or Warning",
+        "claim, pod",
+        "No volume suits the claim and it has no class; or the volume that it names is taken; or, "
+        "about a pod, the claim of an ephemeral volume could not be made.",
+    ),
+    Event("FailedCreate", "Warning", "workload", "A pod or claim of the workload was not made."),
+    Event("FailedDaemonPod", "Warning", "DaemonSet", "A pod failed and is replaced."),
+    Event("FailedDelete", "Warning", "workload", "A pod of the workload could not be deleted."),
+    Event("FailedUpdate", "Warning", "StatefulSet", "A pod or claim could not be changed."),
+    Event(
+        "OwnerRefInvalidNamespace",
+        "Warning",
+        "any object",
+        "It names an owner that cannot be one, because it is in another namespace.",
+    ),
+    Event("ProvisioningCleanupFailed", "Warning", "claim", "What was made could not be deleted."),
+    Event(
+        "ProvisioningFailed", "Warning", "claim", "No volume could be made; the message says why."
+    ),
+    Event("ProvisioningSucceeded", "Normal", "claim", "A volume was made and stored."),
+    Event("Resumed", "Normal", "Job", "The job is no longer suspended."),
+    Event("ScalingReplicaSet", "Normal", "Deployment", "One of its ReplicaSets got another size."),
+    Event("SelectingAll", "Warning", "workload", "Its selector is empty, so nothing is done."),
+    Event("SuccessfulAttachVolume", "Normal", "pod", "The volume is attached to the pod's node."),
+    Event("SuccessfulCreate", "Normal", "workload", "A pod or claim was made."),
+    Event("SuccessfulDelete", "Normal", "workload", "A pod was deleted."),
+    Event("SuccessfulUpdate", "Normal", "StatefulSet", "A pod or claim was changed."),
+    Event("Suspended", "Normal", "Job", "The job is suspended: its pods are ended."),
+    Event(
+        "UnsupportedField",
+        "Warning",
+        "DaemonSet, Job",
+        "It asks for something that this controller cannot do, so nothing is done.",
+    ),
+    Event("VolumeDelete", "Normal", "volume", "It is still in use; its deletion is tried later."),
+    Event("VolumeFailedDelete", "Warning", "volume", "What is behind it could not be deleted."),
+    Event(
+        "VolumeFailedRecycle",
+        "Normal or Warning",
+        "volume",
+        "It is still used by pods, or it could not be emptied.",
+    ),
+    Event(
+        "VolumeMismatch",
+        "Warning",
+        "claim, volume",
+        "The volume that the claim names, or that is kept for it, does not suit it.",
+    ),
+    Event("VolumeRecycled", "Normal", "volume", "It was emptied and is available again."),
+    Event(
+        "VolumeUnknownReclaimPolicy",
+        "Warning",
+        "volume",
+        "Its reclaim policy is none that Plimsoll knows.",
+    ),
+    Event(
+        "WaitForFirstConsumer", "Normal", "claim", "Binding waits for a pod that uses the claim."
+    ),
+    Event("WaitForPodScheduled", "Normal", "claim", "Binding waits for the scheduler's choice."),
+    Event("ZonalAffinityAdded", "Normal", "volume", "Its zone labels became node affinity."),
+    Event("ZonalUpgradeRefused", "Warning", "volume", "The server refused the node affinity."),
+)
+
+TITLES: dict[Name, str] = {
+    ("decide.attach", "Attaching"): "About the attachments of one device.",
+    ("decide.bind.reasons", "Reason"): "About the binding, provisioning and reclaiming of claims "
+    "and volumes. Those that are events as well are in the table above, too.",
+    ("decide.ephemeral", "Ephemeral"): "About the claims of generic ephemeral volumes.",
+    ("decide.garbage", "Garbage"): "About objects and their owners.",
+    ("decide.lost_nodes", "Ending"): "Why a pod is ended by force.",
+    ("decide.match", "Mismatch"): "What speaks against giving a volume to a claim.",
+    ("decide.namespace_content", "Content"): "About namespaces that are being deleted.",
+    ("decide.protection", "Protection"): "About the finalizers of claims in use and bound volumes.",
+    ("decide.rollback", "Guarding"): "About the finalizer that guards a claim while an asset may "
+    "exist that no volume tells of.",
+    ("decide.scheduling.reasons", "Reason"): "What speaks against a node for a pod. The rules are "
+    "there; the scheduler that applies them is not there yet, so no plan or event has these today.",
+    ("decide.service_accounts", "Accounts"): "About the default account of a namespace.",
+    ("decide.workloads.daemon_set", "Daemons"): "About DaemonSets.",
+    ("decide.workloads.deployment", "Rollout"): "About Deployments.",
+    ("decide.workloads.job", "Work"): "About Jobs.",
+    ("decide.workloads.owned", "Ownership"): "About what belongs to a workload.",
+    ("decide.workloads.replica_set", "Replicas"): "About ReplicaSets.",
+    ("decide.workloads.stateful_set", "Tending"): "About StatefulSets.",
+    ("decide.zonal", "Zonal"): "About volumes with zone labels.",
+    ("processes.controller.provisioners.protocol", "Trouble"): "What a provisioner inside the "
+    "controller says when it did not do what it was asked for.",
+}
+
+STATUS = "What is known of its pods is written into the status."
+
+SENTENCES: dict[Name, dict[str, str]] = {
+    ("decide.attach", "Attaching"): {
+        "CHANGED": "An attachment is made or deleted, or the node's list of devices is corrected.",
+        "WAITING": "Somebody else, mostly the node, has to do something first.",
+    },
+    ("decide.bind.reasons", "Reason"): {
+        "FAILED_BINDING": "No volume and no class, or the volume that the claim names is taken.",
+        "VOLUME_MISMATCH": "The volume that was asked for does not suit the claim.",
+        "WAIT_FOR_FIRST_CONSUMER": "The class binds late, and no pod uses the claim yet.",
+        "WAIT_FOR_POD_SCHEDULED": "The class binds late, and the pod has no node yet.",
+        "CLAIM_LOST": "A claim that was bound names a volume that is gone, or none any more.",
+        "CLAIM_MISBOUND": "A claim that was bound names a volume that serves another claim.",
+        "EXTERNAL_PROVISIONING": "The claim is handed over to a provisioner outside this process.",
+        "PROVISIONING_FAILED": "No volume was made: the class, the provisioner or the API refused.",
+        "PROVISIONING_CLEANUP_FAILED": "An asset that is not wanted could not be deleted.",
+        "PROVISIONING_SUCCEEDED": "The asset was made and its volume is stored.",
+        "VOLUME_DELETE": "The volume is still in use and is deleted later.",
+        "VOLUME_FAILED_DELETE": "The asset could not be deleted; it is tried again.",
+        "VOLUME_FAILED_RECYCLE": "The volume is in use, or nobody could empty it.",
+        "VOLUME_RECYCLED": "The volume was emptied and is available again.",
+        "VOLUME_UNKNOWN_RECLAIM_POLICY": "The volume has a reclaim policy that nobody knows.",
+        "BOUND": "Claim and volume name each other, or do so after this plan.",
+        "REQUESTED_VOLUME_IS_MISSING": "The claim names a volume that does not exist yet.",
+        "DEFAULT_CLASS_ASSIGNED": "A claim without a class gets the default one after the fact.",
+        "CLASS_WITHOUT_BINDING_MODE": "The class does not say when to bind.",
+        "SELECTOR_IS_INVALID": "The claim's selector cannot be read.",
+        "PROVISIONING_IS_DISABLED": "Nothing is provisioned in this cluster.",
+        "PROVISIONING": "A provisioner inside this process makes the volume.",
+        "PROVISIONED_ALREADY": "The volume for this claim is stored; binding follows.",
+        "AVAILABLE": "The volume is free, or kept for a claim that does not exist yet.",
+        "RETAINED": "The claim is gone and the volume is kept for a person to look at.",
+        "DELETING": "What is behind the volume is being deleted by this process.",
+        "DELETED": "The asset is gone, and the volume goes, too.",
+        "RECYCLING": "The volume is being emptied for its next claim.",
+    },
+    ("decide.ephemeral", "Ephemeral"): {
+        "CLAIM_MISSING": "The pod's claim is made.",
+        "CLAIM_NOT_OWNED": "A claim of that name exists and does not belong to the pod.",
+    },
+    ("decide.garbage", "Garbage"): {
+        "OWNED": "Some owner exists: the object stays.",
+        "DEPENDENTS_GONE": "The object waited for its dependents, and they are gone.",
+        "DEPENDENTS_REMAIN": "The object still waits for its dependents.",
+        "ORPHANED": "The dependents no longer name the object, which may go now.",
+    },
+    ("decide.lost_nodes", "Ending"): {
+        "NODE_GONE": "Its node does not exist any more.",
+        "OUT_OF_SERVICE": "It is being deleted, and somebody vouches that its node is off.",
+        "NEVER_SCHEDULED": "It is being deleted and was never on a node.",
+        "TOO_MANY": "It has ended, and very many such pods are kept.",
+    },
+    ("decide.match", "Mismatch"): {
+        "TAKEN": "It names another claim.",
+        "ALREADY_CHOSEN": "The same pod gets it for another of its claims.",
+        "TOO_SMALL": "It is smaller than what is asked for.",
+        "WRONG_VOLUME_MODE": "One is a block device, the other a file system.",
+        "WRONG_ATTRIBUTES_CLASS": "Claim and volume differ in their VolumeAttributesClass.",
+        "BEING_DELETED": "It is on its way out.",
+        "LEFT_TO_SCHEDULER": "The class binds late: only the scheduler may choose a free volume.",
+        "NOT_AVAILABLE": "Its phase is not Available.",
+        "WRONG_LABELS": "The claim's selector does not match its labels.",
+        "WRONG_CLASS": "It is of another class.",
+        "WRONG_ACCESS_MODES": "It does not offer every access mode that is asked for.",
+        "UNREACHABLE": "Its node affinity excludes the node.",
+    },
+    ("decide.namespace_content", "Content"): {
+        "GONE": "The namespace is empty and its finalizer goes.",
+        "REMAINS": "Objects are still on their way out; the namespace's conditions say which.",
+        "FAILED": "Some objects could not be listed or deleted; it is tried again.",
+    },
+    ("decide.rollback", "Guarding"): {
+        "BEGUN": "Before anything is made, the claim gets the finalizer.",
+    },
+    ("decide.scheduling.reasons", "Reason"): {
+        "NO_CAPACITY_PUBLISHED": "The driver reports capacity, but none for this node.",
+        "CAPACITY_ZERO": "Nothing is left in the segment that the node belongs to.",
+        "CAPACITY_TOO_SMALL": "What is left, or the largest possible volume, is too small.",
+        "CAPACITY_STALE": "The reported capacity is too old to be trusted.",
+        "CAPACITY_RESERVED": "What is left is kept for volumes that are decided but not reported.",
+        "CLAIMS_DO_NOT_FIT_TOGETHER": "Each of the pod's claims fits, all of them do not.",
+        "DRIVER_NOT_ON_NODE": "The CSI driver does not run on this node.",
+        "TOPOLOGY_KEY_MISSING": "The node lacks a label that the topology is about.",
+        "OUTSIDE_ALLOWED_TOPOLOGIES": "The class does not allow volumes where the node is.",
+        "CLASS_NOT_FOUND": "The claim's class does not exist.",
+        "CLASS_WITHOUT_BINDING_MODE": "The class does not say when to bind.",
+        "NO_MATCHING_VOLUME": "No volume suits the claim here, and none can be made.",
+        "VOLUME_AFFINITY_CONFLICT": "A bound volume cannot be reached from the node.",
+        "VOLUME_ZONE_CONFLICT": "A bound volume is labelled with another zone or region.",
+        "VOLUME_NOT_FOUND": "The claim is bound to a volume that does not exist.",
+        "ATTACH_LIMIT_REACHED": "The node cannot have more volumes of this driver attached.",
+        "CLAIM_NOT_FOUND": "The pod names a claim that does not exist.",
+        "CLAIM_LOST": "The claim has lost its volume.",
+        "CLAIM_DELETING": "The claim is being deleted.",
+        "CLAIM_NOT_OWNED": "The claim of an ephemeral volume belongs to somebody else.",
+        "UNBOUND_IMMEDIATE_CLAIM": "The claim is to be bound at once, and is not bound yet.",
+        "SELECTED_ELSEWHERE": "Provisioning for the claim is under way for another node.",
+        "READ_WRITE_ONCE_POD_CONFLICT": "Another pod uses a claim that only one pod may use.",
+        "PROVISIONER_REFUSED": "The provisioner turned the node down.",
+        "NODE_NOT_FOUND": "The node is gone.",
+        "POD_NOT_FOUND": "The pod is gone.",
+        "BINDING_TIMED_OUT": "The volumes were not bound in time.",
+        "INSUFFICIENT_RESOURCE": "The node has too little of a resource that the pod requests.",
+        "TOO_MANY_PODS": "The node runs as many pods as it may.",
+        "UNTOLERATED_TAINT": "The node has a taint that the pod does not tolerate.",
+        "NODE_UNSCHEDULABLE": "The node takes no new pods.",
+        "NODE_AFFINITY_MISMATCH": "The pod's node selector or affinity excludes the node.",
+        "POD_AFFINITY_CONFLICT": "The pod wants to be near pods that are not here.",
+        "POD_ANTI_AFFINITY_CONFLICT": "The pod, or one that is here, wants to be apart.",
+        "SPREAD_CONFLICT": "The pod's spreading would become too uneven.",
+        "PORT_CONFLICT": "A port that the pod needs on the node is taken.",
+    },
+    ("decide.service_accounts", "Accounts"): {
+        "MISSING": "The namespace gets its account `default`.",
+    },
+    ("decide.workloads.daemon_set", "Daemons"): {
+        "REPORTED": STATUS,
+        "UNSELECTIVE": "The selector is empty: nothing is done.",
+    },
+    ("decide.workloads.deployment", "Rollout"): {"REPORTED": STATUS},
+    ("decide.workloads.job", "Work"): {
+        "REPORTED": STATUS,
+        "EXPIRED": "The job ended long enough ago to be deleted, or will have.",
+    },
+    ("decide.workloads.replica_set", "Replicas"): {"REPORTED": STATUS},
+    ("decide.workloads.stateful_set", "Tending"): {"REPORTED": STATUS},
+    ("decide.zonal", "Zonal"): {
+        "UPGRADED": "The labels became node affinity.",
+        "NO_LABELS": "The volume has no zone or region labels.",
+        "ALREADY_THERE": "Its node affinity speaks about zone or region already.",
+        "BEING_DELETED": "The volume is being deleted.",
+        "UNREADABLE": "A zone label is empty, or has an empty part between two underscores.",
+        "CONTRADICTORY": "Its older and newer labels name different places.",
+    },
+}
