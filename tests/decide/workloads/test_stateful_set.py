@@ -166,10 +166,25 @@ def test_a_share_of_pods_may_be_updated_at_once_but_at_least_one() -> None:
     assert deleted("10%", 5) == 1
 
 
-def test_an_update_waits_while_enough_pods_are_missing_already() -> None:
+def test_an_update_waits_for_the_pod_that_it_has_just_renewed() -> None:
     set_ = a_stateful_set(podManagementPolicy="Parallel")
-    steps = updated(set_, seen(*running(set_, 0, 1), *running(set_, 2, ready=False)))
-    assert made(steps.act) == []
+    fresh = a_stateful_pod(set_, 2, NEW.name, ready=False)
+    assert made(updated(set_, seen(*running(set_, 0, 1), fresh)).act) == []
+
+
+def test_an_update_reaches_a_pod_that_is_broken() -> None:
+    set_ = a_stateful_set(podManagementPolicy="Parallel", replicas=2)
+    broken, fresh = running(set_, 0, ready=False), a_stateful_pod(set_, 1, NEW.name)
+    assert made(updated(set_, seen(*broken, fresh)).act) == ["delete pods web-0"]
+
+
+def test_an_update_of_several_at_once_waits_while_as_many_are_missing_already() -> None:
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
+    set_ = a_stateful_set(podManagementPolicy="Parallel", updateStrategy=rolling)
+    one_missing = updated(set_, seen(*running(set_, 0, 1), *running(set_, 2, ready=False)))
+    assert made(one_missing.act) == ["delete pods web-2"]
+    two_missing = updated(set_, seen(*running(set_, 0), *running(set_, 1, 2, ready=False)))
+    assert made(two_missing.act) == []
 
 
 def test_a_finished_update_makes_the_new_revision_the_current_one() -> None:

@@ -210,8 +210,9 @@ class _Look:
             "updatedNumberScheduled": known.updated_number_scheduled,
             "numberAvailable": known.number_available,
             "numberUnavailable": known.number_unavailable,
-            "collisionCount": known.collision_count or 0,
         }
+        if known.collision_count is not None:
+            stored["collisionCount"] = known.collision_count
         writes: list[Write] = []
         if status != stored:
             writes.append(status_patch(DAEMON_SET, self.set, status))
@@ -226,7 +227,7 @@ class _Look:
         first = [self.pods[node][0] for node in self.wanted if node in self.pods]
         available = sum(map(self._is_available, first))
         strays = [n for n in self.pods if n in self.known and n not in self.wanted]
-        return {
+        status: Document = {
             "observedGeneration": self.set.metadata.generation,
             "desiredNumberScheduled": len(self.wanted),
             "currentNumberScheduled": len(first),
@@ -235,5 +236,7 @@ class _Look:
             "updatedNumberScheduled": sum(map(self._is_updated, first)),
             "numberAvailable": available,
             "numberUnavailable": len(self.wanted) - available,
-            "collisionCount": self.history.collisions,
         }
+        if self.history.collisions:
+            status["collisionCount"] = self.history.collisions
+        return status

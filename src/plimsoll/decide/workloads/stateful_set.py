@@ -274,15 +274,34 @@ class _Round:
     def _update(self) -> None:
         rolling = self.set.spec.update_strategy.rolling_update or RollingUpdate()
         most = share_of(len(self.replicas), rolling.max_unavailable, round_up=False)
-        unavailable = sum(map(self._is_unavailable, self.replicas.values()))
-        allowed = max(most, 1) - unavailable
         above_partition = list(self.replicas.values())[rolling.partition or 0 :]
-        for pod in reversed(above_partition):
-            if self.updating >= allowed:
+        if most > 1:
+            self._update_several(above_partition[::-1], most)
+        else:
+            self._update_next(above_partition[::-1])
+
+    def _update_next(self, highest_first: list[Pod | None]) -> None:
+        """One at a time. A pod that does not serve is no obstacle for those above it: it may be
+        the update that heals it."""
+        for pod in highest_first:
+            if pod is not None and self._is_outdated(pod):
+                self._renew(pod)
                 return
-            if pod is not None and not pod.is_being_deleted and not self._is_updated(pod):
-                self._delete(pod)
-                self.updating += 1
+            if self._is_unavailable(pod):
+                return
+
+    def _update_several(self, highest_first: list[Pod | None], most: int) -> None:
+        allowed = most - sum(map(self._is_unavailable, self.replicas.values()))
+        outdated = [pod for pod in highest_first if pod is not None and self._is_outdated(pod)]
+        for pod in outdated[: max(allowed, 0)]:
+            self._renew(pod)
+
+    def _is_outdated(self, pod: Pod) -> bool:
+        return not pod.is_being_deleted and not self._is_updated(pod)
+
+    def _renew(self, pod: Pod) -> None:
+        self._delete(pod)
+        self.updating += 1
 
     def _is_updated(self, pod: Pod) -> bool:
         return pod.labels.get(REVISION_LABEL) == self.history.update.name

@@ -226,7 +226,7 @@ def _grace_step(
     grace = _pod_grace(options, document) if kind.resource.kind == "Pod" else None
     if grace is None:
         return GraceStep.NONE
-    meta["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace))
+    meta["deletionTimestamp"] = _later(now, grace)
     meta["deletionGracePeriodSeconds"] = grace
     if meta.get("generation"):
         meta["generation"] += 1
@@ -241,9 +241,16 @@ def _shorten(options: DeleteOptions, meta: Document) -> GraceStep:
     if options.grace_seconds is None or options.grace_seconds >= running:
         return GraceStep.PENDING
     asked = datetime.fromisoformat(meta["deletionTimestamp"]) - timedelta(seconds=running)
-    meta["deletionTimestamp"] = timestamp(asked + timedelta(seconds=options.grace_seconds))
+    meta["deletionTimestamp"] = _later(asked, options.grace_seconds)
     meta["deletionGracePeriodSeconds"] = options.grace_seconds
     return GraceStep.STARTED
+
+
+def _later(moment: datetime, seconds: int) -> str:
+    try:
+        return timestamp(moment + timedelta(seconds=seconds))
+    except OverflowError as error:
+        raise bad_request(f"gracePeriodSeconds: {seconds} is further than time goes") from error
 
 
 def _pod_grace(options: DeleteOptions, pod: Document) -> int:

@@ -99,7 +99,8 @@ async def test_a_link_in_place_of_a_volume_is_refused(
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "data").write_text("precious")
-    root.mkdir()
+    await provisioner.provision(a_request())
+    (root / "pvc-1").rmdir()
     (root / "pvc-1").symlink_to(outside)
     for work in (
         provisioner.provision(a_request()),

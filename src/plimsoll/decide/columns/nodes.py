@@ -1,0 +1,92 @@
+"""Every node has a slot, which it keeps as long as it exists: its place in every column."""
+
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+STEP = 64
+"""Columns grow by at least so many slots, and by an eighth when they are long."""
+
+
+class NodeIndex:
+    def __init__(self) -> None:
+        self._slots: dict[str, int] = {}
+        self._free: list[int] = []
+        self._used = 0
+        self._ranks: NDArray[np.int64] | None = None
+        self.names: list[str] = []
+        """By slot; empty where there is no node."""
+        self.alive = 0
+        """The slots that have a node, as bits."""
+        self.size = 0
+        """The length of all columns: some slots at the end have never had a node."""
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._slots
+
+    def find(self, name: str) -> int | None:
+        return self._slots.get(name)
+
+    def add(self, name: str) -> int:
+        slot = heappop(self._free) if self._free else self._next()
+        self._slots[name] = slot
+        self.names[slot] = name
+        self.alive |= 1 << slot
+        self._ranks = None
+        return slot
+
+    def remove(self, name: str) -> int:
+        slot = self._slots.pop(name)
+        self.names[slot] = ""
+        self.alive ^= 1 << slot
+        heappush(self._free, slot)
+        self._ranks = None
+        return slot
+
+    def _next(self) -> int:
+        slot, self._used = self._used, self._used + 1
+        if self._used > self.size:
+            self.size += max(STEP, self.size // 8)
+            self.names += [""] * (self.size - len(self.names))
+        return slot
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """By slot, the place of the node's name among all names: ties go to the lowest."""
+        if self._ranks is None or len(self._ranks) != self.size:
+            self._ranks = np.full(self.size, self.size, np.int64)
+            for rank, name in enumerate(sorted(self._slots)):
+                self._ranks[self._slots[name]] = rank
+        return self._ranks
+
+    def fork(self) -> "NodeIndex":
+        twin = NodeIndex()
+        twin._slots, twin._free, twin._used = self._slots.copy(), self._free.copy(), self._used
+        twin.names, twin.alive, twin.size = self.names.copy(), self.alive, self.size
+        return twin
+
+
+class Column:
+    """A whole number for each slot; slots that nobody has written to have the `fill`."""
+
+    def __init__(self, index: NodeIndex, fill: int) -> None:
+        self._index = index
+        self._fill = fill
+        self._values = np.full(index.size, fill, np.int64)
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """Indexed by slot. Whoever holds on to it has to expect that it grows."""
+        missing = self._index.size - len(self._values)
+        if missing:
+            self._values = np.append(self._values, np.full(missing, self._fill, np.int64))
+        return self._values
+
+    def fork(self, index: NodeIndex) -> "Column":
+        twin = Column(index, self._fill)
+        twin._values = self.values.copy()
+        return twin
