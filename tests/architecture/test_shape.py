@@ -30,12 +30,13 @@ FAMILIES = {
     # The document is one; its paths and its prose are parts of it.
     Path("api/openapi_paths.py"): Path("api/test_openapi.py"),
     Path("api/openapi_prose.py"): Path("api/test_openapi.py"),
-    # The three ways to patch, and what only the strategic one needs.
-    Path("api/patch/json_patch.py"): Path("api/test_json_patch.py"),
-    Path("api/patch/merge_patch.py"): Path("api/test_merge_patch.py"),
-    Path("api/patch/strategic.py"): Path("api/test_strategic.py"),
-    Path("api/patch/keyed_lists.py"): Path("api/test_strategic.py"),
-    Path("api/patch/patch_rules.py"): Path("api/test_strategic.py"),
+    # What only the strategic patch needs.
+    Path("api/patch/keyed_lists.py"): Path("api/patch/test_strategic.py"),
+    Path("api/patch/patch_rules.py"): Path("api/patch/test_strategic.py"),
+    # The specification inside a Job, and of a CronJob's Jobs.
+    Path("api/kinds/workloads/job_spec.py"): Path("api/kinds/workloads/test_job.py"),
+    # Protocols without a line to run: what the decisions read.
+    Path("decide/bind/view.py"): Path("decide/bind/test_claim.py"),
 }
 
 

@@ -217,9 +217,16 @@ class StoryCluster:
         return await self.client.patch(_kind(kind), key, merge_patch(patch), options)
 
     async def delete(
-        self, kind: str, name: str, namespace: str = "default", *, grace: int | None = None
+        self,
+        kind: str,
+        name: str,
+        namespace: str = "default",
+        *,
+        grace: int | None = None,
+        propagation: str = "",
     ) -> None:
-        deletion = Deletion(grace_period_seconds=grace)
+        """What is owned follows by `propagation`; empty leaves that to the kind's default."""
+        deletion = Deletion(grace_period_seconds=grace, propagation=propagation)
         await self.client.delete(_kind(kind), _key(kind, name, namespace), deletion)
 
     async def events(self, name: str) -> list[tuple[str, str]]:

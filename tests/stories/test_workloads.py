@@ -439,9 +439,22 @@ async def test_pods_of_a_job_that_is_gone_are_not_held_back() -> None:
         await cluster.create(job(parallelism=2, completions=2))
         await cluster.settle()
         await cluster.mark_running(*await cluster.names("Pod"))
-        await cluster.delete("Job", "work")
+        await cluster.delete("Job", "work", propagation="Background")
         await cluster.settle()
         assert await cluster.names("Pod") == []
+
+
+async def test_pods_that_outlive_their_job_are_free() -> None:
+    async with a_cluster("job", "garbage-collector") as cluster:
+        await cluster.create(job(parallelism=2, completions=2))
+        await cluster.settle()
+        await cluster.mark_running(*await cluster.names("Pod"))
+        await cluster.delete("Job", "work", propagation="Orphan")
+        await cluster.settle()
+        assert await cluster.names("Job") == []
+        pods = await cluster.all("Pod")
+        assert len(pods) == 2
+        assert not any(pod["metadata"].get("finalizers") for pod in pods)
 
 
 async def test_what_the_job_controller_cannot_do_is_refused_with_an_event() -> None:

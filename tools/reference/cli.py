@@ -1,6 +1,7 @@
 """docs/reference/cli.md: every command and option, as click knows them."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tools.reference.markdown import code, document, table
 INTRODUCTION = """\
 Data goes to stdout, remarks to stderr. Exit codes: 0 done, 1 no or found something, 2 bad usage.
 `-h` works everywhere as well as `--help`."""
+TOLD_DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
 
 
 def page() -> str:
@@ -49,7 +51,11 @@ def _row(parameter: click.Parameter, context: click.Context) -> tuple[str, str, 
     if not isinstance(parameter, click.Option):
         return None
     names = ", ".join(map(code, (*parameter.opts, *parameter.secondary_opts)))
-    return names, _value(parameter), _default(parameter, context), parameter.help or ""
+    meaning, default = parameter.help or "", _default(parameter, context)
+    if told := TOLD_DEFAULT.search(meaning):
+        # Where a configuration file may say otherwise, click itself knows no default.
+        meaning, default = meaning[: told.start()], code(told.group(1))
+    return names, _value(parameter), default, meaning
 
 
 def _value(option: click.Option) -> str:

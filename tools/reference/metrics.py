@@ -8,9 +8,11 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
 from plimsoll.processes.controller.loops import LOOPS
+from plimsoll.processes.controller.running import RunningLoops, Setting
+from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.supervise import Supervision, supervise
 from tools.reference.markdown import code, document, table
-from tools.reference.workbench import api_server, controller_tools
+from tools.reference.workbench import api_server, client
 
 INTRODUCTION = """\
 In Prometheus' text format. Names that kube-apiserver and kube-controller-manager use mean the same
@@ -52,12 +54,12 @@ def server_metrics() -> list[Described]:
 
 
 def controller_metrics() -> list[Described]:
-    tools = controller_tools()
-    for entry in LOOPS.values():
-        entry.make(tools)
-    supervision = Supervision(clock=tools.clock, chance=tools.chance, metrics=tools.metrics)
+    kube, metrics = client(), Metrics()
+    makers = {name: entry.make for name, entry in LOOPS.items()}
+    RunningLoops(makers, Setting(client=kube, metrics=metrics))
+    supervision = Supervision(clock=kube.clock, chance=kube.chance, metrics=metrics)
     uvloop.run(supervise({"nothing": _nothing}, supervision))
-    return _described(tools.metrics.registry)
+    return _described(metrics.registry)
 
 
 async def _nothing() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from tools.reference.markdown import code, document, table
 from tools.reference.sentences import EVENTS, SENTENCES, TITLES
-from tools.reference.sources import Class, classes, modules
+from tools.reference.sources import Class, Member, classes, modules
 
 INTRODUCTION = """\
 Reasons are part of the interface: they are never renamed without a deprecation. A plan names one,
@@ -31,7 +31,13 @@ def page() -> str:
         ("reason", "type", "about", "meaning"),
         [(code(e.reason), e.type, e.about, e.meaning) for e in EVENTS],
     )
-    sections = [_section(enum) for enum in reasons()]
+    found = list(reasons())
+    if missing := [name for enum in found for name in undocumented(enum)]:
+        raise UndocumentedError(
+            f"without a sentence: {', '.join(missing)}; write one below the member, or in "
+            "tools/reference/sentences.py"
+        )
+    sections = [_section(enum) for enum in found]
     return document("Reasons", INTRODUCTION, f"## Events\n\n{events}", PLANS, *sections)
 
 
@@ -44,20 +50,18 @@ def reasons() -> Iterator[Class]:
             yield enum
 
 
+def undocumented(enum: Class) -> Iterator[str]:
+    for member in enum.members:
+        if not _sentence(enum, member):
+            yield f"{enum.module}.{enum.name}.{member.name}"
+
+
 def _section(enum: Class) -> str:
     title = TITLES.get((enum.module, enum.name), enum.about)
-    rows = [
-        (code(member.text), _sentence(enum, member.name, member.about)) for member in enum.members
-    ]
+    rows = [(code(member.text), _sentence(enum, member)) for member in enum.members]
     head = f"### {enum.module}.{enum.name}"
     return "\n\n".join(part for part in (head, title, table(("reason", "meaning"), rows)) if part)
 
 
-def _sentence(enum: Class, member: str, about: str) -> str:
-    found = SENTENCES.get((enum.module, enum.name), {}).get(member) or about
-    if not found:
-        raise UndocumentedError(
-            f"{enum.path}: {enum.name}.{member} has no sentence; write one below it, or in "
-            "tools/reference/sentences.py"
-        )
-    return found
+def _sentence(enum: Class, member: Member) -> str:
+    return SENTENCES.get((enum.module, enum.name), {}).get(member.name) or member.about

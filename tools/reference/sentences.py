@@ -54,6 +54,11 @@ EVENTS = (
         "ProvisioningFailed", "Warning", "claim", "No volume could be made; the message says why."
     ),
     Event("ProvisioningSucceeded", "Normal", "claim", "A volume was made and stored."),
+    Event("RepairRehearsed", "Warning", "what a rule found", "A repair rule would act; a dry run."),
+    Event("RepairedDirectNode", "Warning", "claim", "Its pod's node was selected for it."),
+    Event("RepairedLostNodeVolume", "Warning", "volume", "It was given up with its node's disks."),
+    Event("RepairedOrphanedCapacity", "Warning", "capacity", "It was deleted: nobody kept it up."),
+    Event("RepairedSelectedNode", "Warning", "claim", "Its selected node is gone, and taken off."),
     Event("Resumed", "Normal", "Job", "The job is no longer suspended."),
     Event("ScalingReplicaSet", "Normal", "Deployment", "One of its ReplicaSets got another size."),
     Event("SelectingAll", "Warning", "workload", "Its selector is empty, so nothing is done."),
@@ -107,6 +112,10 @@ TITLES: dict[Name, str] = {
     ("decide.match", "Mismatch"): "What speaks against giving a volume to a claim.",
     ("decide.namespace_content", "Content"): "About namespaces that are being deleted.",
     ("decide.protection", "Protection"): "About the finalizers of claims in use and bound volumes.",
+    (
+        "decide.repair.repairs",
+        "Repaired",
+    ): "About what repair rules have found. Each is an event, too.",
     ("decide.rollback", "Guarding"): "About the finalizer that guards a claim while an asset may "
     "exist that no volume tells of.",
     ("decide.scheduling.reasons", "Reason"): "What speaks against a node for a pod. The rules are "
@@ -194,6 +203,12 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "GONE": "The namespace is empty and its finalizer goes.",
         "REMAINS": "Objects are still on their way out; the namespace's conditions say which.",
         "FAILED": "Some objects could not be listed or deleted; it is tried again.",
+    },
+    ("decide.repair.repairs", "Repaired"): {
+        "SELECTED_NODE_GONE": "The selected node is gone: it is taken off the claim.",
+        "SELECTED_NODE_SET": "A pod was put on a node directly: the claim gets that node.",
+        "VOLUME_LOST": "The only node that could reach the volume is gone for good.",
+        "CAPACITY_ORPHANED": "Nobody keeps the capacity up to date, and it misleads.",
     },
     ("decide.rollback", "Guarding"): {
         "BEGUN": "Before anything is made, the claim gets the finalizer.",

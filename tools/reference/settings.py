@@ -39,5 +39,9 @@ def _default(member: Member) -> str:
             return ""
         case ast.Call(keywords=[ast.keyword(arg="default_factory", value=factory)]):
             return f"a new {code(ast.unparse(factory))}"
+        case ast.Call(func=ast.Name(id="timedelta"), args=[], keywords=parts):
+            return ", ".join(f"{ast.unparse(part.value)} {part.arg}" for part in parts)
+        case ast.Constant(value=""):
+            return "empty"
         case expression:
             return code(ast.unparse(expression))

@@ -11,6 +11,7 @@ from plimsoll.processes.apiserver.server import ApiServer
 from plimsoll.processes.apiserver.store import MemoryStore
 from plimsoll.processes.controller.loop import Tools
 from plimsoll.processes.controller.observed import Observed
+from plimsoll.processes.controller.running import COMPONENT
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
@@ -20,21 +21,23 @@ HISTORY = timedelta(minutes=5)
 
 
 def api_server() -> ApiServer:
-    limits = limits_for(HISTORY)
-    return make_server(MemoryStore(), SteppedClock(), seeded_ids(0), limits)
+    return make_server(MemoryStore(), SteppedClock(), seeded_ids(0), limits_for(HISTORY))
+
+
+def client() -> KubeClient:
+    """Of an empty embedded server."""
+    return KubeClient(InProcessTransport(api_server()), clock=SteppedClock(), chance=Random(0))
 
 
 def controller_tools() -> Tools:
-    """Of a controller beside an empty embedded server."""
-    clock, ids, chance, metrics = SteppedClock(), seeded_ids(0), Random(0), Metrics()
-    client = KubeClient(InProcessTransport(api_server()), clock=clock, chance=chance)
-    settings = RecorderSettings(component="plimsoll-controller")
+    kube, ids, metrics = client(), seeded_ids(0), Metrics()
+    events = EventRecorder(kube, RecorderSettings(component=COMPONENT), ids=ids, metrics=metrics)
     return Tools(
-        client=client,
-        observed=Observed(client),
-        enactor=Enactor(client, EventRecorder(client, settings, ids=ids, metrics=metrics)),
-        clock=clock,
+        client=kube,
+        observed=Observed(kube),
+        enactor=Enactor(kube, events),
+        clock=kube.clock,
         ids=ids,
-        chance=chance,
+        chance=kube.chance,
         metrics=metrics,
     )

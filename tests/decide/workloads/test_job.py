@@ -201,3 +201,8 @@ def test_a_job_that_is_being_deleted_lets_its_pods_go() -> None:
     steps = decided(leaving, tracked("a"))
     assert made(steps.act) == []
     assert "patch pods a" in made(steps.report)
+    assert "patch pods b" not in made(decided(leaving, a_pod("b")).report)
+
+
+def test_a_pod_that_was_adopted_is_counted_like_the_others() -> None:
+    assert made(decided(a_job(status=START), a_pod("a")).report)[-1] == "patch pods a"

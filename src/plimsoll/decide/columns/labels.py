@@ -1,13 +1,14 @@
-"""Which nodes have which labels, one set of bits per value and per key, and what selectors make
-of them.
+"""Which nodes have which labels and taints, one set of bits per value and per key, and what
+selectors make of them.
 
 All selectors come down to the same thing: terms, of which one has to match, made of conditions, all
 of which have to hold.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from plimsoll.api.core import Node, Taint
 from plimsoll.api.selectors.label import LabelSelector, LabelSelectorSpec
 from plimsoll.api.selectors.node import NodeSelector, NodeSelectorSpec, NodeTerm
 from plimsoll.api.selectors.requirement import Operator, Requirement
@@ -18,6 +19,7 @@ from plimsoll.decide.columns.nodes import NodeIndex
 Labels = Mapping[str, str]
 Conditions = tuple[Requirement, ...]
 Terms = tuple[Conditions, ...]
+TaintKey = tuple[str, str, str]
 
 EVERYWHERE: Terms = ((),)
 NOWHERE: Terms = ()
@@ -149,3 +151,40 @@ class LabelIndex:
         twin._values = {key: values.copy() for key, values in self._values.items()}
         twin._keys, twin.stamp = self._keys.copy(), self.stamp
         return twin
+
+
+class TaintIndex:
+    """Which nodes have which taints, and which take no pods at all."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[TaintKey, int] = {}
+        self.unschedulable = 0
+
+    def change(self, slot: int, old: Node | None, new: Node | None) -> None:
+        bit = 1 << slot
+        for key in _taint_keys(old) - _taint_keys(new):
+            self._nodes[key] &= ~bit
+            if not self._nodes[key]:
+                del self._nodes[key]
+        for key in _taint_keys(new) - _taint_keys(old):
+            self._nodes[key] = self._nodes.get(key, 0) | bit
+        is_closed = new is not None and new.spec.unschedulable
+        self.unschedulable = self.unschedulable & ~bit | (bit if is_closed else 0)
+
+    def having(self, effects: Iterable[str]) -> list[tuple[Taint, int]]:
+        wanted = tuple(effects)
+        return [
+            (Taint(key=key, value=value, effect=effect), bits)
+            for (key, value, effect), bits in self._nodes.items()
+            if effect in wanted
+        ]
+
+    def fork(self) -> "TaintIndex":
+        twin = TaintIndex()
+        twin._nodes, twin.unschedulable = self._nodes.copy(), self.unschedulable
+        return twin
+
+
+def _taint_keys(node: Node | None) -> set[TaintKey]:
+    taints = node.spec.taints if node else ()
+    return {(taint.key, taint.value, taint.effect) for taint in taints}

@@ -1,4 +1,8 @@
-"""Every node has a slot, which it keeps as long as it exists: its place in every column."""
+"""Every node has a slot, which it keeps as long as it exists: its place in every column.
+
+A set of nodes is a whole number in which bit i stands for the node in slot i: Python combines such
+sets faster than arrays, as long as nothing is counted per node.
+"""
 
 from heapq import heappop, heappush
 
@@ -7,6 +11,7 @@ from numpy.typing import NDArray
 
 STEP = 64
 """Columns grow by at least so many slots, and by an eighth when they are long."""
+FEW = 16
 
 
 class NodeIndex:
@@ -90,3 +95,21 @@ class Column:
         twin = Column(index, self._fill)
         twin._values = self.values.copy()
         return twin
+
+
+def mask_of(bits: int, size: int) -> NDArray[np.bool_]:
+    """One boolean for each of `size` slots."""
+    raw = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), np.uint8)
+    return np.unpackbits(raw, count=size, bitorder="little").view(np.bool_)
+
+
+def slots_of(bits: int) -> list[int]:
+    """In rising order."""
+    if bits.bit_count() > FEW:
+        return list(map(int, np.flatnonzero(mask_of(bits, bits.bit_length()))))
+    found = []
+    while bits:
+        slot = bits.bit_length() - 1
+        found.append(slot)
+        bits ^= 1 << slot
+    return found[::-1]

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll.decide.columns.bits import slots_of
 from plimsoll.decide.columns.changes import ChangeLog
 from plimsoll.decide.columns.labels import SAME, LabelIndex, Labels, Terms, do_match
-from plimsoll.decide.columns.nodes import Column, NodeIndex
+from plimsoll.decide.columns.nodes import Column, NodeIndex, slots_of
 
 Pair = tuple[str, str]
 NO_CELL = 0
@@ -98,7 +97,7 @@ class Segments:
         for pair in anchors:
             self._by_anchor.setdefault(pair, set()).add(segment)
 
-    def _commonness(self, pairs: list[Pair]) -> int:
+    def _commonness(self, pairs: Iterable[Pair]) -> int:
         return sum(self._labels.equal_to(*pair).bit_count() for pair in pairs)
 
     def fork(self, labels: LabelIndex) -> "Segments":
@@ -118,12 +117,15 @@ class Cells:
         self._column = Column(index, NO_CELL)
         self._ids: dict[frozenset[int], int] = {frozenset(): NO_CELL}
         self._population = [0]
+        self._newest = [0]
         self._free: list[int] = []
         self._under: dict[int, set[int]] = {}
         self.segments: list[frozenset[int]] = [frozenset()]
         """By cell."""
         self.log = ChangeLog()
         """Cells that are new, or in which something else can be had now."""
+        self.moves = ChangeLog()
+        """Slots that are in another cell now."""
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -153,11 +155,15 @@ class Cells:
         for cell in self._under[segment]:
             self.log.mark(cell)
 
-    def slots_in(self, cells: Iterable[int]) -> NDArray[np.intp]:
-        numbers = np.fromiter(cells, np.int64)
-        if len(numbers) == 1:
-            return np.flatnonzero(self.of == numbers[0])
-        return np.flatnonzero(np.isin(self.of, numbers))
+    def slots_in(self, cells: Iterable[int]) -> list[int]:
+        found: list[int] = []
+        for cell in cells:
+            sole = self._newest[cell]
+            if self._population[cell] == 1 and self.of[sole] == cell:
+                found.append(sole)
+            elif self._population[cell] or cell == NO_CELL:
+                found += np.flatnonzero(self.of == cell).tolist()
+        return found
 
     def _parts(self, members: int) -> Iterator[tuple[list[int], frozenset[int]]]:
         """The members cell by cell."""
@@ -172,7 +178,10 @@ class Cells:
         """All from the same cell."""
         old, new = int(self.of[slots[0]]), self._cell(segments)
         self.of[slots] = new
+        for slot in slots:
+            self.moves.mark(slot)
         self._population[new] += len(slots)
+        self._newest[new] = slots[-1]
         if old == NO_CELL:
             return
         self._population[old] -= len(slots)
@@ -190,6 +199,7 @@ class Cells:
             cell = len(self.segments)
             self.segments.append(segments)
             self._population.append(0)
+            self._newest.append(0)
         self._ids[segments] = cell
         for segment in segments:
             self._under[segment].add(cell)
@@ -211,6 +221,7 @@ class Cells:
         twin._column = self._column.fork(index)
         twin._ids, twin._population = self._ids.copy(), self._population.copy()
         twin._free, twin.segments = self._free.copy(), self.segments.copy()
+        twin._newest = self._newest.copy()
         twin._under = {segment: cells.copy() for segment, cells in self._under.items()}
-        twin.log = self.log.fork()
+        twin.log, twin.moves = self.log.fork(), self.moves.fork()
         return twin

@@ -309,7 +309,7 @@ class _Look:
             writes.append(status_patch(JOB, self.job, status_document(status)))
         writes += self.events
         writes += [without_finalizer(pod) for pod in self.tracked if self._is_settled(pod)]
-        if not self.writes:
+        if not self.writes and not self.job.is_being_deleted:
             writes += [with_finalizer(pod) for pod in self.active if not is_tracked(pod)]
         return Steps(
             act=Plan(reason=Work.DONE, writes=tuple(self.writes)),

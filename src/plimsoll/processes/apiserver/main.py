@@ -37,6 +37,8 @@ LOOPBACK = "127.0.0.1"
 BACKLOG = 1024
 KEEP_ALIVE_SECONDS = 120
 STOP_SECONDS = 5
+FAREWELL_SECONDS = 1
+"""How long clients have to say goodbye; some never do, and nobody should wait for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,9 +172,18 @@ async def serving(settings: Settings) -> AsyncIterator[Serving]:
                 yield Serving(url=url, server=made, credentials=credentials, tasks=tasks | {task})
             finally:
                 made.cluster.hub.stop()
-                web.should_exit = True
                 renewal.cancel()
+                await _stopped(web, task)
                 await asyncio.gather(task, renewal, return_exceptions=True)
+
+
+async def _stopped(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
+    """All have their answers, and all watches have ended; then connections are cut."""
+    web.should_exit = True
+    await asyncio.wait((task,), timeout=FAREWELL_SECONDS)
+    for connection in tuple(web.server_state.connections):
+        if connection.transport is not None:
+            connection.transport.abort()
 
 
 def _write_kubeconfig(settings: Settings, url: str, credentials: Credentials) -> None:

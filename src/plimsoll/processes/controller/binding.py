@@ -16,6 +16,7 @@ from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import Change
 from plimsoll.decide.bind.claim import decide_claim
+from plimsoll.decide.bind.reasons import Reason
 from plimsoll.decide.bind.volume import Confirmed, decide_volume
 from plimsoll.decide.bind.writes import VOLUMES, VolumePhase
 from plimsoll.decide.operations import (
@@ -220,10 +221,13 @@ class Binding(Loop):
         for name in taken:
             self._reserved[name] = key
         try:
-            return isinstance(await self.enact(key, decision.plan), Done)
+            is_written = isinstance(await self.enact(key, decision.plan), Done)
         finally:
             for name in taken:
                 self._reserved.pop(name, None)
+        if decision.plan.reason == Reason.DEFAULT_CLASS_ASSIGNED:
+            self._means.metrics.count_default_class(is_written=is_written)
+        return is_written
 
     def _begin(
         self, key: ObjectKey, operation: Provision | DeleteBacking | Recycle | RollBack

@@ -1,6 +1,7 @@
 """What the operations on volumes share: what they work with, and writing until it fits."""
 
 import logging
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -82,12 +83,18 @@ class Means:
 
 async def asked(provisioner: str, call: Awaitable[T]) -> T:
     """What a provisioner answers. It is foreign code: whatever it raises becomes a
-    ProvisionerError, without the text, which could hold anything."""
+    ProvisionerError, and its text, which could hold a secret, is neither shown nor logged."""
     try:
         return await call
     except ProvisionerError:
         raise
-    except Exception as error:
-        log.exception("provisioner failed", extra={"provisioner": provisioner})
-        message = f"unexpected {type(error).__name__} in provisioner {provisioner}"
-        raise ProvisionerError(Trouble.TRY_AGAIN, message) from error
+    except Exception as error:  # noqa: BLE001 - whatever foreign code comes up with
+        name, where = type(error).__name__, traceback.extract_tb(error.__traceback__)[-1]
+        facts = {
+            "provisioner": provisioner,
+            "error": name,
+            "at": f"{where.filename}:{where.lineno}",
+        }
+        log.error("provisioner failed", extra=facts)  # noqa: TRY400 - a traceback shows the text
+        message = f"unexpected {name} in provisioner {provisioner}"
+        raise ProvisionerError(Trouble.TRY_AGAIN, message) from None

@@ -32,6 +32,16 @@ class OperationMetrics:
             ["plugin_name", "operation_name"],
         )
 
+        self._defaults = metrics.counter(
+            "retroactive_storageclass_total", "Claims that got the default class after the fact."
+        )
+        self._failed_defaults = metrics.counter(
+            "retroactive_storageclass_errors_total", "Claims that could not be given it."
+        )
+
+    def count_default_class(self, *, is_written: bool) -> None:
+        (self._defaults if is_written else self._failed_defaults).inc()
+
     @contextmanager
     def measured(self, plugin: str, operation: str) -> Iterator[None]:
         """Around one call of a provisioner; what it raises counts as a failure."""

@@ -184,8 +184,14 @@ class Owner(Loop, Generic[W, T]):
                 return outcome
             self.tools.observed.written(outcome.left)
             if isinstance(write, Delete) and write.resource == self.owned:
-                self._deletions.note(write.uid)
+                self._note_deletion(write)
         return None
+
+    def _note_deletion(self, write: Delete) -> None:
+        """Unless the watch was faster and has told already."""
+        shown = self._owned.view().get(write.key)
+        if shown is not None and shown.uid == write.uid and not shown.is_being_deleted:
+            self._deletions.note(write.uid)
 
     async def _complain(self, owner: W, write: Write, error: KubeError) -> None:
         if any(cause.get("reason") == NAMESPACE_TERMINATING for cause in error.causes):

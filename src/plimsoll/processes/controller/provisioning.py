@@ -53,7 +53,7 @@ class Provisioning:
         self._means = means
 
     async def provision(self, operation: Provision) -> Verdict:
-        provisioner = self._means.registry.find(operation.provisioner)
+        provisioner = self._means.registry.get(operation.provisioner)
         claim = self._still_wanted(operation.claim)
         if provisioner is None or claim is None:
             return Verdict.DONE
@@ -74,7 +74,7 @@ class Provisioning:
         return Verdict.DONE
 
     async def roll_back(self, operation: RollBack) -> Verdict:
-        provisioner = self._means.registry.find(operation.provisioner)
+        provisioner = self._means.registry.get(operation.provisioner)
         if await self._means.find_volume(operation.volume_name) is not None:
             return Verdict.DONE  # it was stored after all; seeing it lifts the guard
         if provisioner is None:
@@ -114,9 +114,12 @@ class Provisioning:
             nodes=self._means.view().all_nodes,
             secret=self._means.read_secret,
         )
+
+        async def make() -> Document:
+            return volume_document(request, await provisioner.provision(request))
+
         with self._means.metrics.measured(provisioner.name, "volume_provision"):
-            made = await asked(provisioner.name, provisioner.provision(request))
-            volume = volume_document(request, made)
+            volume = await asked(provisioner.name, make())
         log.info(
             "volume made",
             extra={"volume": operation.volume_name, "claim": str(operation.claim.key)},

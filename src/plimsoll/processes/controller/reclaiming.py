@@ -34,7 +34,7 @@ class Reclaiming:
 
     async def delete(self, operation: DeleteBacking) -> Verdict:
         volume = await self._released(operation.volume)
-        provisioner = self._means.registry.find(operation.provisioner)
+        provisioner = self._means.registry.get(operation.provisioner)
         if volume is None or provisioner is None or _is_dealt_with(volume):
             return Verdict.DONE
         outcome = await self._delete(provisioner, volume)
@@ -44,7 +44,7 @@ class Reclaiming:
 
     async def recycle(self, operation: Recycle) -> Verdict:
         volume = await self._released(operation.volume)
-        provisioner = self._means.registry.find(operation.provisioner)
+        provisioner = self._means.registry.get(operation.provisioner)
         if volume is None or provisioner is None or volume.is_being_deleted:
             return Verdict.DONE
         outcome: Finished | Failed = Finished()

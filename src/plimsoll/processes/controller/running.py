@@ -59,6 +59,7 @@ class RunningLoops:
             metrics=metrics,
         )
         self._loops = {name: make(tools) for name, make in makers.items()}
+        self.metrics = metrics
         self._is_synced = False
         metrics.registry.register(QueueDepths(self._loops))
 

@@ -1,14 +1,18 @@
 """Finds the provisioners inside this process: those that come along, and installed ones."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TypeVar
 
-from plimsoll.api.volumes import PersistentVolume
+from plimsoll.api.storage import StorageClass
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.processes.controller.provisioners.protocol import Blocking, Provisioner, Surroundings
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -19,23 +23,61 @@ class ProvisionerSetupError(ValueError):
     """A provisioner cannot be used. Going on without it would leave its claims to nobody."""
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What decisions ask a provisioner. It is foreign code: what it raises stays its own."""
+
+    provisioner: Provisioner
+
+    @property
+    def name(self) -> str:
+        return self.provisioner.name
+
+    @property
+    def takes_mount_options(self) -> bool:
+        return self.provisioner.takes_mount_options
+
+    @property
+    def recycles(self) -> bool:
+        return self.provisioner.recycles
+
+    def objection(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> str:
+        try:
+            return self.provisioner.objection(claim, storage_class)
+        except Exception as error:
+            log.exception("provisioner failed", extra={"provisioner": self.name})
+            return f"unexpected {type(error).__name__} in provisioner {self.name}"
+
+    def knows(self, volume: PersistentVolume) -> bool:
+        try:
+            return self.provisioner.knows(volume)
+        except Exception:
+            log.exception("provisioner failed", extra={"provisioner": self.name})
+            return False
+
+
 class Registry:
     """The provisioners by name; all others are external."""
 
     def __init__(self, provisioners: Iterable[Provisioner] = ()) -> None:
-        self._by_name = {provisioner.name: provisioner for provisioner in provisioners}
+        self._facts = {provisioner.name: Facts(provisioner) for provisioner in provisioners}
 
     @property
     def names(self) -> list[str]:
-        return sorted(self._by_name)
+        return sorted(self._facts)
 
-    def find(self, name: str) -> Provisioner | None:
-        return self._by_name.get(name)
+    def get(self, name: str) -> Provisioner | None:
+        """To be called; decisions use `find`."""
+        facts = self._facts.get(name)
+        return None if facts is None else facts.provisioner
 
-    def find_for_source(self, volume: PersistentVolume) -> Provisioner | None:
+    def find(self, name: str) -> Facts | None:
+        return self._facts.get(name)
+
+    def find_for_source(self, volume: PersistentVolume) -> Facts | None:
         """The one that knows this kind of volume, whoever made it."""
-        known = (self._by_name[name] for name in self.names)
-        return next((provisioner for provisioner in known if provisioner.knows(volume)), None)
+        known = (self._facts[name] for name in self.names)
+        return next((facts for facts in known if facts.knows(volume)), None)
 
 
 async def in_thread(function: Callable[[], T], /) -> T:

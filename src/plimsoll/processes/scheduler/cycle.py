@@ -1,0 +1,173 @@
+"""Takes one pod after the other, has it judged, and starts its binding; then takes the next.
+
+Between the first look at the cluster and the assumption of what was decided nothing else happens,
+so that no two decisions contradict each other. Binding goes on beside it, for as long as it takes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.pods import Pod
+from plimsoll.decide.scheduling.bind_volumes import AllBound, Choice
+from plimsoll.decide.scheduling.reasons import Finding
+from plimsoll.decide.columns.flags import AnyRule
+from plimsoll.decide.wakeups import concerns, helps, may_help_anybody
+from plimsoll.processes.scheduler.binding import Binder, Stage
+from plimsoll.processes.scheduler.events import Reporter, Why, refusal_text, with_code
+from plimsoll.processes.scheduler.judge import Judge, Placed, Refused
+from plimsoll.processes.scheduler.metrics import Operation, Result, SchedulerMetrics
+from plimsoll.processes.scheduler.queue import Place, QueuedPod, SchedulingQueue
+from plimsoll.processes.scheduler.state import State
+from plimsoll.runtime.clock import NO_TIME, Clock
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the cycle works with."""
+
+    state: State
+    judge: Judge
+    queue: SchedulingQueue
+    binder: Binder
+    reporter: Reporter
+    metrics: SchedulerMetrics
+    clock: Clock
+
+
+class Cycle:
+    def __init__(self, parts: Parts, *, is_ours: Callable[[Pod], bool]) -> None:
+        self._parts = parts
+        self._is_ours = is_ours
+        self._changed = asyncio.Event()
+        parts.state.on_observed(self.observe)
+
+    async def run(self) -> None:
+        """Never returns; cancel it: bindings under way are left to whoever schedules next."""
+        async with asyncio.TaskGroup() as bindings:
+            while True:
+                entry = await self._next()
+                try:
+                    self._try(entry, bindings)
+                except BaseException:
+                    self._parts.queue.fail(entry, self._parts.clock.now())
+                    raise
+                await self._parts.clock.sleep(NO_TIME)
+
+    async def _next(self) -> QueuedPod:
+        queue, clock = self._parts.queue, self._parts.clock
+        while True:
+            entry = queue.pop(clock.now())
+            if entry is not None:
+                return entry
+            due = queue.next_due()
+            self._changed.clear()
+            try:
+                async with clock.timeout(due and max(due - clock.now(), NO_TIME)):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    # What is observed
+
+    def observe(self, before: ApiObject | None, after: ApiObject | None) -> None:
+        """Who comes, who goes, and whom that may help."""
+        either = after or before
+        if isinstance(either, Pod):
+            self._observe_pod(either.key)
+        if may_help_anybody(before, after):
+            self._wake(before, after)
+
+    def _observe_pod(self, key: ObjectKey) -> None:
+        queue = self._parts.queue
+        seen = self._parts.state.observed.pods.observed().get(key)
+        if seen is None or seen.spec.node_name or seen.is_being_deleted:
+            queue.remove(key)
+        elif self._is_ours(seen):
+            queue.put(seen, self._parts.clock.now())
+            self._changed.set()
+
+    def _wake(self, before: ApiObject | None, after: ApiObject | None) -> None:
+        view = self._parts.state.believed
+
+        def may_help(pod: Pod, rule: AnyRule) -> bool:
+            return helps(rule, pod, before, after) and concerns(pod, before, after, view)
+
+        if self._parts.queue.wake(may_help, self._parts.clock.now()):
+            self._changed.set()
+
+    # One pod
+
+    def _try(self, entry: QueuedPod, bindings: asyncio.TaskGroup) -> None:
+        """Everything up to the assumption, without waiting for anything."""
+        parts, pod = self._parts, entry.pod
+        began = parts.clock.monotonic()
+        verdict = parts.judge.judge(pod)
+        parts.metrics.judged(parts.clock.monotonic() - began)
+        if isinstance(verdict, Refused):
+            self._refuse(entry, verdict, began)
+            return
+        choice = parts.state.assume(pod, verdict.volumes, verdict.node)
+        if isinstance(choice, Finding):
+            parts.metrics.volumes_failed(Operation.ASSUME)
+            self._fail(entry, with_code(choice.sentence, choice.reason), began)
+            return
+        parts.state.place(pod, verdict.node)
+        log.debug("pod placed", extra={"pod": str(pod.key), "node": verdict.node})
+        bindings.create_task(self._bind(entry, verdict, choice, began), name=f"bind {pod.key}")
+
+    def _refuse(self, entry: QueuedPod, refused: Refused, began: float) -> None:
+        parts = self._parts
+        message = refusal_text(refused)
+        if refused.is_error:
+            self._fail(entry, message, began)
+            return
+        log.debug("pod refused", extra={"pod": str(entry.key), "why": message})
+        parts.metrics.ended(Result.UNSCHEDULABLE, began)
+        parts.reporter.not_scheduled(entry.pod, Why.UNSCHEDULABLE, message)
+        parts.queue.refuse(entry, refused.rules, parts.clock.now())
+
+    def _fail(self, entry: QueuedPod, message: str, began: float) -> None:
+        log.warning("attempt failed", extra={"pod": str(entry.key), "why": message})
+        self._parts.metrics.ended(Result.ERROR, began)
+        self._parts.reporter.not_scheduled(entry.pod, Why.SCHEDULER_ERROR, message)
+        self._parts.queue.fail(entry, self._parts.clock.now())
+        self._changed.set()
+
+    async def _bind(
+        self, entry: QueuedPod, placed: Placed, choice: Choice | AllBound, began: float
+    ) -> None:
+        parts, pod = self._parts, entry.pod
+        try:
+            failed = await parts.binder.bind(pod, placed.node, choice)
+        except BaseException:
+            # Cancelled, or a bug: whatever runs next must not find half of a decision.
+            self._give_back(pod, choice)
+            parts.queue.fail(entry, parts.clock.now())
+            raise
+        if failed is None:
+            parts.metrics.ended(Result.SCHEDULED, began)
+            parts.metrics.scheduled(entry)
+            parts.reporter.scheduled(pod, placed.node)
+            return
+        if failed.stage is not Stage.ASSIGNING:
+            parts.metrics.volumes_failed(Operation.BIND)
+        self._give_back(pod, choice)
+        self._fail(entry, with_code(failed.sentence, failed.reason), began)
+
+    def _give_back(self, pod: Pod, choice: Choice | AllBound) -> None:
+        """Others may have what this pod does not get after all."""
+        state = self._parts.state
+        if isinstance(choice, Choice):
+            state.forget(choice)
+        placed = state.observed.pod(pod.key)
+        state.displace(pod)
+        if placed is not None:
+            self._wake(placed, None)
+        for binding in choice.static if isinstance(choice, Choice) else ():
+            if volume := state.believed.volume(binding.volume.name):
+                self._wake(binding.volume, volume)

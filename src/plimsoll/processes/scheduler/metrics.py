@@ -1,0 +1,130 @@
+"""What is counted about pods on their way to nodes, under kube-scheduler's names."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from enum import StrEnum
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from plimsoll.processes.scheduler.queue import Cause, Place, QueuedPod, SchedulingQueue
+from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.metrics import Metrics
+
+ATTEMPT_BUCKETS = tuple(0.001 * 2**power for power in range(15))
+ALGORITHM_BUCKETS = tuple(0.0001 * 2**power for power in range(17))
+POD_BUCKETS = tuple(0.01 * 2**power for power in range(20))
+ATTEMPTS_BUCKETS = tuple(float(2**power) for power in range(5))
+QUEUES = (Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.GATED)
+MANY = 15
+"""More attempts than this are counted together."""
+
+
+class Result(StrEnum):
+    SCHEDULED = "scheduled"
+    UNSCHEDULABLE = "unschedulable"
+    ERROR = "error"
+
+
+class Operation(StrEnum):
+    """At which step something was wrong with volumes."""
+
+    PREDICATE = "predicate"
+    ASSUME = "assume"
+    BIND = "bind"
+
+
+class SchedulerMetrics:
+    def __init__(self, metrics: Metrics, clock: Clock, profile: str) -> None:
+        self._clock = clock
+        self._profile = profile
+        self._attempts = metrics.counter(
+            "scheduler_schedule_attempts_total",
+            "Attempts to schedule pods, by how they ended.",
+            ["result", "profile"],
+        )
+        self._attempt_times = metrics.histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "From taking a pod out of the queue until the attempt ended.",
+            ["result", "profile"],
+            ATTEMPT_BUCKETS,
+        )
+        self._algorithm_times = metrics.histogram(
+            "scheduler_scheduling_algorithm_duration_seconds",
+            "How long it took to choose a node.",
+            (),
+            ALGORITHM_BUCKETS,
+        )
+        self._pod_times = [
+            metrics.histogram(
+                name, "From a pod's first attempt until it had its node.", labels, POD_BUCKETS
+            )
+            for name, labels in (
+                ("scheduler_pod_scheduling_sli_duration_seconds", ["attempts"]),
+                ("scheduler_pod_scheduling_duration_seconds", ["attempts"]),
+            )
+        ]
+        self._pod_attempts = metrics.histogram(
+            "scheduler_pod_scheduling_attempts",
+            "Attempts that pods needed to get a node.",
+            (),
+            ATTEMPTS_BUCKETS,
+        )
+        self._incoming = metrics.counter(
+            "scheduler_queue_incoming_pods_total",
+            "Pods put into a queue, by what brought them there.",
+            ["queue", "event"],
+        )
+        self._volume_errors = metrics.counter(
+            "scheduler_volume_scheduling_stage_error_total",
+            "Attempts that failed because of volumes.",
+            ["operation"],
+        )
+
+    def entered(self, place: Place, cause: Cause) -> None:
+        self._incoming.labels(place.value, cause.value).inc()
+
+    def judged(self, seconds: float) -> None:
+        self._algorithm_times.observe(seconds)
+
+    def volumes_failed(self, operation: Operation) -> None:
+        self._volume_errors.labels(operation.value).inc()
+
+    def ended(self, result: Result, began: float) -> None:
+        labels = (result.value, self._profile)
+        self._attempts.labels(*labels).inc()
+        self._attempt_times.labels(*labels).observe(self._clock.monotonic() - began)
+
+    def scheduled(self, entry: QueuedPod) -> None:
+        waited: timedelta = self._clock.now() - entry.added_at
+        attempts = str(entry.attempts) if entry.attempts <= MANY else f"{MANY}+"
+        for times in self._pod_times:
+            times.labels(attempts).observe(max(waited.total_seconds(), 0.0))
+        self._pod_attempts.observe(entry.attempts)
+
+
+class PendingPods(Collector):
+    """Counted when somebody asks."""
+
+    def __init__(self, queue: Callable[[], SchedulingQueue | None], profile: str) -> None:
+        self._queue = queue
+        self._profile = profile
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        queue = self._queue()
+        pending = GaugeMetricFamily(
+            "scheduler_pending_pods", "Pods that wait, by queue.", labels=["queue"]
+        )
+        turned_away = GaugeMetricFamily(
+            "scheduler_unschedulable_pods",
+            "Pods that no node would do for, by the rules that turned them away.",
+            labels=["plugin", "profile"],
+        )
+        if queue is not None:
+            counts = queue.counts()
+            for place in QUEUES:
+                pending.add_metric([place.value], counts[place])
+            for rule, number in queue.unschedulable_by_rule().items():
+                turned_away.add_metric([rule.value, self._profile], number)
+        yield pending
+        yield turned_away

@@ -1,0 +1,249 @@
+"""The pods that wait: to be tried, for a pause to end, for a change that helps, or for a gate.
+
+A pod is in exactly one place. Those to be tried come in the order of priority and time. One that
+no node was good enough for is left alone until a change can help it; it then still waits out its
+pause, unless nobody else is there to be tried. Whatever was missed, after five minutes every pod is
+tried again. Nothing here waits or looks at a clock.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from heapq import heappop, heappush
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.pods import Pod
+from plimsoll.decide.columns.flags import RULES, AnyRule
+from plimsoll.decide.scheduling.backoff import Attempts, Backoff
+from plimsoll.decide.scheduling.queue_order import Turn, turn_of
+
+SWEEP_AFTER = timedelta(minutes=5)
+
+
+class Place(StrEnum):
+    """As kube-scheduler calls its queues."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    UNSCHEDULABLE = "unschedulable"
+    GATED = "gated"
+    IN_FLIGHT = "in flight"
+    """Being judged or bound; in no queue."""
+
+
+class Cause(StrEnum):
+    """What brings a pod into a queue."""
+
+    ADDED = "PodAdd"
+    CHANGED = "PodUpdate"
+    HELPED = "ClusterChange"
+    REFUSED = "ScheduleAttemptFailure"
+    PAUSE_OVER = "BackoffComplete"
+    SWEPT = "UnschedulableTimeout"
+
+
+@dataclass(slots=True)
+class QueuedPod:
+    pod: Pod
+    added_at: datetime
+    """When it could first have been tried."""
+    since: datetime
+    """When its last attempt ended, or when it was added."""
+    place: Place
+    tries: Attempts = field(default_factory=Attempts)
+    attempts: int = 0
+    rules: frozenset[AnyRule] = frozenset()
+    """Those that turned it away; none: every change may help."""
+
+    @property
+    def key(self) -> ObjectKey:
+        return self.pod.key
+
+
+@dataclass(order=True, slots=True)
+class _Ticket:
+    """An entry of a heap. It counts only while the pod is where the ticket was given out."""
+
+    turn: Turn | datetime
+    number: int
+    entry: QueuedPod = field(compare=False)
+    place: Place = field(compare=False)
+
+
+class SchedulingQueue:
+    def __init__(
+        self,
+        backoff: Backoff | None = None,
+        *,
+        on_entry: Callable[[Place, Cause], None] = lambda _place, _cause: None,
+    ) -> None:
+        self._backoff = backoff or Backoff()
+        self._on_entry = on_entry
+        self._entries: dict[ObjectKey, QueuedPod] = {}
+        self._unschedulable: dict[ObjectKey, QueuedPod] = {}
+        self._rules: Counter[AnyRule] = Counter()
+        self._active: list[_Ticket] = []
+        self._pausing: list[_Ticket] = []
+        self._early: list[_Ticket] = []
+        self._number = 0
+
+    def counts(self) -> dict[Place, int]:
+        counted = Counter(entry.place for entry in self._entries.values())
+        return {place: counted[place] for place in Place}
+
+    def unschedulable_by_rule(self) -> dict[AnyRule, int]:
+        return {rule: self._rules[rule] for rule in RULES}
+
+    def find(self, key: ObjectKey) -> QueuedPod | None:
+        return self._entries.get(key)
+
+    # Pods come, change and go
+
+    def put(self, pod: Pod, now: datetime) -> None:
+        """A pod without a node is there. What was known of a namesake is forgotten."""
+        entry = self._entries.get(pod.key)
+        if entry is None or entry.pod.uid != pod.uid:
+            self.remove(pod.key)
+            self._admit(pod, now)
+            return
+        helps = _may_help(entry.pod, pod)
+        entry.pod = pod
+        match entry.place:
+            case Place.GATED if not pod.spec.scheduling_gates:
+                entry.added_at = entry.since = now
+                self._enter(entry, Place.ACTIVE, Cause.CHANGED)
+            case Place.UNSCHEDULABLE if helps:
+                self._wake(entry, now, Cause.CHANGED)
+            case _:
+                pass
+
+    def _admit(self, pod: Pod, now: datetime) -> None:
+        entry = QueuedPod(pod=pod, added_at=now, since=now, place=Place.IN_FLIGHT)
+        self._entries[pod.key] = entry
+        place = Place.GATED if pod.spec.scheduling_gates else Place.ACTIVE
+        self._enter(entry, place, Cause.ADDED)
+
+    def remove(self, key: ObjectKey) -> None:
+        """The pod is gone, has its node, or is somebody else's."""
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._leave(entry)
+            entry.place = Place.IN_FLIGHT
+
+    # Attempts
+
+    def pop(self, now: datetime) -> QueuedPod | None:
+        """The next to be tried; its attempt must be ended by `refuse`, `fail` or `remove`."""
+        self.flush(now)
+        # If nobody else is there, a pause would help nobody.
+        entry = self._pop_from(self._active) or self._pop_from(self._early)
+        if entry is not None:
+            entry.place = Place.IN_FLIGHT
+            entry.attempts += 1
+        return entry
+
+    def _pop_from(self, heap: list[_Ticket]) -> QueuedPod | None:
+        while heap:
+            ticket = heappop(heap)
+            if self._is_valid(ticket):
+                return ticket.entry
+        return None
+
+    def refuse(self, entry: QueuedPod, rules: frozenset[AnyRule], now: datetime) -> None:
+        """No node would do, because of these rules."""
+        if not self._is_current(entry):
+            return
+        entry.rules, entry.since = rules, now
+        entry.tries = Attempts(unschedulable=entry.tries.unschedulable + 1)
+        self._enter(entry, Place.UNSCHEDULABLE, Cause.REFUSED)
+
+    def fail(self, entry: QueuedPod, now: datetime) -> None:
+        """The attempt came to nothing for a reason that may pass: try again after a pause."""
+        if not self._is_current(entry):
+            return
+        entry.rules, entry.since = frozenset(), now
+        entry.tries = Attempts(
+            unschedulable=entry.tries.unschedulable,
+            consecutive_errors=entry.tries.consecutive_errors + 1,
+        )
+        self._enter(entry, Place.BACKOFF, Cause.REFUSED)
+
+    # Time and other objects
+
+    def wake(self, helps: Callable[[Pod, AnyRule], bool], now: datetime) -> int:
+        """Something changed that may help pods which these rules turned away; how many woke?"""
+        woken = [
+            entry
+            for entry in self._unschedulable.values()
+            if not entry.rules or any(helps(entry.pod, rule) for rule in sorted(entry.rules))
+        ]
+        for entry in woken:
+            self._wake(entry, now, Cause.HELPED)
+        return len(woken)
+
+    def flush(self, now: datetime) -> None:
+        """Let out those whose time has come."""
+        while self._pausing and (not self._is_valid(self._pausing[0]) or self._is_free(now)):
+            ticket = heappop(self._pausing)
+            if self._is_valid(ticket):
+                self._enter(ticket.entry, Place.ACTIVE, Cause.PAUSE_OVER)
+        # The dictionary is in the order of `since`: the first is due first.
+        for entry in [*self._overdue(now)]:
+            self._wake(entry, now, Cause.SWEPT)
+
+    def next_due(self) -> datetime | None:
+        """When `flush` will have something to do."""
+        times = [ticket.turn for ticket in self._pausing[:1] if isinstance(ticket.turn, datetime)]
+        if self._unschedulable:
+            times.append(next(iter(self._unschedulable.values())).since + SWEEP_AFTER)
+        return min(times, default=None)
+
+    def _overdue(self, now: datetime) -> Iterator[QueuedPod]:
+        for entry in self._unschedulable.values():
+            if entry.since + SWEEP_AFTER > now:
+                return
+            yield entry
+
+    def _is_free(self, now: datetime) -> bool:
+        turn = self._pausing[0].turn
+        return isinstance(turn, datetime) and turn <= now
+
+    def _wake(self, entry: QueuedPod, now: datetime, cause: Cause) -> None:
+        is_over = self._backoff.is_over(entry.tries, entry.since, now)
+        self._enter(entry, Place.ACTIVE if is_over else Place.BACKOFF, cause)
+
+    def _enter(self, entry: QueuedPod, place: Place, cause: Cause) -> None:
+        self._leave(entry)
+        entry.place = place
+        if place is Place.ACTIVE:
+            self._give_ticket(self._active, entry, turn_of(entry.pod, entry.since))
+        elif place is Place.BACKOFF:
+            free_at = self._backoff.free_at(entry.tries, entry.since)
+            self._give_ticket(self._pausing, entry, free_at or entry.since)
+            if not entry.tries.consecutive_errors:
+                self._give_ticket(self._early, entry, turn_of(entry.pod, entry.since))
+        elif place is Place.UNSCHEDULABLE:
+            self._unschedulable[entry.key] = entry
+            self._rules.update(entry.rules)
+        self._on_entry(place, cause)
+
+    def _leave(self, entry: QueuedPod) -> None:
+        if self._unschedulable.pop(entry.key, None) is not None:
+            self._rules.subtract(entry.rules)
+
+    def _give_ticket(self, heap: list[_Ticket], entry: QueuedPod, turn: Turn | datetime) -> None:
+        self._number += 1
+        heappush(heap, _Ticket(turn, self._number, entry, entry.place))
+
+    def _is_valid(self, ticket: _Ticket) -> bool:
+        return ticket.entry.place is ticket.place and self._is_current(ticket.entry)
+
+    def _is_current(self, entry: QueuedPod) -> bool:
+        return self._entries.get(entry.key) is entry
+
+
+def _may_help(before: Pod, after: Pod) -> bool:
+    """Whether something else is asked for. Our own notes in the status are no reason to wake."""
+    return before.spec != after.spec or before.labels != after.labels

@@ -1,0 +1,209 @@
+"""Settings of the scheduler: our own file, or the KubeSchedulerConfiguration of kube-scheduler.
+
+Of the latter, what concerns volumes, the queue, leadership and the connection is understood. What
+could change decisions and is not understood is an error, never silently left out.
+"""
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from plimsoll.decide.scheduling.backoff import Backoff
+from plimsoll.decide.scheduling.scorer import DEFAULT_SHAPE, Point, Shape
+from plimsoll.runtime import config
+from plimsoll.runtime.config import ConfigError, Sources, load_settings
+
+log = logging.getLogger(__name__)
+
+COMPONENT = "plimsoll-scheduler"
+PREFIX = "PLIMSOLL_SCHEDULER"
+KIND = "KubeSchedulerConfiguration"
+API_VERSION = "kubescheduler.config.k8s.io/v1"
+VOLUME_BINDING = "VolumeBinding"
+
+
+class Policy(StrEnum):
+    COMPATIBLE = "compatible"
+    """Decide as kube-scheduler does."""
+    DEFAULT = "default"
+    """Also accept a node where existing volumes can be shared out among the pod's claims, but
+    taking the smallest first would not find out how."""
+
+
+class ShapePoint(config.Settings, frozen=True, kw_only=True):
+    utilization: int
+    score: int
+
+
+class Settings(config.Settings, frozen=True, kw_only=True):
+    """Defaults of `plimsoll scheduler`."""
+
+    kubeconfig: str = ""
+    """Empty: KUBECONFIG, ~/.kube/config, or the service account of the pod we run in."""
+    context: str = ""
+    scheduler_name: str = "plimsoll"
+    """Pods that name this scheduler are scheduled; with `default-scheduler`, those of everybody."""
+    policy: Policy = Policy.DEFAULT
+    leader_elect: bool = True
+    """Of several copies only one acts."""
+    leader_elect_namespace: str = "kube-system"
+    leader_elect_name: str = COMPONENT
+    metrics_port: int = 10269
+    """On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0 takes a free one."""
+    bind_timeout: timedelta = timedelta(minutes=10)
+    """For how long a pod waits for its volumes to be bound before it is scheduled anew."""
+    shape: tuple[ShapePoint, ...] = ()
+    """How good it is to fill storage to some percentage; empty: the emptier the better."""
+    pod_initial_backoff: timedelta = timedelta(seconds=1)
+    """For how long a pod waits after its first attempt in vain."""
+    pod_max_backoff: timedelta = timedelta(seconds=10)
+    """The longest that a pod waits after an attempt in vain."""
+
+
+def shape_of(settings: Settings) -> Shape:
+    """Raises ConfigError."""
+    if not settings.shape:
+        return DEFAULT_SHAPE
+    try:
+        return Shape.parse([Point(point.utilization, point.score) for point in settings.shape])
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def backoff_of(settings: Settings) -> Backoff:
+    return Backoff(first=settings.pod_initial_backoff, limit=settings.pod_max_backoff)
+
+
+def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]) -> Settings:
+    """The file, then the environment, then flags. Raises ConfigError."""
+    sources = Sources(file=file, environment=environment, prefix=PREFIX, flags=flags)
+    foreign = None if file is None else _foreign_document(file)
+    if foreign is not None:
+        base = _translated(foreign, str(file))
+        given = {name for name, value in flags.items() if value is not None}
+        given |= {name for name in base if f"{PREFIX}_{name.upper()}" in environment}
+        weakest = {name: value for name, value in base.items() if name not in given}
+        everything = {**flags, **weakest}
+        sources = Sources(environment=environment, prefix=PREFIX, flags=everything)
+    settings = load_settings(Settings, sources)
+    if not settings.scheduler_name:
+        raise ConfigError("schedulerName: must not be empty")
+    shape_of(settings)
+    return settings
+
+
+def _foreign_document(file: Path) -> dict[str, Any] | None:
+    try:
+        document = yaml.safe_load(file.read_text())
+    except (OSError, yaml.YAMLError, UnicodeDecodeError):
+        return None  # whoever reads it as our own file says what is wrong
+    if isinstance(document, dict) and document.get("kind") == KIND:
+        return document
+    return None
+
+
+class _Struct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    pass
+
+
+class _Strict(_Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A key that is not here is an error."""
+
+
+class _LeaderElection(_Strict, frozen=True, kw_only=True):
+    leader_elect: bool | None = None
+    resource_name: str | None = None
+    resource_namespace: str | None = None
+
+
+class _Connection(_Struct, frozen=True, kw_only=True):
+    """How often one may ask, and in which format, is nothing that decisions depend on."""
+
+    kubeconfig: str | None = None
+
+
+class _VolumeBindingArgs(_Strict, frozen=True, kw_only=True):
+    api_version: str = API_VERSION
+    kind: str = "VolumeBindingArgs"
+    bind_timeout_seconds: int | None = None
+    shape: tuple[ShapePoint, ...] | None = None
+
+
+class _PluginConfig(_Strict, frozen=True, kw_only=True):
+    name: str
+    args: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Profile(_Strict, frozen=True, kw_only=True):
+    scheduler_name: str | None = None
+    plugin_config: tuple[_PluginConfig, ...] = ()
+    percentage_of_nodes_to_score: int | None = None
+
+
+class _Configuration(_Strict, frozen=True, kw_only=True):
+    api_version: str
+    kind: str
+    leader_election: _LeaderElection = _LeaderElection()
+    client_connection: _Connection = _Connection()
+    pod_initial_backoff_seconds: int | None = None
+    pod_max_backoff_seconds: int | None = None
+    profiles: tuple[_Profile, ...] = ()
+    # Every node is judged for every pod, in one go: there is nothing to set.
+    parallelism: int | None = None
+    percentage_of_nodes_to_score: int | None = None
+
+
+def _translated(document: dict[str, Any], where: str) -> dict[str, Any]:
+    """By the names of our own settings; only what is set."""
+    try:
+        foreign = msgspec.json.decode(msgspec.json.encode(document), type=_Configuration)
+        if foreign.api_version != API_VERSION:
+            raise ConfigError(f"{where}: apiVersion: {foreign.api_version}; only {API_VERSION}")
+        if len(foreign.profiles) > 1:
+            raise ConfigError(f"{where}: profiles: one is understood; run a scheduler for each")
+        profile = foreign.profiles[0] if foreign.profiles else _Profile()
+        volumes = _volume_arguments(profile)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {str(error).replace('`', '')}") from error
+    leadership = foreign.leader_election
+    found: dict[str, Any] = {
+        "scheduler_name": profile.scheduler_name,
+        "kubeconfig": foreign.client_connection.kubeconfig,
+        "leader_elect": leadership.leader_elect,
+        "leader_elect_name": leadership.resource_name,
+        "leader_elect_namespace": leadership.resource_namespace,
+        "bind_timeout": _seconds(volumes.bind_timeout_seconds, "bindTimeoutSeconds", where),
+        "shape": volumes.shape and msgspec.to_builtins(volumes.shape),
+        "pod_initial_backoff": _seconds(
+            foreign.pod_initial_backoff_seconds, "podInitialBackoffSeconds", where
+        ),
+        "pod_max_backoff": _seconds(foreign.pod_max_backoff_seconds, "podMaxBackoffSeconds", where),
+    }
+    if volumes.shape == ():
+        raise ConfigError(f"{where}: shape: Required value: at least one point must be specified")
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _volume_arguments(profile: _Profile) -> _VolumeBindingArgs:
+    arguments = _VolumeBindingArgs()
+    for plugin in profile.plugin_config:
+        if plugin.name != VOLUME_BINDING:
+            raise msgspec.ValidationError(
+                f"pluginConfig: {plugin.name}: only {VOLUME_BINDING} can be configured"
+            )
+        arguments = msgspec.json.decode(plugin.args, type=_VolumeBindingArgs)
+    return arguments
+
+
+def _seconds(number: int | None, key: str, where: str) -> timedelta | None:
+    if number is None:
+        return None
+    if number < 0:
+        raise ConfigError(f"{where}: {key}: Invalid value: {number}: must not be negative")
+    return timedelta(seconds=number)

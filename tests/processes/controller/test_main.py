@@ -1,0 +1,146 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from http import HTTPStatus
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from plimsoll.processes.apiserver.inprocess import InProcessTransport
+from plimsoll.processes.controller.loops import LOOPS
+from plimsoll.processes.controller.main import (
+    LeadershipLostError,
+    Process,
+    Settings,
+    is_real_cluster,
+    repair_settings,
+    wanted_loops,
+)
+from plimsoll.runtime.clock import SteppedClock
+from plimsoll.runtime.config import ConfigError
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.kube import KubeClient
+from tests.processes.controller.flaky import FlakyTransport
+from tests.stories.cluster import StoryCluster, a_cluster
+from tests.stories.objects import claim, volume
+from tests.wire.scripted import ScriptedTransport, answer, refusal
+
+
+def test_on_the_embedded_server_everything_runs_but_repairs() -> None:
+    assert set(wanted_loops(Settings(), on_cluster=False)) == set(LOOPS) - {"repair"}
+
+
+def test_repairs_run_wherever_rules_are_named() -> None:
+    settings = Settings(controllers="binding", repair="selected-node")
+    assert wanted_loops(settings, on_cluster=True) == ["binding", "repair"]
+
+
+def test_loops_can_be_left_out() -> None:
+    found = wanted_loops(Settings(controllers="*,-job"), on_cluster=False)
+    assert "job" not in found
+    assert "binding" in found
+
+
+def test_an_unknown_loop_is_an_error_that_names_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"unknown controllers: bnding; known: .*binding"):
+        wanted_loops(Settings(controllers="bnding"), on_cluster=False)
+
+
+def test_an_unknown_repair_rule_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"--repair: unknown magic; known: .*selected-node"):
+        repair_settings(Settings(repair="magic"))
+
+
+async def test_a_server_that_cannot_be_reached_is_waited_for() -> None:
+    clock = SteppedClock()
+    transport = ScriptedTransport(
+        KubeError(Failure.UNAVAILABLE, "refused"),
+        KubeError(Failure.UNAVAILABLE, "refused"),
+        answer(body={"gitVersion": "v1.37.0+plimsoll"}),
+    )
+    client = KubeClient(transport, clock=clock, chance=Random(1))
+    asked = asyncio.ensure_future(is_real_cluster(client))
+    await clock.run(timedelta(seconds=10))
+    assert await asked is False
+
+
+async def test_a_server_of_another_version_is_a_real_cluster() -> None:
+    transport = ScriptedTransport(answer(body={"gitVersion": "v1.36.3"}))
+    client = KubeClient(transport, clock=SteppedClock(), chance=Random(1))
+    assert await is_real_cluster(client) is True
+
+
+async def test_a_server_that_refuses_us_is_an_error() -> None:
+    transport = ScriptedTransport(refusal(401, "Unauthorized"))
+    client = KubeClient(transport, clock=SteppedClock(), chance=Random(1))
+    with pytest.raises(KubeError):
+        await is_real_cluster(client)
+
+
+class Copy:
+    """One of several processes on the same cluster."""
+
+    def __init__(self, cluster: StoryCluster, directory: Path, seed: int) -> None:
+        self.line = FlakyTransport(InProcessTransport(cluster.server))
+        client = KubeClient(self.line, clock=cluster.clock, chance=Random(seed))
+        settings = Settings(controllers="binding", data_dir=str(directory))
+        self.process = Process(settings, client)
+        self.loops: list[str] = []
+        self.task = asyncio.ensure_future(self.process.run(self.loops.extend))
+
+    @property
+    def is_ready(self) -> bool:
+        return self.process.pages()["/readyz"]().status == HTTPStatus.OK
+
+
+@asynccontextmanager
+async def two_copies(directory: Path) -> AsyncIterator[tuple[StoryCluster, Copy, Copy]]:
+    async with a_cluster() as cluster:
+        first = Copy(cluster, directory, 1)
+        await cluster.wait(timedelta(seconds=1))
+        second = Copy(cluster, directory, 2)
+        await cluster.wait(timedelta(seconds=5))
+        try:
+            yield cluster, first, second
+        finally:
+            for copy in (first, second):
+                copy.task.cancel()
+            ending = asyncio.gather(first.task, second.task, return_exceptions=True)
+            await cluster.wait(timedelta(seconds=10))
+            await ending
+
+
+async def test_of_two_copies_one_acts_and_the_other_takes_over(tmp_path: Path) -> None:
+    async with two_copies(tmp_path) as (cluster, first, second):
+        assert first.loops == ["binding"]
+        assert second.loops == []
+        assert second.is_ready
+        lease = await cluster.get("Lease", "plimsoll-controller", namespace="kube-system")
+        assert lease["spec"]["holderIdentity"]
+
+        first.task.cancel()
+        await cluster.wait(timedelta(seconds=10))
+        assert second.loops == ["binding"]
+        await cluster.create(volume(), claim())
+        await cluster.settle()
+        bound = await cluster.get("PersistentVolumeClaim", "data")
+        assert bound["status"]["phase"] == "Bound"
+
+
+async def test_a_copy_that_loses_the_lease_ends(tmp_path: Path) -> None:
+    async with two_copies(tmp_path) as (cluster, first, second):
+        first.line.fails = lambda _: True
+        await cluster.wait(timedelta(seconds=60))
+        assert second.loops == ["binding"]
+        with pytest.raises(LeadershipLostError):
+            await first.task
+
+
+async def test_a_process_is_ready_when_it_has_seen_everything(tmp_path: Path) -> None:
+    async with two_copies(tmp_path) as (_, first, _):
+        assert first.is_ready
+        pages = first.process.pages()
+        assert b"pv_collector_bound_pv_count" in pages["/metrics"]().body
+        assert pages["/healthz"]().body == b"ok\n"
