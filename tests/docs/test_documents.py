@@ -24,8 +24,11 @@ FENCE = re.compile(r"^```(\S*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 REFERENCE = re.compile(r"`((?:[\w.]+/)*\w+\.py):([A-Za-z_][\w.]*)`")
 SYMBOL = re.compile(r"^`([A-Za-z_][\w.]*)(?:\(\))?`$")
-OF_ONE_MACHINE = re.compile(r"/(?:root|work|home/\w+|tmp/(?!shelf\b)\w+)/?")
+OF_ONE_MACHINE = re.compile(r"(?<![\w.])/(?:root|work|home|tmp)/(?!shelf)\S*")
 MAKES_METRIC = frozenset({"counter", "gauge", "histogram", "Counter", "Gauge", "Histogram"})
+
+MAKES_EVENT = frozenset({"told", "warned", "_tell", "_events"})
+CAMEL_CASE = re.compile(r"^[A-Z][a-z]+(?:[A-Z][a-z]+)+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,25 @@ def test_every_metric_of_a_command_is_documented(place: str) -> None:
     page = (DIRECTORY / "metrics.md").read_text()
     names = {name for module in (PACKAGE / place).rglob("*.py") for name in metric_names(module)}
     assert [name for name in sorted(names) if f"`{name}" not in page] == []
+
+
+def event_reasons(module: Path) -> Iterator[str]:
+    """Texts in CamelCase that are handed to what makes events."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        match node:
+            case ast.Call(func=ast.Name(id=maker) | ast.Attribute(attr=maker), args=arguments):
+                texts = [a.value for a in arguments if isinstance(a, ast.Constant)]
+                if maker in MAKES_EVENT:
+                    yield from (t for t in texts if isinstance(t, str) and CAMEL_CASE.match(t))
+            case _:
+                pass
+
+
+def test_every_event_is_documented() -> None:
+    page = (DIRECTORY / "reasons.md").read_text()
+    modules = [*(PACKAGE / "decide").rglob("*.py"), *(PACKAGE / "processes").rglob("*.py")]
+    reasons = {reason for module in modules for reason in event_reasons(module)}
+    assert [reason for reason in sorted(reasons) if f"`{reason}`" not in page] == []
 
 
 # Links and references
@@ -144,6 +166,11 @@ def test_the_package_map_shows_every_package() -> None:
     packages = [path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("__init__.py")]
     near = [package for package in packages if len(package.parts) in (1, 2)]
     assert [str(package) for package in near if f"{package.name}/" not in shown] == []
+
+
+def test_the_readme_tells_of_every_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in COMMANDS if f"`plimsoll {name}" not in readme] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)

@@ -7,8 +7,11 @@ from tools.reference.workbench import controller_tools
 INTRODUCTION = """\
 `plimsoll controller --controllers` takes these names, separated by commas: a name adds a loop,
 `-name` leaves one out, `*` stands for the default. By default all of them run beside the embedded
-API server, where no kube-controller-manager does this work; on another cluster only those marked
-*yes* run unless they are named."""
+API server, where no kube-controller-manager does this work; `repair` only if `--repair` names
+[rules](../how-to/repair.md)."""
+NOTHING_ELSEWHERE = """\
+On any other cluster none runs unless it is named: see
+[how to do that](../how-to/run-beside-real-kubernetes.md)."""
 
 
 def page() -> str:
@@ -16,13 +19,17 @@ def page() -> str:
         (
             code(name),
             f"{entry.about[:1].upper()}{entry.about[1:]}.",
-            ", ".join(_watched(name)) or "found out at run time",
-            "yes" if entry.on_cluster else "",
+            ", ".join(_watched(name)) or "what it is asked to",
         )
         for name, entry in LOOPS.items()
     ]
-    head = ("loop", "what it does", "watches", "by default on any cluster")
-    return document("Control loops", INTRODUCTION, table(head, rows))
+    loops = table(("loop", "what it does", "watches"), rows)
+    return document("Control loops", INTRODUCTION, _elsewhere(), loops)
+
+
+def _elsewhere() -> str:
+    names = ", ".join(code(name) for name, entry in LOOPS.items() if entry.on_cluster)
+    return f"On any other cluster the default is: {names}." if names else NOTHING_ELSEWHERE
 
 
 def _watched(name: str) -> list[str]:

@@ -1,6 +1,7 @@
 """docs/reference/metrics.md: what the processes count, asked of their registries."""
 
-from collections.abc import Iterable, Iterator
+import importlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import uvloop
@@ -11,21 +12,15 @@ from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.running import RunningLoops, Setting
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.supervise import Supervision, supervise
+from plimsoll.ui.cli.main import COMMANDS
+from plimsoll.wire.kube import KubeClient
 from tools.reference.markdown import code, document, table
 from tools.reference.workbench import api_server, client
 
 INTRODUCTION = """\
-In Prometheus' text format. Names that kube-apiserver and kube-controller-manager use mean the same
-here; the others begin with `plimsoll_`. Labels are kinds, classes, namespaces, reasons and such,
-never names of single claims, volumes, pods or nodes."""
-SERVER = """\
-## plimsoll apiserver
-
-At `/metrics`, for whoever may use the API."""
-CONTROLLER = """\
-## plimsoll controller
-
-Those of a loop are there while [that loop](loops.md) runs."""
+In Prometheus' text format. Names that Kubernetes' own programs use mean the same here; the others
+begin with `plimsoll_`. Labels are kinds, classes, namespaces, reasons and such, never names of
+single claims, volumes, pods or nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +32,14 @@ class Described:
 
 
 def page() -> str:
-    server, controller = _table(server_metrics()), _table(controller_metrics())
-    return document("Metrics", INTRODUCTION, SERVER, server, CONTROLLER, controller)
+    return document(
+        "Metrics", INTRODUCTION, *(_section(name) for name in PROCESSES if name in COMMANDS)
+    )
+
+
+def _section(name: str) -> str:
+    where, metrics = PROCESSES[name]
+    return "\n\n".join([f"## plimsoll {name}", where, _table(metrics())])
 
 
 def _table(metrics: Iterable[Described]) -> str:
@@ -57,6 +58,19 @@ def controller_metrics() -> list[Described]:
     kube, metrics = client(), Metrics()
     makers = {name: entry.make for name, entry in LOOPS.items()}
     RunningLoops(makers, Setting(client=kube, metrics=metrics))
+    return _supervised(kube, metrics)
+
+
+def scheduler_metrics() -> list[Described]:
+    kube, metrics = client(), Metrics()
+    # Imported late: a scheduler in the making must not keep the other pages from being made.
+    running = importlib.import_module("plimsoll.processes.scheduler.running")
+    settings = importlib.import_module("plimsoll.processes.scheduler.settings")
+    running.Scheduler(settings.Settings(), running.Setting(client=kube, metrics=metrics))
+    return _supervised(kube, metrics)
+
+
+def _supervised(kube: KubeClient, metrics: Metrics) -> list[Described]:
     supervision = Supervision(clock=kube.clock, chance=kube.chance, metrics=metrics)
     uvloop.run(supervise({"nothing": _nothing}, supervision))
     return _described(metrics.registry)
@@ -78,3 +92,15 @@ def _families(collector: Collector) -> Iterator[Described]:
         labels = labels or getattr(family, "_labelnames", ())
         ending = "_total" if family.type == "counter" else ""
         yield Described(family.name + ending, family.type, tuple(labels), family.documentation)
+
+
+Process = tuple[str, Callable[[], list[Described]]]
+ON_ITS_PORT = "At `/metrics` on the port that `--metrics-port` names."
+PROCESSES: dict[str, Process] = {
+    "apiserver": ("At `/metrics`, for whoever may use the API.", server_metrics),
+    "controller": (
+        f"{ON_ITS_PORT} Those of a loop are there while [that loop](loops.md) runs.",
+        controller_metrics,
+    ),
+    "scheduler": (ON_ITS_PORT, scheduler_metrics),
+}

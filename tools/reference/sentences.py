@@ -19,6 +19,12 @@ EVENTS = (
     Event("ClaimLost", "Warning", "claim", "A bound claim has lost its volume, and its data."),
     Event("ClaimMisbound", "Warning", "claim", "The volume that the claim names serves another."),
     Event("Completed", "Normal", "Job", "All pods that the job needs have succeeded."),
+    Event(
+        "ConflictingController",
+        "Warning",
+        "StatefulSet",
+        "A claim belongs to somebody else, so the retention policy is not applied to it.",
+    ),
     Event("DeadlineExceeded", "Warning", "Job", "The job was active for longer than it allows."),
     Event(
         "ExternalProvisioning",
@@ -62,6 +68,7 @@ EVENTS = (
     Event("Resumed", "Normal", "Job", "The job is no longer suspended."),
     Event("ScalingReplicaSet", "Normal", "Deployment", "One of its ReplicaSets got another size."),
     Event("SelectingAll", "Warning", "workload", "Its selector is empty, so nothing is done."),
+    Event("SucceededDaemonPod", "Normal", "DaemonSet", "A pod ended although it should not."),
     Event("SuccessfulAttachVolume", "Normal", "pod", "The volume is attached to the pod's node."),
     Event("SuccessfulCreate", "Normal", "workload", "A pod or claim was made."),
     Event("SuccessfulDelete", "Normal", "workload", "A pod was deleted."),
@@ -272,5 +279,36 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "BEING_DELETED": "The volume is being deleted.",
         "UNREADABLE": "A zone label is empty, or has an empty part between two underscores.",
         "CONTRADICTORY": "Its older and newer labels name different places.",
+    },
+}
+
+SETTINGS: dict[Name, dict[str, str]] = {
+    ("runtime.leader", "ElectionSettings"): {
+        "identity": "Who stands for election; each copy its own.",
+        "lease_duration": "How long others wait for a leader that says nothing.",
+        "renew_deadline": "How long a leader goes on without having renewed its lease.",
+        "retry_period": "How often a leader renews, and others look.",
+    },
+    ("cache.informer", "InformerSettings"): {
+        "page_size": "Objects in one page of a list.",
+        "backoff": "Pauses after failures: from 0.8 to 30 seconds.",
+    },
+    ("enact.event_correlation", "CorrelationSettings"): {
+        "burst": "Events about one object at once, before they are cut off.",
+        "refill_every": "How often one more is allowed after that.",
+        "window": "Events this far apart are not combined.",
+    },
+    ("enact.events", "RecorderSettings"): {
+        "queue_limit": "Events that may wait to be written; more are dropped and counted.",
+        "correlation": "How repetitions and floods are dealt with: the struct above.",
+    },
+    ("processes.apiserver.main", "Settings"): {
+        "data_dir": "Where objects, keys and certificates are kept.",
+        "write_kubeconfig": "Where the administrator's kubeconfig is written.",
+    },
+    ("processes.controller.main", "Settings"): {
+        "context": "Of the kubeconfig; empty: its current one.",
+        "leader_elect_namespace": "Where the lease is.",
+        "leader_elect_name": "What the lease is called.",
     },
 }

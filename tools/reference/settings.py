@@ -1,47 +1,69 @@
-"""docs/reference/settings.md: the structs that say how a process behaves, with their defaults."""
+"""docs/reference/settings.md: the structs that say how a part behaves, with their defaults."""
 
 import ast
+import importlib
 
+from plimsoll.ui.cli.main import COMMANDS
 from tools.reference.markdown import code, document, table
+from tools.reference.sentences import SETTINGS
 from tools.reference.sources import Class, Member, classes
 
 INTRODUCTION = """\
-One frozen struct for each part that can be set. [The command line](cli.md) reaches those of the
-processes; the others are for programs that use Plimsoll as a library, and for tests. A setting
-without a default must be given."""
+One frozen struct for each part that can be set; a setting without a default must be given. [The
+command line](cli.md) reaches those of the processes: `metrics_port` is `--metrics-port`, in the
+file of `--config` (YAML) `metricsPort`, in the environment `PLIMSOLL_CONTROLLER_METRICS_PORT`.
+Flags win over the environment, the environment over the file; an unknown name is an error. The API
+server takes flags only. The other structs are for programs that use Plimsoll as a library."""
 NOT_SET_BY_PEOPLE = frozenset({"Clock", "Ids"})
 """Where time and identity come from is a matter of tests."""
+PLACES = ("enact", "cache", "runtime", *(f"processes/{name}" for name in COMMANDS))
 
 
 def page() -> str:
     found = [
-        struct
-        for struct in classes("runtime", "wire", "cache", "enact", "processes", "simulator", "ui")
-        if struct.name.endswith("Settings") and struct.members
+        struct for struct in classes(*PLACES) if struct.name.endswith("Settings") and struct.members
     ]
+    # Those of the processes first: they are what people look for.
+    found.sort(key=lambda struct: not struct.module.startswith("processes."))
     return document("Settings", INTRODUCTION, *map(_section, found))
 
 
 def _section(struct: Class) -> str:
     rows = [
-        (code(member.name), code(member.annotation), _default(member), member.about)
+        (
+            code(member.name),
+            code(member.annotation),
+            _default(struct, member),
+            _about(struct, member),
+        )
         for member in struct.members
         if member.annotation not in NOT_SET_BY_PEOPLE
     ]
-    parts = [f"## {struct.module}.{struct.name}", struct.about]
-    parts.append(table(("setting", "type", "default", "meaning"), rows))
+    head = f"## {struct.module}.{struct.name}"
+    parts = (head, struct.about, table(("setting", "type", "default", "meaning"), rows))
     return "\n\n".join(part for part in parts if part)
 
 
-def _default(member: Member) -> str:
+def _about(struct: Class, member: Member) -> str:
+    return member.about or SETTINGS.get((struct.module, struct.name), {}).get(member.name, "")
+
+
+def _default(struct: Class, member: Member) -> str:
     match member.value:
         case None:
             return ""
-        case ast.Call(keywords=[ast.keyword(arg="default_factory", value=factory)]):
-            return f"a new {code(ast.unparse(factory))}"
-        case ast.Call(func=ast.Name(id="timedelta"), args=[], keywords=parts):
-            return ", ".join(f"{ast.unparse(part.value)} {part.arg}" for part in parts)
-        case ast.Constant(value=""):
+        case ast.Call(keywords=[ast.keyword(arg="default_factory")]) | ast.Constant(value=""):
             return "empty"
+        case ast.Call(func=ast.Name(id="timedelta"), args=[], keywords=[part]):
+            return _duration(ast.unparse(part.value), part.arg or "")
+        case ast.Name(id=name):
+            constant = getattr(importlib.import_module(f"plimsoll.{struct.module}"), name)
+            return code(constant if isinstance(constant, str) else name)
+        case ast.Constant(value=value):
+            return code(str(value))
         case expression:
             return code(ast.unparse(expression))
+
+
+def _duration(number: str, unit: str) -> str:
+    return f"{number} {unit.removesuffix('s') if number == '1' else unit}"

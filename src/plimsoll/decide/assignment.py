@@ -45,7 +45,6 @@ class _Costs:
             {names.index(option.name): option for option in choices} for choices in options
         ]
         self._claims, self._names = len(options), len(names)
-        self._name_unit = 1
         # The place of the first claim's name weighs more than those of all others together.
         self._waste_unit = (self._names + 1) ** self._claims
         most = sum(max((o.waste for o in choices), default=0) for choices in options)
@@ -71,48 +70,72 @@ class _Costs:
 
 def _cheapest(costs: Sequence[Sequence[int]]) -> list[int]:
     """For each row a column of its own, so that the sum is smallest. There are no fewer columns
-    than rows. Rows are added one by one, each along the cheapest path of changes."""
-    width = len(costs[0])
-    row_prices, column_prices = [0] * len(costs), [0] * width
-    owner: list[int | None] = [None] * width
+    than rows."""
+    prices = _Prices(costs)
     for row in range(len(costs)):
-        _add_row(row, costs, (row_prices, column_prices), owner)
-    found = [0] * len(costs)
-    for column, row_of in enumerate(owner):
-        if row_of is not None:
-            found[row_of] = column
-    return found
+        prices.admit(row)
+    by_row = {row: column for column, row in prices.owner.items()}
+    return [by_row[row] for row in range(len(costs))]
 
 
-def _add_row(
-    row: int,
-    costs: Sequence[Sequence[int]],
-    prices: tuple[list[int], list[int]],
-    owner: list[int | None],
-) -> None:
-    row_prices, column_prices = prices
-    width = len(column_prices)
-    distance: list[int | None] = [None] * width
-    before: list[int | None] = [None] * width
-    visited: list[int] = []
-    at_row, at_column = row, None
-    while True:
-        reached = distance[at_column] if at_column is not None else 0
-        for column in range(width):
-            if column in visited:
+class _Prices:
+    """Rows take columns one after the other. A row that wants a column which has an owner lets the
+    owner look elsewhere, along the chain of changes that costs least in all. Prices make sure of
+    that: at every time no row could do better with another column than the one it has."""
+
+    def __init__(self, costs: Sequence[Sequence[int]]) -> None:
+        self._costs = costs
+        self._row_prices = [0] * len(costs)
+        self._column_prices = [0] * len(costs[0])
+        self.owner: dict[int, int] = {}
+        """By column."""
+
+    def admit(self, row: int) -> None:
+        extra: dict[int, int] = {}
+        came_from: dict[int, int | None] = {}
+        settled: list[int] = []
+        at_row, at_column = row, None
+        while True:
+            self._look_around(at_row, at_column, (extra, came_from), settled)
+            at_column = min(
+                (column for column in extra if column not in settled),
+                key=lambda column: (extra[column], column),
+            )
+            self._pay(row, extra[at_column], extra, settled)
+            settled.append(at_column)
+            if at_column not in self.owner:
+                break
+            at_row = self.owner[at_column]
+        self._shift(row, at_column, came_from)
+
+    def _look_around(
+        self,
+        row: int,
+        column: int | None,
+        found: tuple[dict[int, int], dict[int, int | None]],
+        settled: Sequence[int],
+    ) -> None:
+        """What every open column would cost this row more than the best so far."""
+        extra, came_from = found
+        for other, cost in enumerate(self._costs[row]):
+            if other in settled:
                 continue
-            step = costs[at_row][column] - row_prices[at_row] - column_prices[column]
-            far = (reached or 0) + step
-            known = distance[column]
-            if known is None or far < known:
-                distance[column], before[column] = far, at_column
-        at_column = min(
-            (c for c in range(width) if c not in visited), key=lambda c: (distance[c] or 0, c)
-        )
-        visited.append(at_column)
-        next_row = owner[at_column]
-        if next_row is None:
-            break
-        at_row = next_row
-    _raise_prices(row, prices, distance, visited, owner)
-    _shift(at_column, row, before, owner)
+            more = cost - self._row_prices[row] - self._column_prices[other]
+            if other not in extra or more < extra[other]:
+                extra[other], came_from[other] = more, column
+
+    def _pay(self, row: int, least: int, extra: dict[int, int], settled: Sequence[int]) -> None:
+        self._row_prices[row] += least
+        for column in settled:
+            self._row_prices[self.owner[column]] += least
+            self._column_prices[column] -= least
+        for column in extra:
+            if column not in settled:
+                extra[column] -= least
+
+    def _shift(self, row: int, column: int, came_from: dict[int, int | None]) -> None:
+        at: int | None = column
+        while at is not None:
+            previous = came_from[at]
+            self.owner[at] = row if previous is None else self.owner[previous]
+            at = previous

@@ -11,10 +11,11 @@ from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.decide.columns import basics, resources
-from plimsoll.decide.columns.basics import NodeDemands
+from plimsoll.decide.columns import resources
 from plimsoll.decide.columns.flags import AnyRule, NodeRule
 from plimsoll.decide.columns.resources import PODS, Demands, Load, Room
+from plimsoll.decide.columns.rules import basics
+from plimsoll.decide.columns.rules.basics import NodeDemands
 from plimsoll.decide.scheduling.reasons import Rule
 from plimsoll.decide.scheduling.view import ClusterView
 from plimsoll.decide.scheduling.wakeups import Answer, Hint, after_add, after_delete, after_update

@@ -136,6 +136,12 @@ class Watching:
             for kind, document in await self.events()
         ]
 
+    async def refusal(self) -> Document:
+        """The Status that the watch consists of."""
+        [(kind, document)] = await self.events()
+        assert (self.status, kind, self._has_ended) == (200, "ERROR", True)
+        return document
+
     def leave(self) -> None:
         if self._next is not None:
             self._next.cancel()

@@ -84,6 +84,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._in_head = True
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing: no upgrade is offered on purpose, and the client gets its answer."""
+
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, msg)
 

@@ -1,6 +1,8 @@
 """Requests about resources: which handler answers, and the answer it makes."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
 from typing import Any
 
 from plimsoll.api import schema
@@ -99,9 +101,19 @@ class ResourceRoutes:
         return Answer(body=body, content_type=view.content_type)
 
     def _watch(self, kind: KindOf, query: Query, selection: Selection, view: View) -> Answer:
-        request = reads.watch_request(
-            self._cluster, query, kind=kind, selection=selection, view=view
-        )
+        try:
+            request = reads.watch_request(
+                self._cluster, query, kind=kind, selection=selection, view=view
+            )
+        except ApiError as error:
+            if error.code != HTTPStatus.GONE:
+                raise
+            # Clients look for this one in the stream; as the answer itself, some of them take it
+            # for a mishap and ask again for ever.
+            told = Stream(
+                chunks=_only(reads.expired_event(error)), close=_nothing, overflow=asyncio.Event()
+            )
+            return Answer(stream=told, content_type=view.content_type)
         watch = reads.OpenWatch(self._cluster, request)
         stream = Stream(
             chunks=watch.chunks(),
@@ -109,6 +121,14 @@ class ResourceRoutes:
             overflow=watch.watcher.overflow,
         )
         return Answer(stream=stream, content_type=view.content_type)
+
+
+async def _only(chunk: bytes) -> AsyncIterator[bytes]:
+    yield chunk
+
+
+def _nothing() -> None:
+    """There is no watch to close."""
 
 
 def _verb(request: Request, target: Target, query: Query) -> str:

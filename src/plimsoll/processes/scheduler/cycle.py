@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.decide.scheduling.bind_volumes import AllBound, Choice
-from plimsoll.decide.scheduling.reasons import Finding
 from plimsoll.decide.columns.flags import AnyRule
+from plimsoll.decide.schedule import Kernel, NoNode, Placement
+from plimsoll.decide.scheduling.bind_volumes import AllBound, Choice
+from plimsoll.decide.scheduling.reasons import Finding, Verdict
 from plimsoll.decide.wakeups import concerns, helps, may_help_anybody
 from plimsoll.processes.scheduler.binding import Binder, Stage
 from plimsoll.processes.scheduler.events import Reporter, Why, refusal_text, with_code
-from plimsoll.processes.scheduler.judge import Judge, Placed, Refused
 from plimsoll.processes.scheduler.metrics import Operation, Result, SchedulerMetrics
-from plimsoll.processes.scheduler.queue import Place, QueuedPod, SchedulingQueue
+from plimsoll.processes.scheduler.queue import QueuedPod, SchedulingQueue
 from plimsoll.processes.scheduler.state import State
 from plimsoll.runtime.clock import NO_TIME, Clock
 
@@ -31,7 +31,8 @@ class Parts:
     """What the cycle works with."""
 
     state: State
-    judge: Judge
+    kernel: Kernel
+    """Follows what the state believes."""
     queue: SchedulingQueue
     binder: Binder
     reporter: Reporter
@@ -65,9 +66,10 @@ class Cycle:
             if entry is not None:
                 return entry
             due = queue.next_due()
+            limit = None if due is None else max(due - clock.now(), NO_TIME)
             self._changed.clear()
             try:
-                async with clock.timeout(due and max(due - clock.now(), NO_TIME)):
+                async with clock.timeout(limit):
                     await self._changed.wait()
             except TimeoutError:
                 continue
@@ -106,30 +108,30 @@ class Cycle:
         """Everything up to the assumption, without waiting for anything."""
         parts, pod = self._parts, entry.pod
         began = parts.clock.monotonic()
-        verdict = parts.judge.judge(pod)
+        decision = parts.kernel.decide(pod)
         parts.metrics.judged(parts.clock.monotonic() - began)
-        if isinstance(verdict, Refused):
-            self._refuse(entry, verdict, began)
+        if isinstance(decision, NoNode):
+            self._refuse(entry, decision, began)
             return
-        choice = parts.state.assume(pod, verdict.volumes, verdict.node)
+        choice = parts.state.assume(pod, decision.volumes, decision.node)
         if isinstance(choice, Finding):
             parts.metrics.volumes_failed(Operation.ASSUME)
             self._fail(entry, with_code(choice.sentence, choice.reason), began)
             return
-        parts.state.place(pod, verdict.node)
-        log.debug("pod placed", extra={"pod": str(pod.key), "node": verdict.node})
-        bindings.create_task(self._bind(entry, verdict, choice, began), name=f"bind {pod.key}")
+        parts.state.place(pod, decision.node)
+        log.debug("pod placed", extra={"pod": str(pod.key), "node": decision.node})
+        bindings.create_task(self._bind(entry, decision, choice, began), name=f"bind {pod.key}")
 
-    def _refuse(self, entry: QueuedPod, refused: Refused, began: float) -> None:
+    def _refuse(self, entry: QueuedPod, refused: NoNode, began: float) -> None:
         parts = self._parts
         message = refusal_text(refused)
-        if refused.is_error:
+        if refused.rejected and refused.rejected.judgement.verdict is Verdict.ERROR:
             self._fail(entry, message, began)
             return
         log.debug("pod refused", extra={"pod": str(entry.key), "why": message})
         parts.metrics.ended(Result.UNSCHEDULABLE, began)
         parts.reporter.not_scheduled(entry.pod, Why.UNSCHEDULABLE, message)
-        parts.queue.refuse(entry, refused.rules, parts.clock.now())
+        parts.queue.refuse(entry, frozenset(refused.rules), parts.clock.now())
 
     def _fail(self, entry: QueuedPod, message: str, began: float) -> None:
         log.warning("attempt failed", extra={"pod": str(entry.key), "why": message})
@@ -139,7 +141,7 @@ class Cycle:
         self._changed.set()
 
     async def _bind(
-        self, entry: QueuedPod, placed: Placed, choice: Choice | AllBound, began: float
+        self, entry: QueuedPod, placed: Placement, choice: Choice | AllBound, began: float
     ) -> None:
         parts, pod = self._parts, entry.pod
         try:

@@ -1,12 +1,11 @@
 """What users are told of their pods: an event for every attempt, and the condition PodScheduled.
 
-The sentences are those that users of kubectl know. Our own codes follow in brackets, each with the
-number of nodes it was found on.
+The sentences are those that users of kubectl know, with the number of nodes that each is about. Our
+own codes follow in brackets.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
@@ -17,9 +16,9 @@ from plimsoll.api.meta import Condition, ObjectKey, find_condition, wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.decide.plan import Emit, EventType, Patch, Plan, ResourceName
+from plimsoll.decide.schedule import NoNode
 from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.enact.enactor import Enactor
-from plimsoll.processes.scheduler.judge import Refused
 from plimsoll.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -44,24 +43,8 @@ class Why(StrEnum):
     """The attempt came to no decision, or the decision could not be carried out."""
 
 
-def refusal_text(refused: Refused) -> str:
-    if not refused.nodes:
-        return "no nodes available to schedule pods"
-    text = f"0/{refused.nodes} nodes are available: {_what(refused)}."
-    return " ".join(part for part in (text, _codes(refused.reasons)) if part)
-
-
-def _what(refused: Refused) -> str:
-    if refused.whole:
-        return refused.whole
-    # In the order of the text, as kube-scheduler has it: "10 …" comes before "2 …".
-    return ", ".join(sorted(f"{number} {text}" for text, number in refused.sentences.items()))
-
-
-def _codes(reasons: Mapping[Reason, int]) -> str:
-    counted = sorted((-number, reason) for reason, number in reasons.items())
-    codes = [f"{reason} {-number}" if number else str(reason) for number, reason in counted]
-    return f"[{', '.join(codes)}]" if codes else ""
+def refusal_text(refused: NoNode) -> str:
+    return refused.message if refused.nodes else "no nodes available to schedule pods"
 
 
 def with_code(sentence: str, reason: Reason | None) -> str:

@@ -1,6 +1,6 @@
 """What is counted about pods on their way to nodes, under kube-scheduler's names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from enum import StrEnum
 
@@ -106,12 +106,11 @@ class SchedulerMetrics:
 class PendingPods(Collector):
     """Counted when somebody asks."""
 
-    def __init__(self, queue: Callable[[], SchedulingQueue | None], profile: str) -> None:
+    def __init__(self, queue: SchedulingQueue, profile: str) -> None:
         self._queue = queue
         self._profile = profile
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        queue = self._queue()
         pending = GaugeMetricFamily(
             "scheduler_pending_pods", "Pods that wait, by queue.", labels=["queue"]
         )
@@ -120,11 +119,10 @@ class PendingPods(Collector):
             "Pods that no node would do for, by the rules that turned them away.",
             labels=["plugin", "profile"],
         )
-        if queue is not None:
-            counts = queue.counts()
-            for place in QUEUES:
-                pending.add_metric([place.value], counts[place])
-            for rule, number in queue.unschedulable_by_rule().items():
-                turned_away.add_metric([rule.value, self._profile], number)
+        counts = self._queue.counts()
+        for place in QUEUES:
+            pending.add_metric([place.value], counts[place])
+        for rule, number in self._queue.unschedulable_by_rule().items():
+            turned_away.add_metric([rule.value, self._profile], number)
         yield pending
         yield turned_away

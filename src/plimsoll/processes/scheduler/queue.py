@@ -56,6 +56,8 @@ class QueuedPod:
     attempts: int = 0
     rules: frozenset[AnyRule] = frozenset()
     """Those that turned it away; none: every change may help."""
+    ticket: int = 0
+    """The newest one; older ones do not count any more."""
 
     @property
     def key(self) -> ObjectKey:
@@ -64,12 +66,11 @@ class QueuedPod:
 
 @dataclass(order=True, slots=True)
 class _Ticket:
-    """An entry of a heap. It counts only while the pod is where the ticket was given out."""
+    """A place in a heap. It counts only while the pod is where the ticket was given out."""
 
     turn: Turn | datetime
     number: int
     entry: QueuedPod = field(compare=False)
-    place: Place = field(compare=False)
 
 
 class SchedulingQueue:
@@ -140,7 +141,7 @@ class SchedulingQueue:
         # If nobody else is there, a pause would help nobody.
         entry = self._pop_from(self._active) or self._pop_from(self._early)
         if entry is not None:
-            entry.place = Place.IN_FLIGHT
+            entry.place, entry.ticket = Place.IN_FLIGHT, 0
             entry.attempts += 1
         return entry
 
@@ -195,6 +196,8 @@ class SchedulingQueue:
 
     def next_due(self) -> datetime | None:
         """When `flush` will have something to do."""
+        while self._pausing and not self._is_valid(self._pausing[0]):
+            heappop(self._pausing)
         times = [ticket.turn for ticket in self._pausing[:1] if isinstance(ticket.turn, datetime)]
         if self._unschedulable:
             times.append(next(iter(self._unschedulable.values())).since + SWEEP_AFTER)
@@ -216,7 +219,8 @@ class SchedulingQueue:
 
     def _enter(self, entry: QueuedPod, place: Place, cause: Cause) -> None:
         self._leave(entry)
-        entry.place = place
+        self._number += 1
+        entry.place, entry.ticket = place, self._number
         if place is Place.ACTIVE:
             self._give_ticket(self._active, entry, turn_of(entry.pod, entry.since))
         elif place is Place.BACKOFF:
@@ -234,11 +238,10 @@ class SchedulingQueue:
             self._rules.subtract(entry.rules)
 
     def _give_ticket(self, heap: list[_Ticket], entry: QueuedPod, turn: Turn | datetime) -> None:
-        self._number += 1
-        heappush(heap, _Ticket(turn, self._number, entry, entry.place))
+        heappush(heap, _Ticket(turn, entry.ticket, entry))
 
     def _is_valid(self, ticket: _Ticket) -> bool:
-        return ticket.entry.place is ticket.place and self._is_current(ticket.entry)
+        return ticket.entry.ticket == ticket.number and self._is_current(ticket.entry)
 
     def _is_current(self, entry: QueuedPod) -> bool:
         return self._entries.get(entry.key) is entry

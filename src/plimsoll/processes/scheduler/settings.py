@@ -7,13 +7,13 @@ could change decisions and is not understood is an error, never silently left ou
 import logging
 from collections.abc import Mapping
 from datetime import timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import yaml
 
+from plimsoll.decide.columns.rules.late_claims import Policy
 from plimsoll.decide.scheduling.backoff import Backoff
 from plimsoll.decide.scheduling.scorer import DEFAULT_SHAPE, Point, Shape
 from plimsoll.runtime import config
@@ -26,14 +26,6 @@ PREFIX = "PLIMSOLL_SCHEDULER"
 KIND = "KubeSchedulerConfiguration"
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 VOLUME_BINDING = "VolumeBinding"
-
-
-class Policy(StrEnum):
-    COMPATIBLE = "compatible"
-    """Decide as kube-scheduler does."""
-    DEFAULT = "default"
-    """Also accept a node where existing volumes can be shared out among the pod's claims, but
-    taking the smallest first would not find out how."""
 
 
 class ShapePoint(config.Settings, frozen=True, kw_only=True):

@@ -9,6 +9,8 @@ COMMANDS = {
     "apiserver": "plimsoll.ui.cli.apiserver:apiserver",
     "controller": "plimsoll.ui.cli.controller:controller",
     "demo": "plimsoll.ui.cli.demo:demo",
+    "explain": "plimsoll.ui.cli.explain:explain",
+    "scheduler": "plimsoll.ui.cli.scheduler:scheduler",
     "upgrade-zonal": "plimsoll.ui.cli.upgrade_zonal:upgrade_zonal",
 }
 

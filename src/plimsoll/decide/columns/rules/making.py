@@ -98,9 +98,7 @@ class Making:
             for label in term.match_label_expressions
         }
         alive = columns.index.alive
-        outside = alive & ~columns.labels.matching(
-            topology_terms(storage_class.allowed_topologies)
-        )
+        outside = alive & ~columns.labels.matching(topology_terms(storage_class.allowed_topologies))
         silent = alive & ~columns.labels.having_any(keys) if keys else 0
         return flagged(mask_of(outside & ~silent, size), Blocked.LATE_TOPOLOGY) | flagged(
             mask_of(outside & silent, size), Blocked.LATE_NO_TOPOLOGY

@@ -1,0 +1,96 @@
+"""`plimsoll scheduler`: put pods on nodes."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import uvloop
+
+from plimsoll.decide.columns.rules.late_claims import Policy
+from plimsoll.processes.scheduler import main as process
+from plimsoll.processes.scheduler.settings import Settings, load
+from plimsoll.runtime.config import ConfigError, environment
+from plimsoll.runtime.log import LogFormat, configure_logging
+from plimsoll.wire.errors import KubeError
+from plimsoll.wire.kubeconfig_files import KubeconfigError
+
+LEVELS = click.Choice(["debug", "info", "warning", "error"])
+DEFAULTS = Settings()
+
+
+@click.command()
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings, YAML: our own, or a KubeSchedulerConfiguration.",
+)
+@click.option("--kubeconfig", metavar="FILE", help="The cluster; by default as kubectl finds it.")
+@click.option("--context", metavar="NAME", help="The context of the kubeconfig.")
+@click.option(
+    "--scheduler-name",
+    metavar="NAME",
+    help="Schedule the pods that name this scheduler; default-scheduler: those that name none."
+    f"  [default: {DEFAULTS.scheduler_name}]",
+)
+@click.option(
+    "--policy",
+    type=click.Choice([policy.value for policy in Policy]),
+    help="compatible: decide as kube-scheduler does; default: also share existing volumes out"
+    f" where that takes more than a first try.  [default: {DEFAULTS.policy.value}]",
+)
+@click.option(
+    "--bind-timeout",
+    metavar="DURATION",
+    help="How long a pod waits for its volumes before it is scheduled anew.  [default: 10m]",
+)
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=None,
+    help="Act only while holding a lease.  [default: leader-elect]",
+)
+@click.option(
+    "--leader-elect-namespace",
+    metavar="NAME",
+    help=f"Where the lease is.  [default: {DEFAULTS.leader_elect_namespace}]",
+)
+@click.option(
+    "--leader-elect-name",
+    metavar="NAME",
+    help="What the lease is called; schedulers of different names need different ones."
+    f"  [default: {DEFAULTS.leader_elect_name}]",
+)
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Port on 127.0.0.1 for /metrics, /healthz and /readyz; 0 takes a free one."
+    f"  [default: {DEFAULTS.metrics_port}]",
+)
+@click.option("--log-level", type=LEVELS, default="info", show_default=True)
+@click.option(
+    "--log-format", type=click.Choice([f.value for f in LogFormat]), default=LogFormat.CONSOLE.value
+)
+def scheduler(config: Path | None, log_level: str, log_format: str, **flags: Any) -> None:
+    """Put pods on nodes, volumes first, until SIGTERM or SIGINT.
+
+    Prints one line when it begins. Settings come from the file of --config, then from
+    PLIMSOLL_SCHEDULER_… in the environment, then from these options.
+    """
+    configure_logging(level=log_level, form=LogFormat(log_format))
+    ports: list[int] = []
+    try:
+        settings = load(config, environment(), flags)
+
+        def begun() -> None:
+            where = f"http://127.0.0.1:{ports[0]}/metrics"
+            names = f"pods of {settings.scheduler_name}, policy {settings.policy}"
+            click.echo(f"plimsoll scheduler ready; metrics {where}; {names}")
+            sys.stdout.flush()
+
+        uvloop.run(process.run(settings, ports.append, begun))
+    except (ConfigError, KubeconfigError) as error:
+        raise click.UsageError(str(error)) from error
+    except (KubeError, process.LeadershipLostError) as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"cannot serve metrics: {error}") from error
