@@ -8,35 +8,39 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import TypeVar
 
 import click
 import uvloop
 
 from plimsoll.api.core import Node
-from plimsoll.api.meta import ObjectKey
+from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.registry import Document, resources_by_kind
-from plimsoll.api.storage import CSIStorageCapacity
-from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.api.storage import CSIStorageCapacity, StorageClass
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.processes.apiserver.main import Serving, Settings, serving
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import system_chance
 from plimsoll.runtime.log import configure_logging
-from plimsoll.ui.cli.demo_objects import NAMESPACE, ZONE, claim, demo_objects
+from plimsoll.ui.cli.demo_objects import NAMESPACE, ZONE, claim, demo_objects, zonal_class
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.http import HttpTransport
-from plimsoll.wire.kind import Upserted, documents, typed
+from plimsoll.wire.kind import Deleted, Kind, Upserted, documents, typed
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import Surroundings, Wish, find_access
 from plimsoll.wire.parameters import Selection, WatchFrom, merge_patch
 
 CAPACITIES = typed(CSIStorageCapacity)
 CLAIMS = typed(PersistentVolumeClaim)
-LONGEST_WAIT = timedelta(seconds=10)
+VOLUMES = typed(PersistentVolume)
+LONGEST_WAIT = timedelta(seconds=60)
+
+T = TypeVar("T", bound=ApiObject)
 
 
 class DemoFailedError(Exception):
@@ -164,13 +168,76 @@ async def _come_back(settings: Settings, port: int, position: str, *, once: bool
             f"6. Stopped and started again: the objects are there, and a watch resumed at revision "
             f"{position} still hears that {capacity.metadata.name} went to {capacity.capacity}."
         )
-        kubeconfig = settings.write_kubeconfig
-        kinds = "nodes,storageclasses,persistentvolumeclaims,csistoragecapacities"
-        say("7. Look around with kubectl:")
-        say(f"     kubectl --kubeconfig {kubeconfig} get {kinds} -A")
-        await _run_kubectl(str(kubeconfig), kinds)
-        if not once:
-            await _until_interrupted()
+        kubeconfig = str(settings.write_kubeconfig)
+        async with _controller(settings, kubeconfig):
+            await _life_of_a_claim(client)
+            kinds = "nodes,storageclasses,persistentvolumeclaims,csistoragecapacities"
+            say("8. Look around with kubectl:")
+            say(f"     kubectl --kubeconfig {kubeconfig} get {kinds} -A")
+            await _run_kubectl(kubeconfig, kinds)
+            if not once:
+                await _until_interrupted()
+
+
+@asynccontextmanager
+async def _controller(settings: Settings, kubeconfig: str) -> AsyncIterator[None]:
+    """`plimsoll controller` as a process of its own, beside the server."""
+    options = ["--kubeconfig", kubeconfig, "--no-leader-elect", "--metrics-port", "0"]
+    options += ["--data-dir", str(settings.data_dir), "--log-level", "error"]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        "from plimsoll.ui.cli.main import main; main()",
+        "controller",
+        *options,
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        yield
+        if process.returncode is not None:
+            raise DemoFailedError(f"the controller ended with {process.returncode}")
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+async def _life_of_a_claim(client: KubeClient) -> None:
+    wanted = claim("precious", "5Gi")
+    wanted["spec"]["storageClassName"] = "replicated"
+    await client.create(typed(StorageClass), zonal_class())
+    await client.create(CLAIMS, wanted)
+    key = ObjectKey(NAMESPACE, "precious")
+    bound = await _until(client, CLAIMS, key, lambda found: found.status.phase == "Bound")
+    if bound is None:
+        raise DemoFailedError(f"claim {key} was deleted by somebody")
+    volume = await client.get(VOLUMES, ObjectKey("", bound.spec.volume_name))
+    zones = volume.metadata.labels[ZONE].replace("__", " and ")
+    say(f"7. The controller made volume {volume.metadata.name} in zones {zones} and bound {key};")
+    await client.delete(CLAIMS, key)
+    await _until(client, VOLUMES, volume.key, lambda _found: False)
+    say("   the claim was deleted, and the volume and its disk went with it.")
+
+
+async def _until(
+    client: KubeClient, kind: Kind[T], key: ObjectKey, seen: Callable[[T], bool]
+) -> T | None:
+    """The object once it is as wanted, None once it is gone; by watching."""
+    page = await client.list(kind, Selection(namespace=key.namespace))
+    start = WatchFrom(resource_version=page.resource_version)
+    found = {item.key: item for item in page.items}.get(key)
+    if found is None or seen(found):
+        return found
+    async with (
+        asyncio.timeout(LONGEST_WAIT.total_seconds()),
+        client.watch(kind, start, Selection(namespace=key.namespace)) as events,
+    ):
+        async for event in events:
+            if isinstance(event, Upserted) and event.object.key == key and seen(event.object):
+                return event.object
+            if isinstance(event, Deleted) and event.object.key == key:
+                return None
+    raise DemoFailedError(f"{kind.described(key)}: nothing happened for {LONGEST_WAIT}")
 
 
 async def _first_change(client: KubeClient, position: str) -> CSIStorageCapacity:

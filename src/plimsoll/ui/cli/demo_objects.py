@@ -56,6 +56,21 @@ def demo_objects() -> list[Document]:
     ]
 
 
+def zonal_class() -> Document:
+    """Disks that are made at once, by the controller itself, in two zones each."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "replicated"},
+        "provisioner": "plimsoll.dev/zonal-disk",
+        "parameters": {"replication": "two-zones"},
+        "volumeBindingMode": "Immediate",
+        "allowedTopologies": [
+            {"matchLabelExpressions": [{"key": ZONE, "values": list(FREE)}]},
+        ],
+    }
+
+
 def claim(name: str, size: str) -> Document:
     """Without a class: the server fills in the default one."""
     return {
