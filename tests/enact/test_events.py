@@ -9,7 +9,7 @@ from plimsoll.api.meta import ObjectReference
 from plimsoll.api.registry import Document
 from plimsoll.decide.plan import EventType
 from plimsoll.enact.events import EventRecorder, RecorderSettings
-from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.runtime.clock import NO_TIME, SteppedClock, settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.errors import Failure, KubeError
@@ -23,13 +23,13 @@ CLAIM = ObjectReference(
 
 
 class Bench:
-    def __init__(self, queue_limit: int = 1000) -> None:
+    def __init__(self, queue_limit: int = 1000, quiet: timedelta = NO_TIME) -> None:
         self.clock = SteppedClock()
         self.api = MemoryApi()
         self.metrics = Metrics()
         client = KubeClient(self.api, clock=self.clock, chance=Random(0))
         settings = RecorderSettings(
-            component="plimsoll-test", instance="host-1", queue_limit=queue_limit
+            component="plimsoll-test", instance="host-1", queue_limit=queue_limit, quiet=quiet
         )
         self.recorder = EventRecorder(client, settings, ids=seeded_ids(0), metrics=self.metrics)
 
@@ -100,14 +100,61 @@ async def test_an_event_that_expired_on_the_server_is_written_anew(bench: Bench)
     assert event["count"] == 1
 
 
-async def test_emitting_never_waits_and_what_does_not_fit_is_counted(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_emitting_never_waits_and_what_does_not_fit_is_counted() -> None:
     bench = Bench(queue_limit=3)  # nobody writes
     for number in range(5):
         bench.recorder.emit(CLAIM, "Waiting", f"Number {number}.")
     assert b'plimsoll_events_lost_total{cause="queue_full"} 2.0' in bench.metrics.exposition()
-    assert len([r for r in caplog.records if r.message == "event lost"]) == 2
+
+
+async def test_events_that_are_lost_are_logged_in_one_line_a_minute(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    def told() -> list[int]:
+        return [vars(r)["count"] for r in caplog.records if r.message.startswith("events lost")]
+
+    for _ in range(1100):
+        bench.recorder.emit(CLAIM, "Waiting", "Not yet.")
+    await settle()
+    first = sum(told())
+    assert len(told()) == 1
+    for _ in range(500):
+        bench.recorder.emit(CLAIM, "Waiting", "Not yet.")
+    await bench.clock.run(timedelta(seconds=50))
+    assert len(told()) == 1
+    await bench.clock.run(timedelta(seconds=20))
+    assert len(told()) == 2
+    assert sum(told()) == 1100 + 500 - 25
+    assert first > 0
+
+
+async def test_the_same_sentence_is_not_said_again_while_it_is_fresh() -> None:
+    bench = Bench(quiet=timedelta(minutes=5))
+    running = asyncio.ensure_future(bench.recorder.run())
+    for _ in range(10):
+        bench.recorder.emit(CLAIM, "Waiting", "Not yet.")
+        await bench.clock.run(timedelta(seconds=15))
+    bench.recorder.emit(CLAIM, "Waiting", "Nearly.")
+    await bench.clock.run(timedelta(minutes=5))
+    assert [(e["message"], e["count"]) for e in bench.events] == [("Not yet.", 1), ("Nearly.", 1)]
+    bench.recorder.emit(CLAIM, "Waiting", "Not yet.")
+    await settle()
+    assert bench.events[0]["count"] == 2
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_what_did_not_fit_counts_as_not_said() -> None:
+    bench = Bench(queue_limit=1, quiet=timedelta(minutes=5))
+    bench.recorder.emit(CLAIM, "Bound", "It has a volume.")
+    bench.recorder.emit(CLAIM, "Waiting", "Not yet.")
+    running = asyncio.ensure_future(bench.recorder.run())
+    await settle()
+    bench.recorder.emit(CLAIM, "Waiting", "Not yet.")
+    await settle()
+    assert [event["reason"] for event in bench.events] == ["Bound", "Waiting"]
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_a_server_that_is_away_for_a_while_gets_all_events_later(bench: Bench) -> None:

@@ -170,6 +170,26 @@ class Correlator:
         return is_many and notice.message not in known.messages
 
 
+class Echoes:
+    """What was said a moment ago and need not be said again.
+
+    For processes that look at everything every few seconds and find the same each time: with many
+    objects the repeats alone would be a flood, and push out what is new.
+    """
+
+    def __init__(self, quiet: timedelta, memory: int = 65_536) -> None:
+        self._quiet = quiet
+        self._said: _Recent[Subject, datetime] = _Recent(memory)
+
+    def is_echo(self, notice: Notice) -> bool:
+        said = self._said.get((*_group(notice), notice.message))
+        return said is not None and notice.at - said < self._quiet
+
+    def remember(self, notice: Notice) -> None:
+        if self._quiet:
+            self._said.put((*_group(notice), notice.message), notice.at)
+
+
 def _group(notice: Notice) -> Group:
     """An object stays the same while its version changes."""
     return structs.replace(notice.regarding, resource_version=""), notice.type, notice.reason

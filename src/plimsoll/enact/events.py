@@ -2,7 +2,8 @@
 
 `emit` never waits: notices go through a bounded queue, and one loop writes them. Nothing is lost
 in silence: what is dropped, because the queue is full, because there were too many, or because
-the server would not take it, is counted by cause and logged. Secrets are taken out of the text.
+the server would not take it, is counted by cause and logged in a summary. Secrets are taken out of
+the text.
 """
 
 import asyncio
@@ -10,7 +11,6 @@ import logging
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import StrEnum
 
 from plimsoll.api.meta import ObjectKey, ObjectReference, wire_time
 from plimsoll.api.registry import Document, resources_by_path
@@ -18,12 +18,15 @@ from plimsoll.decide.plan import EventType
 from plimsoll.enact.event_correlation import (
     CorrelationSettings,
     Correlator,
+    Echoes,
     Flood,
     Fresh,
     Notice,
     Repeat,
 )
+from plimsoll.enact.event_losses import Loss, Losses
 from plimsoll.runtime.backoff import Backoff
+from plimsoll.runtime.clock import NO_TIME
 from plimsoll.runtime.ids import Ids
 from plimsoll.runtime.log import without_secrets
 from plimsoll.runtime.metrics import Metrics
@@ -43,12 +46,6 @@ WRITE_BACKOFF = Backoff(first=timedelta(seconds=1), limit=timedelta(seconds=30))
 WRITE_TIMEOUT = timedelta(seconds=30)
 
 
-class Loss(StrEnum):
-    QUEUE_FULL = "queue_full"
-    TOO_MANY = "too_many"
-    REFUSED = "refused"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecorderSettings:
     component: str
@@ -56,6 +53,8 @@ class RecorderSettings:
     instance: str = ""
     """Which of several copies, usually the host."""
     queue_limit: int = 1000
+    quiet: timedelta = NO_TIME
+    """The same sentence about the same object is not said again before this time has passed."""
     correlation: CorrelationSettings = field(default_factory=CorrelationSettings)
 
 
@@ -72,8 +71,8 @@ class EventRecorder:
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        lost = metrics.counter("plimsoll_events_lost_total", "Events not written.", ["cause"])
-        self._lost = {loss: lost.labels(loss.value) for loss in Loss}
+        self._echoes = Echoes(settings.quiet)
+        self._losses = Losses(client.clock, metrics)
         self._written = metrics.counter("plimsoll_events_written_total", "Events written.")
 
     def emit(
@@ -92,9 +91,12 @@ class EventRecorder:
             message=without_secrets(message),
             at=self._client.clock.now(),
         )
-        if len(self._queue) >= self._settings.queue_limit:
-            self._lose(notice, Loss.QUEUE_FULL)
+        if self._echoes.is_echo(notice):
             return
+        if len(self._queue) >= self._settings.queue_limit:
+            self._losses.add(notice, Loss.QUEUE_FULL)
+            return
+        self._echoes.remember(notice)
         self._queue.append(notice)
         self._idle.clear()
         self._changed.set()
@@ -109,6 +111,11 @@ class EventRecorder:
 
     async def run(self) -> None:
         """Write what is queued, one after the other. Never returns; cancel it."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._write_queued(), name="write events")
+            group.create_task(self._losses.run(), name="tell lost events")
+
+    async def _write_queued(self) -> None:
         while True:
             while self._queue:
                 # It leaves the queue only when its fate is known: a restart tries it again.
@@ -122,7 +129,7 @@ class EventRecorder:
         verdict = self._correlator.judge(notice)
         match verdict:
             case Flood():
-                self._lose(notice, Loss.TOO_MANY)
+                self._losses.add(notice, Loss.TOO_MANY)
             case Fresh() | Repeat():
                 await self._write_patiently(verdict)
 
@@ -137,13 +144,13 @@ class EventRecorder:
                 pass
             except KubeError as error:
                 if not error.is_passing:
-                    self._lose(verdict.notice, Loss.REFUSED, error)
+                    self._losses.add(verdict.notice, Loss.REFUSED, error)
                     return
             else:
                 self._written.inc()
                 return
             await clock.sleep(WRITE_BACKOFF.delay(attempt, chance))
-        self._lose(verdict.notice, Loss.REFUSED)
+        self._losses.add(verdict.notice, Loss.REFUSED)
 
     async def _write(self, verdict: Fresh | Repeat, name: str) -> None:
         if isinstance(verdict, Repeat) and await self._raise_count(verdict):
@@ -210,18 +217,6 @@ class EventRecorder:
             "reportingComponent": self._settings.component,
             "reportingInstance": self._settings.instance,
         }
-
-    def _lose(self, notice: Notice, loss: Loss, error: KubeError | None = None) -> None:
-        self._lost[loss].inc()
-        log.warning(
-            "event lost",
-            extra={
-                "object": f"{notice.regarding.kind} {notice.regarding.key}",
-                "reason": notice.reason,
-                "cause": loss.value,
-                "error": str(error) if error else "",
-            },
-        )
 
 
 def _namespace(regarding: ObjectReference) -> str:

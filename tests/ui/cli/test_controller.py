@@ -43,6 +43,16 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield server.endpoint.kubeconfig
 
 
+NOBODY_THERE = """
+apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+users: [{name: a, user: {}}]
+current-context: a
+"""
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -51,9 +61,11 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (["--provisioner-option", "plimsoll.dev/host-path:root=here"], "not an absolute path"),
     ],
 )
-def test_settings_that_make_no_sense_end_the_process(
-    kubeconfig: Path, arguments: list[str], complaint: str
+def test_settings_that_make_no_sense_end_the_process_before_a_server_is_asked(
+    tmp_path: Path, arguments: list[str], complaint: str
 ) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(NOBODY_THERE)
     command = ["controller", "--kubeconfig", str(kubeconfig), "--metrics-port", "0", *arguments]
     ended = subprocess.run(
         [PLIMSOLL, *command], capture_output=True, text=True, timeout=60, check=False

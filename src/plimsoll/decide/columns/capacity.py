@@ -52,9 +52,9 @@ class ClassCapacity:
         return len(self._published)
 
     @property
-    def keys(self) -> set[str]:
+    def keys(self) -> frozenset[str]:
         """The labels by which the objects tell nodes apart."""
-        return set(self._keys)
+        return frozenset(self._keys)
 
     def all(self) -> list[CSIStorageCapacity]:
         return [self._published[key].object for key in sorted(self._published)]

@@ -191,7 +191,7 @@ def flagged(mask: NDArray[np.bool_], flag: int) -> Flags:
 
 def of_first_rule(flags: Flags) -> Flags:
     """For each node only what the first rule says that speaks against it."""
-    found = no_flags(len(flags))
+    found = flags & np.uint64(Blocked.NO_NODE)
     for bits in BITS_BY_RULE.values():
         found = np.where(found == 0, flags & np.uint64(bits), found)
     return found

@@ -5,7 +5,7 @@ All selectors come down to the same thing: terms, of which one has to match, mad
 of which have to hold.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from plimsoll.api.core import Node, Taint
@@ -87,7 +87,7 @@ class LabelIndex:
     def having(self, key: str) -> int:
         return self._keys.get(key, 0)
 
-    def having_any(self, keys: Iterator[str] | Sequence[str] | set[str]) -> int:
+    def having_any(self, keys: Iterable[str]) -> int:
         found = 0
         for key in keys:
             found |= self.having(key)

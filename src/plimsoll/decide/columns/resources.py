@@ -219,18 +219,17 @@ class ResourceColumns:
         self._all[name], self._used[name] = Column(self._index, 0), Column(self._index, 0)
 
     def write(self, slot: int, room: Room, load: Load) -> None:
-        for name in room.amounts.keys() | load.amounts.keys():
-            if name not in self._all:
-                self._add_resource(name)
+        for name in room.amounts.keys() - self._all.keys():
+            self._add_resource(name)
         for name, column in self._all.items():
             column.values[slot] = _cut(room.get(name))
         self.write_load(slot, load)
 
     def write_load(self, slot: int, load: Load) -> None:
-        for name, amount in load.amounts.items():
-            if name not in self._used:
-                self._add_resource(name)
-            self._used[name].values[slot] = _cut(amount)
+        for name in load.amounts.keys() - self._used.keys():
+            self._add_resource(name)
+        for name, column in self._used.items():
+            column.values[slot] = _cut(load.get(name))
         for column, amount in zip(self._thought, load.thought, strict=True):
             column.values[slot] = _cut(amount)
 

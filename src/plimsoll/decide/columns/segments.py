@@ -93,8 +93,8 @@ class Segments:
                 self._loose.add(segment)
                 return
             anchors += min(choices, key=self._commonness)
-        self._anchors[segment] = tuple(anchors)
-        for pair in anchors:
+        self._anchors[segment] = tuple(dict.fromkeys(anchors))
+        for pair in self._anchors[segment]:
             self._by_anchor.setdefault(pair, set()).add(segment)
 
     def _commonness(self, pairs: Iterable[Pair]) -> int:

@@ -1,73 +1,166 @@
-"""How far a claim has come, and what it is waiting for."""
+"""What a claim is waiting for: a pod, a node for its pod, a volume, or somebody to make one."""
 
 from collections import Counter
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.explaining.groups import NodeGroup, SharedTrouble, Trouble, shared
 from plimsoll.decide.explaining.pod import PodExplanation, explain_pod
-from plimsoll.decide.match import Mismatch, Search, is_reachable, mismatches, size_of
+from plimsoll.decide.explaining.standing import ClaimStanding, ClaimState, claim_standing
+from plimsoll.decide.match import Mismatch, Search, is_reachable, mismatches
 from plimsoll.decide.schedule import Kernel
-from plimsoll.decide.scheduling.claims import LOST, is_fully_bound, is_late
-from plimsoll.decide.scheduling.reasons import Finding, Reason, Undecided, seen_class, seen_volume
-from plimsoll.decide.scheduling.view import ClusterView
+from plimsoll.decide.scheduling.provisioning import NO_PROVISIONER
+from plimsoll.decide.scheduling.reasons import (
+    Finding,
+    Reason,
+    Rule,
+    Sentence,
+    seen_class,
+    seen_volume,
+)
 
 
-class ClaimState(StrEnum):
-    NOT_FOUND = "NotFound"
-    LOST = "Lost"
-    DELETING = "Deleting"
-    BOUND = "Bound"
-    SELECTED = "NodeSelected"
-    """The scheduler has chosen a node; its volume is being made."""
-    WAITS_FOR_NODE = "WaitsForNode"
-    """It gets its volume when its pod gets a node."""
-    WAITS_FOR_VOLUME = "WaitsForVolume"
-    """It gets a volume without a pod, as soon as there is one."""
+@dataclass(frozen=True, slots=True)
+class Unsuited:
+    """Volumes of the claim's class that it cannot have for this reason; a volume can have several
+    reasons against it."""
+
+    mismatch: Mismatch
+    volumes: int
+    example: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimStanding:
-    key: ObjectKey
-    state: ClaimState
-    storage_class: str = ""
-    requested_bytes: int = 0
-    volume: str = ""
-    selected_node: str = ""
+class ClaimExplanation:
+    claim: ClaimStanding
+    message: str
+    troubles: tuple[SharedTrouble, ...] = ()
+    volumes: int = 0
+    """How many of its class there are."""
+    unsuited: tuple[Unsuited, ...] = ()
+    reachable_from: int | None = None
+    """From how many nodes its volume can be reached; None: it has none."""
+    pods: tuple[PodExplanation, ...] = ()
+    """Pods without a node that use it, with the troubles that the claim makes them."""
 
 
-def claim_standing(key: ObjectKey, view: ClusterView) -> ClaimStanding:
-    claim = view.claim(key)
+def explain_claim(key: ObjectKey, pods: Iterable[Pod], kernel: Kernel) -> ClaimExplanation:
+    """`pods` are those that use it."""
+    columns = kernel.columns
+    standing = claim_standing(key, columns)
+    claim = columns.claim(key)
     if claim is None:
-        return ClaimStanding(key=key, state=ClaimState.NOT_FOUND)
-    return ClaimStanding(
-        key=key,
-        state=_state(claim, view),
-        storage_class=claim.storage_class,
-        requested_bytes=size_of(claim.spec.resources.requests).value,
-        volume=claim.spec.volume_name,
-        selected_node=claim.annotations.get(SELECTED_NODE, ""),
+        message = f"There is no claim {key}."
+        troubles = _troubles(Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=message, claim=key))
+        return ClaimExplanation(claim=standing, message=message, troubles=troubles)
+    waiting = [pod for pod in pods if not pod.spec.node_name]
+    explained = tuple(_about(explain_pod(pod, kernel), key) for pod in waiting)
+    found = ClaimExplanation(
+        claim=standing,
+        message=_message(standing, claim, kernel, len(waiting)),
+        troubles=_troubles(*_findings(standing, claim, kernel)),
+        pods=explained,
+    )
+    if standing.state is ClaimState.BOUND:
+        return replace(found, reachable_from=_reach(standing.volume, kernel))
+    volumes = columns.volumes_of_class(claim.storage_class)
+    return replace(found, volumes=len(volumes), unsuited=_unsuited(claim, kernel))
+
+
+def _message(
+    standing: ClaimStanding, claim: PersistentVolumeClaim, kernel: Kernel, pods: int
+) -> str:
+    match standing.state:
+        case ClaimState.BOUND:
+            return f"Bound to volume {standing.volume}."
+        case ClaimState.LOST:
+            return f"Its volume {standing.volume} is gone, and the data with it."
+        case ClaimState.DELETING:
+            return "It is being deleted."
+        case ClaimState.SELECTED:
+            return f"Node {standing.selected_node} was selected; waits for {_maker(claim, kernel)}."
+        case ClaimState.WAITS_FOR_NODE if pods:
+            return "Waits for its pod to get a node."
+        case ClaimState.WAITS_FOR_NODE:
+            return "Waits for the first pod that uses it."
+        case _:
+            return f"Waits for {_maker(claim, kernel)}."
+
+
+def _maker(claim: PersistentVolumeClaim, kernel: Kernel) -> str:
+    storage_class = kernel.columns.storage_class(claim.storage_class)
+    provisioner = storage_class.provisioner if storage_class else ""
+    if provisioner in ("", NO_PROVISIONER):
+        return "a volume that suits it"
+    return f"a volume that suits it, or one made by {provisioner}"
+
+
+def _findings(
+    standing: ClaimStanding, claim: PersistentVolumeClaim, kernel: Kernel
+) -> Iterable[Finding]:
+    key, name = standing.key, claim.storage_class
+    if standing.state is ClaimState.LOST:
+        sentence = f"volume {standing.volume} does not exist"
+        about = seen_volume(standing.volume)
+        yield Finding(reason=Reason.CLAIM_LOST, sentence=sentence, claim=key, about=about)
+    if standing.state is ClaimState.DELETING:
+        yield Finding(reason=Reason.CLAIM_DELETING, sentence="it is being deleted", claim=key)
+    if standing.state is not ClaimState.WAITS_FOR_VOLUME:
+        return
+    if name and kernel.columns.storage_class(name) is None:
+        sentence = f"class {name} does not exist"
+        about = seen_class(name)
+        yield Finding(reason=Reason.CLASS_NOT_FOUND, sentence=sentence, claim=key, about=about)
+    yield Finding(
+        reason=Reason.UNBOUND_IMMEDIATE_CLAIM,
+        sentence=Sentence.IMMEDIATE,
+        claim=key,
+        wanted=standing.requested_bytes,
     )
 
 
-def _state(claim: PersistentVolumeClaim, view: ClusterView) -> ClaimState:
-    if claim.status.phase == LOST:
-        return ClaimState.LOST
-    if claim.is_being_deleted:
-        return ClaimState.DELETING
-    if is_fully_bound(claim):
-        return ClaimState.BOUND
-    if not _is_late(claim, view):
-        return ClaimState.WAITS_FOR_VOLUME
-    has_node = SELECTED_NODE in claim.annotations
-    return ClaimState.SELECTED if has_node else ClaimState.WAITS_FOR_NODE
+def _troubles(*findings: Finding) -> tuple[SharedTrouble, ...]:
+    return tuple(shared([Trouble(rule=Rule.VOLUME_BINDING, finding=each)]) for each in findings)
 
 
-def _is_late(claim: PersistentVolumeClaim, view: ClusterView) -> bool:
+def _reach(volume: str, kernel: Kernel) -> int | None:
+    found = kernel.columns.volume(volume)
+    if found is None:
+        return None
+    return sum(is_reachable(found, node.labels) for node in kernel.columns.nodes())
+
+
+def _unsuited(claim: PersistentVolumeClaim, kernel: Kernel) -> tuple[Unsuited, ...]:
+    """What speaks against the volumes there are, whatever node is chosen."""
     try:
-        return is_late(claim, view)
-    except Undecided:
-        return False
+        search = Search.of(claim)
+    except ValueError:
+        return ()
+    counts: Counter[Mismatch] = Counter()
+    examples: dict[Mismatch, str] = {}
+    for volume in kernel.columns.volumes_of_class(claim.storage_class):
+        for mismatch in mismatches(search, volume):
+            counts[mismatch] += 1
+            examples.setdefault(mismatch, volume.name)
+    return tuple(
+        Unsuited(mismatch, number, examples[mismatch])
+        for mismatch, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    )
+
+
+def _about(explanation: PodExplanation, claim: ObjectKey) -> PodExplanation:
+    """Only what has to do with the claim."""
+    groups = tuple(
+        NodeGroup(group.nodes, troubles)
+        for group in explanation.groups
+        if (troubles := _of_claim(group.troubles, claim))
+    )
+    everywhere = _of_claim(explanation.everywhere, claim)
+    return replace(explanation, groups=groups, everywhere=everywhere)
+
+
+def _of_claim(troubles: Iterable[SharedTrouble], claim: ObjectKey) -> tuple[SharedTrouble, ...]:
+    return tuple(trouble for trouble in troubles if trouble.claim == claim)

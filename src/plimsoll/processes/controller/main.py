@@ -17,7 +17,12 @@ from plimsoll.decide.repair.repairs import Rule
 from plimsoll.enact.lease_store import KubeLeaseStore
 from plimsoll.processes.controller.binding import Binding
 from plimsoll.processes.controller.loops import LOOPS, chosen
-from plimsoll.processes.controller.provisioners.registry import Installation, installed
+from plimsoll.processes.controller.pod_gc import (
+    DEFAULTS as POD_GC,
+    PodGarbageCollector,
+    PodGcSettings,
+)
+from plimsoll.processes.controller.provisioners.registry import Installation, Registry, installed
 from plimsoll.processes.controller.repair import Repairs, RepairSettings
 from plimsoll.processes.controller.running import COMPONENT, Make, RunningLoops, Setting
 from plimsoll.runtime import config
@@ -64,6 +69,8 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     """Where provisioners inside the controller keep what has to survive."""
     provisioners: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """Options of provisioners inside the controller, by name."""
+    terminated_pod_gc_threshold: int = POD_GC.terminated_pod_threshold
+    """So many finished pods may stay before the oldest are deleted; 0: all of them."""
     repair: str = ""
     """Rules of the repair loop that are switched on, separated by commas."""
     repair_dry_run: bool = False
@@ -96,14 +103,32 @@ def makers(names: list[str], settings: Settings) -> dict[str, Make]:
     found: dict[str, Make] = {name: LOOPS[name].make for name in names}
     if Repairs.name in found:
         found[Repairs.name] = partial(Repairs, settings=repair_settings(settings))
+    if PodGarbageCollector.name in found:
+        pod_gc = PodGcSettings(terminated_pod_threshold=settings.terminated_pod_gc_threshold)
+        found[PodGarbageCollector.name] = partial(PodGarbageCollector, settings=pod_gc)
     if Binding.name in found:
-        where = Installation(
-            directory=Path(settings.data_dir, "provisioners"), options=settings.provisioners
-        )
         found[Binding.name] = partial(
-            Binding, provisioners=installed(where), provisions=settings.dynamic_provisioning
+            Binding,
+            provisioners=installed_provisioners(settings),
+            provisions=settings.dynamic_provisioning,
         )
     return found
+
+
+def installed_provisioners(settings: Settings) -> Registry:
+    """Raises ProvisionerSetupError."""
+    where = Path(settings.data_dir, "provisioners")
+    return installed(Installation(directory=where, options=settings.provisioners))
+
+
+def check(settings: Settings) -> None:
+    """What can be told to be wrong before any server is asked.
+
+    Raises ConfigError and ProvisionerSetupError.
+    """
+    repair_settings(settings)
+    if Binding.name in wanted_loops(settings, on_cluster=False):
+        installed_provisioners(settings)
 
 
 def wanted_loops(settings: Settings, *, on_cluster: bool) -> list[str]:
@@ -203,6 +228,7 @@ async def run(
     on_begin: Callable[[list[str]], None],
 ) -> None:
     """Until SIGTERM or SIGINT; then what is under way is left in a state that can be resumed."""
+    check(settings)
     around = Surroundings(environment=environment(), clock=SystemClock())
     wish = Wish(kubeconfig=settings.kubeconfig, context=settings.context)
     client = connect(wish, around, system_chance(), manager=COMPONENT)

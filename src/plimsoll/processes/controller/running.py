@@ -20,6 +20,8 @@ from plimsoll.wire.kube import KubeClient
 
 COMPONENT = "plimsoll-controller"
 FLUSH_LIMIT = timedelta(seconds=5)
+QUIET = timedelta(minutes=5)
+"""Claims that wait are looked at every few seconds; to say the same each time helps nobody."""
 
 Make = Callable[[Tools], Loop]
 
@@ -43,7 +45,7 @@ class RunningLoops:
         client, metrics = setting.client, setting.metrics
         self._recorder = EventRecorder(
             client,
-            RecorderSettings(component=COMPONENT, instance=setting.instance),
+            RecorderSettings(component=COMPONENT, instance=setting.instance, quiet=QUIET),
             ids=setting.ids,
             metrics=metrics,
         )

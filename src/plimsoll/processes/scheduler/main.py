@@ -7,10 +7,9 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from plimsoll.api.meta import ObjectKey
 from plimsoll.enact.lease_store import KubeLeaseStore
 from plimsoll.processes.scheduler.running import Scheduler, Setting
-from plimsoll.processes.scheduler.settings import COMPONENT, Settings
+from plimsoll.processes.scheduler.settings import COMPONENT, Settings, lease_of
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import hostname, system_chance, system_ids
@@ -76,10 +75,9 @@ class Process:
         raise LeadershipLostError("leadership was lost; another copy may act now")
 
     def _election(self) -> Election:
-        key = ObjectKey(self._settings.leader_elect_namespace, self._settings.leader_elect_name)
         return Election(
             ElectionSettings(identity=self._identity),
-            KubeLeaseStore(self._client, key),
+            KubeLeaseStore(self._client, lease_of(self._settings)),
             self._client.clock,
             self._client.chance,
         )

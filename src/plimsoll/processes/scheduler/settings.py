@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.columns.rules.late_claims import Policy
 from plimsoll.decide.scheduling.backoff import Backoff
 from plimsoll.decide.scheduling.scorer import DEFAULT_SHAPE, Point, Shape
@@ -22,6 +23,7 @@ from plimsoll.runtime.config import ConfigError, Sources, load_settings
 log = logging.getLogger(__name__)
 
 COMPONENT = "plimsoll-scheduler"
+DEFAULT_NAME = "plimsoll"
 PREFIX = "PLIMSOLL_SCHEDULER"
 KIND = "KubeSchedulerConfiguration"
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -39,13 +41,14 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     kubeconfig: str = ""
     """Empty: KUBECONFIG, ~/.kube/config, or the service account of the pod we run in."""
     context: str = ""
-    scheduler_name: str = "plimsoll"
+    scheduler_name: str = DEFAULT_NAME
     """Pods that name this scheduler are scheduled; with `default-scheduler`, those of everybody."""
     policy: Policy = Policy.DEFAULT
     leader_elect: bool = True
     """Of several copies only one acts."""
     leader_elect_namespace: str = "kube-system"
-    leader_elect_name: str = COMPONENT
+    leader_elect_name: str = ""
+    """Empty: `plimsoll-scheduler`, followed by the scheduler's name unless that is `plimsoll`."""
     metrics_port: int = 10269
     """On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0 takes a free one."""
     bind_timeout: timedelta = timedelta(minutes=10)
@@ -56,6 +59,13 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     """For how long a pod waits after its first attempt in vain."""
     pod_max_backoff: timedelta = timedelta(seconds=10)
     """The longest that a pod waits after an attempt in vain."""
+
+
+def lease_of(settings: Settings) -> ObjectKey:
+    """Schedulers of different names do not wait for each other."""
+    is_usual = settings.scheduler_name == DEFAULT_NAME
+    usual = COMPONENT if is_usual else f"{COMPONENT}-{settings.scheduler_name}"
+    return ObjectKey(settings.leader_elect_namespace, settings.leader_elect_name or usual)
 
 
 def shape_of(settings: Settings) -> Shape:

@@ -22,12 +22,8 @@ PREFIX = "PLIMSOLL_CONTROLLER"
 
 
 def _loops_help() -> str:
-    """A table for the help text; `*` marks those that run by default on a real cluster too."""
     width = max(map(len, LOOPS))
-    rows = (
-        f"{name:<{width}} {'*' if entry.on_cluster else ' '} {entry.about}"
-        for name, entry in LOOPS.items()
-    )
+    rows = (f"{name:<{width}}  {entry.about}" for name, entry in LOOPS.items())
     return "\n".join(["\b", "Loops:", *(f"  {row}" for row in rows)])
 
 
@@ -46,8 +42,8 @@ def _parsed_options(
 
 @click.command(
     epilog=_loops_help()
-    + "\n\nLoops without * run by default on the embedded server only, where no"
-    + " kube-controller-manager does their work; name them to run them elsewhere."
+    + "\n\nAll but repair run by default on the embedded server, where no kube-controller-manager"
+    + " does their work. On a real cluster none does: name those that nobody else runs there."
 )
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings, YAML.")
 @click.option("--kubeconfig", metavar="FILE", help="The cluster; by default as kubectl finds it.")
@@ -92,6 +88,12 @@ def _parsed_options(
     metavar="NAME:KEY=VALUE",
     callback=_parsed_options,
     help="Set an option of a provisioner, such as plimsoll.dev/host-path:root=/srv/volumes.",
+)
+@click.option(
+    "--terminated-pod-gc-threshold",
+    type=click.IntRange(min=0),
+    help="How many finished pods may stay before the oldest are deleted; 0: all of them."
+    f"  [default: {DEFAULTS.terminated_pod_gc_threshold}]",
 )
 @click.option(
     "--repair",

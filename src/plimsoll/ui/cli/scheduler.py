@@ -57,8 +57,7 @@ DEFAULTS = Settings()
 @click.option(
     "--leader-elect-name",
     metavar="NAME",
-    help="What the lease is called; schedulers of different names need different ones."
-    f"  [default: {DEFAULTS.leader_elect_name}]",
+    help="What the lease is called.  [default: plimsoll-scheduler, and the scheduler's name]",
 )
 @click.option(
     "--metrics-port",

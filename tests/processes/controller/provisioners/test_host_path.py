@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from plimsoll.api.volumes import PathOnNode, PersistentVolume, VolumeSpec
@@ -10,7 +11,7 @@ from plimsoll.processes.controller.provisioners.protocol import (
     Surroundings,
     Trouble,
 )
-from tests.builders import a_node, meta
+from tests.builders import a_claim, a_node, meta
 from tests.processes.controller.provisioners.at_once import a_request, at_once
 
 
@@ -151,3 +152,11 @@ def test_the_root_is_an_option_and_has_to_be_absolute(tmp_path: Path) -> None:
         make(Surroundings(directory=tmp_path, blocking=at_once, options={"root": "here"}))
     with pytest.raises(ValueError, match="unknown options colour; known: root"):
         make(Surroundings(directory=tmp_path, blocking=at_once, options={"colour": "red"}))
+
+
+def test_a_directory_is_no_block_device(provisioner: HostPath) -> None:
+    spec = msgspec.structs.replace(a_claim().spec, volume_mode="Block")
+    claim = msgspec.structs.replace(a_claim(), spec=spec)
+    storage_class = a_request().storage_class
+    assert "does not support block" in provisioner.objection(claim, storage_class)
+    assert provisioner.objection(a_claim(), storage_class) == ""

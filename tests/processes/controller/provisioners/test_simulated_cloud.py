@@ -43,3 +43,16 @@ def test_disks_are_there_again_after_a_restart(tmp_path: Path) -> None:
     cloud.create(a_disk("two"))
     cloud.delete("one")
     assert SimulatedCloud(file).disks == [a_disk("two")]
+
+
+def test_two_processes_with_one_file_see_each_others_disks(tmp_path: Path) -> None:
+    """As the copy of a controller that waits for leadership: it was started long before."""
+    file = tmp_path / "disks.json"
+    leader, waiting = SimulatedCloud(file, zone_bytes=25), SimulatedCloud(file, zone_bytes=25)
+    leader.create(a_disk("one"))
+    waiting.create(a_disk("two"))
+    assert waiting.create(a_disk("one", size=99)) == a_disk("one")
+    assert leader.disks == waiting.disks == [a_disk("one"), a_disk("two")]
+    assert leader.free_bytes("a") == 5
+    leader.delete("two")
+    assert SimulatedCloud(file).disks == [a_disk("one")]

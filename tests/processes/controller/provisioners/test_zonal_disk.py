@@ -12,7 +12,7 @@ from plimsoll.processes.controller.provisioners.protocol import (
 from plimsoll.processes.controller.provisioners.simulated_cloud import SimulatedCloud
 from plimsoll.processes.controller.provisioners.zonal_disk import ZonalDisk, make
 from plimsoll.processes.controller.provisioners.zones import REGION, ZONE
-from tests.builders import a_claim, meta
+from tests.builders import a_claim, a_node, meta
 from tests.processes.controller.provisioners.at_once import (
     a_class_with,
     a_request,
@@ -43,6 +43,13 @@ async def test_a_disk_is_described_by_zone_and_region(
     assert made.reachable_from == {ZONE: ("europe-b",), REGION: ("europe",)}
     assert made.labels == {ZONE: "europe-b", REGION: "europe"}
     assert made.capacity_bytes == 1 << 30
+
+
+async def test_where_nodes_name_no_region_a_disk_asks_for_none(provisioner: ZonalDisk) -> None:
+    node = a_node("node-1", labels={ZONE: "europe-a"})
+    made = await provisioner.provision(a_request(node=node, nodes=(node,)))
+    assert made.reachable_from == {ZONE: ("europe-a",)}
+    assert made.labels == {ZONE: "europe-a"}
 
 
 async def test_a_replicated_disk_has_both_zones_in_its_label(provisioner: ZonalDisk) -> None:

@@ -98,7 +98,6 @@ def test_a_class_that_contradicts_itself_is_refused(
         Allowed.by(a_class_with(parameters, zones=topologies))
 
 
-def test_a_region_is_known_from_nodes_or_from_the_zones_name() -> None:
+def test_a_region_is_known_from_nodes_and_never_guessed() -> None:
     assert region_of("europe-a", NODES) == "europe"
-    assert region_of("us-central1-f", ()) == "us-central1"
-    assert region_of("alone", ()) == "alone"
+    assert region_of("us-central1-f", NODES) == ""

@@ -51,7 +51,7 @@ class _Matched(NamedTuple):
 @dataclass(slots=True)
 class _KeptAnswer:
     answer: Answer
-    stamps: tuple[int, ...]
+    stamps: tuple[object, ...]
     positions: list[tuple[Cells, int, int]]
 
 
@@ -91,7 +91,7 @@ class Late:
             return self._evaluate(claims, EVERYWHERE)
         signature = tuple((late.request, late.want, late.usage_class) for late in claims.free)
         kept = self._kept.get(signature, lambda: _KeptAnswer(_no_answer(), (), []))
-        stamps = self._stamps()
+        stamps = self._stamps(claims)
         changed = self._changed(kept) if kept.stamps == stamps else None
         if changed is None or not self._are_tables(claims, kept):
             kept.answer = self._evaluate(claims, EVERYWHERE)
@@ -104,14 +104,18 @@ class Late:
         ]
         return kept.answer
 
-    def _stamps(self) -> tuple[int, ...]:
+    def _stamps(self, claims: LateClaims) -> tuple[object, ...]:
+        """What the answers for all nodes hang on."""
         columns = self._columns
+        names = {late.request.class_name for late in claims.free}
+        capacities = map(columns.capacity.of_class, sorted(names))
         return (
             columns.index.size,
             columns.stamp,
             columns.labels.stamp,
             columns.attach.stamp,
             columns.classes_stamp,
+            *(capacity and capacity.keys for capacity in capacities),
         )
 
     def _tables(self, claims: LateClaims) -> list[Cells]:

@@ -113,7 +113,7 @@ class Making:
             columns.classes_stamp,
             columns.labels.stamp,
             columns.attach.stamp,
-            published and frozenset(published.keys),
+            published and published.keys,
             columns.index.size,
         )
         return self._unpublished.get(key, lambda: self._read_silence(storage_class, published))
@@ -121,7 +121,7 @@ class Making:
     def _read_silence(self, storage_class: StorageClass, published: ClassCapacity | None) -> Flags:
         """Why no capacity is about a node, for all nodes, whether one is or not."""
         columns, size = self._columns, self._columns.index.size
-        keys = published.keys if published else set()
+        keys = published.keys if published else frozenset[str]()
         alive, attach = columns.index.alive, columns.attach
         lacking = alive & attach.present & ~attach.installed(storage_class.provisioner)
         keyless = alive & ~lacking & ~columns.labels.having_any(keys) if keys else 0

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from plimsoll.api.core import Node
 from plimsoll.api.storage import StorageClass
-from plimsoll.api.volumes import PersistentVolume
+from plimsoll.api.volumes import BLOCK, PersistentVolume, PersistentVolumeClaim
 from plimsoll.processes.controller.provisioners.protocol import (
     Blocking,
     DeleteRequest,
@@ -43,6 +43,11 @@ class HostPath(Provisioner):
     def __init__(self, root: Path, blocking: Blocking) -> None:
         self._root = root
         self._blocking = blocking
+
+    def objection(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> str:
+        if claim.spec.volume_mode == BLOCK:
+            return f"{NAME} does not support block volume provisioning"
+        return super().objection(claim, storage_class)
 
     def knows(self, volume: PersistentVolume) -> bool:
         source = volume.spec.host_path

@@ -128,8 +128,10 @@ def _suits(disk: Disk, wanted: Disk) -> bool:
 
 def _described(disk: Disk, request: ProvisionRequest) -> MadeVolume:
     nodes = tuple(request.nodes())
-    regions = tuple(sorted({region_of(zone, nodes) for zone in disk.zones}))
-    zones = tuple(sorted(disk.zones))
+    places = {ZONE: tuple(sorted(disk.zones))}
+    regions = {region_of(zone, nodes) for zone in disk.zones}
+    if all(regions):
+        places[REGION] = tuple(sorted(regions))
     return MadeVolume(
         source={
             "csi": {
@@ -139,8 +141,8 @@ def _described(disk: Disk, request: ProvisionRequest) -> MadeVolume:
             }
         },
         capacity_bytes=disk.size_bytes,
-        reachable_from={ZONE: zones, REGION: regions},
-        labels={ZONE: SEPARATOR.join(zones), REGION: SEPARATOR.join(regions)},
+        reachable_from=places,
+        labels={label: SEPARATOR.join(values) for label, values in places.items()},
     )
 
 

@@ -66,12 +66,12 @@ def zone_of(node: Node) -> str:
 
 
 def region_of(zone: str, nodes: Iterable[Node]) -> str:
-    """As its nodes say; where there are none, by the habit of naming zones after their region."""
+    """As its nodes say; empty if they do not. A guess could keep every node away from a volume."""
     for node in nodes:
         region = node.labels.get(REGION) or node.labels.get(BETA_REGION)
         if region and zone_of(node) == zone:
             return region
-    return zone.rpartition("-")[0] or zone
+    return ""
 
 
 def choose_zones(request: ProvisionRequest, allowed: Allowed, count: int) -> tuple[str, ...]:

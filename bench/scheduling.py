@@ -1,0 +1,242 @@
+"""What it costs to choose a node for a pod, in clusters of several sizes.
+
+Pods come in fifty different shapes, one after the other. After each choice the cluster is changed
+as it would be in earnest: the pod is on its node, volumes name their claims, claims their nodes, and
+the driver reports what is left. All of that is part of the cost. It is processor time: nothing waits.
+"""
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from bench.measurement import Measurement
+from plimsoll.api.core import Node, NodeStatus
+from plimsoll.api.meta import ApiObject, ObjectMeta
+from plimsoll.api.pods import (
+    ClaimVolume,
+    Container,
+    ContainerResources,
+    Pod,
+    PodSpec,
+    PodVolume,
+)
+from plimsoll.api.selectors.label import LabelSelectorSpec
+from plimsoll.api.selectors.node import NodeRequirementSpec, NodeSelectorSpec, NodeTermSpec
+from plimsoll.api.storage import (
+    CSIDriver,
+    CSIDriverSpec,
+    CSINode,
+    CSINodeDriver,
+    CSINodeSpec,
+    CSIStorageCapacity,
+    StorageClass,
+    VolumeLimit,
+)
+from plimsoll.api.volumes import (
+    ClaimSpec,
+    CsiSource,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Resources,
+    VolumeNodeAffinity,
+    VolumeSpec,
+    VolumeStatus,
+)
+from plimsoll.decide.annotations import BIND_COMPLETED
+from plimsoll.decide.columns.cluster import Columns
+from plimsoll.decide.schedule import Kernel, Placement
+from plimsoll.decide.scheduling.bind_volumes import naming_claim, naming_node
+
+SIZES = (500, 5_000, 15_000)
+PODS = 1_000
+SHAPES = 50
+WARM_UP = SHAPES
+VOLUMES_PER_NODE = 3
+GIB = 2**30
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+DRIVER, STATIC, DYNAMIC = "bench.example.com", "static", "dynamic"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    name: str
+    claims: tuple[Callable[[int, int], Iterator[ApiObject]], ...]
+    """For each claim of a pod what makes it, given the number of the pod and of the claim."""
+
+
+def measure_scheduling(say: Callable[[str], None]) -> list[Measurement]:
+    found = []
+    for nodes in SIZES:
+        for workload in WORKLOADS:
+            say(f"  {workload.name}, {nodes} nodes")
+            found.append(_measured(workload, nodes))
+    return found
+
+
+def _measured(workload: Workload, nodes: int) -> Measurement:
+    columns = Columns.of(a_cluster(nodes))
+    pods = [*_waiting(workload, columns)]
+    kernel = Kernel(columns)
+    gc.collect()
+    gc.disable()
+    try:
+        for pod in pods[:WARM_UP]:
+            _place(kernel, pod)
+        began = time.process_time()
+        for pod in pods[WARM_UP:]:
+            _place(kernel, pod)
+        spent = time.process_time() - began
+    finally:
+        gc.enable()
+    return Measurement(
+        name=f"pod placed: {workload.name}, {nodes} nodes",
+        value=1e6 * spent / PODS,
+        unit="us/pod",
+        better="lower",
+    )
+
+
+def _place(kernel: Kernel, pod: Pod) -> None:
+    chosen = kernel.decide(pod)
+    if not isinstance(chosen, Placement):
+        raise TypeError(f"no node for {pod.key}: {chosen.message}")
+    columns = kernel.columns
+    spec = msgspec.structs.replace(pod.spec, node_name=chosen.node)
+    columns.put(msgspec.structs.replace(pod, spec=spec))
+    for binding in chosen.volumes.static:
+        columns.put(naming_claim(binding.volume, binding.claim))
+    for made in chosen.volumes.provisions:
+        columns.put(naming_node(made.claim, chosen.node))
+        if made.capacity is not None and made.capacity.capacity is not None:
+            left = int(made.capacity.capacity) - made.claim.spec.requested_bytes
+            columns.put(msgspec.structs.replace(made.capacity, capacity=str(left)))
+
+
+def a_cluster(nodes: int) -> Iterator[ApiObject]:
+    yield CSIDriver(metadata=ObjectMeta(name=DRIVER), spec=CSIDriverSpec(storage_capacity=True))
+    yield a_class(STATIC, "kubernetes.io/no-provisioner")
+    yield a_class(DYNAMIC, DRIVER)
+    for number in range(nodes):
+        name = f"node-{number:05}"
+        yield a_node(name, number)
+        limit = CSINodeDriver(name=DRIVER, node_id=name, allocatable=VolumeLimit(count=100))
+        yield CSINode(metadata=ObjectMeta(name=name), spec=CSINodeSpec(drivers=(limit,)))
+        yield CSIStorageCapacity(
+            metadata=ObjectMeta(name=f"capacity-{number:05}", namespace="storage"),
+            storage_class_name=DYNAMIC,
+            node_topology=LabelSelectorSpec(match_labels={HOST: name}),
+            capacity=str((500 + number % 100) * GIB),
+        )
+        for which in range(VOLUMES_PER_NODE):
+            yield a_volume(f"local-{number:05}-{which}", STATIC, (HOST, name), gib=10 + which * 10)
+
+
+def a_node(name: str, number: int) -> Node:
+    labels = {HOST: name, ZONE: f"zone-{number % 3}", "pool": f"pool-{number % 10}"}
+    room = {"cpu": "32", "memory": "128Gi", "pods": "110"}
+    return Node(
+        metadata=ObjectMeta(name=name, labels=labels), status=NodeStatus(allocatable=room)
+    )
+
+
+def a_class(name: str, provisioner: str) -> StorageClass:
+    return StorageClass(
+        metadata=ObjectMeta(name=name),
+        provisioner=provisioner,
+        volume_binding_mode="WaitForFirstConsumer",
+    )
+
+
+def a_volume(name: str, class_: str, reach: tuple[str, str], *, gib: int) -> PersistentVolume:
+    key, value = reach
+    requirement = NodeRequirementSpec(key=key, operator="In", values=(value,))
+    term = NodeTermSpec(match_expressions=(requirement,))
+    selector = NodeSelectorSpec(node_selector_terms=(term,))
+    return PersistentVolume(
+        metadata=ObjectMeta(name=name),
+        spec=VolumeSpec(
+            capacity={"storage": f"{gib}Gi"},
+            access_modes=("ReadWriteOnce",),
+            storage_class_name=class_,
+            node_affinity=VolumeNodeAffinity(required=selector),
+            csi=CsiSource(driver=DRIVER, volume_handle=name),
+        ),
+        status=VolumeStatus(phase="Available"),
+    )
+
+
+def _waiting(workload: Workload, columns: Columns) -> Iterator[Pod]:
+    for number in range(PODS + WARM_UP):
+        for which, make in enumerate(workload.claims):
+            for object_ in make(number, which):
+                columns.put(object_)
+        yield a_pod(number, len(workload.claims))
+
+
+def a_pod(number: int, claims: int) -> Pod:
+    """Every tenth of the shapes asks for one pool of nodes."""
+    shape = number % SHAPES
+    requests = {"cpu": f"{100 + shape * 10}m", "memory": f"{128 + shape * 16}Mi"}
+    names = [claim_name(number, which) for which in range(claims)]
+    return Pod(
+        metadata=ObjectMeta(name=f"pod-{number}", namespace="bench", uid=f"uid-{number}"),
+        spec=PodSpec(
+            containers=(Container(name="main", resources=ContainerResources(requests=requests)),),
+            node_selector={"pool": f"pool-{shape // 10}"} if shape % 10 == 0 else {},
+            volumes=tuple(
+                PodVolume(name=name, persistent_volume_claim=ClaimVolume(claim_name=name))
+                for name in names
+            ),
+        ),
+    )
+
+
+def claim_name(number: int, which: int) -> str:
+    return f"data-{number}-{which}"
+
+
+def a_claim(number: int, which: int, class_: str, volume: str = "") -> PersistentVolumeClaim:
+    name = claim_name(number, which)
+    return PersistentVolumeClaim(
+        metadata=ObjectMeta(
+            name=name,
+            namespace="bench",
+            uid=f"uid-{name}",
+            annotations={BIND_COMPLETED: "yes"} if volume else {},
+        ),
+        spec=ClaimSpec(
+            access_modes=("ReadWriteOnce",),
+            resources=Resources(requests={"storage": f"{1 + number % 10}Gi"}),
+            storage_class_name=class_,
+            volume_name=volume,
+        ),
+    )
+
+
+def bound(number: int, which: int) -> Iterator[ApiObject]:
+    name = f"bound-{number}-{which}"
+    claim = a_claim(number, which, DYNAMIC, name)
+    yield claim
+    volume = a_volume(name, DYNAMIC, (ZONE, f"zone-{number % 3}"), gib=10)
+    yield naming_claim(volume, claim)
+
+
+def static(number: int, which: int) -> Iterator[ApiObject]:
+    yield a_claim(number, which, STATIC)
+
+
+def dynamic(number: int, which: int) -> Iterator[ApiObject]:
+    yield a_claim(number, which, DYNAMIC)
+
+
+WORKLOADS = (
+    Workload("no volumes", ()),
+    Workload("bound volumes", (bound,)),
+    Workload("static late binding", (static,)),
+    Workload("dynamic late binding with capacity", (dynamic,)),
+    Workload("three claims", (static, dynamic, dynamic)),
+)
