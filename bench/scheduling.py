@@ -138,9 +138,7 @@ def a_cluster(nodes: int) -> Iterator[ApiObject]:
 def a_node(name: str, number: int) -> Node:
     labels = {HOST: name, ZONE: f"zone-{number % 3}", "pool": f"pool-{number % 10}"}
     room = {"cpu": "32", "memory": "128Gi", "pods": "110"}
-    return Node(
-        metadata=ObjectMeta(name=name, labels=labels), status=NodeStatus(allocatable=room)
-    )
+    return Node(metadata=ObjectMeta(name=name, labels=labels), status=NodeStatus(allocatable=room))
 
 
 def a_class(name: str, provisioner: str) -> StorageClass:

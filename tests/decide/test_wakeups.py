@@ -133,7 +133,7 @@ CLUSTER = a_cluster(a_claim())
     ],
 )
 def test_volumes_capacities_and_classes_concern_those_who_ask_for_them(
-    object_: ApiObject, expected: bool
+    object_: ApiObject, *, expected: bool
 ) -> None:
     assert concerns(WAITING, None, object_, CLUSTER) is expected
     assert concerns(WAITING, object_, object_, CLUSTER) is expected

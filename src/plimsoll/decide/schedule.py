@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod
 from plimsoll.decide.columns.cluster import Columns
@@ -101,14 +102,15 @@ class Kernel:
         nodes = len(self.columns.index)
         if isinstance(judged, Rejected):
             return NoNode(nodes=nodes, rejected=judged)
-        slot = self._best(judged)
+        totals = judged.totals()
+        slot = self._best(judged, totals)
         if slot is None:
             found = counts(judged, self.columns, lambda at, rule: self._sentence(pod, at, rule))
             return NoNode(nodes=nodes, counts=found)
         return Placement(
             node=self.columns.index.names[slot],
             volumes=self._volumes(judged, slot),
-            score=int(judged.totals()[slot]),
+            score=int(totals[slot]),
             feasible=int(np.count_nonzero(judged.is_feasible)),
             nodes=nodes,
         )
@@ -147,11 +149,11 @@ class Kernel:
         """To try changes out: nothing of it comes back here."""
         return Kernel(self.columns.fork(), self.settings)
 
-    def _best(self, judged: Judged) -> int | None:
+    def _best(self, judged: Judged, totals: NDArray[np.int64]) -> int | None:
         index = self.columns.index
         if not index.size:
             return None
-        keys = (judged.totals() << RANK_BITS) - index.ranks
+        keys = (totals << RANK_BITS) - index.ranks
         if judged.late is not None and self.settings.policy is Policy.DEFAULT:
             keys += judged.late.statics << (RANK_BITS + SCORE_BITS)
         keys = np.where(judged.is_feasible, keys, NOT_FEASIBLE)

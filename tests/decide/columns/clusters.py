@@ -451,5 +451,7 @@ def by_identity(found: Iterable[ApiObject]) -> list[ApiObject]:
 
 
 def a_random_cluster(chance: Chance) -> list[ApiObject]:
-    found = [make(chance) for make, number in KINDS for _ in range(chance.randint(number // 2, number))]
+    found = [
+        make(chance) for make, number in KINDS for _ in range(chance.randint(number // 2, number))
+    ]
     return by_identity(found)

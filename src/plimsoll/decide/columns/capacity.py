@@ -63,9 +63,12 @@ class ClassCapacity:
         return segment in self._by_segment
 
     def put(self, object_: CSIStorageCapacity) -> None:
-        self.remove(object_.key)
-        terms = segment_terms(object_.node_topology)
-        segment = self._segments.acquire(terms) if terms else None
+        old = self._published.get(object_.key)
+        if old is None or old.object.node_topology != object_.node_topology:
+            self.remove(object_.key)
+            segment = self._enter(object_)
+        else:
+            segment = old.segment
         limit = largest_volume(object_)
         self._published[object_.key] = Published(
             object_.key,
@@ -74,14 +77,21 @@ class ClassCapacity:
             UNKNOWN if object_.capacity is None else parse_quantity(object_.capacity).value,
             object_,
         )
+        if segment is not None:
+            self.cells.touch(segment)
+
+    def _enter(self, object_: CSIStorageCapacity) -> int | None:
+        """Find the object's segment a place among the cells."""
         self._count_keys(object_, 1)
-        if segment is None:
-            return
+        terms = segment_terms(object_.node_topology)
+        if not terms:
+            return None
+        segment = self._segments.acquire(terms)
         if segment not in self._by_segment:
             self._by_segment[segment] = []
             self.cells.add(segment, self._segments.members(segment))
         insort(self._by_segment[segment], object_.key)
-        self.cells.touch(segment)
+        return segment
 
     def remove(self, key: ObjectKey) -> None:
         published = self._published.pop(key, None)

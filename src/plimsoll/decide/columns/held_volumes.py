@@ -48,13 +48,16 @@ class HeldVolumes:
         if not any(map(can_be_limited, pod.spec.volumes)):
             return
         node = pod.spec.node_name
-        self.forget(pod, view.attach)
         try:
             held = attachables(pod, view.csi_node(node), view, is_new=False)
         except Undecided as undecided:
+            self.forget(pod, view.attach)
             reason = undecided.judgement.findings[0].reason
             self._troubles.setdefault(node, {})[pod.key] = TROUBLES[reason]
             return
+        if held and held == self._held.get(pod.key):
+            return
+        self.forget(pod, view.attach)
         if held:
             self._held[pod.key] = held
             view.attach.count_pod(node, held, 1)

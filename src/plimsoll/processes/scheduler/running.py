@@ -53,7 +53,7 @@ class Scheduler:
         enactor = Enactor(client, self._recorder)
         counted = SchedulerMetrics(metrics, client.clock, settings.scheduler_name)
         kernel = Kernel(Columns(), JudgeSettings(settings.policy, shape_of(settings)))
-        self.state.on_belief(_following(kernel.columns))
+        self.state.on_belief(following(kernel.columns))
         self.queue = SchedulingQueue(backoff_of(settings), on_entry=counted.entered)
         self._reporter = Reporter(enactor, client.clock)
         parts = Parts(
@@ -94,7 +94,9 @@ class Scheduler:
             await asyncio.gather(around, return_exceptions=True)
 
 
-def _following(columns: Columns) -> Believer:
+def following(columns: Columns) -> Believer:
+    """Keeps columns equal to what is believed."""
+
     def believe(before: ApiObject | None, after: ApiObject | None) -> None:
         if after is not None:
             columns.put(after)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSINode
 from plimsoll.decide.columns.cluster import Columns
-from plimsoll.decide.columns.flags import Blocked, Flags, flagged, no_flags
+from plimsoll.decide.columns.flags import Blocked, Flags, flagged
 from plimsoll.decide.columns.nodes import mask_of
 from plimsoll.decide.columns.pods import exclusive_disks
 from plimsoll.decide.scheduling.reasons import Undecided
@@ -84,14 +84,17 @@ class Limits:
             for flag, bit in self._troubles():
                 parts.append((flag, bit & counted))
                 counted &= ~bit
-        found = no_flags(size)
+        found: Flags | None = None
         for flag, bits in parts:
             if bits:
-                found |= flagged(mask_of(bits, size), flag)
+                part = flagged(mask_of(bits, size), flag)
+                found = part if found is None else found | part
         if counted and any(attach.is_limited(volume.driver) for volume in self._new):
-            full = attach.without_room(self._new) & mask_of(counted, size)
-            found |= flagged(full, Blocked.LIMIT_REACHED)
-        return found if found.any() else None
+            full = attach.without_room(self._new)
+            if full.any():
+                part = flagged(full & mask_of(counted, size), Blocked.LIMIT_REACHED)
+                found = part if found is None else found | part
+        return found
 
     def _troubles(self) -> Iterator[tuple[Blocked, int]]:
         for name, flag in self._columns.held.troubles():

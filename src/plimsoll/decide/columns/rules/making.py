@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
-from plimsoll.decide.columns.capacity import NOBODY, UNKNOWN, ClassCapacity
+from plimsoll.decide.columns.capacity import NOBODY, ClassCapacity
 from plimsoll.decide.columns.changes import Kept
 from plimsoll.decide.columns.cluster import Columns
 from plimsoll.decide.columns.flags import Blocked, Flags, Slots, flagged, length_of, no_flags
@@ -16,7 +16,6 @@ from plimsoll.decide.columns.nodes import mask_of
 from plimsoll.decide.scheduling.provisioning import NO_PROVISIONER
 
 KEPT_CLASSES = 256
-NOT_PUBLISHED = np.uint64(Blocked.LATE_UNPUBLISHED)
 
 
 class Request(NamedTuple):
@@ -74,16 +73,19 @@ class Making:
         published = self._columns.capacity.of_class(request.class_name)
         if published is None:
             return self._unpublished_for(storage_class, None)[at]
-        largest = published.largest()
-        by_cell = flagged((largest < request.size) & (largest > 0), Blocked.LATE_TOO_SMALL)
+        largest = published.largest()[published.cells.of[at]]
+        is_short = largest < request.size
         # A request for nothing still wants to know that there is room for nothing.
-        empty = (largest == UNKNOWN) | ((largest == 0) & (request.size > 0))
-        by_cell |= flagged(empty, Blocked.LATE_ZERO)
+        if not request.size:
+            is_short = largest < 0
+        if not is_short.any():
+            return None
+        flags = flagged(is_short & (largest > 0), Blocked.LATE_TOO_SMALL)
+        flags |= flagged(is_short & (largest <= 0), Blocked.LATE_ZERO)
         nobody = largest == NOBODY
-        by_cell |= flagged(nobody, Blocked.LATE_UNPUBLISHED)
-        short = by_cell[published.cells.of[at]]
-        why = self._unpublished_for(storage_class, published)[at]
-        return np.where(short == NOT_PUBLISHED, why, short)
+        if nobody.any():
+            flags = np.where(nobody, self._unpublished_for(storage_class, published)[at], flags)
+        return flags
 
     def _outside_of(self, storage_class: StorageClass) -> Flags:
         columns = self._columns

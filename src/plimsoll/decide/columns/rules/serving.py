@@ -30,7 +30,9 @@ class Serving:
     def bind(self, claims: LateClaims, slot: int) -> PodVolumes:
         """What is to be done for the claims on a node that passed."""
         volumes = self._volumes(claims, self._choose(claims.free, slot), slot)
-        if self._policy is Policy.COMPATIBLE or len(volumes.static) == len(claims.free):
+        # Where nothing was found nothing is there.
+        is_partly_served = 0 < len(volumes.static) < len(claims.free)
+        if self._policy is Policy.COMPATIBLE or not is_partly_served:
             return volumes
         better = self.assigned(claims, slot)
         if better is None:

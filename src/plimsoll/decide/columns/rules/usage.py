@@ -44,7 +44,9 @@ class Usages:
     def _class_score(self, requested: Numbers, capacity: Numbers) -> Numbers:
         percent = requested * FULL // np.maximum(capacity, 1)
         is_full = (capacity == 0) | (requested > capacity)
-        scores: Numbers = self._points[np.where(is_full, FULL, np.clip(percent, 0, FULL))]
+        scores: Numbers = self._points[
+            np.where(is_full, FULL, np.minimum(np.maximum(percent, 0), FULL))
+        ]
         return scores
 
 

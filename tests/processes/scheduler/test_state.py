@@ -1,0 +1,167 @@
+"""What the scheduler believes, and that it takes back exactly what it assumed."""
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+
+from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.pods import Pod
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.cache.store import Change
+from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.columns.cluster import Columns
+from plimsoll.decide.schedule import Kernel, Placement
+from plimsoll.decide.scheduling.bind_volumes import Choice
+from plimsoll.decide.scheduling.reasons import Finding, Reason
+from plimsoll.processes.scheduler.running import following
+from plimsoll.processes.scheduler.state import State
+from tests.builders import HOSTNAME, a_claim, a_class, a_node, a_pod, a_volume
+from tests.decide.scheduling.builders import a_local_class, versioned
+
+POD = a_pod(claims=["data", "more"])
+
+
+class Watched:
+    """A state that somebody decides on, fed as a watch feeds it."""
+
+    def __init__(self, *objects: ApiObject) -> None:
+        self.state = State()
+        self.kernel = Kernel(Columns())
+        self.state.on_belief(following(self.kernel.columns))
+        for object_ in objects:
+            self.see(object_)
+
+    def see(self, object_: ApiObject) -> None:
+        observed = self.state.observed
+        match object_:
+            case Pod():
+                if change := observed.pods.put(object_.key, object_):
+                    self.state.observe_pod(change)
+            case PersistentVolume():
+                if change_ := observed.volumes.put(object_.key, object_):
+                    self.state.observe_volume(change_)
+            case PersistentVolumeClaim():
+                if change__ := observed.claims.put(object_.key, object_):
+                    self.state.observe_claim(change__)
+            case _:
+                self.state.observe_other(Change(object_.key, None, object_))
+
+    def decide(self, pod: Pod = POD) -> Placement:
+        decision = self.kernel.decide(pod)
+        assert isinstance(decision, Placement)
+        return decision
+
+    def assume(self, pod: Pod = POD) -> Choice:
+        decision = self.decide(pod)
+        choice = self.state.assume(pod, decision.volumes, decision.node)
+        assert isinstance(choice, Choice)
+        self.state.place(pod, decision.node)
+        return choice
+
+    def picture(self) -> tuple[object, ...]:
+        """Everything that decisions about the pod depend on."""
+        columns = self.kernel.columns
+        return (
+            [columns.claim(ObjectKey("default", name)) for name in ("data", "more")],
+            columns.volume("volume-1"),
+            columns.pods_on("node-1"),
+            self.kernel.flags_by_node(POD),
+        )
+
+
+def one_static_one_made() -> Watched:
+    volume = a_volume(class_name="local", reachable_from={HOSTNAME: "node-1"})
+    return Watched(
+        a_node(),
+        a_node("node-2"),
+        a_local_class("local"),
+        a_class(),
+        versioned(volume, 5),
+        versioned(a_claim("data", class_name="local"), 6),
+        versioned(a_claim("more"), 7),
+        POD,
+    )
+
+
+def test_what_was_decided_is_believed_before_it_is_written() -> None:
+    watched = one_static_one_made()
+    choice = watched.assume()
+    assert choice.node == "node-1"
+    columns = watched.kernel.columns
+    volume, claim = columns.volume("volume-1"), columns.claim(ObjectKey("default", "more"))
+    assert volume is not None
+    assert volume.spec.claim == ObjectKey("default", "data")
+    assert claim is not None
+    assert claim.annotations[SELECTED_NODE] == "node-1"
+    assert [pod.name for pod in columns.pods_on("node-1")] == ["web-0"]
+
+
+def test_what_was_observed_does_not_change_by_assuming() -> None:
+    watched = one_static_one_made()
+    watched.assume()
+    observed = watched.state.observed
+    volume, claim = observed.volume("volume-1"), observed.claim(ObjectKey("default", "more"))
+    assert volume is not None
+    assert volume.spec.claim is None
+    assert claim is not None
+    assert SELECTED_NODE not in claim.annotations
+
+
+def test_taking_a_decision_back_leaves_nothing_of_it() -> None:
+    watched = one_static_one_made()
+    before = watched.picture()
+    choice = watched.assume()
+    assert watched.picture() != before
+    watched.state.forget(choice)
+    watched.state.displace(POD)
+    assert watched.picture() == before
+    assert len(watched.state.assumptions.volumes) == len(watched.state.assumptions.claims) == 0
+
+
+@given(made=st.integers(0, 2))
+def test_of_a_half_written_decision_only_the_rest_is_taken_back(made: int) -> None:
+    watched = one_static_one_made()
+    choice = watched.assume()
+    watched.state.forget_unwritten(choice, made)
+    assumptions = watched.state.assumptions
+    assert (len(assumptions.volumes), len(assumptions.claims)) == (min(made, 1), max(made - 1, 0))
+
+
+def test_a_decision_on_what_has_changed_meanwhile_is_refused_whole() -> None:
+    watched = one_static_one_made()
+    decision = watched.decide()
+    watched.see(versioned(a_claim("more"), 8))
+    before = watched.picture()
+    refused = watched.state.assume(POD, decision.volumes, decision.node)
+    assert isinstance(refused, Finding)
+    assert refused.reason is Reason.CHANGED_MEANWHILE
+    assert watched.picture() == before
+
+
+def test_a_newer_version_from_the_watch_replaces_what_was_assumed() -> None:
+    watched = one_static_one_made()
+    watched.assume()
+    watched.see(versioned(a_volume(class_name="local"), 9))
+    volume = watched.kernel.columns.volume("volume-1")
+    assert volume is not None
+    assert volume.spec.claim is None
+
+
+@pytest.mark.parametrize("node", ["node-1", "node-2"])
+def test_the_watch_has_the_last_word_on_where_a_pod_is(node: str) -> None:
+    watched = one_static_one_made()
+    watched.state.place(POD, "node-1")
+    placed = msgspec.structs.replace(POD, spec=msgspec.structs.replace(POD.spec, node_name=node))
+    watched.see(placed)
+    columns = watched.kernel.columns
+    assert [pod.name for pod in columns.pods_on(node)] == ["web-0"]
+    watched.state.displace(POD)
+    assert [pod.name for pod in columns.pods_on(node)] == ["web-0"]
+
+
+def test_a_note_on_a_pod_does_not_undo_where_it_was_decided_to_go() -> None:
+    watched = one_static_one_made()
+    watched.state.place(POD, "node-1")
+    status = msgspec.structs.replace(POD.status, message="note")
+    watched.see(msgspec.structs.replace(POD, status=status))
+    assert len(watched.kernel.columns.pods_on("node-1")) == 1
