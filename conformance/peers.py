@@ -55,7 +55,12 @@ KUBE_CONTROLLER_MANAGER = Peer(
     package="k8s.io/kubernetes/cmd/kube-controller-manager",
     linker_flags=STAMPED,
 )
-ALL = (ETCD, KUBE_APISERVER, KUBECTL, KUBE_CONTROLLER_MANAGER)
+KUBE_SCHEDULER = Peer(
+    name="kube-scheduler",
+    package="k8s.io/kubernetes/cmd/kube-scheduler",
+    linker_flags=STAMPED,
+)
+ALL = (ETCD, KUBE_APISERVER, KUBECTL, KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER)
 
 
 def cache() -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance import peers
-from tests.servers import STOP_SECONDS
+from tests.servers import STOP_SECONDS, free_port
 
 READY_SECONDS = 60
 
@@ -60,6 +60,8 @@ def kube_controller_manager(kubeconfig: Path, directory: Path) -> Iterator[None]
         f"--controllers={','.join(THEIR_CONTROLLERS)}",
         "--leader-elect=false",
         "--use-service-account-credentials=false",
+        # The only provisioner inside it that needs no cloud.
+        "--enable-hostpath-provisioner=true",
         "--bind-address=127.0.0.1",
         "--secure-port=0",
         "--kube-api-qps=2000",
@@ -69,6 +71,50 @@ def kube_controller_manager(kubeconfig: Path, directory: Path) -> Iterator[None]
     log = directory / "kube-controller-manager.log"
     with _running(command, log) as process:
         _wait_for(process, log, "Proceeding to collect garbage")
+        yield
+
+
+@contextlib.contextmanager
+def our_scheduler(kubeconfig: Path, directory: Path) -> Iterator[None]:
+    """For pods that name `plimsoll`, by kube-scheduler's rules."""
+    command = [
+        str(Path(sys.executable).with_name("plimsoll")),
+        "scheduler",
+        f"--kubeconfig={kubeconfig}",
+        "--policy=compatible",
+        "--metrics-port=0",
+    ]
+    log = directory / "plimsoll-scheduler.log"
+    with _running(command, log) as process:
+        _wait_for(process, log, "plimsoll scheduler ready")
+        yield
+
+
+@contextlib.contextmanager
+def kube_scheduler(kubeconfig: Path, directory: Path) -> Iterator[None]:
+    """For pods that name no scheduler."""
+    configuration = directory / "kube-scheduler.yaml"
+    configuration.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\n"
+        "kind: KubeSchedulerConfiguration\n"
+        "leaderElection: {leaderElect: false}\n"
+        f"clientConnection: {{kubeconfig: {kubeconfig}, qps: 2000, burst: 2000}}\n"
+    )
+    command = [
+        str(peers.build(peers.KUBE_SCHEDULER)),
+        f"--config={configuration}",
+        f"--authentication-kubeconfig={kubeconfig}",
+        f"--authorization-kubeconfig={kubeconfig}",
+        "--authentication-skip-lookup=true",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={free_port()}",
+        # On by default in the release that our rules were recorded from.
+        "--feature-gates=StorageCapacityScoring=true,VolumeLimitScaling=true",
+        "--v=2",
+    ]
+    log = directory / "kube-scheduler.log"
+    with _running(command, log) as process:
+        _wait_for(process, log, "Starting Kubernetes Scheduler")
         yield
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import uvloop
 
-from conformance import controller_checks, kcm_checks, peers, speed
+from conformance import controller_checks, kcm_checks, peers, scheduler_checks, speed
 from conformance.programs import DiedError
 from plimsoll.wire.errors import KubeError
 from tests.conversations import replay
@@ -117,6 +117,20 @@ def real_controllers_on_ours(servers: Servers) -> None:
     _tell("embedded", servers.embedded, kcm_checks.run)
 
 
+def our_scheduler_on_both(servers: Servers) -> None:
+    """On the real server beside the real kube-controller-manager."""
+    _tell("embedded", servers.embedded, scheduler_checks.ours_with_our_controller)
+    _tell("real", servers.real, scheduler_checks.ours_with_their_controller)
+
+
+def real_scheduler_on_ours(servers: Servers) -> None:
+    _tell("embedded", servers.embedded, scheduler_checks.theirs_with_our_controller)
+
+
+def both_schedulers_on_ours(servers: Servers) -> None:
+    _tell("embedded", servers.embedded, scheduler_checks.same_pods_for_both)
+
+
 def _tell(
     name: str, endpoint: Endpoint, run: Callable[[Path, Callable[[str], None]], None]
 ) -> None:
@@ -149,4 +163,7 @@ STEPS = (
     Step("kubectl on both", kubectl_on_both),
     Step("our controller on both", our_controller_on_both),
     Step("kube-controller-manager on the embedded server", real_controllers_on_ours),
+    Step("our scheduler on both", our_scheduler_on_both),
+    Step("kube-scheduler on the embedded server", real_scheduler_on_ours),
+    Step("the same pods for both schedulers", both_schedulers_on_ours),
 )

@@ -5,7 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.controller.provisioners.protocol import ProvisionerError, Trouble
+from plimsoll.processes.controller.provisioners.protocol import (
+    DeleteRequest,
+    ProvisionerError,
+    Trouble,
+)
 from plimsoll.processes.controller.provisioners.simulated_cloud import SimulatedCloud
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim, pod, uses, volume
@@ -41,6 +45,25 @@ async def test_a_deleted_claim_takes_its_volume_and_its_data_along() -> None:
         await cluster.settle()
         assert await cluster.names("PersistentVolume") == []
         assert (moody.made, moody.deleted) == (1, 1)
+
+
+async def test_of_many_volumes_that_go_at_once_each_is_deleted_once() -> None:
+    asked: list[str] = []
+
+    class Listening(Moody):
+        async def delete(self, request: DeleteRequest) -> None:
+            asked.append(request.volume_name)
+            await super().delete(request)
+
+    async with a_cluster(*PROTECTION, more=binding(Listening())) as cluster:
+        names = [f"c{number}" for number in range(30)]
+        await cluster.create(a_class(MOODY), *map(claim, names))
+        await cluster.settle()
+        for name in names:
+            await cluster.delete("PersistentVolumeClaim", name)
+        await cluster.settle()
+        assert await cluster.names("PersistentVolume") == []
+        assert len(asked) == len(set(asked)) == len(names)
 
 
 async def test_the_class_may_be_gone_by_then() -> None:

@@ -89,6 +89,13 @@ async def test_a_dry_run_tells_once_and_changes_nothing() -> None:
         assert cluster.controllers[0].writes == 1
 
 
+async def test_a_dry_run_tells_again_before_its_events_are_gone() -> None:
+    async with a_cluster(more=repair(Rule.SELECTED_NODE, dry_run=True)) as cluster:
+        await cluster.create(claim(annotations={SELECTED: "gone"}))
+        await cluster.wait(timedelta(minutes=35))
+        assert cluster.controllers[0].writes == 2
+
+
 async def test_repairs_are_made_a_few_at_a_time() -> None:
     async with a_cluster(more=repair(Rule.SELECTED_NODE, per_minute=2)) as cluster:
         await cluster.create(*(claim(f"c{n}", annotations={SELECTED: "gone"}) for n in range(5)))

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod
 from plimsoll.decide.columns.cluster import Columns
@@ -21,11 +20,6 @@ from plimsoll.decide.columns.rules.judge import Judge, Judged, Rejected, Setting
 from plimsoll.decide.columns.rules.late_claims import Policy
 from plimsoll.decide.scheduling.reasons import FIT, Reason, Rule
 from plimsoll.decide.scheduling.volume_binding import PodVolumes
-
-RANK_BITS = 24
-"""Room for the place of a name below the score: no cluster has more nodes."""
-SCORE_BITS = 16
-NOT_FEASIBLE = -(2**62)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,15 +96,14 @@ class Kernel:
         nodes = len(self.columns.index)
         if isinstance(judged, Rejected):
             return NoNode(nodes=nodes, rejected=judged)
-        totals = judged.totals()
-        slot = self._best(judged, totals)
+        slot = self._best(judged)
         if slot is None:
             found = counts(judged, self.columns, lambda at, rule: self._sentence(pod, at, rule))
             return NoNode(nodes=nodes, counts=found)
         return Placement(
             node=self.columns.index.names[slot],
             volumes=self._volumes(judged, slot),
-            score=int(totals[slot]),
+            score=judged.total_of(slot),
             feasible=int(np.count_nonzero(judged.is_feasible)),
             nodes=nodes,
         )
@@ -149,15 +142,10 @@ class Kernel:
         """To try changes out: nothing of it comes back here."""
         return Kernel(self.columns.fork(), self.settings)
 
-    def _best(self, judged: Judged, totals: NDArray[np.int64]) -> int | None:
-        index = self.columns.index
-        if not index.size:
+    def _best(self, judged: Judged) -> int | None:
+        if not self.columns.index.size:
             return None
-        keys = (totals << RANK_BITS) - index.ranks
-        if judged.late is not None and self.settings.policy is Policy.DEFAULT:
-            keys += judged.late.statics << (RANK_BITS + SCORE_BITS)
-        keys = np.where(judged.is_feasible, keys, NOT_FEASIBLE)
-        slot = int(keys.argmax())
+        slot = int(judged.keys().argmax())
         return slot if judged.is_feasible[slot] else None
 
     def _volumes(self, judged: Judged, slot: int) -> PodVolumes:

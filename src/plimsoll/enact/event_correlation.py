@@ -179,15 +179,23 @@ class Echoes:
 
     def __init__(self, quiet: timedelta, memory: int = 65_536) -> None:
         self._quiet = quiet
-        self._said: _Recent[Subject, datetime] = _Recent(memory)
+        self._memory = memory
+        self._said: OrderedDict[Subject, datetime] = OrderedDict()
+        """The oldest first."""
 
     def is_echo(self, notice: Notice) -> bool:
         said = self._said.get((*_group(notice), notice.message))
         return said is not None and notice.at - said < self._quiet
 
     def remember(self, notice: Notice) -> None:
-        if self._quiet:
-            self._said.put((*_group(notice), notice.message), notice.at)
+        subject = (*_group(notice), notice.message)
+        self._said[subject] = notice.at
+        self._said.move_to_end(subject)
+        while self._said and self._is_over(next(iter(self._said.values())), notice.at):
+            self._said.popitem(last=False)
+
+    def _is_over(self, said: datetime, now: datetime) -> bool:
+        return len(self._said) > self._memory or now - said >= self._quiet
 
 
 def _group(notice: Notice) -> Group:

@@ -14,17 +14,20 @@ from plimsoll.processes.controller.main import (
     LeadershipLostError,
     Process,
     Settings,
+    check,
     is_real_cluster,
+    makers,
     repair_settings,
     wanted_loops,
 )
+from plimsoll.processes.controller.provisioners.registry import ProvisionerSetupError
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.config import ConfigError
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kube import KubeClient
 from tests.processes.controller.flaky import FlakyTransport
 from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim, volume
+from tests.stories.objects import claim, pod, volume
 from tests.wire.scripted import ScriptedTransport, answer, refusal
 
 
@@ -51,6 +54,35 @@ def test_an_unknown_loop_is_an_error_that_names_the_known_ones() -> None:
 def test_an_unknown_repair_rule_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"--repair: unknown magic; known: .*selected-node"):
         repair_settings(Settings(repair="magic"))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(controllers="bnding"),
+        Settings(repair="magic"),
+        Settings(provisioners={"plimsoll.dev/host-path": {"root": "here"}}),
+        Settings(controllers="repair"),
+    ],
+)
+def test_what_can_be_known_to_be_wrong_is_told_without_a_server(settings: Settings) -> None:
+    with pytest.raises((ConfigError, ProvisionerSetupError)):
+        check(settings)
+
+
+def test_provisioners_are_of_no_concern_without_the_loop_that_uses_them() -> None:
+    check(Settings(controllers="job", provisioners={"nobody": {"a": "b"}}))
+
+
+async def test_the_number_of_finished_pods_that_may_stay_is_a_setting() -> None:
+    settings = Settings(controllers="pod-gc", terminated_pod_gc_threshold=1)
+    loops = makers(["pod-gc"], settings)
+    async with a_cluster(more=loops) as cluster:
+        await cluster.add_node("node-1")
+        await cluster.create(pod("a", node="node-1"), pod("b", node="node-1"))
+        await cluster.mark_finished("a", "b")
+        await cluster.wait(timedelta(seconds=25))
+        assert len(await cluster.names("Pod")) == 1
 
 
 async def test_a_server_that_cannot_be_reached_is_waited_for() -> None:

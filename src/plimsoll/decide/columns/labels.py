@@ -5,6 +5,7 @@ All selectors come down to the same thing: terms, of which one has to match, mad
 of which have to hold.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
@@ -19,7 +20,8 @@ from plimsoll.decide.columns.nodes import NodeIndex
 Labels = Mapping[str, str]
 Conditions = tuple[Requirement, ...]
 Terms = tuple[Conditions, ...]
-TaintKey = tuple[str, str, str]
+TaintKey = tuple[str, str, str, int]
+"""Key, value and effect, and how often it was there before."""
 
 EVERYWHERE: Terms = ((),)
 NOWHERE: Terms = ()
@@ -172,10 +174,12 @@ class TaintIndex:
         self.unschedulable = self.unschedulable & ~bit | (bit if is_closed else 0)
 
     def having(self, effects: Iterable[str]) -> list[tuple[Taint, int]]:
+        """Taints with one of the effects, and the nodes that have them. A taint that a node has
+        twice is there twice."""
         wanted = tuple(effects)
         return [
             (Taint(key=key, value=value, effect=effect), bits)
-            for (key, value, effect), bits in self._nodes.items()
+            for (key, value, effect, _), bits in self._nodes.items()
             if effect in wanted
         ]
 
@@ -187,4 +191,5 @@ class TaintIndex:
 
 def _taint_keys(node: Node | None) -> set[TaintKey]:
     taints = node.spec.taints if node else ()
-    return {(taint.key, taint.value, taint.effect) for taint in taints}
+    number = Counter((taint.key, taint.value, taint.effect) for taint in taints)
+    return {(*name, nth) for name, count in number.items() for nth in range(count)}

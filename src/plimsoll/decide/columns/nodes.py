@@ -97,6 +97,28 @@ class Column:
         return twin
 
 
+class Table:
+    """Some rows of whole numbers over all slots, zero where nobody has written."""
+
+    def __init__(self, index: NodeIndex, rows: int) -> None:
+        self._index = index
+        self._values = np.zeros((rows, index.size), np.int64)
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """Indexed by row and slot."""
+        rows, size = self._values.shape
+        if size != self._index.size:
+            more = np.zeros((rows, self._index.size - size), np.int64)
+            self._values = np.concatenate([self._values, more], axis=1)
+        return self._values
+
+    def fork(self, index: NodeIndex) -> "Table":
+        twin = Table(index, 0)
+        twin._values = self.values.copy()
+        return twin
+
+
 def mask_of(bits: int, size: int) -> NDArray[np.bool_]:
     """One boolean for each of `size` slots."""
     raw = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), np.uint8)

@@ -3,9 +3,10 @@
 Each rule is here twice: for one node, with its finding, and for many nodes at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from functools import cached_property
+from typing import NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ from plimsoll.decide.columns.flags import (
     Slots,
     flagged,
 )
-from plimsoll.decide.columns.nodes import Column, NodeIndex
+from plimsoll.decide.columns.nodes import NodeIndex, Table
 from plimsoll.decide.scheduling.reasons import (
     FIT,
     Finding,
@@ -53,6 +54,12 @@ USUAL_FLAGS = (
     Blocked.MEMORY,
     Blocked.EPHEMERAL_STORAGE,
 )
+FLAGS_OF_USUAL = np.array([int(flag) for flag in USUAL_FLAGS], np.uint64)
+COMPARED = (CPU, MEMORY)
+ALL_ROWS, USED_ROWS, THOUGHT_ROWS = slice(0, 4), slice(4, 8), slice(8, 10)
+LOAD_ROWS, ROWS = slice(4, 10), 10
+COMPARED_ROWS, COMPARED_USED_ROWS = slice(1, 3), slice(5, 7)
+ALL, USED = 0, 1
 BEST = 100
 LARGEST = 2**62
 """Larger numbers are cut: columns must be able to add two."""
@@ -81,7 +88,7 @@ class Room:
 NO_ROOM = Room({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Demands:
     """What a pod takes of a node."""
 
@@ -105,13 +112,30 @@ class Demands:
     def scalars(self) -> list[str]:
         return sorted(name for name in self.amounts if name not in USUAL)
 
-    def flags(self) -> list[tuple[str, int, int]]:
-        """Every resource that is asked for, how much of it, and the bit for too little of it."""
-        named = dict(zip(USUAL, map(int, USUAL_FLAGS), strict=True))
-        for number, name in enumerate(self.scalars):
-            named[name] = 1 << min(FIRST_SCALAR + number, LAST_SCALAR)
-        wanted = ((name, self.amounts.get(name, 0), flag) for name, flag in named.items())
-        return [each for each in wanted if each[1] > 0]
+    @cached_property
+    def least_rest(self) -> NDArray[np.int64]:
+        """What must be left of the usual resources, as a column. Whoever asks for nothing fits even
+        where too much is taken."""
+        wanted = (self.amounts.get(name, 0) for name in USUAL)
+        return _column(amount if amount > 0 else -2 * LARGEST for amount in wanted)
+
+    @cached_property
+    def thought_rows(self) -> NDArray[np.int64]:
+        return _column(map(_cut, self.thought))
+
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """What is added to the use of cpu and memory: at first nothing, then what the pod takes."""
+        wanted = _column(_cut(self.amounts.get(name, 0)) for name in COMPARED)
+        return np.stack([wanted * 0, wanted])
+
+    def scalar_flags(self) -> list[tuple[str, int]]:
+        """Resources beside the usual ones, with the bit for too little of each."""
+        if len(self.amounts) == len(USUAL):
+            return []
+        bits = enumerate(self.scalars, FIRST_SCALAR)
+        flags = [(name, 1 << min(bit, LAST_SCALAR)) for bit, name in bits]
+        return [(name, flag) for name, flag in flags if self.amounts[name] > 0]
 
 
 def _by_name(amounts: Amounts) -> dict[str, int]:
@@ -173,7 +197,7 @@ def least_allocated(demands: Demands, node: Node, load: Load) -> int:
     """The emptier the better, from 0 to 100."""
     room = Room.of(node)
     scores = []
-    for name, held, wanted in zip((CPU, MEMORY), load.thought, demands.thought, strict=True):
+    for name, held, wanted in zip(COMPARED, load.thought, demands.thought, strict=True):
         all_ = room.get(name)
         if all_:
             used = held + wanted
@@ -186,7 +210,7 @@ def balanced_allocation(demands: Demands, node: Node, load: Load) -> int:
     if not is_balancing(demands):
         return 0
     room = Room.of(node)
-    after = {name: load.get(name) + demands.amounts.get(name, 0) for name in (CPU, MEMORY)}
+    after = {name: load.get(name) + demands.amounts.get(name, 0) for name in COMPARED}
     gained = _balance(after, room) - _balance(load.amounts, room)
     return BEST // 2 + int((BEST // 2 + gained) / 2)
 
@@ -197,106 +221,97 @@ def is_balancing(demands: Demands) -> bool:
 
 
 def _balance(used: Mapping[str, int], room: Room) -> int:
-    shares = [
-        min(used.get(name, 0) / room.get(name), 1.0) for name in (CPU, MEMORY) if room.get(name)
-    ]
-    deviation = abs((shares[0] - shares[1]) / 2) if len(shares) == len((CPU, MEMORY)) else 0.0
+    shares = [min(used.get(name, 0) / room.get(name), 1.0) for name in COMPARED if room.get(name)]
+    deviation = abs((shares[0] - shares[1]) / 2) if len(shares) == len(COMPARED) else 0.0
     return int((1 - deviation) * BEST)
 
 
+class Verdicts(NamedTuple):
+    """For the slots that were asked about, in their order."""
+
+    flags: Flags
+    scores: NDArray[np.int64]
+    """LeastAllocated and BalancedAllocation together."""
+
+
 class ResourceColumns:
-    """By slot what nodes have, and what is taken of it."""
+    """By slot what nodes have, and what is taken of it. The usual resources are rows of one table,
+    all others have a table each."""
 
     def __init__(self, index: NodeIndex) -> None:
         self._index = index
-        self._all: dict[str, Column] = {}
-        self._used: dict[str, Column] = {}
-        self._thought = (Column(index, 0), Column(index, 0))
-        for name in USUAL:
-            self._add_resource(name)
-
-    def _add_resource(self, name: str) -> None:
-        self._all[name], self._used[name] = Column(self._index, 0), Column(self._index, 0)
+        self._usual = Table(index, ROWS)
+        self._scalars: dict[str, Table] = {}
+        """What there is and what is taken of it."""
 
     def write(self, slot: int, room: Room, load: Load) -> None:
-        for name in room.amounts.keys() - self._all.keys():
-            self._add_resource(name)
-        for name, column in self._all.items():
-            column.values[slot] = _cut(room.get(name))
+        self._usual.values[ALL_ROWS, slot] = [_cut(room.get(name)) for name in USUAL]
+        for name in room.amounts.keys() - self._scalars.keys() - set(USUAL):
+            self._scalars[name] = Table(self._index, 2)
+        for name, table in self._scalars.items():
+            table.values[ALL, slot] = _cut(room.get(name))
         self.write_load(slot, load)
 
     def write_load(self, slot: int, load: Load) -> None:
-        for name in load.amounts.keys() - self._used.keys():
-            self._add_resource(name)
-        for name, column in self._used.items():
-            column.values[slot] = _cut(load.get(name))
-        for column, amount in zip(self._thought, load.thought, strict=True):
-            column.values[slot] = _cut(amount)
+        used = [load.get(name) for name in USUAL]
+        self._usual.values[LOAD_ROWS, slot] = [_cut(amount) for amount in (*used, *load.thought)]
+        if len(load.amounts) > len(USUAL):
+            for name in load.amounts.keys() - self._scalars.keys() - set(USUAL):
+                self._scalars[name] = Table(self._index, 2)
+        for name, table in self._scalars.items():
+            table.values[USED, slot] = _cut(load.get(name))
 
     def clear(self, slot: int) -> None:
-        for column in (*self._all.values(), *self._used.values(), *self._thought):
-            column.values[slot] = 0
+        for table in (self._usual, *self._scalars.values()):
+            table.values[:, slot] = 0
 
-    def blocked(self, demands: Demands, at: Slots | slice) -> Flags:
-        """For the slots `at`, in their order."""
-        found = np.zeros(len(self._thought[0].values[at]), np.uint64)
-        for name, wanted, flag in demands.flags():
-            if name in self._all:
-                left = self._all[name].values[at] - self._used[name].values[at]
-                found |= flagged(left < wanted, flag)
-            else:
+    def judge(self, demands: Demands, at: Slots | slice) -> Verdicts:
+        values = self._usual.values
+        rows = values if isinstance(at, slice) else values.take(at, axis=1)
+        return Verdicts(self._blocked(demands, rows, at), _scores(demands, rows))
+
+    def _blocked(self, demands: Demands, rows: NDArray[np.int64], at: Slots | slice) -> Flags:
+        is_short = rows[ALL_ROWS] - rows[USED_ROWS] < demands.least_rest
+        found: Flags = FLAGS_OF_USUAL @ is_short
+        for name, flag in demands.scalar_flags():
+            table = self._scalars.get(name)
+            if table is None:
                 found |= np.uint64(flag)
+                continue
+            spare = table.values[ALL, at] - table.values[USED, at]
+            found |= flagged(spare < demands.amounts[name], flag)
         return found
-
-    def scores(self, demands: Demands, at: Slots | slice) -> NDArray[np.int64]:
-        """LeastAllocated and BalancedAllocation together, for the slots `at`."""
-        cpu, memory = self._all[CPU].values[at], self._all[MEMORY].values[at]
-        has_cpu, has_memory = cpu > 0, memory > 0
-        # Where there is nothing the numbers do not matter, but must be numbers.
-        cpus, memories = np.maximum(cpu, 1), np.maximum(memory, 1)
-        scores = (
-            self._least(0, demands, cpus, at) * has_cpu
-            + self._least(1, demands, memories, at) * has_memory
-        )
-        total: NDArray[np.int64] = np.where(has_cpu & has_memory, scores // 2, scores)
-        if not is_balancing(demands):
-            return total
-        before, after = (
-            _balances(
-                (self._used[CPU].values[at] + more_cpu) / cpus,
-                (self._used[MEMORY].values[at] + more_memory) / memories,
-                has_cpu & has_memory,
-            )
-            for more_cpu, more_memory in (
-                (0, 0),
-                (demands.amounts.get(CPU, 0), demands.amounts.get(MEMORY, 0)),
-            )
-        )
-        # Never negative: both lie between 50 and 100.
-        total += BEST // 2 + (BEST // 2 + after - before) // 2
-        return total
-
-    def _least(
-        self, which: int, demands: Demands, all_: NDArray[np.int64], at: Slots | slice
-    ) -> NDArray[np.int64]:
-        left = all_ - self._thought[which].values[at] - demands.thought[which]
-        score: NDArray[np.int64] = np.maximum(left, 0) * BEST // all_
-        return score
 
     def fork(self, index: NodeIndex) -> "ResourceColumns":
         twin = ResourceColumns(index)
-        twin._all = {name: column.fork(index) for name, column in self._all.items()}
-        twin._used = {name: column.fork(index) for name, column in self._used.items()}
-        cpu, memory = self._thought
-        twin._thought = (cpu.fork(index), memory.fork(index))
+        twin._usual = self._usual.fork(index)
+        twin._scalars = {name: table.fork(index) for name, table in self._scalars.items()}
         return twin
 
 
-def _balances(
-    cpu: NDArray[np.float64], memory: NDArray[np.float64], has_both: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    deviation = np.abs((np.minimum(cpu, 1.0) - np.minimum(memory, 1.0)) / 2)
-    return ((1 - deviation * has_both) * BEST).astype(np.int64)
+def _scores(demands: Demands, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    all_ = rows[COMPARED_ROWS]
+    # Where there is nothing the numbers do not matter, but must be numbers.
+    divisors = np.maximum(all_, 1)
+    left = np.maximum(all_ - rows[THOUGHT_ROWS] - demands.thought_rows, 0)
+    shares = left * BEST // divisors
+    is_comparable: NDArray[np.bool_] = np.logical_and.reduce(all_ > 0, axis=0)
+    # What a node has none of is left out; the other share then counts alone.
+    total: NDArray[np.int64] = shares.sum(axis=0)
+    total = np.where(is_comparable, total // 2, total)
+    if not is_balancing(demands):
+        return total
+    # Before and after the pod comes, cpu and memory, nodes.
+    shares = np.minimum((rows[COMPARED_USED_ROWS] + demands.steps) / divisors, 1.0)
+    deviations = np.abs((shares[:, 0] - shares[:, 1]) / 2) * is_comparable
+    before, after = ((1 - deviations) * BEST).astype(np.int64)
+    # Never negative: both lie between 50 and 100.
+    total += BEST // 2 + (BEST // 2 + after - before) // 2
+    return total
+
+
+def _column(amounts: Iterable[int]) -> NDArray[np.int64]:
+    return np.array(list(amounts), np.int64)[:, None]
 
 
 def _cut(amount: int) -> int:

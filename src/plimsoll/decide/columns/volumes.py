@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.columns.changes import Kept
 from plimsoll.decide.columns.labels import volume_terms
 from plimsoll.decide.columns.nodes import NodeIndex
@@ -258,8 +258,3 @@ class VolumeColumns:
             name: volumes.fork(index, segments) for name, volumes in self._by_class.items()
         }
         return twin
-
-
-def search_for(claim: PersistentVolumeClaim) -> Search:
-    """With the labels of some node or other. Raises ValueError if the claim cannot be read."""
-    return Search.of(claim, node_labels={})

@@ -159,8 +159,14 @@ class AttachDetach(Loop):
         self._count_forced(device, sites, plan)
         outcome = await self.enact(key, self._without_repetition(key, plan))
         if isinstance(outcome, Done):
-            self._told[key] = _said_by(plan)
+            self._remember(key, _said_by(plan))
         return None
+
+    def _remember(self, key: ObjectKey, said: frozenset[tuple[str, str]]) -> None:
+        if said:
+            self._told[key] = said
+        else:
+            self._told.pop(key, None)
 
     def _observe(self, device: Device) -> tuple[Wanted, list[Site]]:
         volumes = list(self._volumes.view().by(VOLUMES_BY_DEVICE, str(device)).values())

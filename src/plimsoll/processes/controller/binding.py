@@ -40,7 +40,7 @@ from plimsoll.processes.controller.binding_view import (
 from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.means import Means
 from plimsoll.processes.controller.operation_metrics import ObjectCounts, OperationMetrics
-from plimsoll.processes.controller.operations import Operations, Work
+from plimsoll.processes.controller.operations import Operations, Verdict, Work
 from plimsoll.processes.controller.provisioners.registry import Registry
 from plimsoll.processes.controller.provisioning import Provisioning
 from plimsoll.processes.controller.reclaiming import Reclaiming
@@ -68,6 +68,8 @@ class Binding(Loop):
         self._registry = provisioners or Registry()
         self._provisions = provisions
         self._reserved: dict[str, ObjectKey] = {}
+        self._being_reclaimed: set[str] = set()
+        """Their finalizers are being taken off: whoever looked now would put them back."""
         self._classes_with_news: set[str] = set()
         self._news = asyncio.Event()
         self._operations = Operations(tools.clock, tools.chance)
@@ -170,6 +172,9 @@ class Binding(Loop):
                     self.queue.add(key)
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
+        if not key.namespace and key.name in self._being_reclaimed:
+            self._operations.ask_again(key.name)
+            return None
         confirmed: Confirmed | None = None
         for _ in range(MOST_STEPS):
             decision = self._decide(key, confirmed)
@@ -244,11 +249,19 @@ class Binding(Loop):
             case RollBack():
                 return operation.volume_name, lambda: self._provisioning.roll_back(operation)
             case DeleteBacking():
-                return operation.volume.name, lambda: self._reclaiming.delete(operation)
+                return operation.volume.name, lambda: self._delete(operation)
             case Recycle():
                 return operation.volume.name, lambda: self._reclaiming.recycle(operation)
             case _:
                 assert_never(operation)
+
+    async def _delete(self, operation: DeleteBacking) -> Verdict:
+        name = operation.volume.name
+        self._being_reclaimed.add(name)
+        try:
+            return await self._reclaiming.delete(operation)
+        finally:
+            self._being_reclaimed.discard(name)
 
 
 def _volumes_written(plan: Plan) -> list[str]:

@@ -17,11 +17,7 @@ from plimsoll.decide.repair.repairs import Rule
 from plimsoll.enact.lease_store import KubeLeaseStore
 from plimsoll.processes.controller.binding import Binding
 from plimsoll.processes.controller.loops import LOOPS, chosen
-from plimsoll.processes.controller.pod_gc import (
-    DEFAULTS as POD_GC,
-    PodGarbageCollector,
-    PodGcSettings,
-)
+from plimsoll.processes.controller.pod_gc import PodGarbageCollector, PodGcSettings
 from plimsoll.processes.controller.provisioners.registry import Installation, Registry, installed
 from plimsoll.processes.controller.repair import Repairs, RepairSettings
 from plimsoll.processes.controller.running import COMPONENT, Make, RunningLoops, Setting
@@ -69,7 +65,7 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     """Where provisioners inside the controller keep what has to survive."""
     provisioners: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """Options of provisioners inside the controller, by name."""
-    terminated_pod_gc_threshold: int = POD_GC.terminated_pod_threshold
+    terminated_pod_gc_threshold: int = 12_500
     """So many finished pods may stay before the oldest are deleted; 0: all of them."""
     repair: str = ""
     """Rules of the repair loop that are switched on, separated by commas."""

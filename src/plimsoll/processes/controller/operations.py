@@ -76,6 +76,11 @@ class Operations:
         self._waiting.append(_Operation(volume, work, wake))
         self._changed.set()
 
+    def ask_again(self, volume: str) -> None:
+        """Look at whatever asked for the operation under way again as soon as it has ended."""
+        if volume in self._busy:
+            self._asked_again.add(volume)
+
     async def run(self) -> None:
         """Never returns; cancel it."""
         async with asyncio.TaskGroup() as group:

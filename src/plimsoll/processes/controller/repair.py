@@ -47,6 +47,8 @@ from plimsoll.wire.parameters import Selection
 NODES, PODS, CLAIMS = typed(Node), typed(Pod), typed(PersistentVolumeClaim)
 LEASES = typed(Lease)
 MINUTE = timedelta(minutes=1)
+TELL_AGAIN = timedelta(minutes=30)
+"""Servers keep events for an hour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +99,8 @@ class Repairs(Loop):
         super().__init__(tools)
         self._settings = settings
         self._recent: deque[float] = deque()
-        self._told: set[tuple[Rule, str]] = set()
-        """Dry run: by rule and uid, what was told already."""
+        self._told: dict[tuple[Rule, str], float] = {}
+        """Dry run: by rule and uid, when it was told."""
         self._missing = {rule: Missing(tools.clock.monotonic) for rule in Rule}
         if settings.rules:
             self._watch()
@@ -122,6 +124,7 @@ class Repairs(Loop):
             Rule.LOST_NODE_VOLUMES: self._lost_volumes,
             Rule.ORPHANED_CAPACITY: self._orphaned_capacities,
         }
+        self._forget_told()
         async for repair in rules[Rule(key.name)]():
             if self._settings.dry_run:
                 await self._rehearse(key, repair)
@@ -132,10 +135,18 @@ class Repairs(Loop):
         return self._settings.every
 
     async def _rehearse(self, key: ObjectKey, repair: Repair) -> None:
-        what = (repair.rule, repair.regarding["metadata"].get("uid", ""))
-        if what not in self._told:
-            self._told.add(what)
+        uid = repair.regarding["metadata"].get("uid", "")
+        if not self._is_told(repair.rule, uid):
+            self._told[repair.rule, uid] = self.tools.clock.monotonic()
             await self.enact(key, as_rehearsal(repair))
+
+    def _is_told(self, rule: Rule, uid: str) -> bool:
+        return (rule, uid) in self._told
+
+    def _forget_told(self) -> None:
+        """So that it is told again before the event is gone, and nothing is kept for ever."""
+        limit = self.tools.clock.monotonic() - TELL_AGAIN.total_seconds()
+        self._told = {what: at for what, at in self._told.items() if at > limit}
 
     def _may_repair(self) -> bool:
         now = self.tools.clock.monotonic()
@@ -199,6 +210,8 @@ class Repairs(Loop):
             absence = missing.duration(pinned_node(volume))
             if absence is None or absence < patience:
                 continue
+            if self._is_told(Rule.LOST_NODE_VOLUMES, volume.uid):
+                continue  # asking around is not cheap
             around = await self._ask_around(volume)
             repair = decide_lost_volume(volume, around, gone_for=absence, patience=patience)
             if repair is not None:

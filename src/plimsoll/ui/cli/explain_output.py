@@ -51,7 +51,7 @@ def pod_document(explained: PodExplanation, scheduler: str, policy: str, ages: A
         "kind": "PodExplanation",
         "pod": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
         "scheduler": scheduler,
-        "policy": policy,
+        "policy": str(policy),
         "state": explained.state.value,
         "message": explained.message,
         "node": pod.spec.node_name or explained.best or None,

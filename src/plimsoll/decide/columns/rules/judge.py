@@ -18,7 +18,7 @@ from plimsoll.decide.columns.nodes import mask_of
 from plimsoll.decide.columns.rules import bound, limits, zones
 from plimsoll.decide.columns.rules.late import Answer, Late
 from plimsoll.decide.columns.rules.late_claims import LateClaims, Policy
-from plimsoll.decide.columns.rules.standing import Standing, Standings
+from plimsoll.decide.columns.rules.standing import Standing, Standings, sort_keys
 from plimsoll.decide.scheduling import (
     claims as pod_claims,
     volume_limits,
@@ -37,7 +37,7 @@ BOUND = np.uint64(Blocked.BOUND_AFFINITY | Blocked.BOUND_MISSING)
 INVALID = np.uint64(Blocked.LATE_INVALID)
 TAINT_WEIGHT, PREFERENCE_WEIGHT = 3, 2
 BEST = 100
-BLOCKED_NODE = -1
+NOT_FEASIBLE = -(2**62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,34 @@ class Judged:
 
     def totals(self) -> NDArray[np.int64]:
         """The sum of all scores, as weighted by kube-scheduler. Only nodes that will do count."""
-        total = self.standing.scores + TAINT_WEIGHT * BEST
+        total = self.standing.scores + TAINT_WEIGHT * BEST + self._wishes()
         if self.late is not None:
             total += self.late.scores
+        return total
+
+    def total_of(self, slot: int) -> int:
+        wishes = np.asarray(self._wishes())
+        total = int(self.standing.scores[slot]) + TAINT_WEIGHT * BEST
+        total += int(wishes[slot]) if wishes.ndim else 0
+        return total + (int(self.late.scores[slot]) if self.late is not None else 0)
+
+    def keys(self) -> NDArray[np.int64]:
+        """By which nodes are sorted, the best last: the number of static matches where that
+        counts, the score, then the name. NOT_FEASIBLE where a node will not do."""
+        keys = self.standing.keys
+        if self.late is not None:
+            keys = keys + self.late.keys
+        if self.standing.soft_taints is not None or self.standing.preferences is not None:
+            keys = keys + sort_keys(np.asarray(self._wishes()))
+        return np.where(self.is_feasible, keys, NOT_FEASIBLE)
+
+    def _wishes(self) -> NDArray[np.int64] | int:
+        """What taints take away and preferences add."""
+        total: NDArray[np.int64] | int = 0
         if (taints := self.standing.soft_taints) is not None:
-            total -= TAINT_WEIGHT * self._normalized(taints)
+            total = total - TAINT_WEIGHT * self._normalized(taints)
         if (wishes := self.standing.preferences) is not None:
-            total += PREFERENCE_WEIGHT * self._normalized(wishes)
+            total = total + PREFERENCE_WEIGHT * self._normalized(wishes)
         return total
 
     def _normalized(self, raw: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -114,8 +135,10 @@ class Judge:
         if isinstance(prepared, Rejected):
             return prepared
         standing = self._standings.of(pod)
-        late_claims = LateClaims.of(prepared.claims.late) if prepared.claims.late else None
-        late = self.late.judge(late_claims) if late_claims else None
+        late_claims = late = None
+        if prepared.claims.late:
+            late_claims = LateClaims.of(prepared.claims.late, self.columns.volumes)
+            late = self.late.judge(late_claims)
         flags = standing.flags
         if prepared is not NO_VOLUMES:
             flags = self._with_volumes(pod, prepared, flags, late)

@@ -19,6 +19,7 @@ from plimsoll.decide.columns.nodes import mask_of
 from plimsoll.decide.columns.rules.late_claims import LateClaim, LateClaims, Policy
 from plimsoll.decide.columns.rules.making import Making
 from plimsoll.decide.columns.rules.serving import Serving
+from plimsoll.decide.columns.rules.standing import RANK_BITS, sort_keys
 from plimsoll.decide.columns.rules.usage import Usages
 from plimsoll.decide.columns.segments import Cells
 from plimsoll.decide.columns.volumes import NOT_MATCHED
@@ -28,6 +29,8 @@ from plimsoll.decide.scheduling.volume_binding import score
 
 EVERYWHERE = slice(None)
 KEPT_ANSWERS = 256
+STATIC_BITS = RANK_BITS + 16
+"""A volume that exists weighs more than any score."""
 
 
 @dataclass(slots=True)
@@ -39,6 +42,8 @@ class Answer:
     """How many claims would get a volume that exists."""
     scores: NDArray[np.int64]
     """From 0 to 100, by the shape."""
+    keys: NDArray[np.int64]
+    """What is added to the keys by which nodes are sorted."""
 
 
 class _Matched(NamedTuple):
@@ -78,7 +83,7 @@ class Late:
             possible = 1 << slot
         flags = flagged(mask_of(alive & ~possible, size), Blocked.LATE_ELSEWHERE)
         nothing = np.zeros(size, np.int64)
-        answer = Answer(flags, nothing, nothing.copy())
+        answer = Answer(flags, nothing, nothing.copy(), nothing.copy())
         if not claims.is_readable:
             answer.flags |= flagged(mask_of(possible, size), Blocked.LATE_INVALID)
         elif possible:
@@ -87,7 +92,7 @@ class Late:
         return answer
 
     def _judge_free(self, claims: LateClaims) -> Answer:
-        if any(self.serving.find_kept(late) for late in claims.free):
+        if claims.has_kept:
             return self._evaluate(claims, EVERYWHERE)
         signature = tuple((late.request, late.want, late.usage_class) for late in claims.free)
         kept = self._kept.get(signature, lambda: _KeptAnswer(_no_answer(), (), []))
@@ -156,9 +161,13 @@ class Late:
         for matched in matches:
             if matched.sizes is not None:
                 statics += matched.sizes != NOT_MATCHED
-        answer = Answer(flags, statics, self._scores(claims, matches, at))
-        if self._policy is Policy.DEFAULT and len(claims.free) > 1:
+        scores = self._scores(claims, matches, at)
+        answer = Answer(flags, statics, scores, scores)
+        if self._policy is Policy.DEFAULT and claims.has_rivals:
             self._rescue(claims, answer, at)
+        answer.keys = sort_keys(answer.scores)
+        if self._policy is Policy.DEFAULT:
+            answer.keys += answer.statics << STATIC_BITS
         return answer
 
     @staticmethod
@@ -170,13 +179,9 @@ class Late:
 
     def _match(self, free: Sequence[LateClaim], at: Slots | slice) -> list[_Matched]:
         found: dict[int, _Matched] = {}
-        seen: set[object] = set()
         for number, late in enumerate(free):
-            if volume := self.serving.find_kept(late):
-                is_first = late.claim.key not in seen
-                found[number] = self._match_kept(volume, at) if is_first else _Matched(None)
-                seen.add(late.claim.key)
-        rest = [number for number in range(len(free)) if number not in found]
+            found[number] = self._match_kept(late.kept, at) if late.kept else _Matched(None)
+        rest = [number for number, late in enumerate(free) if late.want]
         for name in dict.fromkeys(free[number].request.class_name for number in rest):
             numbers = [n for n in rest if free[n].request.class_name == name]
             volumes = self._columns.volumes.of_class(name)
@@ -223,10 +228,12 @@ class Late:
 
 
 def _no_answer() -> Answer:
-    return Answer(no_flags(0), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    nothing = np.zeros(0, np.int64)
+    return Answer(no_flags(0), nothing, nothing, nothing)
 
 
 def _write(answer: Answer, at: Slots, part: Answer) -> None:
     answer.flags[at] = part.flags
     answer.statics[at] = part.statics
     answer.scores[at] = part.scores
+    answer.keys[at] = part.keys

@@ -1,14 +1,16 @@
 """A pod's late claims, read once, in the order in which they are served."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.columns.rules.making import Request
-from plimsoll.decide.columns.shelves import Want, want_of
+from plimsoll.decide.columns.shelves import Want, nanos_of, want_of
+from plimsoll.decide.columns.volumes import VolumeColumns
 from plimsoll.decide.match import Search, size_of
 
 
@@ -22,19 +24,20 @@ class Policy(StrEnum):
 class LateClaim(NamedTuple):
     claim: PersistentVolumeClaim
     request: Request
-    search: Search | None
-    """None: it has a node already, and is not matched with volumes."""
+    """For the case that a volume is made for it."""
+    kept: PersistentVolume | None
+    """The volume that is kept for it: it gets that or none that exists."""
     want: Want | None
+    """What it looks for among free volumes; None: it does not."""
     usage_class: str
 
-    @classmethod
-    def of(cls, claim: PersistentVolumeClaim, *, is_free: bool) -> "LateClaim":
-        """Raises ValueError if a free claim cannot be read."""
-        requests, name = claim.spec.resources.requests, claim.storage_class
-        request = Request(name, size_of(requests).value, "storage" in requests)
-        search = Search.of(claim, node_labels={}) if is_free else None
-        want = None if search is None else want_of(search)
-        return cls(claim, request, search, want, claim.spec.storage_class_name or name)
+    @property
+    def nanos(self) -> int:
+        return self.want.nanos if self.want else nanos_of(size_of(self._requests))
+
+    @property
+    def _requests(self) -> Mapping[str, str]:
+        return self.claim.spec.resources.requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +53,54 @@ class LateClaims:
     is_readable: bool = True
 
     @classmethod
-    def of(cls, claims: Iterable[PersistentVolumeClaim]) -> "LateClaims":
+    def of(cls, claims: Iterable[PersistentVolumeClaim], volumes: VolumeColumns) -> "LateClaims":
         here, free, promised = [], [], set()
         is_readable = True
+        served: set[ObjectKey] = set()
         for claim in claims:
             node = claim.annotations.get(SELECTED_NODE)
+            if node is not None:
+                here.append(_read(claim))
+                promised.add(node)
+                continue
             try:
-                late = LateClaim.of(claim, is_free=node is None)
+                late = _read_free(claim, volumes)
             except ValueError:
                 is_readable = False
                 continue
-            if node is None:
-                free.append(late)
-            else:
-                here.append(late)
-                promised.add(node)
-        free.sort(key=size_in_nanos)
+            if late.kept and claim.key in served:
+                # Named twice by the pod: it has its volume, and gets no second one of those kept.
+                late = late._replace(kept=None)
+            served.add(claim.key)
+            free.append(late)
+        free.sort(key=lambda late: late.nanos)
         return cls(tuple(here), tuple(free), frozenset(promised), is_readable)
 
     @property
     def all(self) -> tuple[LateClaim, ...]:
         return (*self.here, *self.free)
 
+    @property
+    def has_rivals(self) -> bool:
+        """Whether two of them look for volumes of the same class."""
+        names = [late.request.class_name for late in self.free]
+        return len(set(names)) < len(names)
 
-def size_in_nanos(late: LateClaim) -> int:
-    return late.want.nanos if late.want else 0
+    @property
+    def has_kept(self) -> bool:
+        return any(late.kept for late in self.free)
+
+
+def _read(claim: PersistentVolumeClaim) -> LateClaim:
+    requests, name = claim.spec.resources.requests, claim.storage_class
+    request = Request(name, size_of(requests).value, "storage" in requests)
+    return LateClaim(claim, request, None, None, claim.spec.storage_class_name or name)
+
+
+def _read_free(claim: PersistentVolumeClaim, volumes: VolumeColumns) -> LateClaim:
+    """Raises ValueError if the claim cannot be read."""
+    # Which labels does not matter: reach is looked at later.
+    search = Search.of(claim, node_labels={})
+    late, of_class = _read(claim), volumes.of_class(claim.storage_class)
+    kept = of_class.find_kept(search) if of_class else None
+    return late._replace(kept=kept, want=None if kept else want_of(search))

@@ -4,11 +4,12 @@ They look at every volume and capacity of a class; here they find only those tha
 node, or kept for one of the pod's claims. The answers are the same, without the rest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
+from plimsoll.api.selectors.label import LabelSelectorSpec
 from plimsoll.api.storage import (
     CSIDriver,
     CSINode,
@@ -18,6 +19,8 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.columns.cluster import Columns
+
+NO_LABEL_VALUE = "no node has this"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,13 @@ class NodeView:
         return self.columns.csi_node(node)
 
     def capacities_of_class(self, name: str) -> Sequence[CSIStorageCapacity]:
-        """All of them where none is about the node: they tell why."""
+        """Where none is about the node, one that stands for all: by which labels they tell nodes
+        apart is all that matters then."""
         capacity = self.columns.capacity.of_class(name)
         if capacity is None:
             return ()
-        return capacity.covering(int(capacity.cells.of[self.slot])) or capacity.all()
+        found = capacity.covering(int(capacity.cells.of[self.slot]))
+        return found or (_about_nobody(name, capacity.keys),)
 
     def attachments_to(self, node: str) -> Sequence[VolumeAttachment]:
         return self.columns.attachments_to(node)
@@ -65,3 +70,11 @@ class NodeView:
 
     def is_claim_in_use(self, key: ObjectKey) -> bool:
         return self.columns.is_claim_in_use(key)
+
+
+def _about_nobody(class_name: str, keys: Iterable[str]) -> CSIStorageCapacity:
+    """With these labels in its topology, and values that no node can have."""
+    topology = LabelSelectorSpec(match_labels=dict.fromkeys(keys, NO_LABEL_VALUE))
+    return CSIStorageCapacity(
+        storage_class_name=class_name, node_topology=topology if topology.match_labels else None
+    )

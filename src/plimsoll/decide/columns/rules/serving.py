@@ -12,7 +12,6 @@ from plimsoll.decide.columns.rules.late_claims import (
     LateClaim,
     LateClaims,
     Policy,
-    size_in_nanos,
 )
 from plimsoll.decide.columns.rules.making import Making
 from plimsoll.decide.columns.shelves import nanos_of
@@ -29,10 +28,9 @@ class Serving:
 
     def bind(self, claims: LateClaims, slot: int) -> PodVolumes:
         """What is to be done for the claims on a node that passed."""
-        volumes = self._volumes(claims, self._choose(claims.free, slot), slot)
-        # Where nothing was found nothing is there.
-        is_partly_served = 0 < len(volumes.static) < len(claims.free)
-        if self._policy is Policy.COMPATIBLE or not is_partly_served:
+        chosen = self._choose(claims.free, slot)
+        volumes = self._volumes(claims, chosen, slot)
+        if self._policy is Policy.COMPATIBLE or not _are_rivals(claims.free, chosen):
             return volumes
         better = self.assigned(claims, slot)
         if better is None:
@@ -44,26 +42,15 @@ class Serving:
         )
         return better if not can_make or len(better.static) > len(volumes.static) else volumes
 
-    def find_kept(self, late: LateClaim) -> PersistentVolume | None:
-        """The volume that is kept for the claim: it gets that or none that exists."""
-        volumes = self._columns.volumes.of_class(late.request.class_name)
-        if volumes is None or late.search is None:
-            return None
-        return volumes.find_kept(late.search)
-
     def reach(self, volume: PersistentVolume) -> int:
         return self._columns.labels.matching(volume_terms(volume.spec.required_nodes))
 
     def _choose(self, free: Sequence[LateClaim], slot: int) -> list[PersistentVolume | None]:
         found: dict[int, PersistentVolume | None] = {}
-        seen: set[object] = set()
         for number, late in enumerate(free):
-            if volume := self.find_kept(late):
-                is_first = late.claim.key not in seen
-                seen.add(late.claim.key)
-                is_reached = bool(self.reach(volume) >> slot & 1)
-                found[number] = volume if is_first and is_reached else None
-        rest = [number for number in range(len(free)) if number not in found]
+            is_reached = late.kept is not None and self.reach(late.kept) >> slot & 1
+            found[number] = late.kept if is_reached else None
+        rest = [number for number, late in enumerate(free) if late.want]
         for name in dict.fromkeys(free[number].request.class_name for number in rest):
             numbers = [n for n in rest if free[n].request.class_name == name]
             volumes = self._columns.volumes.of_class(name)
@@ -101,7 +88,7 @@ class Serving:
             return None
         options = [
             [
-                Option(nanos_of(size_of(v.spec.capacity)) - size_in_nanos(late), v.name)
+                Option(nanos_of(size_of(v.spec.capacity)) - late.nanos, v.name)
                 for v in found.values()
             ]
             for late, found in zip(claims.free, candidates, strict=True)
@@ -117,10 +104,19 @@ class Serving:
 
     def _candidates(self, late: LateClaim, slot: int, number: int) -> dict[str, PersistentVolume]:
         """More than one for each claim are never needed: one of the smallest is always left."""
+        if late.kept is not None:
+            return {late.kept.name: late.kept} if self.reach(late.kept) >> slot & 1 else {}
         volumes = self._columns.volumes.of_class(late.request.class_name)
         if volumes is None or late.want is None:
             return {}
-        if kept := self.find_kept(late):
-            return {kept.name: kept} if self.reach(kept) >> slot & 1 else {}
         found = volumes.choices(int(volumes.cells.of[slot]), late.want)[:number]
         return {volume.name: volume for volume in found}
+
+
+def _are_rivals(free: Sequence[LateClaim], chosen: Sequence[PersistentVolume | None]) -> bool:
+    """Whether one claim has got a volume of a class, and another none of the same class."""
+    served = {late.request.class_name for late, got in zip(free, chosen, strict=True) if got}
+    return any(
+        got is None and late.request.class_name in served
+        for late, got in zip(free, chosen, strict=True)
+    )

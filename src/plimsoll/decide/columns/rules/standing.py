@@ -19,6 +19,13 @@ from plimsoll.decide.columns.rules.basics import Basics, NodeDemands
 
 KEPT_SPECS = 256
 EVERYWHERE = slice(None)
+RANK_BITS = 24
+"""Room for the place of a name below the score: no cluster has more nodes."""
+
+
+def sort_keys(scores: NDArray[np.int64]) -> NDArray[np.int64]:
+    keys: NDArray[np.int64] = scores << RANK_BITS
+    return keys
 
 
 @dataclass(slots=True)
@@ -31,6 +38,8 @@ class Standing:
     flags: Flags
     scores: NDArray[np.int64]
     """What all nodes are compared by alike: how full and how balanced they would be."""
+    keys: NDArray[np.int64]
+    """By which nodes are sorted, the best last: the score, then the name."""
     soft_taints: NDArray[np.int64] | None = None
     preferences: NDArray[np.int64] | None = None
     stamp: int = -1
@@ -43,12 +52,15 @@ class Standing:
             self._read_basics(columns)
             changed = None
         if changed is None:
-            self.flags = self.basics | columns.resources.blocked(self.resources, EVERYWHERE)
-            self.scores = columns.resources.scores(self.resources, EVERYWHERE)
+            flags, self.scores = columns.resources.judge(self.resources, EVERYWHERE)
+            self.flags = self.basics | flags
+            self.keys = sort_keys(self.scores) - columns.index.ranks
         elif changed:
             at = np.fromiter(changed, np.intp, len(changed))
-            self.flags[at] = self.basics[at] | columns.resources.blocked(self.resources, at)
-            self.scores[at] = columns.resources.scores(self.resources, at)
+            flags, scores = columns.resources.judge(self.resources, at)
+            self.flags[at] = self.basics[at] | flags
+            self.scores[at] = scores
+            self.keys[at] = sort_keys(scores) - columns.index.ranks[at]
 
     def _read_basics(self, columns: Columns) -> None:
         basics = Basics(columns.index, columns.labels, columns.taints)
@@ -76,6 +88,7 @@ def _new(pod: Pod) -> Standing:
         basics=no_flags(0),
         flags=no_flags(0),
         scores=np.zeros(0, np.int64),
+        keys=np.zeros(0, np.int64),
     )
 
 
