@@ -1,7 +1,7 @@
 """A scheduler in a story's cluster, and the objects that stories about scheduling are made of."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -15,6 +15,7 @@ from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.severed import Lifeline, SeverableTransport
+from plimsoll.wire.transport import Transport
 from tests.stories.cluster import CuttingTransport, StoryCluster
 from tests.stories.objects import pod, volume
 
@@ -23,6 +24,9 @@ HOSTNAME = "kubernetes.io/hostname"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 RESTARTS = "plimsoll_loop_restarts_total"
+
+Through = Callable[[Transport], Transport]
+"""What lies between the scheduler and the server."""
 
 
 class RunningScheduler:
@@ -35,11 +39,11 @@ class RunningScheduler:
         *,
         seed: int = 1,
         cut_after: int | None = None,
+        through: Through = lambda transport: transport,
     ) -> None:
-        self._cluster = cluster
         self._lifeline = Lifeline()
         self._counted = CuttingTransport(
-            InProcessTransport(cluster.server), self._lifeline, after_writes=cut_after
+            through(InProcessTransport(cluster.server)), self._lifeline, after_writes=cut_after
         )
         transport = SeverableTransport(self._counted, self._lifeline)
         self.metrics = Metrics()
@@ -88,8 +92,9 @@ async def a_scheduler(
     *,
     seed: int = 1,
     cut_after: int | None = None,
+    through: Through = lambda transport: transport,
 ) -> AsyncIterator[RunningScheduler]:
-    running = RunningScheduler(cluster, settings, seed=seed, cut_after=cut_after)
+    running = RunningScheduler(cluster, settings, seed=seed, cut_after=cut_after, through=through)
     await running.start()
     try:
         yield running

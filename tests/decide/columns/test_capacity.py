@@ -1,5 +1,8 @@
 from hypothesis import given, settings
 
+from plimsoll.api.core import Node
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.columns.capacity import NOBODY, UNKNOWN
 from plimsoll.decide.columns.cluster import Columns
 from plimsoll.decide.scheduling.provisioning import is_in_segment, largest_volume
@@ -12,7 +15,8 @@ from tests.decide.columns.clusters import Chance, a_random_capacity, a_random_no
 def test_every_node_knows_the_largest_volume_it_could_get(seed: int) -> None:
     chance = Chance(seed)
     columns = Columns()
-    nodes, published = {}, {}
+    nodes: dict[str, Node] = {}
+    published: dict[ObjectKey, CSIStorageCapacity] = {}
     for _ in range(25):
         if chance.happens(40):
             node = a_random_node(chance)

@@ -159,7 +159,7 @@ class Cells:
         found: list[int] = []
         for cell in cells:
             sole = self._newest[cell]
-            if self._population[cell] == 1 and self.of[sole] == cell:
+            if cell != NO_CELL and self._population[cell] == 1 and self.of[sole] == cell:
                 found.append(sole)
             elif self._population[cell] or cell == NO_CELL:
                 found += np.flatnonzero(self.of == cell).tolist()

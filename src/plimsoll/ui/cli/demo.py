@@ -19,15 +19,25 @@ import uvloop
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document, resources_by_kind
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.api.workloads import StatefulSet
 from plimsoll.processes.apiserver.main import Serving, Settings, serving
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import system_chance
 from plimsoll.runtime.log import configure_logging
-from plimsoll.ui.cli.demo_objects import NAMESPACE, ZONE, claim, demo_objects, zonal_class
+from plimsoll.ui.cli.demo_objects import (
+    NAMESPACE,
+    ZONE,
+    claim,
+    database,
+    demo_objects,
+    late_class,
+    zonal_class,
+)
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.http import HttpTransport
 from plimsoll.wire.kind import Deleted, Kind, Upserted, documents, typed
@@ -169,10 +179,12 @@ async def _come_back(settings: Settings, port: int, position: str, *, once: bool
             f"{position} still hears that {capacity.metadata.name} went to {capacity.capacity}."
         )
         kubeconfig = str(settings.write_kubeconfig)
-        async with _controller(settings, kubeconfig):
+        data = ["--data-dir", str(settings.data_dir)]
+        async with _process("controller", kubeconfig, *data), _process("scheduler", kubeconfig):
             await _life_of_a_claim(client)
-            kinds = "nodes,storageclasses,persistentvolumeclaims,csistoragecapacities"
-            say("8. Look around with kubectl:")
+            await _place_a_database(client)
+            kinds = "nodes,pods,persistentvolumeclaims,persistentvolumes"
+            say("9. Look around with kubectl:")
             say(f"     kubectl --kubeconfig {kubeconfig} get {kinds} -A")
             await _run_kubectl(kubeconfig, kinds)
             if not once:
@@ -180,22 +192,24 @@ async def _come_back(settings: Settings, port: int, position: str, *, once: bool
 
 
 @asynccontextmanager
-async def _controller(settings: Settings, kubeconfig: str) -> AsyncIterator[None]:
-    """`plimsoll controller` as a process of its own, beside the server."""
-    options = ["--kubeconfig", kubeconfig, "--no-leader-elect", "--metrics-port", "0"]
-    options += ["--data-dir", str(settings.data_dir), "--log-level", "error"]
+async def _process(command: str, kubeconfig: str, *options: str) -> AsyncIterator[None]:
+    """`plimsoll controller` or `scheduler` as a process of its own, beside the server."""
+    common = ["--kubeconfig", kubeconfig, "--no-leader-elect", "--metrics-port", "0"]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
         "from plimsoll.ui.cli.main import main; main()",
-        "controller",
+        command,
+        *common,
         *options,
+        "--log-level",
+        "error",
         stdout=asyncio.subprocess.DEVNULL,
     )
     try:
         yield
         if process.returncode is not None:
-            raise DemoFailedError(f"the controller ended with {process.returncode}")
+            raise DemoFailedError(f"the {command} ended with {process.returncode}")
     finally:
         if process.returncode is None:
             process.terminate()
@@ -217,6 +231,24 @@ async def _life_of_a_claim(client: KubeClient) -> None:
     await client.delete(CLAIMS, key)
     await _until(client, VOLUMES, volume.key, lambda _found: False)
     say("   the claim was deleted, and the volume and its disk went with it.")
+
+
+async def _place_a_database(client: KubeClient) -> None:
+    await client.create(typed(StorageClass), late_class())
+    await client.create(typed(StatefulSet), database())
+    say("8. Three pods of a StatefulSet, each with a claim that waits for its pod's node:")
+    for number in range(3):
+        key = ObjectKey(NAMESPACE, f"db-{number}")
+        await _until(client, typed(StatefulSet), ObjectKey(NAMESPACE, "db"), _has_pods)
+        pod = await _until(client, typed(Pod), key, lambda found: bool(found.spec.node_name))
+        claimed = await client.get(CLAIMS, ObjectKey(NAMESPACE, f"data-db-{number}"))
+        if pod is None:
+            raise DemoFailedError(f"pod {key} was deleted by somebody")
+        say(f"     {key.name} on {pod.spec.node_name}, its volume {claimed.spec.volume_name}")
+
+
+def _has_pods(found: StatefulSet) -> bool:
+    return found.status.replicas == found.spec.replicas
 
 
 async def _until(

@@ -15,6 +15,10 @@ def _node(zone: str) -> Document:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": {ZONE: zone, "kubernetes.io/hostname": name}},
+        "status": {
+            "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
     }
 
 
@@ -68,6 +72,46 @@ def zonal_class() -> Document:
         "allowedTopologies": [
             {"matchLabelExpressions": [{"key": ZONE, "values": list(FREE)}]},
         ],
+    }
+
+
+def late_class() -> Document:
+    """Disks that are made where the first pod goes that needs them."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "zonal"},
+        "provisioner": "plimsoll.dev/zonal-disk",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+
+def database() -> Document:
+    """Three pods with a claim each, all for Plimsoll's scheduler."""
+    labels = {"app": "db"}
+    wanted = claim("data", "2Gi")
+    wanted["spec"]["storageClassName"] = "zonal"
+    container = {
+        "name": "db",
+        "image": "db",
+        "resources": {"requests": {"cpu": "500m"}},
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "db", "namespace": NAMESPACE},
+        "spec": {
+            "replicas": 3,
+            "podManagementPolicy": "Parallel",
+            "serviceName": "db",
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"schedulerName": "plimsoll", "containers": [container]},
+            },
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": wanted["spec"]}],
+        },
     }
 
 

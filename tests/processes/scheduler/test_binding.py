@@ -1,0 +1,130 @@
+"""Bindings that do not go as planned."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
+
+import pytest
+
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
+from tests.stories.cluster import StoryCluster, a_cluster
+from tests.stories.schedulers import (
+    a_claim,
+    a_late_class,
+    a_local_volume,
+    a_pod,
+    a_scheduler,
+    add_node,
+    node_of,
+    scheduled_condition,
+    volume_of,
+)
+
+Meddle = Callable[[Request], Failure | None]
+
+
+class Meddling:
+    """Fails the requests that it is told to, before or after the server has carried them out."""
+
+    def __init__(self, inner: Transport, meddle: Meddle, *, after: bool = False) -> None:
+        self._inner = inner
+        self._meddle = meddle
+        self._after = after
+
+    async def request(self, request: Request) -> Response:
+        failure = self._meddle(request)
+        if failure is None:
+            return await self._inner.request(request)
+        if self._after:
+            await self._inner.request(request)
+        raise KubeError(failure, "the line broke", operation=request.path)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamedResponse]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def once(ending: str, failure: Failure) -> Meddle:
+    """The first write to a path that ends like this."""
+    left = [failure]
+
+    def meddle(request: Request) -> Failure | None:
+        is_meant = not request.is_read and request.path.endswith(ending)
+        return left.pop() if is_meant and left else None
+
+    return meddle
+
+
+async def a_pod_for_a_disk(cluster: StoryCluster) -> None:
+    await add_node(cluster, "node-a")
+    await cluster.create(a_late_class(), a_local_volume("node-a"))
+    await cluster.settle()
+    await cluster.create(a_claim(), a_pod(claims=["data"]))
+
+
+@pytest.mark.parametrize("failure", [Failure.UNKNOWN_OUTCOME, Failure.TIMEOUT])
+async def test_a_pod_that_was_bound_although_nobody_said_so_is_not_tried_again(
+    failure: Failure,
+) -> None:
+    async with a_cluster("binding") as cluster:
+        meddle = once("/binding", failure)
+        async with a_scheduler(
+            cluster, through=lambda inner: Meddling(inner, meddle, after=True)
+        ) as running:
+            await a_pod_for_a_disk(cluster)
+            await cluster.settle()
+            assert await node_of(cluster, "web") == "node-a"
+            assert (
+                running.sample(
+                    'scheduler_schedule_attempts_total{profile="plimsoll",result="error"}'
+                )
+                == 0
+            )
+
+
+@pytest.mark.parametrize("ending", ["/binding", "/disk-node-a"])
+@pytest.mark.parametrize("failure", [Failure.UNKNOWN_OUTCOME, Failure.UNAVAILABLE])
+@pytest.mark.parametrize("after", [True, False], ids=["done-all-the-same", "not-done"])
+async def test_whatever_line_breaks_the_pod_gets_its_node_and_its_volume_in_the_end(
+    ending: str, failure: Failure, *, after: bool
+) -> None:
+    async with a_cluster("binding") as cluster:
+        meddle = once(ending, failure)
+        async with a_scheduler(cluster, through=lambda inner: Meddling(inner, meddle, after=after)):
+            await a_pod_for_a_disk(cluster)
+            await cluster.settle(timedelta(seconds=30))
+            assert await node_of(cluster, "web") == "node-a"
+            assert await volume_of(cluster, "data") == "disk-node-a"
+
+
+async def test_a_write_that_was_overtaken_is_told_with_its_code_and_the_pod_tried_again() -> None:
+    async with a_cluster("binding") as cluster:
+        meddle = once("/disk-node-a", Failure.CONFLICT)
+        async with a_scheduler(cluster, through=lambda inner: Meddling(inner, meddle)):
+            await a_pod_for_a_disk(cluster)
+            await cluster.settle(timedelta(milliseconds=1))
+            status, reason, message = await scheduled_condition(cluster, "web")
+            assert (status, reason) == ("False", "SchedulerError")
+            assert message.startswith("binding volumes: ")
+            assert message.endswith("[ChangedMeanwhile]")
+            await cluster.settle(timedelta(seconds=10))
+            assert await node_of(cluster, "web") == "node-a"
+
+
+async def test_what_a_failed_binding_gives_back_goes_to_the_next_pod() -> None:
+    """The first pod cannot be bound; the second waits for its disk and its room."""
+    async with a_cluster("binding") as cluster:
+
+        def refuse_first(request: Request) -> Failure | None:
+            return Failure.FORBIDDEN if request.path.endswith("/pods/web/binding") else None
+
+        async with a_scheduler(cluster, through=lambda inner: Meddling(inner, refuse_first)):
+            await add_node(cluster, "node-a", cpu="1")
+            await cluster.create(a_pod("web", requests={"cpu": "1"}))
+            await cluster.create(a_pod("next", requests={"cpu": "1"}))
+            await cluster.settle()
+            assert await node_of(cluster, "next") == "node-a"
+            assert await node_of(cluster, "web") == ""
