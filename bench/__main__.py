@@ -1,4 +1,5 @@
-"""Measures an API server and prints the numbers: the embedded one, or any that is named."""
+"""Measures an API server, the embedded one or any that is named; how claims get their volumes, and
+pods their nodes."""
 
 import argparse
 import json
@@ -10,6 +11,7 @@ import uvloop
 from bench.binding import measure_binding
 from bench.embedded import measure_embedded
 from bench.measurement import table
+from bench.scheduling import measure_scheduling
 from bench.target import Target
 from bench.workloads import Scale, measure
 from tests.servers import Endpoint
@@ -23,6 +25,7 @@ def parsed_arguments() -> argparse.Namespace:
     parser.add_argument("--pid", type=int, action="append", default=[], help="of that server")
     parser.add_argument("--pods", type=int, default=Scale().pods)
     parser.add_argument("--listed", type=int, default=Scale().listed, help="objects in the list")
+    parser.add_argument("--scheduling", action="store_true", help="measure scheduling alone")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     arguments = parser.parse_args()
     if arguments.server and not (arguments.token and arguments.ca):
@@ -49,8 +52,11 @@ def main() -> int:
     scale = Scale(pods=arguments.pods, listed=arguments.listed)
     if arguments.server:
         found = uvloop.run(measure(named_target(arguments), scale, remark))
+    elif arguments.scheduling:
+        found = measure_scheduling(remark)
     else:
         found = measure_embedded(scale, remark) + measure_binding(remark)
+        found += measure_scheduling(remark)
     if arguments.output == "json":
         print(json.dumps([each.as_json() for each in found], indent=2))
     else:

@@ -96,7 +96,7 @@ def _measured(workload: Workload, nodes: int) -> Measurement:
     finally:
         gc.enable()
     return Measurement(
-        name=f"pod placed: {workload.name}, {nodes} nodes",
+        name=f"{nodes} nodes: {workload.name}",
         value=1e6 * statistics.median(spent) / PART,
         unit="us/pod",
         better="lower",
@@ -243,8 +243,8 @@ def dynamic(number: int, which: int) -> Iterator[ApiObject]:
 
 WORKLOADS = (
     Workload("no volumes", ()),
-    Workload("bound volumes", (bound,)),
+    Workload("bound volume", (bound,)),
     Workload("static late binding", (static,)),
-    Workload("dynamic late binding with capacity", (dynamic,)),
+    Workload("dynamic late binding, capacity", (dynamic,)),
     Workload("three claims", (static, dynamic, dynamic)),
 )

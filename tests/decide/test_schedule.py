@@ -1,4 +1,3 @@
-import msgspec
 import pytest
 from hypothesis import given, settings
 
@@ -13,6 +12,7 @@ from plimsoll.decide.columns.rules.basics import SOFT, NodeDemands
 from plimsoll.decide.columns.rules.judge import Settings
 from plimsoll.decide.columns.rules.late_claims import Policy
 from plimsoll.decide.schedule import Kernel, NoNode, Placement
+from plimsoll.decide.scheduling.bind_volumes import naming_claim
 from plimsoll.decide.scheduling.reasons import Reason, Rule
 from plimsoll.decide.scheduling.scorer import DEFAULT_SHAPE
 from plimsoll.decide.scheduling.view import Cluster
@@ -178,10 +178,7 @@ def test_volumes_that_were_given_away_are_not_given_twice() -> None:
         found = kernel.decide(a_pod(f"p-{number}", claims=[claim.name]))
         if isinstance(found, Placement):
             placed.append(found.node)
-            taken = found.volumes.static[0].volume
-            spec = msgspec.structs.replace(taken.spec, claim_ref=None)
-            assert spec == taken.spec
-            kernel.columns.put(a_volume(taken.name, gib=5, claim=claim))
+            kernel.columns.put(naming_claim(found.volumes.static[0].volume, claim))
 
     assert placed == ["a", "b"]
 

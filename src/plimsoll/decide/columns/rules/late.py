@@ -6,6 +6,7 @@ a volume or a capacity came, went or changed.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +58,8 @@ class _Matched(NamedTuple):
 class _KeptAnswer:
     answer: Answer
     stamps: tuple[object, ...]
-    positions: list[tuple[Cells, int, int]]
+    tables: list[Cells]
+    positions: list[tuple[int, int]]
 
 
 class Late:
@@ -95,25 +97,25 @@ class Late:
         if claims.has_kept:
             return self._evaluate(claims, EVERYWHERE)
         signature = tuple((late.request, late.want, late.usage_class) for late in claims.free)
-        kept = self._kept.get(signature, lambda: _KeptAnswer(_no_answer(), (), []))
-        stamps = self._stamps(claims)
-        changed = self._changed(kept) if kept.stamps == stamps else None
-        if changed is None or not self._are_tables(claims, kept):
+        kept = self._kept.get(signature, lambda: _KeptAnswer(_no_answer(), (), [], []))
+        tables, stamps = self._tables(claims), self._stamps(claims)
+        changed = None
+        if kept.stamps == stamps and _are_same(tables, kept.tables):
+            changed = _changed(kept)
+        if changed is None:
             kept.answer = self._evaluate(claims, EVERYWHERE)
         elif changed:
-            at = np.fromiter(sorted(changed), np.intp, len(changed))
+            at = np.fromiter(changed, np.intp, len(changed))
             _write(kept.answer, at, self._evaluate(claims, at))
-        kept.stamps = stamps
-        kept.positions = [
-            (cells, cells.log.position, cells.moves.position) for cells in self._tables(claims)
-        ]
+        kept.stamps, kept.tables = stamps, tables
+        kept.positions = [(cells.log.position, cells.moves.position) for cells in tables]
         return kept.answer
 
     def _stamps(self, claims: LateClaims) -> tuple[object, ...]:
         """What the answers for all nodes hang on."""
         columns = self._columns
-        names = {late.request.class_name for late in claims.free}
-        capacities = map(columns.capacity.of_class, sorted(names))
+        names = dict.fromkeys(late.request.class_name for late in claims.free)
+        capacities = map(columns.capacity.of_class, names)
         return (
             columns.index.size,
             columns.stamp,
@@ -124,29 +126,13 @@ class Late:
         )
 
     def _tables(self, claims: LateClaims) -> list[Cells]:
+        """What the answers for single nodes hang on."""
         tables: list[Cells] = []
         for name in dict.fromkeys(late.request.class_name for late in claims.free):
             volumes = self._columns.volumes.of_class(name)
             capacity = self._columns.capacity.of_class(name)
             tables += [table.cells for table in (volumes, capacity) if table is not None]
         return tables
-
-    def _are_tables(self, claims: LateClaims, kept: _KeptAnswer) -> bool:
-        """Whether the answer was made of the same tables that there are now."""
-        tables = self._tables(claims)
-        return len(tables) == len(kept.positions) and all(
-            now is then for now, (then, _, _) in zip(tables, kept.positions, strict=True)
-        )
-
-    def _changed(self, kept: _KeptAnswer) -> set[int] | None:
-        found: set[int] = set()
-        for cells, position, moves in kept.positions:
-            touched, moved = cells.log.since(position), cells.moves.since(moves)
-            if touched is None or moved is None:
-                return None
-            found |= moved
-            found.update(cells.slots_in(touched))
-        return found
 
     def _evaluate(self, claims: LateClaims, at: Slots | slice) -> Answer:
         length = length_of(at, self._columns.index.size)
@@ -225,6 +211,23 @@ class Late:
                 answer.flags[place] = 0
                 answer.statics[place] = len(volumes.static)
                 answer.scores[place] = score(volumes, self._shape) if self._shape else 0
+
+
+def _are_same(tables: list[Cells], others: list[Cells]) -> bool:
+    """Tables go when they are empty, and come again as others."""
+    return len(tables) == len(others) and all(map(is_, tables, others))
+
+
+def _changed(kept: _KeptAnswer) -> set[int] | None:
+    """The slots to be judged again; None: all."""
+    found: set[int] = set()
+    for cells, (position, moves) in zip(kept.tables, kept.positions, strict=True):
+        touched, moved = cells.log.since(position), cells.moves.since(moves)
+        if touched is None or moved is None:
+            return None
+        found |= moved
+        found.update(cells.slots_in(touched))
+    return found
 
 
 def _no_answer() -> Answer:

@@ -20,33 +20,30 @@ class Usages:
 
     def scores(self, static: Sequence[Part], made: Sequence[Part], length: int) -> Numbers:
         """Where a claim gets a volume that exists only such volumes count."""
-        scores, number = self._mean(_summed(static), length)
-        if number is None:
-            return self._mean(_shared(made), length)[0]
-        made_scores, _ = self._mean(_shared(made), length)
-        return np.where(number > 0, scores, made_scores)
+        existing, new = _summed(static), _shared(made)
+        if not existing:
+            return self._mean(new, length)[0]
+        scores, number = self._mean(existing, length)
+        return np.where(number > 0, scores, self._mean(new, length)[0]) if new else scores
 
     def _mean(
         self, usage: dict[str, tuple[Numbers, Numbers]], length: int
-    ) -> tuple[Numbers, Numbers | None]:
-        """Over all classes that are used at a node, and how many these are; None: none anywhere."""
-        if not usage:
-            return np.zeros(length, np.int64), None
-        total, number = np.zeros(length, np.int64), np.zeros(length, np.int64)
+    ) -> tuple[Numbers, Numbers]:
+        """Over all classes that are used at a node, and how many these are."""
+        total = number = np.zeros(length, np.int64)
         for requested, capacity in usage.values():
             is_used = capacity >= 0
-            total += self._class_score(requested, capacity) * is_used
-            number += is_used
+            total = total + self._class_score(requested, capacity) * is_used
+            number = number + is_used
         if len(usage) > 1:
             total = (2 * total + number) // (2 * np.maximum(number, 1))
         return total, number
 
     def _class_score(self, requested: Numbers, capacity: Numbers) -> Numbers:
         percent = requested * FULL // np.maximum(capacity, 1)
-        is_full = (capacity == 0) | (requested > capacity)
-        scores: Numbers = self._points[
-            np.where(is_full, FULL, np.minimum(np.maximum(percent, 0), FULL))
-        ]
+        # A product that wrapped around is below zero, as it is for kube-scheduler.
+        is_full = (requested > capacity) | (capacity == 0)
+        scores: Numbers = self._points[np.where(is_full, FULL, np.maximum(percent, 0))]
         return scores
 
 
