@@ -16,7 +16,13 @@ from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.metrics import Metrics
 
 POD = ObjectReference(kind="Pod", namespace="default", name="db-0")
-NOTICE = Notice(regarding=POD, type=EventType.NORMAL, reason="Scheduled", message="It was.")
+NOTICE = Notice(
+    regarding=POD,
+    type=EventType.NORMAL,
+    reason="Scheduled",
+    message="It was.",
+    at=SteppedClock().now(),
+)
 
 
 @pytest.fixture
