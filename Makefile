@@ -7,6 +7,10 @@ BIN := $(VENV)/bin
 UV := .bootstrap/bin/uv
 READY := $(VENV)/.ready
 
+# Trust what the system trusts: a company's own authority, for one.
+export UV_SYSTEM_CERTS := 1
+export UV_NATIVE_TLS := 1
+
 .PHONY: help setup demo test check format bench conformance docs clean lock
 
 help: ## show this list
