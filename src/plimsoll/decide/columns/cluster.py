@@ -171,8 +171,10 @@ class Columns:
             self.loads.mark(slot)
 
     def _put_claim(self, claim: PersistentVolumeClaim) -> None:
+        old = self.claims.get(claim.key)
         self.claims.put(claim)
-        self._recount(self.pods.using(claim.key))
+        if old is None or _is_counted_by(old) != _is_counted_by(claim):
+            self._recount(self.pods.using(claim.key))
 
     def _remove_claim(self, key: ObjectKey) -> None:
         self.claims.remove(key)
@@ -291,3 +293,8 @@ class Columns:
 def _stands_out(node: Node) -> tuple[Any, ...]:
     """What tells nodes apart beside their room."""
     return node.labels, node.spec.taints, node.spec.unschedulable
+
+
+def _is_counted_by(claim: PersistentVolumeClaim) -> tuple[Any, ...]:
+    """What makes a claim stand for one volume or another on its pods' nodes."""
+    return claim.spec.volume_name, claim.storage_class, claim.metadata.controller
