@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
+from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.main import (
-    LeadershipLostError,
     Process,
     Settings,
     check,

@@ -1,20 +1,16 @@
 """The controller process: settings, connection, leadership, signals."""
 
-import asyncio
-import contextlib
 import logging
-import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.repair.repairs import Rule
-from plimsoll.enact.lease_store import KubeLeaseStore
+from plimsoll.enact.leading import lead_alone
 from plimsoll.processes.controller.binding import Binding
 from plimsoll.processes.controller.loops import LOOPS, chosen
 from plimsoll.processes.controller.pod_gc import PodGarbageCollector, PodGcSettings
@@ -26,8 +22,8 @@ from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.ids import hostname, system_chance, system_ids
-from plimsoll.runtime.leader import Election, ElectionSettings
 from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
+from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.connect import connect
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.health import OK, Page, Pages, not_yet, serving
@@ -39,10 +35,6 @@ log = logging.getLogger(__name__)
 EMBEDDED = "+plimsoll"
 """Part of the version that our own API server calls itself by."""
 CONNECT_BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(seconds=10))
-
-
-class LeadershipLostError(Exception):
-    """Another copy may act by now: this process has to end, and be started again."""
 
 
 class Settings(config.Settings, frozen=True, kw_only=True):
@@ -205,17 +197,8 @@ class Process:
         if not self._settings.leader_elect:
             await lead()
             return
-        await self._election().run(lead)
-        raise LeadershipLostError("leadership was lost; another copy may act now")
-
-    def _election(self) -> Election:
-        key = ObjectKey(self._settings.leader_elect_namespace, self._settings.leader_elect_name)
-        return Election(
-            ElectionSettings(identity=self._identity),
-            KubeLeaseStore(self._client, key),
-            self._client.clock,
-            self._client.chance,
-        )
+        lease = ObjectKey(self._settings.leader_elect_namespace, self._settings.leader_elect_name)
+        await lead_alone(self._client, lease, self._identity, lead)
 
 
 async def run(
@@ -229,24 +212,9 @@ async def run(
     wish = Wish(kubeconfig=settings.kubeconfig, context=settings.context)
     client = connect(wish, around, system_chance(), manager=COMPONENT)
     process = Process(settings, client)
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
     try:
         async with serving(settings.metrics_port, process.pages()) as port:
             on_serving(port)
-            await _until(asked, process.run(on_begin))
+            await until_signalled(process.run(on_begin))
     finally:
         await client.close()
-
-
-async def _until(asked: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(asked.wait())
-    await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not working.done():
-        log.info("controller stopping")
-        working.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await working

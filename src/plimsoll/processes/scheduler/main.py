@@ -1,30 +1,22 @@
 """The scheduler process: connection, leadership, signals."""
 
-import asyncio
-import contextlib
 import logging
-import signal
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
-from plimsoll.enact.lease_store import KubeLeaseStore
+from plimsoll.enact.leading import lead_alone
 from plimsoll.processes.scheduler.running import Scheduler, Setting
 from plimsoll.processes.scheduler.settings import COMPONENT, Settings, lease_of
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import hostname, system_chance, system_ids
-from plimsoll.runtime.leader import Election, ElectionSettings
 from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
+from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.connect import connect
 from plimsoll.wire.health import OK, Page, Pages, not_yet, serving
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import Surroundings, Wish
 
 log = logging.getLogger(__name__)
-
-
-class LeadershipLostError(Exception):
-    """Another copy may act by now: this process has to end, and be started again."""
 
 
 class Process:
@@ -71,16 +63,7 @@ class Process:
         if not self._settings.leader_elect:
             await lead()
             return
-        await self._election().run(lead)
-        raise LeadershipLostError("leadership was lost; another copy may act now")
-
-    def _election(self) -> Election:
-        return Election(
-            ElectionSettings(identity=self._identity),
-            KubeLeaseStore(self._client, lease_of(self._settings)),
-            self._client.clock,
-            self._client.chance,
-        )
+        await lead_alone(self._client, lease_of(self._settings), self._identity, lead)
 
 
 async def run(
@@ -91,24 +74,9 @@ async def run(
     wish = Wish(kubeconfig=settings.kubeconfig, context=settings.context)
     client = connect(wish, around, system_chance(), manager=COMPONENT)
     process = Process(settings, client)
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
     try:
         async with serving(settings.metrics_port, process.pages()) as port:
             on_serving(port)
-            await _until(asked, process.run(on_begin))
+            await until_signalled(process.run(on_begin))
     finally:
         await client.close()
-
-
-async def _until(asked: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(asked.wait())
-    await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not working.done():
-        log.info("scheduler stopping")
-        working.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await working

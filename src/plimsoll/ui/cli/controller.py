@@ -8,6 +8,7 @@ import click
 import uvloop
 
 from plimsoll.decide.repair.repairs import Rule
+from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.controller import main as process
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.provisioners.registry import ProvisionerSetupError
@@ -139,7 +140,7 @@ def controller(config: Path | None, log_level: str, log_format: str, **flags: An
         uvloop.run(process.run(settings, ports.append, begun))
     except (ConfigError, KubeconfigError, ProvisionerSetupError) as error:
         raise click.UsageError(str(error)) from error
-    except (KubeError, process.LeadershipLostError) as error:
+    except (KubeError, LeadershipLostError) as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"cannot serve metrics: {error}") from error

@@ -8,6 +8,7 @@ import click
 import uvloop
 
 from plimsoll.decide.columns.rules.late_claims import Policy
+from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.scheduler import main as process
 from plimsoll.processes.scheduler.settings import Settings, load
 from plimsoll.runtime.config import ConfigError, environment
@@ -89,7 +90,7 @@ def scheduler(config: Path | None, log_level: str, log_format: str, **flags: Any
         uvloop.run(process.run(settings, ports.append, begun))
     except (ConfigError, KubeconfigError) as error:
         raise click.UsageError(str(error)) from error
-    except (KubeError, process.LeadershipLostError) as error:
+    except (KubeError, LeadershipLostError) as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"cannot serve metrics: {error}") from error

@@ -1,0 +1,29 @@
+"""How a process is asked to end: SIGTERM and SIGINT, once, without losing its place."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Coroutine
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+
+async def until_signalled(work: Coroutine[Any, Any, None]) -> None:
+    """Run the work until it ends or a signal asks for the end; then it is cancelled.
+
+    What the work raises by itself is raised here.
+    """
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(asked.wait())
+    await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not working.done():
+        log.info("process stopping")
+        working.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await working
