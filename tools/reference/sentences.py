@@ -48,6 +48,12 @@ EVENTS = (
     Event("FailedCreate", "Warning", "workload", "A pod or claim of the workload was not made."),
     Event("FailedDaemonPod", "Warning", "DaemonSet", "A pod failed and is replaced."),
     Event("FailedDelete", "Warning", "workload", "A pod of the workload could not be deleted."),
+    Event(
+        "FailedScheduling",
+        "Warning",
+        "pod",
+        "No node would do: counts in kube-scheduler's words, then our codes in brackets.",
+    ),
     Event("FailedUpdate", "Warning", "StatefulSet", "A pod or claim could not be changed."),
     Event(
         "OwnerRefInvalidNamespace",
@@ -67,6 +73,7 @@ EVENTS = (
     Event("RepairedSelectedNode", "Warning", "claim", "Its selected node is gone, and taken off."),
     Event("Resumed", "Normal", "Job", "The job is no longer suspended."),
     Event("ScalingReplicaSet", "Normal", "Deployment", "One of its ReplicaSets got another size."),
+    Event("Scheduled", "Normal", "pod", "The scheduler gave the pod its node."),
     Event("SelectingAll", "Warning", "workload", "Its selector is empty, so nothing is done."),
     Event("SucceededDaemonPod", "Normal", "DaemonSet", "A pod ended although it should not."),
     Event("SuccessfulAttachVolume", "Normal", "pod", "The volume is attached to the pod's node."),
