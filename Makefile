@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 export UV_SYSTEM_CERTS := 1
 export UV_NATIVE_TLS := 1
 
-.PHONY: help setup demo test check format bench conformance docs clean lock
+.PHONY: help setup demo test check format bench conformance docs protos clean lock
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
@@ -52,6 +52,9 @@ conformance: $(READY) ## run beside the real programs (needs Go, once)
 
 docs: $(READY) ## regenerate docs/reference from the code
 	@$(BIN)/python -m tools.reference
+
+protos: $(READY) ## regenerate the CSI messages from their .proto files
+	@$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src src/plimsoll/wire/csi/gen/*.proto
 
 lock: $(UV) ## refresh constraints.txt
 	@$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --no-annotate --no-header --no-emit-index-url pyproject.toml -o constraints.txt

@@ -18,8 +18,8 @@ from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.apiserver.main import limits_for, make_server, running
 from plimsoll.processes.apiserver.store import MemoryStore
 from plimsoll.processes.controller.binding import Binding
-from plimsoll.processes.controller.loop import Tools
-from plimsoll.processes.controller.running import RunningLoops, Setting
+from plimsoll.reconcile.loop import Tools
+from plimsoll.reconcile.running import RunningLoops, Setting
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.ids import system_chance, system_ids
 from plimsoll.wire.kind import typed
@@ -83,7 +83,7 @@ async def seconds_to_bind(count: int) -> float:
             return Binding(tools)
 
         began = time.monotonic()
-        loops = RunningLoops({"binding": make}, Setting(client=client))
+        loops = RunningLoops({"binding": make}, Setting(client=client, component="bench"))
         task = asyncio.ensure_future(loops.run())
         await bound.all_bound.wait()
         seconds = time.monotonic() - began

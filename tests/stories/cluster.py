@@ -25,9 +25,9 @@ from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.apiserver.main import limits_for, make_server, running
 from plimsoll.processes.apiserver.server import ApiServer
 from plimsoll.processes.apiserver.store import MemoryStore
-from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.loops import LOOPS
-from plimsoll.processes.controller.observed import Observed
+from plimsoll.reconcile.loop import Loop, Tools
+from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics

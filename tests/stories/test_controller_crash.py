@@ -14,9 +14,9 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.processes.controller.binding import Binding
-from plimsoll.processes.controller.loop import Tools
 from plimsoll.processes.controller.provisioners.registry import Registry
 from plimsoll.processes.controller.provisioners.simulated_cloud import Disk, SimulatedCloud
+from plimsoll.reconcile.loop import Tools
 from tests.stories.cluster import Make, StoryCluster, a_cluster
 from tests.stories.objects import claim, volume
 from tests.stories.provisioners import ZONAL, a_class, zonal

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.pod_gc import PodGarbageCollector, PodGcSettings
+from plimsoll.reconcile.loop import Loop, Tools
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.crashes import Scenario, assert_same_end
 from tests.stories.objects import pod

@@ -5,8 +5,8 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.repair.repairs import Rule
-from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.repair import Repairs, RepairSettings
+from plimsoll.reconcile.loop import Loop, Tools
 from tests.stories.cluster import Make, StoryCluster, a_cluster
 from tests.stories.crashes import Scenario, assert_same_end
 from tests.stories.objects import claim, config_map, pod, uses, volume

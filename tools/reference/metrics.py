@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
 from plimsoll.processes.controller.loops import LOOPS
-from plimsoll.processes.controller.running import RunningLoops, Setting
+from plimsoll.reconcile.running import RunningLoops, Setting
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.supervise import Supervision, supervise
 from plimsoll.ui.cli.main import COMMANDS
@@ -57,7 +57,7 @@ def server_metrics() -> list[Described]:
 def controller_metrics() -> list[Described]:
     kube, metrics = client(), Metrics()
     makers = {name: entry.make for name, entry in LOOPS.items()}
-    RunningLoops(makers, Setting(client=kube, metrics=metrics))
+    RunningLoops(makers, Setting(client=kube, metrics=metrics), component="plimsoll-controller")
     return _supervised(kube, metrics)
 
 
@@ -66,7 +66,11 @@ def scheduler_metrics() -> list[Described]:
     # Imported late: a scheduler in the making must not keep the other pages from being made.
     running = importlib.import_module("plimsoll.processes.scheduler.running")
     settings = importlib.import_module("plimsoll.processes.scheduler.settings")
-    running.Scheduler(settings.Settings(), running.Setting(client=kube, metrics=metrics))
+    running.Scheduler(
+        settings.Settings(),
+        running.Setting(client=kube, metrics=metrics),
+        component="plimsoll-controller",
+    )
     return _supervised(kube, metrics)
 
 

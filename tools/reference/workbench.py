@@ -9,9 +9,9 @@ from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.apiserver.main import limits_for, make_server
 from plimsoll.processes.apiserver.server import ApiServer
 from plimsoll.processes.apiserver.store import MemoryStore
-from plimsoll.processes.controller.loop import Tools
-from plimsoll.processes.controller.observed import Observed
-from plimsoll.processes.controller.running import COMPONENT
+from plimsoll.processes.controller.main import COMPONENT
+from plimsoll.reconcile.loop import Tools
+from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics

@@ -9,7 +9,7 @@ from random import Random
 from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.apiserver.main import limits_for, make_server, running
 from plimsoll.processes.apiserver.store import MemoryStore
-from plimsoll.processes.controller.running import Make, RunningLoops, Setting
+from plimsoll.reconcile.running import Make, RunningLoops, Setting
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.wire.kube import KubeClient
@@ -54,7 +54,9 @@ async def a_flaky_cluster(
     async with running(server):
         line = FlakyTransport(InProcessTransport(server))
         client = KubeClient(line, clock=clock, chance=Random(1))
-        setting = Setting(client=client, ids=seeded_ids(1), chance=Random(1))
+        setting = Setting(
+            client=client, component="plimsoll-controller", ids=seeded_ids(1), chance=Random(1)
+        )
         loops_ = RunningLoops(loops, setting)
         task = asyncio.ensure_future(loops_.run())
         try:

@@ -28,7 +28,7 @@ from plimsoll.decide.devices import PLUGIN, Device, device_of_volume, inline_dev
 from plimsoll.decide.plan import Delete, Emit, Plan
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, PODS_BY_NODE, claims_of, node_of
-from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.kind import typed
 
 NODES = typed(Node)

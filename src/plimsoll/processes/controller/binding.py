@@ -37,13 +37,13 @@ from plimsoll.processes.controller.binding_view import (
     Caches,
     ClusterView,
 )
-from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.means import Means
 from plimsoll.processes.controller.operation_metrics import ObjectCounts, OperationMetrics
 from plimsoll.processes.controller.operations import Operations, Verdict, Work
 from plimsoll.processes.controller.provisioners.registry import Registry
 from plimsoll.processes.controller.provisioning import Provisioning
 from plimsoll.processes.controller.reclaiming import Reclaiming
+from plimsoll.reconcile.loop import Loop, Tools
 
 log = logging.getLogger(__name__)
 

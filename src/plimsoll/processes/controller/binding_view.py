@@ -12,8 +12,8 @@ from plimsoll.cache.store import View
 from plimsoll.decide.match import Search
 from plimsoll.decide.volume_index import VolumeIndex
 from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
-from plimsoll.processes.controller.observed import Cached, Observed
 from plimsoll.processes.controller.provisioners.registry import Registry
+from plimsoll.reconcile.observed import Cached, Observed
 
 VOLUMES_BY_CLAIM = "claim"
 CLAIMS_WITHOUT_VOLUME = "class, without a volume"

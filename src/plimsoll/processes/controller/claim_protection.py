@@ -8,7 +8,7 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.cache.store import Change
 from plimsoll.decide.protection import Protection, decide_claim_protection
 from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
-from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.kind import typed
 from plimsoll.wire.parameters import Selection
 

@@ -11,10 +11,10 @@ from plimsoll.decide.plan import Delete, Plan
 from plimsoll.decide.workloads.daemon_nodes import is_same_for_daemons, target_node
 from plimsoll.decide.workloads.daemon_set import Seen, decide_daemon_set
 from plimsoll.decide.workloads.owned import DAEMON_SET
-from plimsoll.processes.controller.loop import Tools
 from plimsoll.processes.controller.owners import Owner, readable_selector
 from plimsoll.processes.controller.replica_set import suffixes
 from plimsoll.processes.controller.revision_owners import revisions_of, watch_revisions
+from plimsoll.reconcile.loop import Tools
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock
 

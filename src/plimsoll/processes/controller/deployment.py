@@ -11,13 +11,13 @@ from plimsoll.decide.plan import Create, Emit, Write
 from plimsoll.decide.workloads.deployment import Seen, decide_deployment, decide_failed_set
 from plimsoll.decide.workloads.owned import DEPLOYMENT, REPLICA_SET, REPLICA_SETS
 from plimsoll.enact.enactor import Obstacle, Overtaken
-from plimsoll.processes.controller.loop import Tools
 from plimsoll.processes.controller.owners import (
     BY_CONTROLLER,
     Owner,
     controller_of,
     readable_selector,
 )
+from plimsoll.reconcile.loop import Tools
 
 
 class Deployments(Owner[Deployment, ReplicaSet]):

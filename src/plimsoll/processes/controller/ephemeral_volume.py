@@ -14,7 +14,7 @@ from plimsoll.decide.ephemeral import (
 from plimsoll.decide.plan import Create, Plan
 from plimsoll.enact.enactor import Obstacle
 from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
-from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.reconcile.loop import Loop, Tools
 
 
 class EphemeralVolume(Loop):

@@ -33,8 +33,8 @@ from plimsoll.decide.ownership_graph import (
     identity_in,
 )
 from plimsoll.decide.plan import Plan, ResourceName
-from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.served import AnyObject, Served, metadata_only, served
+from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.errors import KubeError
 
 DISCOVER_EVERY = timedelta(seconds=30)

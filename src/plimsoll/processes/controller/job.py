@@ -15,9 +15,9 @@ from plimsoll.decide.plan import Plan
 from plimsoll.decide.workloads.job import decide_job
 from plimsoll.decide.workloads.job_pods import is_tracked, without_finalizer
 from plimsoll.decide.workloads.owned import JOB
-from plimsoll.processes.controller.loop import Tools
 from plimsoll.processes.controller.owners import Owner, readable_selector
 from plimsoll.processes.controller.replica_set import suffixes
+from plimsoll.reconcile.loop import Tools
 
 BY_JOB = "job"
 NAME_LABELS = ("batch.kubernetes.io/job-name", "job-name")

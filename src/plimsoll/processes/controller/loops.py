@@ -11,7 +11,6 @@ from plimsoll.processes.controller.deployment import Deployments
 from plimsoll.processes.controller.ephemeral_volume import EphemeralVolume
 from plimsoll.processes.controller.garbage_collector import GarbageCollector
 from plimsoll.processes.controller.job import Jobs
-from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.namespace import NamespaceDeletion
 from plimsoll.processes.controller.pod_gc import PodGarbageCollector
 from plimsoll.processes.controller.repair import Repairs
@@ -20,6 +19,7 @@ from plimsoll.processes.controller.service_accounts import ServiceAccounts
 from plimsoll.processes.controller.stateful_set import StatefulSets
 from plimsoll.processes.controller.volume_protection import VolumeProtection
 from plimsoll.processes.controller.zonal_upgrade import ZonalUpgrades
+from plimsoll.reconcile.loop import Loop, Tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

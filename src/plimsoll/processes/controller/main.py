@@ -16,7 +16,7 @@ from plimsoll.processes.controller.loops import LOOPS, chosen
 from plimsoll.processes.controller.pod_gc import PodGarbageCollector, PodGcSettings
 from plimsoll.processes.controller.provisioners.registry import Installation, Registry, installed
 from plimsoll.processes.controller.repair import Repairs, RepairSettings
-from plimsoll.processes.controller.running import COMPONENT, Make, RunningLoops, Setting
+from plimsoll.reconcile.running import Make, RunningLoops, Setting
 from plimsoll.runtime import config
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import SystemClock
@@ -32,6 +32,7 @@ from plimsoll.wire.kubeconfig import Surroundings, Wish
 
 log = logging.getLogger(__name__)
 
+COMPONENT = "plimsoll-controller"
 EMBEDDED = "+plimsoll"
 """Part of the version that our own API server calls itself by."""
 CONNECT_BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(seconds=10))
@@ -184,6 +185,7 @@ class Process:
         async def lead() -> None:
             setting = Setting(
                 client=self._client,
+                component=COMPONENT,
                 metrics=self._metrics,
                 ids=self._ids,
                 chance=self._client.chance,

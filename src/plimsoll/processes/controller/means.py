@@ -12,11 +12,11 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.plan import Plan
 from plimsoll.enact.enactor import Done, Outcome, Overtaken
 from plimsoll.processes.controller.binding_view import ClusterView
-from plimsoll.processes.controller.loop import Tools
 from plimsoll.processes.controller.operation_metrics import OperationMetrics
 from plimsoll.processes.controller.provisioners import protocol
 from plimsoll.processes.controller.provisioners.protocol import ProvisionerError, Trouble
 from plimsoll.processes.controller.provisioners.registry import Registry
+from plimsoll.reconcile.loop import Tools
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, typed
 

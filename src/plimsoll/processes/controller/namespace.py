@@ -20,8 +20,8 @@ from plimsoll.decide.namespace_content import (
 )
 from plimsoll.decide.plan import ResourceName
 from plimsoll.enact.enactor import Done
-from plimsoll.processes.controller.loop import Loop, Tools
 from plimsoll.processes.controller.served import metadata_only, served
+from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import documents, typed

@@ -24,7 +24,7 @@ from plimsoll.decide.workloads.owned import (
     warned,
 )
 from plimsoll.enact.enactor import Done, Obstacle, Overtaken
-from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.errors import KubeError
 

@@ -10,7 +10,7 @@ from plimsoll.cache.store import Change
 from plimsoll.decide.lost_nodes import Ending, decide_ending, reason_to_end, surplus
 from plimsoll.enact.enactor import Obstacle
 from plimsoll.processes.controller.indexes import PODS_BY_NODE, node_of
-from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.kind import typed
 
 NODES = typed(Node)

@@ -14,13 +14,13 @@ from plimsoll.decide.workloads.replica_set import (
     decide_replica_set_report,
 )
 from plimsoll.enact.enactor import Obstacle
-from plimsoll.processes.controller.loop import Tools
 from plimsoll.processes.controller.owners import (
     BY_CONTROLLER,
     Owner,
     controller_of,
     readable_selector,
 )
+from plimsoll.reconcile.loop import Tools
 from plimsoll.runtime.ids import Ids
 
 

@@ -5,13 +5,13 @@ from typing import TypeVar
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.workloads import ControllerRevision
 from plimsoll.decide.workloads.owned import REVISIONS, Membership, decide_membership
-from plimsoll.processes.controller.observed import Cached
 from plimsoll.processes.controller.owners import (
     BY_CONTROLLER,
     Owner,
     controller_of,
     orphans_of,
 )
+from plimsoll.reconcile.observed import Cached
 
 W = TypeVar("W", bound=ApiObject)
 T = TypeVar("T", bound=ApiObject)

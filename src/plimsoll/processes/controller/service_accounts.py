@@ -6,7 +6,7 @@ from plimsoll.api.core import Namespace, ServiceAccount
 from plimsoll.api.meta import ObjectKey
 from plimsoll.cache.store import Change
 from plimsoll.decide.service_accounts import DEFAULT_ACCOUNT, decide_default_account
-from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.reconcile.loop import Loop, Tools
 
 
 class ServiceAccounts(Loop):

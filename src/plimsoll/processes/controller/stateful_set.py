@@ -13,9 +13,9 @@ from plimsoll.decide.plan import Create, Delete, Emit, Write
 from plimsoll.decide.workloads.owned import CLAIMS, STATEFUL_SET, warned
 from plimsoll.decide.workloads.stateful_pods import is_member, parent_and_ordinal, template_name
 from plimsoll.decide.workloads.stateful_set import Seen, decide_stateful_set
-from plimsoll.processes.controller.loop import Tools
 from plimsoll.processes.controller.owners import Owner, readable_selector
 from plimsoll.processes.controller.revision_owners import revisions_of, watch_revisions
+from plimsoll.reconcile.loop import Tools
 
 BY_CLAIM = "claims"
 

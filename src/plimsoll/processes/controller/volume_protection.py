@@ -5,7 +5,7 @@ from datetime import timedelta
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.protection import decide_volume_protection
-from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.reconcile.loop import Loop, Tools
 
 
 class VolumeProtection(Loop):

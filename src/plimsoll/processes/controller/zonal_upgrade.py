@@ -14,7 +14,7 @@ from plimsoll.decide.zonal import (
     zonal_upgrade,
 )
 from plimsoll.enact.enactor import Obstacle
-from plimsoll.processes.controller.loop import Loop, Tools
+from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.errors import Failure
 
 

@@ -1,4 +1,4 @@
-"""The loops of one controller, running: what they observe, their events, and they themselves."""
+"""The loops of one process, running: what they observe, their events, and they themselves."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -11,14 +11,13 @@ from prometheus_client.registry import Collector
 
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
-from plimsoll.processes.controller.loop import Loop, Tools
-from plimsoll.processes.controller.observed import Observed
+from plimsoll.reconcile.loop import Loop, Tools
+from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.ids import Ids, system_chance, system_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.supervise import Supervision, supervise
 from plimsoll.wire.kube import KubeClient
 
-COMPONENT = "plimsoll-controller"
 FLUSH_LIMIT = timedelta(seconds=5)
 QUIET = timedelta(minutes=5)
 """Claims that wait are looked at every few seconds; to say the same each time helps nobody."""
@@ -31,6 +30,8 @@ class Setting:
     """What loops are put into."""
 
     client: KubeClient
+    component: str
+    """The process, as events name it."""
     metrics: Metrics = field(default_factory=Metrics)
     ids: Ids = field(default_factory=system_ids)
     chance: Random = field(default_factory=system_chance)
@@ -45,7 +46,7 @@ class RunningLoops:
         client, metrics = setting.client, setting.metrics
         self._recorder = EventRecorder(
             client,
-            RecorderSettings(component=COMPONENT, instance=setting.instance, quiet=QUIET),
+            RecorderSettings(component=setting.component, instance=setting.instance, quiet=QUIET),
             ids=setting.ids,
             metrics=metrics,
         )

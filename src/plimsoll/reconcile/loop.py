@@ -17,7 +17,7 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.cache.store import Change
 from plimsoll.decide.plan import Plan
 from plimsoll.enact.enactor import Done, Enactor, Outcome, Overtaken
-from plimsoll.processes.controller.observed import Observed
+from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.ids import Ids

@@ -1,0 +1,4 @@
+"""What processes made of control loops share: observe, decide, enact, for each key of a queue.
+
+Start with `loop`; `observed` is what loops see, `running` starts them and what is around them.
+"""
