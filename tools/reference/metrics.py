@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
 from plimsoll.processes.controller.loops import LOOPS
+from plimsoll.processes.controller.main import COMPONENT
 from plimsoll.reconcile.running import RunningLoops, Setting
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.supervise import Supervision, supervise
@@ -57,7 +58,8 @@ def server_metrics() -> list[Described]:
 def controller_metrics() -> list[Described]:
     kube, metrics = client(), Metrics()
     makers = {name: entry.make for name, entry in LOOPS.items()}
-    RunningLoops(makers, Setting(client=kube, metrics=metrics), component="plimsoll-controller")
+    setting = Setting(client=kube, component=COMPONENT, metrics=metrics)
+    RunningLoops(makers, setting)
     return _supervised(kube, metrics)
 
 
