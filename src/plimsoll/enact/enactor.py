@@ -54,6 +54,10 @@ class Enactor:
         self._client = client
         self._events = events
 
+    def through(self, client: KubeClient) -> "Enactor":
+        """One that writes by another client, and tells by the same recorder."""
+        return Enactor(client, self._events)
+
     async def enact(self, plan: Plan) -> Outcome:
         left: dict[tuple[ResourceName, ObjectKey], Document] = {}
         for write in plan.writes:

@@ -4,6 +4,7 @@ The lease is replaced as a whole (roles for elections usually do not allow patch
 whatever else others have written into it.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,9 +17,12 @@ from plimsoll.wire.kube import KubeClient
 
 
 class KubeLeaseStore:
-    def __init__(self, client: KubeClient, key: ObjectKey) -> None:
+    def __init__(
+        self, client: KubeClient, key: ObjectKey, labels: Mapping[str, str] | None = None
+    ) -> None:
         self._client = client
         self._key = key
+        self._labels = dict(labels or {})
         self._leases = documents(resources_by_path()["coordination.k8s.io", "v1", "leases"])
         self._latest: Document = {}
 
@@ -33,7 +37,11 @@ class KubeLeaseStore:
         lease: Document = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"namespace": self._key.namespace, "name": self._key.name},
+            "metadata": {
+                "namespace": self._key.namespace,
+                "name": self._key.name,
+                **({"labels": self._labels} if self._labels else {}),
+            },
             "spec": _spec(record),
         }
         try:

@@ -19,6 +19,7 @@ from plimsoll.cache.store import IndexFunction, View
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.kind import Kind, typed
 from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.parameters import EVERYTHING, Selection
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -34,8 +35,13 @@ class Cached(Generic[T]):
         self.kind: Kind[T] = typed(type_)
         self._indexes: dict[str, IndexFunction[T]] = {}
         self._handlers: list[Handler[T]] = []
+        self._selection = EVERYTHING
         self._store: AssumingStore[T] | None = None
         self.informer: Informer[T] | None = None
+
+    def only(self, selection: Selection) -> None:
+        """Before watching begins: observe these alone."""
+        self._selection = selection
 
     def index(self, name: str, function: IndexFunction[T]) -> None:
         """Before watching begins. The same name always means the same function."""
@@ -47,10 +53,16 @@ class Cached(Generic[T]):
 
     def start(self, client: KubeClient) -> Informer[T]:
         self._store = AssumingStore(self._indexes)
-        self.informer = Informer(client, self.kind, self._store)
+        self.informer = Informer(client, self.kind, self._store, selection=self._selection)
         for handler in self._handlers:
             self.informer.on_change(handler)
         return self.informer
+
+    async def wait_synced(self) -> None:
+        """Return when everything that the server had at some moment was seen."""
+        if self.informer is None:
+            raise RuntimeError(f"{self.type.__name__}: waited for before watching began")
+        await self.informer.wait_synced()
 
     def view(self) -> View[T]:
         """All of them at this moment; the view never changes afterwards."""

@@ -6,8 +6,12 @@ field name. A key that the struct does not have is an error that names the known
 are written as `1m30s`. Nothing else in the code base reads the environment.
 """
 
+import ast
+import inspect
+import itertools
 import os
 import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -155,3 +159,31 @@ def _explained(problem: str, origin: Mapping[str, str]) -> str:
 
 def _listed(names: Mapping[str, str] | set[str]) -> str:
     return ", ".join(sorted(names))
+
+
+def meanings(form: type[Settings]) -> Mapping[str, str]:
+    """The line that stands under each field, by field name: what help texts are made of."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(form))).body[0]
+    if not isinstance(body, ast.ClassDef):
+        raise TypeError(f"{form.__name__} is not defined by a class statement")
+    found: dict[str, str] = {}
+    for field_, after in itertools.pairwise(body.body):
+        match field_, after:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = inspect.cleandoc(text)
+            case _:
+                pass
+    return found
+
+
+def written_duration(duration: timedelta) -> str:
+    """As `parse_duration` reads it, and as short as it can be: `1m30s`."""
+    left = round(duration.total_seconds() * 1000)
+    parts = []
+    for unit in ("d", "h", "m", "s", "ms"):
+        number, left = divmod(left, round(UNITS[unit].total_seconds() * 1000))
+        parts.append(f"{number}{unit}" if number else "")
+    return "".join(parts) or "0"

@@ -38,7 +38,7 @@ def not_yet(why: str) -> Page:
 
 
 @asynccontextmanager
-async def serving(port: int, pages: Pages) -> AsyncIterator[int]:
+async def serving(port: int, pages: Pages, host: str = LOOPBACK) -> AsyncIterator[int]:
     """The port it answers on, as long as the block lasts; 0 takes a free one. Raises OSError."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -54,7 +54,7 @@ async def serving(port: int, pages: Pages) -> AsyncIterator[int]:
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
-    server = await asyncio.start_server(answer, LOOPBACK, port, limit=REQUEST_BYTES)
+    server = await asyncio.start_server(answer, host, port, limit=REQUEST_BYTES)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

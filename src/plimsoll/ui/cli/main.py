@@ -7,9 +7,12 @@ import click
 
 COMMANDS = {
     "apiserver": "plimsoll.ui.cli.apiserver:apiserver",
+    "capacity": "plimsoll.ui.cli.capacity:capacity",
     "controller": "plimsoll.ui.cli.controller:controller",
     "demo": "plimsoll.ui.cli.demo:demo",
+    "driver": "plimsoll.ui.cli.driver:driver",
     "explain": "plimsoll.ui.cli.explain:explain",
+    "provisioner": "plimsoll.ui.cli.provisioner:provisioner",
     "scheduler": "plimsoll.ui.cli.scheduler:scheduler",
     "upgrade-zonal": "plimsoll.ui.cli.upgrade_zonal:upgrade_zonal",
 }

@@ -60,9 +60,18 @@ FAILURE_BY_CODE = {
 class DriverError(Exception):
     """A call got no, or a negative, answer."""
 
-    def __init__(self, failure: DriverFailure, *, method: str, detail: str) -> None:
+    def __init__(
+        self,
+        failure: DriverFailure,
+        *,
+        method: str,
+        detail: str,
+        code: StatusCode = StatusCode.UNAVAILABLE,
+    ) -> None:
         super().__init__(f"{method}: {failure}: {detail}")
         self.failure = failure
+        self.code = code.name
+        """As the driver put it, for those who pass it on: `RESOURCE_EXHAUSTED`."""
         self.method = method
         self.detail = detail
 
@@ -89,7 +98,7 @@ class CsiStatusError(Exception):
 def driver_error(code: StatusCode, *, method: str, detail: str) -> DriverError:
     """Any code not in the table (cancelled, deadline, unavailable) leaves the outcome unknown."""
     failure = FAILURE_BY_CODE.get(code, DriverFailure.UNKNOWN_OUTCOME)
-    return DriverError(failure, method=method, detail=detail)
+    return DriverError(failure, method=method, detail=detail, code=code)
 
 
 def unreachable(method: str, detail: str) -> DriverError:

@@ -20,6 +20,8 @@ OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
+    # A connection is kept, however long nothing is said: its end is a sign.
+    ("grpc.client_idle_timeout_ms", 2**31 - 1),
     # Environment variables for the outside world do not concern a driver.
     ("grpc.enable_http_proxy", 0),
 )
@@ -62,6 +64,14 @@ class GrpcTransport:
                 raise unreachable(method, f"{self._address}: this transport is closed")
             await self._channel.wait_for_state_change(state)
             state = self._channel.get_state(try_to_connect=True)
+
+    async def lost(self) -> None:
+        """Return when a connection that stood is broken."""
+        state = self._channel.get_state(try_to_connect=True)
+        while state is not grpc.ChannelConnectivity.READY:
+            await self._channel.wait_for_state_change(state)
+            state = self._channel.get_state(try_to_connect=True)
+        await self._channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
 
     async def close(self) -> None:
         await self._channel.close()

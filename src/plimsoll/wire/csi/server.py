@@ -76,7 +76,7 @@ class _Calls(grpc.GenericRpcHandler):
 
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
-    ) -> grpc.RpcMethodHandler[bytes, bytes] | None:
+    ) -> "grpc.RpcMethodHandler[bytes, bytes] | None":
         return self._handlers.get(handler_call_details.method)
 
 

@@ -1,0 +1,137 @@
+"""When a publisher last looked, told by a Lease: a number that does not change looks like one that
+nobody keeps up to date.
+
+The lease is in the namespace of the capacity objects, one for each publisher, and carries the same
+labels as they do. `renewTime` is when everything was last looked at, `leaseDurationSeconds` how
+long that is to be believed. Nobody competes for it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from plimsoll.api.core import Lease
+from plimsoll.api.meta import ObjectKey, wire_micro_time
+from plimsoll.api.registry import Document
+from plimsoll.decide.capacity.names import (
+    CAPACITY_PURPOSE,
+    DRIVER_NAME,
+    LEASES,
+    MANAGED_BY,
+    OLDEST_REPORT,
+    PURPOSE,
+    UNANSWERED,
+    publisher_lease_name,
+)
+from plimsoll.decide.capacity.reports import Publishing, Settings
+from plimsoll.decide.plan import Create, Patch, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What a publisher has to say when it has looked at everything."""
+
+    holder: str
+    """Who looked: the name of a pod, for one."""
+    began_at: datetime
+    """When this copy of the publisher was started."""
+    looked_at: datetime
+    lasts: timedelta
+    """Until it is certain that nobody looks any more: two polls, say."""
+    oldest_report_at: datetime | None = None
+    unanswered: int = 0
+
+
+def publisher_lease(settings: Settings) -> ObjectKey:
+    return ObjectKey(settings.namespace, publisher_lease_name(settings.driver, settings.publisher))
+
+
+def decide_lease(existing: Lease | None, look: Look, settings: Settings) -> Plan:
+    key, annotations = publisher_lease(settings), _annotations(look)
+    labels = settings.labels | {PURPOSE: CAPACITY_PURPOSE}
+    if existing is not None:
+        metadata: Document = {"labels": labels, "annotations": annotations}
+        patch: Document = {"metadata": metadata, "spec": _spec(look)}
+        write = Patch(resource=LEASES, key=key, patch=patch, uid=existing.uid)
+        return Plan(reason=Publishing.LOOKED, writes=(write,))
+    told = {name: value for name, value in annotations.items() if value is not None}
+    metadata = {
+        "namespace": key.namespace,
+        "name": key.name,
+        "labels": labels,
+        "annotations": told,
+    }
+    document: Document = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": _spec(look),
+    }
+    return Plan(reason=Publishing.LOOKED, writes=(Create(resource=LEASES, document=document),))
+
+
+def _annotations(look: Look) -> dict[str, str | None]:
+    oldest = look.oldest_report_at
+    return {
+        OLDEST_REPORT: None if oldest is None else wire_micro_time(oldest),
+        UNANSWERED: str(look.unanswered),
+    }
+
+
+def _spec(look: Look) -> Document:
+    return {
+        "holderIdentity": look.holder,
+        "leaseDurationSeconds": max(1, round(look.lasts.total_seconds())),
+        "acquireTime": wire_micro_time(look.began_at),
+        "renewTime": wire_micro_time(look.looked_at),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """What a lease says about the numbers of its publisher."""
+
+    holder: str
+    looked_at: datetime
+    lasts: timedelta
+    oldest_report_at: datetime | None
+    unanswered: int
+
+    def is_stale(self, now: datetime) -> bool:
+        return now - self.looked_at > self.lasts
+
+
+PublisherKey = tuple[str, str, str]
+"""Namespace, driver, id."""
+
+
+def publisher_of(lease: Lease) -> PublisherKey | None:
+    """None: it is a lease for something else."""
+    if lease.labels.get(PURPOSE) != CAPACITY_PURPOSE:
+        return None
+    return lease.namespace, lease.labels.get(DRIVER_NAME, ""), lease.labels.get(MANAGED_BY, "")
+
+
+def find_freshness(lease: Lease) -> Freshness | None:
+    """None: nobody has looked yet."""
+    if lease.spec.renew_time is None:
+        return None
+    return Freshness(
+        holder=lease.spec.holder_identity or "",
+        looked_at=lease.spec.renew_time,
+        lasts=timedelta(seconds=lease.spec.lease_duration_seconds or 0),
+        oldest_report_at=_time(lease.annotations.get(OLDEST_REPORT, "")),
+        unanswered=_number(lease.annotations.get(UNANSWERED, "")),
+    )
+
+
+def _time(text: str) -> datetime | None:
+    """Annotations are anybody's to write: what makes no sense says nothing."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0

@@ -1,0 +1,147 @@
+"""All capacity that is published in a cluster, with what is known about each object.
+
+Made once from lists of objects, for people to look at; nothing here is kept up to date.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from plimsoll.api.core import Lease, Node
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
+from plimsoll.decide.capacity.freshness import (
+    Freshness,
+    PublisherKey,
+    find_freshness,
+    publisher_of,
+)
+from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, PUBLISHER, leader_lease_name
+from plimsoll.decide.capacity.reach import NOBODY, Names, Reach
+from plimsoll.decide.capacity.segments import Segment, find_segment
+from plimsoll.decide.capacity.templates import is_template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What was read."""
+
+    capacities: Collection[CSIStorageCapacity]
+    classes: Collection[StorageClass]
+    nodes: Collection[Node]
+    csi_nodes: Collection[CSINode]
+    drivers: Collection[CSIDriver]
+    leases: Collection[Lease]
+    changed_at: Mapping[ObjectKey, datetime] = field(default_factory=dict)
+    """When a capacity object was last written, where that is known."""
+    missing_owners: Collection[str] = ()
+    """Uids of owners that do not exist."""
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    capacity: CSIStorageCapacity
+    driver: str
+    storage_class: StorageClass | None
+    segment: Segment | None
+    """None: its topology is not a plain list of labels."""
+    nodes: Names | None
+    """Those that it is about; None: its topology makes no sense."""
+    changed_at: datetime | None
+    freshness: Freshness | None
+    """What the lease of its publisher says; None: there is none."""
+    leader: Lease | None
+    """The lease for which copies of its publisher compete, where they do."""
+    is_owned: bool
+    """False: everything that it would go with is gone already."""
+
+    @property
+    def publisher(self) -> str:
+        """Empty: it was made by hand."""
+        return self.capacity.labels.get(MANAGED_BY, "")
+
+    @property
+    def is_template(self) -> bool:
+        return is_template(self.capacity)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    entries: tuple[Entry, ...]
+    """Sorted by class, segment and name."""
+    installed: frozenset[str]
+    """Drivers that have an object or are listed by a node."""
+    reach: Reach
+    now: datetime
+
+
+def overview_of(observed: Observed) -> Overview:
+    reach = Reach(observed.nodes)
+    leases = {lease.key: lease for lease in observed.leases}
+    fresh = dict(_freshness_by_publisher(observed.leases))
+    classes = {each.name: each for each in observed.classes}
+    entries = []
+    for capacity in observed.capacities:
+        storage_class = classes.get(capacity.storage_class_name)
+        driver = capacity.labels.get(DRIVER_NAME, "")
+        driver = driver or (storage_class.provisioner if storage_class else "")
+        publisher = (capacity.namespace, driver, capacity.labels.get(MANAGED_BY, ""))
+        owners = capacity.metadata.owner_references
+        entry = Entry(
+            capacity=capacity,
+            driver=driver,
+            storage_class=storage_class,
+            segment=find_segment(capacity.node_topology),
+            nodes=_nodes(capacity, reach),
+            changed_at=observed.changed_at.get(capacity.key, capacity.metadata.creation_timestamp),
+            freshness=fresh.get(publisher),
+            leader=_leader(publisher, leases),
+            is_owned=not owners or any(o.uid not in observed.missing_owners for o in owners),
+        )
+        entries.append(entry)
+    return Overview(tuple(sorted(entries, key=_order)), _installed(observed), reach, observed.now)
+
+
+def _order(entry: Entry) -> tuple[str, Segment, ObjectKey]:
+    return entry.capacity.storage_class_name, entry.segment or (), entry.capacity.key
+
+
+def _nodes(capacity: CSIStorageCapacity, reach: Reach) -> Names | None:
+    try:
+        return reach.nodes_of(capacity)
+    except ValueError:
+        return None
+
+
+def _freshness_by_publisher(leases: Iterable[Lease]) -> Iterable[tuple[PublisherKey, Freshness]]:
+    for lease in leases:
+        publisher, freshness = publisher_of(lease), find_freshness(lease)
+        if publisher is not None and freshness is not None:
+            yield publisher, freshness
+
+
+def _leader(publisher: PublisherKey, leases: Mapping[ObjectKey, Lease]) -> Lease | None:
+    namespace, driver, id_ = publisher
+    if id_ != PUBLISHER or not driver:
+        return None
+    return leases.get(ObjectKey(namespace, leader_lease_name(driver)))
+
+
+def _installed(observed: Observed) -> frozenset[str]:
+    listed = (entry.name for node in observed.csi_nodes for entry in node.spec.drivers or ())
+    return frozenset([*(driver.name for driver in observed.drivers), *listed])
+
+
+def narrowed(overview: Overview, *, driver: str = "", storage_class: str = "") -> Overview:
+    """Only what is about the driver and the class; empty: about any."""
+    kept = tuple(
+        entry
+        for entry in overview.entries
+        if driver in ("", entry.driver) and storage_class in ("", entry.capacity.storage_class_name)
+    )
+    return Overview(kept, overview.installed, overview.reach, overview.now)
+
+
+def reached(entries: Iterable[Entry]) -> Names:
+    return NOBODY.union(*(entry.nodes or NOBODY for entry in entries))

@@ -1,0 +1,127 @@
+"""Which objects must be there, which of those that are there they are, and which are left over."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.storage import CSIStorageCapacity
+from plimsoll.decide.capacity.segments import Segment, find_segment
+
+
+class Pair(NamedTuple):
+    """What one object is about, and one call of the driver."""
+
+    segment: Segment
+    storage_class: str
+
+
+class Published:
+    """An object belongs to a pair if it names the class, and the segment by its labels alone. The
+    first that is seen is the pair's; any other is left over, as is one that belongs to no pair."""
+
+    def __init__(self) -> None:
+        self._current: dict[Pair, ObjectKey | None] = {}
+        """By pair that must have an object, the one it has."""
+        self._objects: dict[ObjectKey, CSIStorageCapacity] = {}
+        self._pairs: dict[ObjectKey, Pair | None] = {}
+        self._by_pair: dict[Pair, dict[ObjectKey, None]] = {}
+        self._left_over: dict[ObjectKey, datetime] = {}
+        """Since when."""
+
+    def __contains__(self, pair: Pair) -> bool:
+        return pair in self._current
+
+    def __len__(self) -> int:
+        return len(self._current)
+
+    @property
+    def pairs(self) -> Iterator[Pair]:
+        return iter(self._current)
+
+    @property
+    def count(self) -> int:
+        """Pairs that have their object."""
+        return sum(key is not None for key in self._current.values())
+
+    @property
+    def strays(self) -> int:
+        """Objects of no pair. Duplicates are not counted: their pair is wanted."""
+        return sum(self._pairs[key] not in self._current for key in self._left_over)
+
+    def current(self, pair: Pair) -> CSIStorageCapacity | None:
+        key = self._current.get(pair)
+        return None if key is None else self._objects[key]
+
+    def pair_of(self, object_: CSIStorageCapacity) -> Pair | None:
+        return self._pairs.get(object_.key)
+
+    def obsolete(self) -> list[tuple[CSIStorageCapacity, datetime]]:
+        """In the order of their names."""
+        return [(self._objects[key], self._left_over[key]) for key in sorted(self._left_over)]
+
+    def want(self, pair: Pair) -> None:
+        """An object that is left over, but is just the one, is taken back."""
+        if self._current.get(pair) is not None:
+            return
+        spare = min(self._by_pair.get(pair, ()), default=None)
+        self._current[pair] = spare
+        if spare is not None:
+            del self._left_over[spare]
+
+    def drop(self, pair: Pair, now: datetime) -> None:
+        key = self._current.pop(pair, None)
+        if key is not None:
+            self._left_over[key] = now
+
+    def put(self, object_: CSIStorageCapacity, now: datetime) -> Pair | None:
+        """The pair whose object it is; None: it is left over."""
+        key = object_.key
+        known = self._objects.get(key)
+        if known is not None and not _is_same(known, object_):
+            self.remove(key)
+            known = None
+        self._objects[key] = object_
+        if known is None:
+            self._place(object_, now)
+        pair = self._pairs[key]
+        return pair if pair is not None and self._current.get(pair) == key else None
+
+    def _place(self, object_: CSIStorageCapacity, now: datetime) -> None:
+        key, segment = object_.key, find_segment(object_.node_topology)
+        pair = None if segment is None else Pair(segment, object_.storage_class_name)
+        self._pairs[key] = pair
+        if pair is not None:
+            self._by_pair.setdefault(pair, {})[key] = None
+        if pair is not None and pair in self._current and self._current[pair] is None:
+            self._current[pair] = key
+        else:
+            self._left_over[key] = now
+
+    def remove(self, key: ObjectKey, uid: str = "") -> Pair | None:
+        """The pair that is without its object now."""
+        known = self._objects.get(key)
+        if known is None or (uid and known.uid != uid):
+            return None
+        del self._objects[key]
+        self._left_over.pop(key, None)
+        pair = self._pairs.pop(key)
+        if pair is None:
+            return None
+        del self._by_pair[pair][key]
+        if not self._by_pair[pair]:
+            del self._by_pair[pair]
+        if self._current.get(pair) != key:
+            return None
+        self._current[pair] = None
+        # Somebody who made a second one in between has saved us the work.
+        self.want(pair)
+        return pair
+
+
+def _is_same(known: CSIStorageCapacity, seen: CSIStorageCapacity) -> bool:
+    return (
+        known.uid == seen.uid
+        and known.storage_class_name == seen.storage_class_name
+        and known.node_topology == seen.node_topology
+    )

@@ -1,0 +1,36 @@
+"""Making volumes for claims, and deleting them, through a CSI driver: every decision of
+`plimsoll provisioner`, as pure functions. csi-provisioner's rules; where ours differ, and what
+`Mode.COMPATIBLE` does about it, is told in docs/reference/provisioner-differences.md.
+
+Start reading at `steps`, which draws the life of a claim, then `claims` (is it ours, what is asked)
+and `outcomes` (what comes of it). `preparation` has the order in which a request is put together
+from the parts in `request/`. `deletion` is the other half, for volumes; `node_deployment` the race
+of provisioners that run on every node; `protection` the finalizers of clone and snapshot sources.
+
+How a process uses it. It holds a `ProvisionerSettings` (flags, and what the driver said of itself),
+backs a `ProvisionerView` by its caches (both, and the time, make a `Context`), and keeps one
+`ClaimMemory` per claim UID. For each claim in its queue, also for one that is gone while
+`memory.in_progress` is set (then `claim` is None):
+
+    step = decide_claim(claim, memory, context)
+    Ignore      enact the plan; forget the memory if it is NOTHING_KNOWN; done
+    Delay       keep the memory; look again at `until`
+    Refuse      enact the plan; keep the memory; look again after a backoff
+    Reschedule  enact the plan; if a write fails, look again after a backoff
+    Compete     wait race_delay(…), then decide_candidacy → Question, TakeOver or Ignore;
+                a Question's secret is read, then ask_capacity, then each call's outcome goes into
+                after_capacity; if a TakeOver is overtaken, the Compete goes into after_lost_race
+    Prepare     enact the plan (after_obstacle if that fails), read attempt.secret
+                (after_unread_secret if that fails), then decide_call(step, context)
+    Call        make the call, then after_create(step, outcome, claim as it is now, context)
+    Record      enact the plan, then the creation until it went through, then after_saved
+    CleanUp     delete what was made, then after_cleanup
+
+For each volume in its queue: `decide_volume` → Keep, Retry or Remove; a Remove's call is made, its
+outcome goes into `after_delete` → Removed or Retry, and once the volume is deleted in the API,
+`release_volume` says how its finalizer goes.
+
+Every `memory` in a step replaces the one before. Plans hold the writes in order. Secrets are read
+for a call and never stored. `decide_cloned_claim` and `decide_sweep` take finalizers off sources
+that are not used any more.
+"""

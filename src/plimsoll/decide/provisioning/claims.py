@@ -1,0 +1,230 @@
+"""Is this claim ours to provision, and what is to be asked of the driver?
+
+A claim is ours if its annotation names our driver, it has no volume, its class exists and is the
+driver's, and a node was selected where one has to be. What was begun is finished: while the driver
+may still be at work for a claim, the same is asked again, whatever became of the claim.
+"""
+
+from dataclasses import replace
+
+from plimsoll.api.storage import StorageClass
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import (
+    BETA_STORAGE_PROVISIONER,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+)
+from plimsoll.decide.bind.reasons import Reason
+from plimsoll.decide.bind.writes import existing, normal
+from plimsoll.decide.plan import Emit, Plan
+from plimsoll.decide.provisioning.failures import Failure, Problem, RefusalError, State
+from plimsoll.decide.provisioning.node_deployment import consider_competing
+from plimsoll.decide.provisioning.outcomes import failed
+from plimsoll.decide.provisioning.preparation import (
+    Preparation,
+    Prepared,
+    Unprepared,
+    Wanted,
+    create_call,
+    secret_references,
+)
+from plimsoll.decide.provisioning.request.names import volume_name
+from plimsoll.decide.provisioning.request.sources import Populator
+from plimsoll.decide.provisioning.settings import ProvisionerSettings
+from plimsoll.decide.provisioning.steps import (
+    Call,
+    ClaimMemory,
+    ClaimStep,
+    Delay,
+    Ignore,
+    Ignored,
+    Prepare,
+    Refuse,
+    Reschedule,
+)
+from plimsoll.decide.provisioning.view import Context
+
+ALPHA_SELECTED_NODE = "volume.alpha.kubernetes.io/selected-node"
+"""Not enough to begin, but respected where the newer annotation is missing."""
+
+
+def decide_claim(
+    claim: PersistentVolumeClaim | None, memory: ClaimMemory, context: Context
+) -> ClaimStep:
+    """`claim` is None if it is gone."""
+    subject = _subject(claim, memory, context.settings)
+    if subject is None:
+        return Ignore(reason=Ignored.GONE)
+    if delay := _find_delay(subject, memory, context):
+        return delay
+    memory = replace(memory, slow_retry=None)
+    if subject.spec.volume_name:
+        return Ignore(reason=Ignored.BOUND)
+    if _provisioner_of(subject) != context.settings.driver:
+        return Ignore(reason=Ignored.OTHER_PROVISIONER)
+    return _decide_own(subject, memory, context)
+
+
+def _subject(
+    claim: PersistentVolumeClaim | None, memory: ClaimMemory, settings: ProvisionerSettings
+) -> PersistentVolumeClaim | None:
+    """What the driver may be at work on counts, not what the claim became meanwhile."""
+    unfinished = memory.in_progress
+    if claim is None:
+        return unfinished
+    return claim if unfinished is None or settings.is_compatible else unfinished
+
+
+def _find_delay(
+    claim: PersistentVolumeClaim, memory: ClaimMemory, context: Context
+) -> Delay | None:
+    slow = memory.slow_retry
+    if slow is None or context.now >= slow.until:
+        return None
+    class_ = context.view.storage_class(claim.storage_class)
+    if class_ is None or class_.uid != slow.class_uid:
+        return None
+    return Delay(until=slow.until, memory=memory)
+
+
+def _provisioner_of(claim: PersistentVolumeClaim) -> str | None:
+    older = claim.annotations.get(BETA_STORAGE_PROVISIONER)
+    return claim.annotations.get(STORAGE_PROVISIONER, older)
+
+
+def _decide_own(claim: PersistentVolumeClaim, memory: ClaimMemory, context: Context) -> ClaimStep:
+    settings = context.settings
+    class_ = context.view.storage_class(claim.storage_class)
+    selected = claim.annotations.get(SELECTED_NODE, "")
+    if settings.node is not None and selected != settings.node.node_name:
+        if selected:
+            return _ignore(Ignored.OTHER_NODE, memory)
+        if class_ is not None:
+            return consider_competing(claim, class_, memory, context)
+    if class_ is None:
+        return _class_missing(claim, memory, settings)
+    if class_.waits_for_consumer and not selected:
+        return _ignore(Ignored.NO_NODE_SELECTED, memory)
+    if step := _find_existing(claim, memory, context):
+        return step
+    if class_.provisioner != settings.driver:
+        return _ignore(Ignored.CLASS_OF_OTHER_PROVISIONER, memory)
+    return _prepare(claim, class_, memory, context)
+
+
+def _ignore(reason: Ignored, memory: ClaimMemory) -> Ignore:
+    return Ignore(reason=reason, memory=replace(memory, in_progress=None))
+
+
+def _class_missing(
+    claim: PersistentVolumeClaim, memory: ClaimMemory, settings: ProvisionerSettings
+) -> ClaimStep:
+    failure = Failure(
+        problem=Problem.CLASS_NOT_FOUND,
+        message=f'storageClass "{claim.storage_class}" not found',
+        state=State.NO_CHANGE,
+    )
+    step = failed(failure, claim, memory)
+    # csi-provisioner only logs it, and the user waits without knowing what for.
+    silent = Plan(reason=Reason.PROVISIONING_FAILED)
+    return replace(step, plan=silent) if settings.is_compatible else step
+
+
+def _find_existing(
+    claim: PersistentVolumeClaim, memory: ClaimMemory, context: Context
+) -> ClaimStep | None:
+    """What to do if there is a volume under the name that the claim's would get."""
+    settings = context.settings
+    if settings.is_compatible:
+        # csi-provisioner looks for the default name, whatever name it gives.
+        known = context.view.volume(f"pvc-{claim.uid}")
+        return None if known is None else _ignore(Ignored.PROVISIONED_ALREADY, memory)
+    try:
+        name = volume_name(claim.uid, settings)
+    except RefusalError:
+        return None
+    volume = context.view.volume(name)
+    if volume is None:
+        return None
+    reference = volume.spec.claim_ref
+    if reference is not None and reference.uid == claim.uid:
+        return _ignore(Ignored.PROVISIONED_ALREADY, memory)
+    failure = Failure(
+        problem=Problem.VOLUME_NAME_TAKEN,
+        message=f"volume {name} exists already and belongs to another claim; "
+        "choose a longer --volume-name-uuid-length",
+    )
+    return failed(_unasked(failure, memory, context), claim, memory)
+
+
+def _prepare(
+    claim: PersistentVolumeClaim, class_: StorageClass, memory: ClaimMemory, context: Context
+) -> ClaimStep:
+    selected = claim.annotations.get(SELECTED_NODE, claim.annotations.get(ALPHA_SELECTED_NODE, ""))
+    wanted = Wanted(claim=claim, storage_class=class_, selected_node=selected)
+    found = Preparation(wanted, context).prepare(memory.topology)
+    begun = _announcement(claim)
+    if isinstance(found, Populator):
+        return _leave_to_populator(claim, begun, memory)
+    memory = replace(memory, topology=found.topology)
+    writes = existing(begun, found.mark)
+    match found:
+        case Prepared(attempt=attempt):
+            plan = Plan(reason=Reason.PROVISIONING, writes=writes)
+            return Prepare(attempt=attempt, plan=plan, memory=memory)
+        case Unprepared(failure=failure):
+            current = context.view.claim(claim.key)
+            return failed(
+                _unasked(failure, memory, context), claim, memory, claim=current, begun=writes
+            )
+
+
+def _announcement(claim: PersistentVolumeClaim) -> Emit:
+    message = f'External provisioner is provisioning volume for claim "{claim.key}"'
+    return normal(claim, Reason.PROVISIONING, message)
+
+
+def _leave_to_populator(claim: PersistentVolumeClaim, begun: Emit, memory: ClaimMemory) -> Ignore:
+    message = "Assuming an external populator will provision the volume"
+    event = normal(claim, Reason.PROVISIONING, message)
+    return Ignore(
+        reason=Ignored.POPULATOR,
+        memory=replace(memory, in_progress=None),
+        plan=Plan(reason=Ignored.POPULATOR, writes=(begun, event)),
+    )
+
+
+def _unasked(failure: Failure, memory: ClaimMemory, context: Context) -> Failure:
+    """A problem that was met before the driver was asked says nothing about an earlier call."""
+    if context.settings.is_compatible or memory.in_progress is None:
+        return failure
+    return replace(failure, state=State.NO_CHANGE)
+
+
+def after_obstacle(prepare: Prepare, message: str) -> Refuse | Reschedule:
+    """A write of the plan did not go through; what it said has been told or made up to there."""
+    failure = Failure(problem=Problem.PROTECTION_FAILED, message=message, state=State.NO_CHANGE)
+    return failed(failure, prepare.attempt.claim, prepare.memory)
+
+
+def after_unread_secret(prepare: Prepare, message: str) -> Refuse | Reschedule:
+    """`message` says why; it must not say what is in the secret."""
+    secret = prepare.attempt.secret
+    named = f"{secret.name} in namespace {secret.namespace}" if secret else ""
+    failure = Failure(
+        problem=Problem.SECRET_NOT_FOUND,
+        message=f"error getting secret {named}: {message}",
+        state=State.NO_CHANGE,
+    )
+    return failed(failure, prepare.attempt.claim, prepare.memory)
+
+
+def decide_call(prepare: Prepare, context: Context) -> Call | Refuse | Reschedule:
+    """The sources are marked and the secret is read: what remains to be checked, and the call."""
+    attempt, memory = prepare.attempt, prepare.memory
+    try:
+        secrets = secret_references(attempt)
+        call = create_call(attempt, context)
+    except RefusalError as refusal:
+        return failed(_unasked(refusal.failure, memory, context), attempt.claim, memory)
+    return Call(call=call, attempt=attempt, secrets=secrets, memory=memory)

@@ -1,0 +1,195 @@
+"""Provisioners that run on every node: who serves a claim that waits for no pod?
+
+A claim with a selected node is served there and nowhere else. For a claim without one, which need
+not wait for a pod, all nodes that may serve it wait for a random time, see whether somebody was
+faster and whether there is room, and then select themselves: the API lets one of them win. If that
+one's driver has no room after all, the selected node is taken off and the race begins anew.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import assert_never
+
+from plimsoll.api.storage import IMMEDIATE, StorageClass
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.bind.writes import annotate, existing
+from plimsoll.decide.plan import Plan
+from plimsoll.decide.provisioning.calls import (
+    CallFailed,
+    CapacityOutcome,
+    CreateVolumeCall,
+    GetCapacityCall,
+    Room,
+)
+from plimsoll.decide.provisioning.failures import RefusalError
+from plimsoll.decide.provisioning.places import OwnNode
+from plimsoll.decide.provisioning.preparation import (
+    Preparation,
+    Prepared,
+    Wanted,
+    create_call,
+    secret_references,
+)
+from plimsoll.decide.provisioning.request.sources import Populator
+from plimsoll.decide.provisioning.request.topology import NotLocated, TopologyWish, locate
+from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
+from plimsoll.decide.provisioning.steps import Attempt, ClaimMemory, Compete, Ignore, Ignored
+from plimsoll.decide.provisioning.view import Context
+
+OWNER = "NodeSelectedItself"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Read `attempt.secret`, then `ask_capacity`; if it cannot be read, `after_unanswered`."""
+
+    attempt: Attempt
+    claim: PersistentVolumeClaim
+    memory: ClaimMemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Ask the driver the first of the calls, then `after_capacity`."""
+
+    calls: tuple[GetCapacityCall, ...]
+    capacity_bytes: int
+    claim: PersistentVolumeClaim
+    memory: ClaimMemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeOver:
+    """Enact the plan, which selects this node; if somebody was faster, `after_lost_race`."""
+
+    plan: Plan
+    claim: PersistentVolumeClaim
+    memory: ClaimMemory
+
+
+def consider_competing(
+    claim: PersistentVolumeClaim, class_: StorageClass, memory: ClaimMemory, context: Context
+) -> Compete | Ignore:
+    """For a claim without a selected node."""
+    node = _node(context.settings)
+    if class_.volume_binding_mode != IMMEDIATE or not node.takes_immediate_claims:
+        return Ignore(reason=Ignored.NO_NODE_SELECTED, memory=replace(memory, in_progress=None))
+    if class_.allowed_topologies and context.settings.supports_topology:
+        wish = TopologyWish.of(
+            context.settings, claim.name, class_.allowed_topologies, node.node_name
+        )
+        found = locate(wish, OwnNode(node, context.settings.driver), memory.topology)
+        memory = replace(memory, topology=found.memory)
+        if isinstance(found, NotLocated):
+            return Ignore(reason=Ignored.NOT_ALLOWED_HERE, memory=replace(memory, in_progress=None))
+    return Compete(claim=claim, memory=memory)
+
+
+def _node(settings: ProvisionerSettings) -> NodeDeployment:
+    if settings.node is None:
+        raise ValueError("only provisioners that run on a node compete for claims")
+    return settings.node
+
+
+def race_delay(node: NodeDeployment, lost_races: int, chance: float) -> timedelta:
+    """How long to wait before trying; `chance`, from 0 to 1, keeps nodes from trying together."""
+    delay = min(node.longest_delay, node.first_delay * (1 << min(lost_races, 20)))
+    return max(timedelta(), delay - node.first_delay * chance)
+
+
+def decide_candidacy(
+    compete: Compete, claim: PersistentVolumeClaim | None, context: Context
+) -> Question | TakeOver | Ignore:
+    """`claim` is what the claim is now.
+
+    A problem that provisioning would meet is no reason to stand back: somebody has to tell the
+    user, and only who owns the claim does.
+    """
+    node = _node(context.settings)
+    if claim is None or claim.uid != compete.claim.uid:
+        return Ignore(reason=Ignored.GONE)
+    memory = replace(compete.memory, in_progress=None)
+    selected = claim.annotations.get(SELECTED_NODE, "")
+    if selected:
+        reason = Ignored.OURS_ALREADY if selected == node.node_name else Ignored.OTHER_NODE
+        return Ignore(reason=reason, memory=replace(memory, lost_races=0))
+    class_ = context.view.storage_class(claim.storage_class)
+    if class_ is None or not claim.spec.requested_bytes:
+        return _take_over(claim, memory, context)
+    wanted = Wanted(claim=claim, storage_class=class_, selected_node=node.node_name)
+    found = Preparation(wanted, context).prepare(memory.topology)
+    if isinstance(found, Populator):
+        return _take_over(claim, memory, context)
+    memory = replace(memory, topology=found.topology)
+    if isinstance(found, Prepared):
+        return Question(attempt=found.attempt, claim=claim, memory=memory)
+    return _take_over(claim, memory, context)
+
+
+def _take_over(claim: PersistentVolumeClaim, memory: ClaimMemory, context: Context) -> TakeOver:
+    selection = annotate(claim, {SELECTED_NODE: _node(context.settings).node_name})
+    return TakeOver(
+        plan=Plan(reason=OWNER, writes=existing(selection)),
+        claim=claim,
+        memory=replace(memory, lost_races=0),
+    )
+
+
+def after_unanswered(question: Question, context: Context) -> TakeOver:
+    return _take_over(question.claim, question.memory, context)
+
+
+def ask_capacity(question: Question, context: Context) -> Asking | TakeOver:
+    try:
+        secret_references(question.attempt)
+        call = create_call(question.attempt, context)
+    except RefusalError:
+        return _take_over(question.claim, question.memory, context)
+    return Asking(
+        calls=_capacity_calls(call),
+        capacity_bytes=call.capacity_bytes,
+        claim=question.claim,
+        memory=question.memory,
+    )
+
+
+def _capacity_calls(call: CreateVolumeCall) -> tuple[GetCapacityCall, ...]:
+    """One per segment where the volume may be, or one without a segment."""
+    segments = call.accessibility.requisite if call.accessibility else ()
+    return tuple(
+        GetCapacityCall(capabilities=call.capabilities, parameters=call.parameters, segment=segment)
+        for segment in segments or (None,)
+    )
+
+
+def after_capacity(
+    asking: Asking, outcome: CapacityOutcome, context: Context
+) -> Asking | TakeOver | Ignore:
+    match outcome:
+        case CallFailed():
+            return _take_over(asking.claim, asking.memory, context)
+        case Room(available_bytes) if asking.capacity_bytes <= available_bytes:
+            return _take_over(asking.claim, asking.memory, context)
+        case Room():
+            if rest := asking.calls[1:]:
+                return replace(asking, calls=rest)
+            return _stand_back(asking, context)
+        case _:
+            assert_never(outcome)
+
+
+def _stand_back(asking: Asking, context: Context) -> Ignore:
+    """Without a word: other nodes may have room. Room may come back here, too."""
+    is_compatible, node = context.settings.is_compatible, _node(context.settings)
+    return Ignore(
+        reason=Ignored.NO_ROOM_HERE,
+        memory=replace(asking.memory, lost_races=asking.memory.lost_races + 1),
+        recheck_after=None if is_compatible else node.longest_delay,
+    )
+
+
+def after_lost_race(compete: Compete) -> Compete:
+    """Somebody changed the claim first. Wait longer, then look who."""
+    memory = replace(compete.memory, lost_races=compete.memory.lost_races + 1)
+    return replace(compete, memory=memory)

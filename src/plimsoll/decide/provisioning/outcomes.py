@@ -1,0 +1,200 @@
+"""What comes of an attempt, and what is remembered and told of it.
+
+Only a final answer ends an attempt. After any other the driver may still make the volume, so the
+same is asked again. A volume that is too small, or empty where it should be a copy, is deleted and
+asked for again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import assert_never
+
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.bind.reasons import Reason
+from plimsoll.decide.bind.writes import annotate, existing, normal, warning
+from plimsoll.decide.plan import NOTHING, Plan, Write
+from plimsoll.decide.provisioning.calls import (
+    CallFailed,
+    Code,
+    CreateOutcome,
+    Deleted,
+    DeleteOutcome,
+    DeleteVolumeCall,
+    MadeVolume,
+)
+from plimsoll.decide.provisioning.failures import Failure, Problem, State
+from plimsoll.decide.provisioning.protection import Protecting, release_snapshot
+from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
+from plimsoll.decide.provisioning.settings import ProvisionerSettings
+from plimsoll.decide.provisioning.steps import (
+    AfterCreate,
+    Attempt,
+    Call,
+    ClaimMemory,
+    CleanUp,
+    Ignore,
+    Ignored,
+    Record,
+    Refuse,
+    Reschedule,
+    SlowRetry,
+)
+from plimsoll.decide.provisioning.view import Context
+from plimsoll.decide.provisioning.volume import volume_document
+
+
+def after_create(
+    call: Call, outcome: CreateOutcome, claim: PersistentVolumeClaim | None, context: Context
+) -> AfterCreate:
+    """`claim` is what the claim is now; None if it is gone."""
+    match outcome:
+        case CallFailed():
+            return _after_failure(call, outcome, claim, context)
+        case MadeVolume():
+            return _after_made(call, outcome, claim, context)
+        case _:
+            assert_never(outcome)
+
+
+def _after_failure(
+    call: Call, outcome: CallFailed, claim: PersistentVolumeClaim | None, context: Context
+) -> Refuse | Reschedule:
+    attempt, memory = call.attempt, call.memory
+    state = _state_after(outcome.code, attempt, context.settings)
+    if state is not State.IN_BACKGROUND:
+        memory = replace(memory, topology=NO_TOPOLOGY)
+    problem, message = Problem.DRIVER_REFUSED, str(outcome)
+    if outcome.code is Code.INVALID_ARGUMENT:
+        until = context.now + context.settings.infeasible_delay
+        memory = replace(memory, slow_retry=SlowRetry(until, attempt.storage_class.uid))
+        problem = Problem.INFEASIBLE
+        message = (
+            f"Volume provisioning failed with infeasible error. Retries will be delayed. {outcome}"
+        )
+    failure = Failure(problem=problem, message=message, state=state)
+    return failed(failure, attempt.claim, memory, claim=claim)
+
+
+def _state_after(code: Code, attempt: Attempt, settings: ProvisionerSettings) -> State:
+    if code is Code.RESOURCE_EXHAUSTED and settings.supports_topology and attempt.selected_node:
+        return State.RESCHEDULE
+    return State.IN_BACKGROUND if code.may_still_be_running else State.FINISHED
+
+
+def failed(
+    failure: Failure,
+    subject: PersistentVolumeClaim,
+    memory: ClaimMemory,
+    *,
+    claim: PersistentVolumeClaim | None = None,
+    begun: Iterable[Write] = (),
+) -> Refuse | Reschedule:
+    """`subject` is the claim of the attempt, `claim` what it is now, `begun` what comes first."""
+    event = warning(subject, Reason.PROVISIONING_FAILED, failure.message)
+    writes = (*begun, event)
+    if failure.state is State.IN_BACKGROUND:
+        memory = replace(memory, in_progress=subject)
+    elif failure.state is not State.NO_CHANGE:
+        memory = replace(memory, in_progress=None)
+    current = claim if claim is not None and claim.uid == subject.uid else subject
+    if failure.state is State.RESCHEDULE and _is_still_selected(subject, current):
+        forget_node = annotate(current, {SELECTED_NODE: None})
+        plan = Plan(reason=Reason.PROVISIONING_FAILED, writes=existing(*writes, forget_node))
+        return Reschedule(failure=failure, plan=plan, memory=memory)
+    plan = Plan(reason=Reason.PROVISIONING_FAILED, writes=writes)
+    return Refuse(failure=failure, plan=plan, memory=memory)
+
+
+def _is_still_selected(subject: PersistentVolumeClaim, current: PersistentVolumeClaim) -> bool:
+    """A node that the scheduler selected meanwhile has yet to be tried."""
+    selected = subject.annotations.get(SELECTED_NODE)
+    return selected is not None and current.annotations.get(SELECTED_NODE) == selected
+
+
+def _after_made(
+    call: Call, made: MadeVolume, claim: PersistentVolumeClaim | None, context: Context
+) -> Record | CleanUp:
+    attempt = call.attempt
+    flaw = _find_flaw(attempt, made, context.settings)
+    if flaw or not (context.settings.is_compatible or _is_wanted(attempt, claim)):
+        return CleanUp(
+            call=DeleteVolumeCall(volume_id=made.volume_id, secret=attempt.secret),
+            claim=attempt.claim,
+            volume_name=attempt.volume_name,
+            memory=call.memory,
+            failure=flaw,
+        )
+    release = release_snapshot(attempt.claim, context.view)
+    return Record(
+        volume=volume_document(call, made, context.settings),
+        claim=attempt.claim,
+        memory=replace(call.memory, topology=NO_TOPOLOGY, in_progress=None),
+        plan=Plan(reason=Protecting.RELEASED, writes=(release,)) if release else NOTHING,
+    )
+
+
+def _find_flaw(attempt: Attempt, made: MadeVolume, settings: ProvisionerSettings) -> Failure | None:
+    if 0 < made.capacity_bytes < attempt.capacity_bytes:
+        return Failure(
+            problem=Problem.TOO_SMALL,
+            message=f"created volume capacity {made.capacity_bytes} "
+            f"less than requested capacity {attempt.capacity_bytes}",
+            state=State.IN_BACKGROUND,
+        )
+    # csi-provisioner takes an empty volume where only dataSourceRef names the source.
+    is_copy = attempt.content_source is not None
+    if settings.is_compatible:
+        is_copy = attempt.claim.spec.data_source is not None
+    if is_copy and made.content_source is None:
+        return Failure(
+            problem=Problem.CONTENT_SOURCE_MISSING,
+            message="volume content source missing",
+            state=State.IN_BACKGROUND,
+        )
+    return None
+
+
+def _is_wanted(attempt: Attempt, claim: PersistentVolumeClaim | None) -> bool:
+    """Not if the claim is gone, or took another volume while this one was made."""
+    if claim is None or claim.uid != attempt.claim.uid:
+        return False
+    return claim.spec.volume_name in ("", attempt.volume_name)
+
+
+def after_saved(record: Record, claim: PersistentVolumeClaim | None) -> Plan:
+    """`claim` is what the claim is now; somebody who is gone is not told."""
+    if claim is None or claim.uid != record.claim.uid:
+        return Plan(reason=Reason.PROVISIONING_SUCCEEDED)
+    name = record.volume["metadata"]["name"]
+    event = normal(claim, Reason.PROVISIONING_SUCCEEDED, f"Successfully provisioned volume {name}")
+    return Plan(reason=Reason.PROVISIONING_SUCCEEDED, writes=(event,))
+
+
+def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedule | Ignore:
+    """Whether or not it is deleted, what was wrong about the volume has to be asked for again."""
+    if cleanup.failure is not None:
+        return failed(_orphaned(cleanup.failure, cleanup, outcome), cleanup.claim, cleanup.memory)
+    match outcome:
+        case Deleted():
+            return Ignore(reason=Ignored.ROLLED_BACK)
+        case CallFailed():
+            failure = Failure(
+                problem=Problem.UNWANTED,
+                message=f"volume {cleanup.volume_name} is not wanted any more, "
+                f"but deleting it failed: {outcome}",
+                state=State.IN_BACKGROUND,
+            )
+            return failed(failure, cleanup.claim, cleanup.memory)
+        case _:
+            assert_never(outcome)
+
+
+def _orphaned(failure: Failure, cleanup: CleanUp, outcome: DeleteOutcome) -> Failure:
+    if isinstance(outcome, Deleted):
+        return failure
+    message = (
+        f"{failure.message}. Cleanup of volume {cleanup.volume_name} failed, "
+        f"volume is orphaned: {outcome}"
+    )
+    return replace(failure, message=message)

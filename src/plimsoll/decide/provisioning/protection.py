@@ -1,0 +1,128 @@
+"""Finalizers that keep sources of volumes alive while volumes are made from them.
+
+They are set before the driver is asked. A snapshot's is taken off as soon as the volume is made; a
+claim's when the claim is to be deleted and no clone of it is pending. What is left over, because a
+provisioner stopped half-way or a claim was deleted, is swept.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from plimsoll.api.meta import ObjectKey, ObjectMeta
+from plimsoll.api.snapshots import VolumeSnapshot
+from plimsoll.api.volumes import DataSource, PersistentVolumeClaim
+from plimsoll.decide.bind.writes import CLAIMS, ClaimPhase
+from plimsoll.decide.plan import NOTHING, Patch, Plan, ResourceName
+from plimsoll.decide.provisioning.request.sources import (
+    CLAIM_KIND,
+    SNAPSHOT_GROUP,
+    SNAPSHOT_KIND,
+    SNAPSHOT_PROTECTION,
+    Source,
+    SourceKind,
+)
+from plimsoll.decide.provisioning.view import ProvisionerView
+
+SNAPSHOTS = ResourceName(SNAPSHOT_GROUP, "v1", "volumesnapshots")
+CLONE_PROTECTION = "provisioner.storage.kubernetes.io/cloning-protection"
+"""Finalizer of claims that are, or were, cloned."""
+
+
+class Protecting(StrEnum):
+    CLONING = "CloningInProgress"
+    """A claim is to be deleted, but a clone of it is still pending."""
+    RELEASED = "SourceReleased"
+
+
+def protect(source: Source | None, view: ProvisionerView) -> Patch | None:
+    """Marks the source; None if it is marked, or there is none."""
+    if source is None:
+        return None
+    if source.kind is SourceKind.CLAIM:
+        claim = view.claim(source.key)
+        return None if claim is None else _marked(CLAIMS, claim.metadata, CLONE_PROTECTION)
+    snapshot = view.snapshot(source.key)
+    return None if snapshot is None else _marked(SNAPSHOTS, snapshot.metadata, SNAPSHOT_PROTECTION)
+
+
+def release_snapshot(claim: PersistentVolumeClaim, view: ProvisionerView) -> Patch | None:
+    """Once the claim's volume is made; a snapshot named by dataSourceRef is left to the sweep."""
+    source = claim.spec.data_source
+    if source is None or source.kind != SNAPSHOT_KIND:
+        return None
+    snapshot = view.snapshot(ObjectKey(claim.namespace, source.name))
+    return None if snapshot is None else _unmarked_snapshot(snapshot)
+
+
+def decide_cloned_claim(
+    claim: PersistentVolumeClaim, neighbours: Iterable[PersistentVolumeClaim]
+) -> Plan:
+    """For a claim that is being deleted; `neighbours` are the claims of its namespace."""
+    if not claim.is_being_deleted or CLONE_PROTECTION not in claim.metadata.finalizers:
+        return NOTHING
+    if any(_is_pending_clone(neighbour, claim) for neighbour in neighbours):
+        return Plan(reason=Protecting.CLONING)
+    release = _unmarked(CLAIMS, claim.metadata, CLONE_PROTECTION)
+    return Plan(reason=Protecting.RELEASED, writes=(release,))
+
+
+def decide_sweep(
+    snapshots: Iterable[VolumeSnapshot], claims: Iterable[PersistentVolumeClaim]
+) -> Plan:
+    """Takes the mark off all snapshots that no unfinished claim is to be filled from."""
+    in_use = {key for claim in claims if (key := _unfinished_source(claim)) is not None}
+    released = [
+        _unmarked_snapshot(snapshot) for snapshot in snapshots if snapshot.key not in in_use
+    ]
+    writes = tuple(write for write in released if write is not None)
+    return Plan(reason=Protecting.RELEASED, writes=writes) if writes else NOTHING
+
+
+def _is_pending_clone(claim: PersistentVolumeClaim, source: PersistentVolumeClaim) -> bool:
+    sources = (claim.spec.data_source, claim.spec.data_source_ref)
+    return claim.status.phase == ClaimPhase.PENDING and any(
+        reference is not None and reference.kind == CLAIM_KIND and reference.name == source.name
+        for reference in sources
+    )
+
+
+def _unfinished_source(claim: PersistentVolumeClaim) -> ObjectKey | None:
+    if claim.status.phase not in ("", ClaimPhase.PENDING):
+        return None
+    for reference in (claim.spec.data_source, claim.spec.data_source_ref):
+        if reference is not None and _names_snapshot(reference):
+            return ObjectKey(reference.namespace or claim.namespace, reference.name)
+    return None
+
+
+def _names_snapshot(reference: DataSource) -> bool:
+    return reference.kind == SNAPSHOT_KIND and reference.api_group in (None, SNAPSHOT_GROUP)
+
+
+def _marked(resource: ResourceName, metadata: ObjectMeta, mark: str) -> Patch | None:
+    if mark in metadata.finalizers:
+        return None
+    return _with_finalizers(resource, metadata, (*metadata.finalizers, mark))
+
+
+def _unmarked_snapshot(snapshot: VolumeSnapshot) -> Patch | None:
+    if SNAPSHOT_PROTECTION not in snapshot.metadata.finalizers:
+        return None
+    return _unmarked(SNAPSHOTS, snapshot.metadata, SNAPSHOT_PROTECTION)
+
+
+def _unmarked(resource: ResourceName, metadata: ObjectMeta, mark: str) -> Patch:
+    left = tuple(name for name in metadata.finalizers if name != mark)
+    return _with_finalizers(resource, metadata, left)
+
+
+def _with_finalizers(
+    resource: ResourceName, metadata: ObjectMeta, finalizers: tuple[str, ...]
+) -> Patch:
+    return Patch(
+        resource=resource,
+        key=ObjectKey(metadata.namespace, metadata.name),
+        patch={"metadata": {"finalizers": list(finalizers) or None}},
+        version=metadata.resource_version,
+        uid=metadata.uid,
+    )

@@ -1,0 +1,216 @@
+"""The life of one claim at the provisioner: what is remembered of it, and what can come next.
+
+Each step carries the memory that is to be kept for the claim, by its UID, until the next decision
+about it. Memory is lost when the process stops; nothing may depend on it but the promise to ask
+again what may still be running.
+
+    decide_claim ─→ Ignore
+                 ├→ Delay, Refuse
+                 ├→ Compete ─→ (node_deployment)
+                 └→ Prepare ─→ read the secret ─→ decide_call ─→ Refuse
+                                                              └→ Call ─→ after_create
+    after_create ─→ Record ─→ store the volume ─→ after_saved
+                 ├→ CleanUp ─→ delete what was made ─→ after_cleanup ─→ Refuse, Ignore
+                 ├→ Reschedule
+                 └→ Refuse
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from plimsoll.api.registry import Document
+from plimsoll.api.storage import StorageClass
+from plimsoll.api.volumes import PersistentVolumeClaim, SecretReference
+from plimsoll.decide.bind.reasons import Reason
+from plimsoll.decide.bind.writes import VOLUMES
+from plimsoll.decide.plan import NOTHING, Create, Plan
+from plimsoll.decide.provisioning.calls import (
+    AccessibilityRequirement,
+    ContentSource,
+    CreateVolumeCall,
+    DeleteVolumeCall,
+    VolumeCapability,
+)
+from plimsoll.decide.provisioning.failures import Failure
+from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY, TopologyMemory
+
+
+@dataclass(frozen=True, slots=True)
+class SlowRetry:
+    """The driver called the request senseless: with this class it will stay so."""
+
+    until: datetime
+    class_uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimMemory:
+    topology: TopologyMemory = NO_TOPOLOGY
+    in_progress: PersistentVolumeClaim | None = None
+    """The claim as it was when the driver was asked, if it may still be at work on it.
+
+    Such a claim is decided again and again even when it does not exist any more.
+    """
+    slow_retry: SlowRetry | None = None
+    lost_races: int = 0
+    """How often another node was faster, in a row."""
+
+
+NOTHING_KNOWN = ClaimMemory()
+
+
+class Ignored(StrEnum):
+    """Why nothing is to be done about a claim now; a change of the claim may change that."""
+
+    GONE = "ClaimIsGone"
+    BOUND = "ClaimIsBound"
+    OTHER_PROVISIONER = "OtherProvisioner"
+    OTHER_NODE = "OtherNode"
+    NO_NODE_SELECTED = "NoNodeSelected"
+    PROVISIONED_ALREADY = "ProvisionedAlready"
+    CLASS_OF_OTHER_PROVISIONER = "ClassOfOtherProvisioner"
+    POPULATOR = "LeftToPopulator"
+    NOT_ALLOWED_HERE = "NotAllowedHere"
+    """The class's allowedTopologies exclude the node that this provisioner serves."""
+    NO_ROOM_HERE = "NoRoomHere"
+    OURS_ALREADY = "OursAlready"
+    ROLLED_BACK = "RolledBack"
+    """What was made was not wanted any more, and is deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignore:
+    reason: Ignored
+    memory: ClaimMemory = NOTHING_KNOWN
+    plan: Plan = NOTHING
+    recheck_after: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """Ask again, but not before this time."""
+
+    until: datetime
+    memory: ClaimMemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refuse:
+    """It did not work: enact the plan, which tells so, and decide again after a backoff."""
+
+    failure: Failure
+    plan: Plan
+    memory: ClaimMemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What is known about a volume before the driver is asked for it."""
+
+    claim: PersistentVolumeClaim
+    storage_class: StorageClass
+    volume_name: str
+    selected_node: str
+    fs_type: str
+    capabilities: tuple[VolumeCapability, ...]
+    content_source: ContentSource | None
+    accessibility: AccessibilityRequirement | None
+    secret: SecretReference | None
+
+    @property
+    def capacity_bytes(self) -> int:
+        return self.claim.spec.requested_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepare:
+    """Enact the plan and read `attempt.secret`, then `decide_call`.
+
+    If a write does not go through, `after_obstacle` is next. A finalizer on a snapshot which the
+    server forbids to set is not an obstacle: older installations do not grant it.
+    """
+
+    attempt: Attempt
+    plan: Plan
+    memory: ClaimMemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compete:
+    """Nobody has the claim yet: after `node_deployment.race_delay`, `decide_candidacy`."""
+
+    claim: PersistentVolumeClaim
+    memory: ClaimMemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretReferences:
+    """For those who use the volume later."""
+
+    controller_publish: SecretReference | None = None
+    node_stage: SecretReference | None = None
+    node_publish: SecretReference | None = None
+    controller_expand: SecretReference | None = None
+    node_expand: SecretReference | None = None
+    controller_modify: SecretReference | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Ask the driver, then `after_create`."""
+
+    call: CreateVolumeCall
+    attempt: Attempt
+    secrets: SecretReferences
+    memory: ClaimMemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Enact `plan`, which may fail without harm, and `creation`, then `after_saved`.
+
+    The creation is tried again and again until the volume is stored; one that exists counts as
+    stored. What was made is not deleted because it could not be stored: the claim would only have
+    it made again.
+    """
+
+    volume: Document
+    claim: PersistentVolumeClaim
+    memory: ClaimMemory
+    plan: Plan = NOTHING
+
+    @property
+    def creation(self) -> Plan:
+        create = Create(resource=VOLUMES, document=self.volume)
+        return Plan(reason=Reason.PROVISIONING_SUCCEEDED, writes=(create,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanUp:
+    """Delete what the driver made, at most `tries` times in a row, then `after_cleanup`."""
+
+    call: DeleteVolumeCall
+    claim: PersistentVolumeClaim
+    volume_name: str
+    memory: ClaimMemory
+    failure: Failure | None
+    """Why it is of no use; None: only because nobody wants it any more."""
+    tries: int = field(default=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reschedule:
+    """Enact the plan, which takes the selected node off the claim, and wait for the scheduler.
+
+    If it does not go through, decide again after a backoff.
+    """
+
+    failure: Failure
+    plan: Plan
+    memory: ClaimMemory
+
+
+ClaimStep = Ignore | Delay | Refuse | Prepare | Compete | Reschedule
+CallStep = Call | Refuse
+AfterCreate = Record | CleanUp | Reschedule | Refuse

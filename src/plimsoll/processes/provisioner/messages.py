@@ -1,0 +1,103 @@
+"""Calls as decisions describe them, as CSI's messages, and the answers back."""
+
+from collections.abc import Mapping
+
+from plimsoll.decide.provisioning.calls import (
+    AccessibilityRequirement,
+    Block,
+    CallFailed,
+    Code,
+    ContentSource,
+    CreateVolumeCall,
+    FromSnapshot,
+    FromVolume,
+    GetCapacityCall,
+    MadeVolume,
+    Segment,
+    VolumeCapability,
+)
+from plimsoll.wire.csi.errors import DriverError
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+
+Secrets = Mapping[str, str]
+"""The content of a Secret, for the moment of one call."""
+
+
+def create_volume(call: CreateVolumeCall, secrets: Secrets) -> csi.CreateVolumeRequest:
+    return csi.CreateVolumeRequest(
+        name=call.name,
+        capacity_range=csi.CapacityRange(required_bytes=call.capacity_bytes),
+        volume_capabilities=[_capability(each) for each in call.capabilities],
+        parameters=call.parameters,
+        mutable_parameters=call.mutable_parameters,
+        secrets=secrets,
+        accessibility_requirements=_requirement(call.accessibility),
+        volume_content_source=_source(call.content_source),
+    )
+
+
+def get_capacity(call: GetCapacityCall) -> csi.GetCapacityRequest:
+    return csi.GetCapacityRequest(
+        volume_capabilities=[_capability(each) for each in call.capabilities],
+        parameters=call.parameters,
+        accessible_topology=None if call.segment is None else _topology(call.segment),
+    )
+
+
+def made_volume(answer: csi.CreateVolumeResponse) -> MadeVolume:
+    volume = answer.volume
+    return MadeVolume(
+        volume_id=volume.volume_id,
+        capacity_bytes=volume.capacity_bytes,
+        context=dict(volume.volume_context),
+        content_source=_source_of(volume),
+        segments=tuple(dict(topology.segments) for topology in volume.accessible_topology),
+    )
+
+
+def failed(error: DriverError) -> CallFailed:
+    return CallFailed(Code[error.code], error.detail)
+
+
+def _capability(capability: VolumeCapability) -> csi.VolumeCapability:
+    mode = csi.VolumeCapability.AccessMode(mode=capability.access_mode)
+    if isinstance(capability.access, Block):
+        return csi.VolumeCapability(block=csi.VolumeCapability.BlockVolume(), access_mode=mode)
+    mount = csi.VolumeCapability.MountVolume(
+        fs_type=capability.access.fs_type, mount_flags=capability.access.flags
+    )
+    return csi.VolumeCapability(mount=mount, access_mode=mode)
+
+
+def _topology(segment: Segment) -> csi.Topology:
+    return csi.Topology(segments=segment)
+
+
+def _requirement(wanted: AccessibilityRequirement | None) -> csi.TopologyRequirement | None:
+    if wanted is None:
+        return None
+    return csi.TopologyRequirement(
+        requisite=map(_topology, wanted.requisite), preferred=map(_topology, wanted.preferred)
+    )
+
+
+def _source(source: ContentSource | None) -> csi.VolumeContentSource | None:
+    match source:
+        case None:
+            return None
+        case FromSnapshot(snapshot_id):
+            snapshot = csi.VolumeContentSource.SnapshotSource(snapshot_id=snapshot_id)
+            return csi.VolumeContentSource(snapshot=snapshot)
+        case FromVolume(volume_id):
+            volume = csi.VolumeContentSource.VolumeSource(volume_id=volume_id)
+            return csi.VolumeContentSource(volume=volume)
+
+
+def _source_of(volume: csi.Volume) -> ContentSource | None:
+    if not volume.HasField("content_source"):
+        return None
+    if volume.content_source.HasField("snapshot"):
+        return FromSnapshot(volume.content_source.snapshot.snapshot_id)
+    if volume.content_source.HasField("volume"):
+        return FromVolume(volume.content_source.volume.volume_id)
+    return None

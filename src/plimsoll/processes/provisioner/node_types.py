@@ -1,0 +1,57 @@
+"""The table of node types for which capacity is published before a node exists.
+
+- name: storage-large
+  labels: {node.kubernetes.io/instance-type: storage-large}
+  capacity:
+    fast: {available: 500Gi, maximumVolumeSize: 500Gi}
+"""
+
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from plimsoll.api.quantity import parse_quantity
+from plimsoll.decide.capacity.reports import Answer
+from plimsoll.decide.capacity.templates import NodeType
+from plimsoll.runtime.config import ConfigError
+
+
+class _Room(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    available: str
+    maximum_volume_size: str | None = None
+
+
+class _Type(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    labels: dict[str, str]
+    capacity: dict[str, _Room]
+
+
+def load_node_types(path: str) -> tuple[NodeType, ...]:
+    """Raises ConfigError; no path, no types."""
+    if not path:
+        return ()
+    try:
+        content = yaml.safe_load(Path(path).read_text())
+        listed = msgspec.convert(content, list[_Type])
+        return tuple(_node_type(each) for each in listed)
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise ConfigError(f"--capacity-node-types: {path} cannot be read: {problem}") from error
+    except (yaml.YAMLError, msgspec.ValidationError, ValueError) as error:
+        raise ConfigError(f"--capacity-node-types: {path}: {error}") from error
+
+
+def _node_type(listed: _Type) -> NodeType:
+    room = {name: _answer(each) for name, each in listed.capacity.items()}
+    return NodeType(name=listed.name, labels=listed.labels, room=room)
+
+
+def _answer(room: _Room) -> Answer:
+    largest = room.maximum_volume_size
+    return Answer(_bytes(room.available), None if largest is None else _bytes(largest))
+
+
+def _bytes(text: str) -> int:
+    return parse_quantity(text).value

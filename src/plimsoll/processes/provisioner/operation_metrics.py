@@ -1,0 +1,43 @@
+"""How many volumes were made and deleted, and how long that took, named as csi-provisioner does."""
+
+from plimsoll.runtime.metrics import Metrics
+
+
+class OperationMetrics:
+    """Durations are those of successes."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        claim, volume = "controller_persistentvolumeclaim", "controller_persistentvolume"
+        of_claims, of_volumes = ("class", "source"), ("class",)
+        self._provisioned = metrics.counter(
+            f"{claim}_provision_total", "Volumes that were made.", of_claims
+        )
+        self._not_provisioned = metrics.counter(
+            f"{claim}_provision_failed_total", "Attempts to make one that failed.", of_claims
+        )
+        self._provision_seconds = metrics.histogram(
+            f"{claim}_provision_duration_seconds", "Time that making one took.", of_claims
+        )
+        self._deleted = metrics.counter(
+            f"{volume}_delete_total", "Volumes that were deleted.", of_volumes
+        )
+        self._not_deleted = metrics.counter(
+            f"{volume}_delete_failed_total", "Attempts to delete one that failed.", of_volumes
+        )
+        self._delete_seconds = metrics.histogram(
+            f"{volume}_delete_duration_seconds", "Time that deleting one took.", of_volumes
+        )
+
+    def provisioned(self, class_: str, source: str, seconds: float) -> None:
+        self._provisioned.labels(class_, source).inc()
+        self._provision_seconds.labels(class_, source).observe(seconds)
+
+    def not_provisioned(self, class_: str, source: str) -> None:
+        self._not_provisioned.labels(class_, source).inc()
+
+    def deleted(self, class_: str, seconds: float) -> None:
+        self._deleted.labels(class_).inc()
+        self._delete_seconds.labels(class_).observe(seconds)
+
+    def not_deleted(self, class_: str) -> None:
+        self._not_deleted.labels(class_).inc()

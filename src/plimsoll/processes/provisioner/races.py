@@ -1,0 +1,89 @@
+"""Provisioners on every node and a claim that waits for no pod: who takes it.
+
+A wait of random length, a look at who was faster and whether there is room, and then the claim is
+marked as ours; the API server lets one of all nodes through.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.provisioning.calls import CallFailed, CapacityOutcome, GetCapacityCall, Room
+from plimsoll.decide.provisioning.node_deployment import (
+    Asking,
+    Question,
+    TakeOver,
+    after_capacity,
+    after_lost_race,
+    after_unanswered,
+    ask_capacity,
+    decide_candidacy,
+    race_delay,
+)
+from plimsoll.decide.provisioning.steps import ClaimMemory, Compete, Ignore
+from plimsoll.decide.provisioning.view import Context
+from plimsoll.enact.enactor import Done
+from plimsoll.processes.provisioner import messages
+from plimsoll.processes.provisioner.sidecar import SecretUnreadableError, Sidecar
+from plimsoll.processes.provisioner.view import Caches, read_for
+from plimsoll.reconcile.loop import Tools
+from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.errors import DriverError
+from plimsoll.wire.kind import typed
+
+CLAIMS = typed(PersistentVolumeClaim)
+SOON = timedelta(milliseconds=1)
+
+
+class Races:
+    def __init__(self, tools: Tools, sidecar: Sidecar) -> None:
+        self._tools = tools
+        self._sidecar = sidecar
+
+    async def run(
+        self, compete: Compete, caches: Caches, remember: Callable[[ClaimMemory], None]
+    ) -> timedelta | None:
+        """When to look at the claim again: at once if it is ours now."""
+        node = self._sidecar.decisions.node
+        if node is None:
+            return None
+        while True:
+            chance = self._tools.chance.random()
+            await self._tools.clock.sleep(race_delay(node, compete.memory.lost_races, chance))
+            # Whoever was faster may not have reached the cache yet.
+            claim = await self._tools.client.find(CLAIMS, compete.claim.key)
+            read = await read_for(claim, self._tools.client)
+            context = self._sidecar.context(caches.view(read))
+            step = await self._judged(decide_candidacy(compete, claim, context), context)
+            remember(step.memory)
+            if isinstance(step, Ignore):
+                return step.recheck_after
+            outcome = await self._tools.enactor.enact(step.plan)
+            if isinstance(outcome, Done):
+                self._tools.observed.written(outcome.left)
+                return SOON
+            compete = after_lost_race(compete)
+            remember(compete.memory)
+
+    async def _judged(
+        self, step: Question | TakeOver | Ignore, context: Context
+    ) -> TakeOver | Ignore:
+        if not isinstance(step, Question):
+            return step
+        try:
+            await self._sidecar.read_secret(step.attempt.secret)
+        except SecretUnreadableError:
+            return after_unanswered(step, context)
+        asking: Asking | TakeOver | Ignore = ask_capacity(step, context)
+        while isinstance(asking, Asking):
+            asking = after_capacity(asking, await self._room(asking.calls[0]), context)
+        return asking
+
+    async def _room(self, call: GetCapacityCall) -> CapacityOutcome:
+        try:
+            request = messages.get_capacity(call)
+            answer = await self._sidecar.link.call(methods.GET_CAPACITY, request)
+        except DriverError as error:
+            failure: CallFailed = messages.failed(error)
+            return failure
+        return Room(answer.available_capacity)

@@ -1,0 +1,84 @@
+"""The loop that deletes what is behind released volumes, and keeps our finalizer on the others."""
+
+from datetime import timedelta
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.volumes import PersistentVolume
+from plimsoll.decide.plan import Plan
+from plimsoll.decide.provisioning.deletion import (
+    Keep,
+    Remove,
+    Removed,
+    Retry,
+    after_delete,
+    decide_volume,
+    release_volume,
+)
+from plimsoll.enact.enactor import Done
+from plimsoll.processes.provisioner.sidecar import Pace, Sidecar
+from plimsoll.processes.provisioner.view import Caches
+from plimsoll.reconcile.loop import Loop, Tools
+from plimsoll.runtime.workqueue import WorkQueue
+from plimsoll.wire.kind import typed
+
+VOLUMES = typed(PersistentVolume)
+
+
+class Volumes(Loop):
+    name = "volumes"
+
+    def __init__(self, tools: Tools, *, sidecar: Sidecar, pace: Pace) -> None:
+        super().__init__(tools)
+        self.workers = pace.workers
+        self.queue = WorkQueue(tools.clock, tools.chance, pace.retries)
+        self._sidecar = sidecar
+        self._caches = Caches(tools.observed, sidecar.decisions)
+        self._caches.volumes.on_change(self.add_changed)
+
+    async def reconcile(self, key: ObjectKey) -> timedelta | None:
+        volume = self._caches.volumes.view().get(key)
+        if volume is None:
+            self.queue.forget(key)
+            return None
+        step = decide_volume(volume, self._sidecar.context(self._caches.view()))
+        match step:
+            case Keep():
+                await self.enact(key, step.plan)
+            case Retry():
+                await self._retry(key, volume, step)
+            case Remove():
+                await self._remove(key, volume, step)
+        return None
+
+    async def _remove(self, key: ObjectKey, volume: PersistentVolume, step: Remove) -> None:
+        begun = self.tools.clock.monotonic()
+        # What is destroyed is not taken from a cache: the policy may have been changed just now.
+        current = await self.tools.client.find(VOLUMES, key)
+        if current is None or not self._is_to_be_removed(current):
+            self.queue.forget(key)
+            return
+        outcome = after_delete(volume, await self._sidecar.delete(step.call))
+        if isinstance(outcome, Retry):
+            await self._retry(key, volume, outcome)
+            return
+        self._sidecar.room.deleted(volume)
+        if await self._is_gone(key, outcome):
+            took = self.tools.clock.monotonic() - begun
+            self._sidecar.metrics.deleted(volume.storage_class, took)
+
+    def _is_to_be_removed(self, volume: PersistentVolume) -> bool:
+        context = self._sidecar.context(self._caches.view())
+        return isinstance(decide_volume(volume, context), Remove)
+
+    async def _is_gone(self, key: ObjectKey, removed: Removed) -> bool:
+        """The asset is deleted: now what stands for it. A failure begins again at the front."""
+        if not isinstance(await self.enact(key, removed.plan), Done):
+            return False
+        left = await self.tools.client.find(VOLUMES, key)
+        release: Plan = release_volume(left)
+        return isinstance(await self.enact(key, release), Done)
+
+    async def _retry(self, key: ObjectKey, volume: PersistentVolume, step: Retry) -> None:
+        self._sidecar.metrics.not_deleted(volume.storage_class)
+        await self.tools.enactor.enact(step.plan)
+        self.queue.add_rate_limited(key)

@@ -1,0 +1,77 @@
+"""Flags as Go programs take them, for commands that stand in for one.
+
+`-name=value` means `--name=value`; a boolean may be given as `--name`, `--name=true` or
+`--name=false`; lists of pairs are `a=b,c=d`. Manifests rely on all of it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+
+
+class GoBool(click.ParamType[bool]):
+    name = "bool"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
+        if isinstance(value, bool):
+            return value
+        if value not in TRUE | FALSE:
+            self.fail(f"{value!r} is neither true nor false", param, ctx)
+        return value in TRUE
+
+
+class Pairs(click.ParamType[dict[str, str]]):
+    """`a=b,c=d` as a mapping."""
+
+    name = "pairs"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, str]:
+        if isinstance(value, Mapping):
+            return dict(value)
+        found: dict[str, str] = {}
+        for pair in filter(None, str(value).split(",")):
+            key, is_pair, text = pair.partition("=")
+            if not is_pair:
+                self.fail(f"{pair!r} is not of the form key=value", param, ctx)
+            found[key.strip()] = text.strip()
+        return found
+
+
+class Gates(click.ParamType[dict[str, bool]]):
+    """`Topology=true,…` as a mapping to booleans."""
+
+    name = "gates"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, bool]:
+        pairs = Pairs().convert(value, param, ctx)
+        return {name: GoBool().convert(text, param, ctx) for name, text in pairs.items()}
+
+
+class GoCommand(click.Command):
+    """A command whose arguments are read as Go reads them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        booleans = {
+            name
+            for param in self.params
+            if isinstance(param, click.Option) and isinstance(param.type, GoBool)
+            for name in param.opts
+        }
+        return super().parse_args(ctx, [_spelled_out(arg, booleans) for arg in args])
+
+
+def _spelled_out(argument: str, booleans: set[str]) -> str:
+    if not argument.startswith("-") or argument in ("-", "--", "-h"):
+        return argument
+    long = argument if argument.startswith("--") else f"-{argument}"
+    name, has_value, _ = long.partition("=")
+    # Go never takes the next argument for the value of a boolean; click would.
+    return f"{long}=true" if name in booleans and not has_value else long
