@@ -1,5 +1,5 @@
-"""Measures an API server, the embedded one or any that is named; how claims get their volumes, and
-pods their nodes."""
+"""Measures an API server, the embedded one or any that is named; how claims get their volumes,
+pods their nodes, and capacity is published."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 import uvloop
 
 from bench.binding import measure_binding
+from bench.capacity import measure_capacity
 from bench.embedded import measure_embedded
 from bench.measurement import table
 from bench.scheduling import measure_scheduling
@@ -26,6 +27,7 @@ def parsed_arguments() -> argparse.Namespace:
     parser.add_argument("--pods", type=int, default=Scale().pods)
     parser.add_argument("--listed", type=int, default=Scale().listed, help="objects in the list")
     parser.add_argument("--scheduling", action="store_true", help="measure scheduling alone")
+    parser.add_argument("--capacity", action="store_true", help="measure publishing alone")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     arguments = parser.parse_args()
     if arguments.server and not (arguments.token and arguments.ca):
@@ -54,9 +56,11 @@ def main() -> int:
         found = uvloop.run(measure(named_target(arguments), scale, remark))
     elif arguments.scheduling:
         found = measure_scheduling(remark)
+    elif arguments.capacity:
+        found = measure_capacity(remark)
     else:
         found = measure_embedded(scale, remark) + measure_binding(remark)
-        found += measure_scheduling(remark)
+        found += measure_scheduling(remark) + measure_capacity(remark)
     if arguments.output == "json":
         print(json.dumps([each.as_json() for each in found], indent=2))
     else:

@@ -19,6 +19,8 @@ class LogFormat(StrEnum):
     CONSOLE = "console"
 
 
+TALKATIVE = ("asyncio", "grpc")
+"""Libraries whose debugging nobody who debugs Plimsoll wants to read."""
 HIDDEN = "[hidden]"
 SECRET_NAME = re.compile(r"token|password|passwd|secret_data|authorization|private_key|credential")
 SECRET_TEXT = re.compile(
@@ -99,6 +101,8 @@ def configure_logging(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -8,7 +8,8 @@ many workers as it likes:
     pair = publisher.take()                      the next pair of segment and class, if any is due
     question = publisher.question(pair)          to be sent to the driver; None: no longer wanted
     plan = publisher.answered(pair, answer, now)
-    …                                            enact it; put_object() what the server gave back
+    …                                            enact it; put_object() what the server gave back,
+                                                 remove_object() what it does not have any more
     publisher.finish(pair, now)                  always, whatever happened on the way
     publisher.ask(pair)                          later, if the driver or the server refused
     publisher.decide_removals(now)               objects that are wanted no longer

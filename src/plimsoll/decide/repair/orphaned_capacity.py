@@ -1,6 +1,5 @@
 """Published capacity that nobody keeps up to date, and that misleads the scheduler."""
 
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,15 +9,17 @@ from plimsoll.api.core import Lease, Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
-from plimsoll.decide.plan import Delete, ResourceName
+from plimsoll.decide.capacity.names import (
+    CAPACITIES,
+    DRIVER_NAME,
+    MANAGED_BY,
+    leader_lease_name,
+)
+from plimsoll.decide.plan import Delete
 from plimsoll.decide.repair.repairs import Repair, Repaired, Rule, regarding
 
-CAPACITIES = ResourceName("storage.k8s.io", "v1", "csistoragecapacities")
-MANAGED_BY = "csi.storage.k8s.io/managed-by"
-DRIVER_NAME = "csi.storage.k8s.io/drivername"
 EXPIRED_FOR = timedelta(minutes=10)
 """How long a lease must have run out: restarts and skewed clocks are not deaths."""
-NOT_IN_LEASE_NAMES = re.compile(r"[^a-zA-Z0-9-]")
 
 
 class Orphaned(StrEnum):
@@ -47,10 +48,7 @@ class Evidence:
 
 def lease_of_publisher(capacity: CSIStorageCapacity) -> ObjectKey | None:
     driver = capacity.labels.get(DRIVER_NAME, "")
-    if not driver:
-        return None
-    name = NOT_IN_LEASE_NAMES.sub("-", driver)
-    return ObjectKey(capacity.namespace, f"{name}X" if name.endswith("-") else name)
+    return ObjectKey(capacity.namespace, leader_lease_name(driver)) if driver else None
 
 
 def decide_orphaned_capacity(capacity: CSIStorageCapacity, evidence: Evidence) -> Repair | None:

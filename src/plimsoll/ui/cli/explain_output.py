@@ -145,10 +145,10 @@ def pod_text(explained: PodExplanation, scheduler: str, policy: str, ages: AgesO
     head = f"Pod {explained.pod.key} ({scheduler}, policy {policy}): {explained.state}"
     parts = [f"{head}\n{explained.message}"]
     if explained.claims:
-        parts.append(_table(CLAIMS, (_claim_row(claim) for claim in explained.claims)))
+        parts.append(table(CLAIMS, (_claim_row(claim) for claim in explained.claims)))
     rows = [*_everywhere_rows(explained.everywhere, ages), *_group_rows(explained.groups, ages)]
     if rows:
-        parts.append(_table(TROUBLES, rows))
+        parts.append(table(TROUBLES, rows))
     if explained.state is PodState.SCHEDULABLE:
         others = [node for node in explained.fitting if node != explained.best]
         parts.append(f"Would do: {_listed([explained.best, *others])}")
@@ -158,14 +158,14 @@ def pod_text(explained: PodExplanation, scheduler: str, policy: str, ages: AgesO
 def claim_text(explained: ClaimExplanation, pods: Sequence[str], ages: AgesOf) -> str:
     claim = explained.claim
     parts = [f"Claim {claim.key}: {CLAIM_STATES[claim.state]}\n{explained.message}"]
-    parts.append(_table(CLAIMS, [_claim_row(claim)]))
+    parts.append(table(CLAIMS, [_claim_row(claim)]))
     if explained.reachable_from is not None:
         parts.append(f"The volume can be reached from {explained.reachable_from} nodes.")
     if explained.troubles:
-        parts.append(_table(TROUBLES, _everywhere_rows(explained.troubles, ages)))
+        parts.append(table(TROUBLES, _everywhere_rows(explained.troubles, ages)))
     if explained.unsuited:
         rows = [(str(u.volumes), u.mismatch.value, u.example) for u in explained.unsuited]
-        parts.append(_table(UNSUITED, rows))
+        parts.append(table(UNSUITED, rows))
     return "\n\n".join([*parts, *pods])
 
 
@@ -243,7 +243,7 @@ def _listed(names: Sequence[str]) -> str:
     return shown if left <= 0 else f"{shown} and {left} more"
 
 
-def _table(head: Row, rows: Iterable[Row]) -> str:
+def table(head: Row, rows: Iterable[Row]) -> str:
     """Columns that are empty throughout are left out."""
     lines = [head, *rows]
     kept = [i for i in range(len(head)) if any(line[i] for line in lines[1:])]

@@ -1,0 +1,150 @@
+"""What a driver's answer changes."""
+
+import msgspec
+import pytest
+
+from plimsoll.api.meta import OwnerReference
+from plimsoll.api.storage import CSIStorageCapacity
+from plimsoll.decide.capacity.names import CAPACITIES, DRIVER_NAME, MANAGED_BY
+from plimsoll.decide.capacity.reports import (
+    Answer,
+    Policy,
+    Publishing,
+    Settings,
+    about_segment,
+    as_quantity,
+    believed,
+    decide_report,
+    has_numbers,
+)
+from plimsoll.decide.plan import NOTHING, Create, Patch
+from tests.builders import CLASS, DRIVER, ZONE, a_capacity
+
+GIB = 2**30
+OURS = OwnerReference(
+    api_version="apps/v1", kind="StatefulSet", name="driver", uid="1", controller=True
+)
+THEIRS = OwnerReference(
+    api_version="apps/v1", kind="StatefulSet", name="old", uid="2", controller=True
+)
+SETTINGS = Settings(
+    driver=DRIVER, publisher="external-provisioner", namespace="plimsoll", owner=OURS
+)
+ABOUT = about_segment(((ZONE, "a"),), CLASS)
+
+
+def published(
+    *owners: OwnerReference, gib: int = 5, largest: str | None = None
+) -> CSIStorageCapacity:
+    made = a_capacity(segment={ZONE: "a"}, gib=gib)
+    metadata = msgspec.structs.replace(made.metadata, owner_references=owners, resource_version="7")
+    return msgspec.structs.replace(made, metadata=metadata, maximum_volume_size=largest)
+
+
+def test_the_first_answer_makes_an_object() -> None:
+    plan = decide_report(None, Answer(5 * GIB, 2 * GIB), ABOUT, SETTINGS)
+    document = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIStorageCapacity",
+        "metadata": {
+            "generateName": "csisc-",
+            "namespace": "plimsoll",
+            "labels": {DRIVER_NAME: DRIVER, MANAGED_BY: "external-provisioner"},
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "StatefulSet",
+                    "name": "driver",
+                    "uid": "1",
+                    "controller": True,
+                }
+            ],
+        },
+        "storageClassName": CLASS,
+        "nodeTopology": {"matchLabels": {ZONE: "a"}},
+        "capacity": "5Gi",
+        "maximumVolumeSize": "2Gi",
+    }
+    assert plan.reason == Publishing.PUBLISHED
+    assert plan.writes == (Create(resource=CAPACITIES, document=document),)
+
+
+def test_no_room_at_all_is_published_too() -> None:
+    (write,) = decide_report(None, Answer(0), ABOUT, SETTINGS).writes
+    assert isinstance(write, Create)
+    assert write.document["capacity"] == "0"
+    assert "maximumVolumeSize" not in write.document
+
+
+def test_the_same_numbers_are_not_written_again() -> None:
+    existing = published(OURS, largest="1024Mi")
+    assert decide_report(existing, Answer(5 * GIB, GIB), ABOUT, SETTINGS) == NOTHING
+
+
+def test_other_numbers_are_written_whatever_version_the_object_has() -> None:
+    existing = published(OURS, largest="1Gi")
+    plan = decide_report(existing, Answer(4 * GIB), ABOUT, SETTINGS)
+    patch = {"capacity": "4Gi", "maximumVolumeSize": None}
+    assert plan.reason == Publishing.CHANGED
+    assert plan.writes == (
+        Patch(resource=CAPACITIES, key=existing.key, patch=patch, uid=existing.uid),
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "controls"),
+    [
+        pytest.param(Policy.COMPATIBLE, True, id="as-csi-provisioner"),
+        pytest.param(Policy.DEFAULT, None, id="a-server-takes-one-controller-only"),
+    ],
+)
+def test_our_reference_is_added_to_those_of_others(policy: Policy, controls: bool | None) -> None:  # noqa: FBT001  what the reference says
+    settings = Settings(
+        driver=DRIVER, publisher="p", namespace="plimsoll", owner=OURS, policy=policy
+    )
+    plan = decide_report(published(THEIRS), Answer(5 * GIB), ABOUT, settings)
+    (write,) = plan.writes
+    assert plan.reason == Publishing.ADOPTED
+    assert isinstance(write, Patch)
+    assert write.version == "7"
+    owners = write.patch["metadata"]["ownerReferences"]
+    assert [(owner["uid"], owner.get("controller")) for owner in owners] == [
+        ("2", True),
+        ("1", controls),
+    ]
+
+
+def test_an_object_that_we_own_beside_another_is_left_alone() -> None:
+    plain = msgspec.structs.replace(OURS, controller=None)
+    assert decide_report(published(THEIRS, plain), Answer(5 * GIB), ABOUT, SETTINGS) == NOTHING
+
+
+def test_without_an_owner_references_are_nobodys_business() -> None:
+    settings = Settings(driver=DRIVER, publisher="p", namespace="plimsoll")
+    assert decide_report(published(THEIRS), Answer(5 * GIB), ABOUT, settings) == NOTHING
+
+
+def test_no_volume_is_larger_than_all_the_room() -> None:
+    assert believed(Answer(3, 9), Policy.DEFAULT) == Answer(3, 3)
+    assert believed(Answer(3, 2), Policy.DEFAULT) == Answer(3, 2)
+    assert believed(Answer(3), Policy.DEFAULT) == Answer(3)
+    assert believed(Answer(3, 9), Policy.COMPATIBLE) == Answer(3, 9)
+
+
+def test_a_driver_without_topology_selects_all_nodes() -> None:
+    assert about_segment((), CLASS) == {"storageClassName": CLASS, "nodeTopology": {}}
+
+
+def test_sizes_are_written_with_the_largest_suffix_that_loses_nothing() -> None:
+    assert [as_quantity(number) for number in (0, 1000, 1024, 3 * GIB, 5 * 10**9)] == [
+        "0",
+        "1k",
+        "1Ki",
+        "3Gi",
+        "5000000000",
+    ]
+
+
+def test_numbers_that_make_no_sense_are_not_the_right_ones() -> None:
+    broken = msgspec.structs.replace(published(), capacity="plenty")
+    assert not has_numbers(broken, Answer(5 * GIB))

@@ -1,0 +1,217 @@
+"""The command, as a user calls it, against a server of its own with something wrong in it.
+
+What the decisions write (objects, templates, leases) is stored there as they write it.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from plimsoll.api.core import Lease
+from plimsoll.api.patch import merge_patch
+from plimsoll.api.typed import from_document
+from plimsoll.decide.capacity.freshness import Look, decide_lease, publisher_lease
+from plimsoll.decide.capacity.published import Pair
+from plimsoll.decide.capacity.reports import Answer, Settings, about_segment, decide_report
+from plimsoll.decide.capacity.segments import segment_of
+from plimsoll.decide.capacity.templates import NodeType, decide_templates
+from plimsoll.decide.plan import Create, Patch, Plan
+from plimsoll.ui.cli.capacity import capacity
+from tests.servers import EmbeddedServer, free_port
+
+DRIVER, HOST = "disk.example.com", "topology.disk.example.com/host"
+ZONE = "topology.kubernetes.io/zone"
+GIB = 2**30
+SETTINGS = Settings(driver=DRIVER, publisher="external-provisioner", namespace="default")
+
+pytestmark = pytest.mark.xdist_group("capacity")
+
+Document = dict[str, Any]
+PATHS = {
+    "Node": "/api/v1/nodes",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
+    "CSIStorageCapacity": "/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities",
+    "Lease": "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+}
+
+
+def create(server: EmbeddedServer, *documents: Document) -> None:
+    for document in documents:
+        code, answer = server.endpoint.request("POST", PATHS[document["kind"]], document)
+        assert code == 201, answer.get("message")
+
+
+def enact(server: EmbeddedServer, plan: Plan) -> None:
+    for write in plan.writes:
+        match write:
+            case Create(document=document):
+                create(server, document)
+            case Patch(key=key, patch=patch):
+                path = f"{PATHS['Lease']}/{key.name}"
+                _, stored = server.endpoint.request("GET", path)
+                patched = merge_patch.apply(stored, patch)
+                code, answer = server.endpoint.request("PUT", path, patched)
+                assert code == 200, answer
+            case _:
+                raise AssertionError(write)
+
+
+def a_node(name: str, zone: str) -> Document:
+    labels = {HOST: name, ZONE: zone}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+
+
+def storage(kind: str, name: str, **fields: Any) -> Document:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        **fields,
+    }
+
+
+def publish(server: EmbeddedServer, host: str, gib: int) -> None:
+    pair = Pair(segment_of({HOST: host}), "fast")
+    plan = decide_report(None, Answer(gib * GIB, GIB), about_segment(*pair), SETTINGS)
+    enact(server, plan)
+
+
+def look(server: EmbeddedServer, *, at: datetime, existing: Lease | None = None) -> Lease:
+    seen = Look(holder="provisioner-0", began_at=at, looked_at=at, lasts=timedelta(minutes=2))
+    enact(server, decide_lease(existing, seen, SETTINGS))
+    code, stored = server.endpoint.request(
+        "GET", f"{PATHS['Lease']}/{publisher_lease(SETTINGS).name}"
+    )
+    assert code == 200, stored
+    return from_document(Lease, stored)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    with EmbeddedServer(tmp_path_factory.mktemp("capacity")) as running:
+        create(
+            running,
+            a_node("n1", "a"),
+            a_node("n2", "b"),
+            storage("CSIDriver", DRIVER, spec={"storageCapacity": True}),
+            storage("StorageClass", "fast", provisioner=DRIVER),
+            storage("StorageClass", "broken", provisioner=DRIVER),
+            storage(
+                "CSIStorageCapacity",
+                "by-hand",
+                storageClassName="broken",
+                nodeTopology={"matchLabels": {ZONE: "nowhere"}},
+                capacity="1Gi",
+                maximumVolumeSize="2Gi",
+            ),
+        )
+        for host, gib in (("n1", 10), ("n2", 20)):
+            publish(running, host, gib)
+        types = [NodeType(name="big", labels={"pool": "big"}, room={"fast": Answer(GIB)})]
+        enact(running, decide_templates(types, ["fast"], (), SETTINGS))
+        lease = look(running, at=datetime.now(UTC) - timedelta(hours=1))
+        look(running, at=datetime.now(UTC), existing=lease)
+        yield running
+
+
+def called(server: EmbeddedServer, *arguments: str) -> Result:
+    options = ["--kubeconfig", str(server.endpoint.kubeconfig), *arguments]
+    return CliRunner().invoke(capacity, options)
+
+
+def document(result: Result) -> Document:
+    found: Document = json.loads(result.stdout)
+    return found
+
+
+def test_a_table_shows_sizes_publishers_and_what_is_wrong(server: EmbeddedServer) -> None:
+    result = called(server)
+    assert result.exit_code == 1, result.output
+    rows = [line.split() for line in result.stdout.splitlines()]
+    fast = next(row for row in rows if f"{HOST}=n1" in row)
+    assert fast[:5] == ["fast", f"{HOST}=n1", "1", "10Gi", "1Gi"]
+    assert "external-provisioner" in fast
+    codes = {row[0]: row[1] for row in rows if row and row[0].startswith("Capacity")}
+    assert codes == {
+        "CapacityNodesGone": "default/by-hand",
+        "CapacityMaximumTooLarge": "default/by-hand",
+    }
+    assert "Objects: 4, something wrong with 1; classes: 2; nodes: 2." in result.stdout
+
+
+def test_nothing_wrong_is_exit_code_0(server: EmbeddedServer) -> None:
+    result = called(server, "--class", "fast")
+    assert result.exit_code == 0, result.output
+    assert "Objects: 3, nothing wrong; classes: 1; nodes: 2." in result.stdout
+
+
+def test_a_tree_shows_hosts_in_their_zones(server: EmbeddedServer) -> None:
+    result = called(server, "--tree", "--class", "fast")
+    lines = result.stdout.splitlines()
+    assert lines[lines.index("zone a") + 1] == "  host n1"
+    assert lines[lines.index("zone a") + 2].startswith("    - fast, 10Gi, largest 1Gi, for ")
+    assert "nodes that the cluster autoscaler imagines" in lines
+
+
+def test_the_document_has_numbers_and_codes(server: EmbeddedServer) -> None:
+    found = document(called(server, "-o", "json"))
+    assert (found["apiVersion"], found["kind"]) == ("capacity.plimsoll.dev/v1", "CapacityOverview")
+    (first,) = (each for each in found["objects"] if each["segment"] == {HOST: "n1"})
+    assert (first["capacityBytes"], first["maximumVolumeBytes"]) == (10 * GIB, GIB)
+    assert (first["nodes"], first["path"]) == (["n1"], ["zone a", "host n1"])
+    assert first["publisher"]["managedBy"] == "external-provisioner"
+    assert first["publisher"]["holder"] == "provisioner-0"
+    assert first["publisher"]["lookedSecondsAgo"] < 60
+    (by_hand,) = (each for each in found["objects"] if each["publisher"] is None)
+    assert by_hand["findings"] == [each["code"] for each in found["findings"]]
+
+
+def test_yaml_says_the_same_as_json(server: EmbeddedServer) -> None:
+    shown = yaml.safe_load(called(server, "-o", "yaml", "--class", "broken").stdout)
+    told = document(called(server, "-o", "json", "--class", "broken"))
+    for each in (*shown["objects"], *told["objects"]):
+        each.pop("changedSecondsAgo")
+    assert shown == told
+
+
+def test_a_driver_that_has_published_nothing_is_not_wrong(server: EmbeddedServer) -> None:
+    result = called(server, "--driver", "other.example.com")
+    assert (result.exit_code, result.stdout) == (0, "No capacity is published.\n")
+
+
+def test_an_owner_that_is_gone_is_found_out(server: EmbeddedServer) -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "gone", "uid": "none"}
+    orphan = storage(
+        "CSIStorageCapacity",
+        "orphan",
+        storageClassName="broken",
+        nodeTopology={"matchLabels": {ZONE: "a"}},
+        capacity="1Gi",
+    )
+    orphan["metadata"]["ownerReferences"] = [owner]
+    create(server, orphan)
+    try:
+        found = document(called(server, "-o", "json", "--class", "broken"))["findings"]
+    finally:
+        server.endpoint.request("DELETE", f"{PATHS['CSIStorageCapacity']}/orphan")
+    about = [each["code"] for each in found if each["object"]["name"] == "orphan"]
+    assert about == ["CapacityOwnerGone"]
+
+
+def test_a_kubeconfig_that_is_not_there_is_bad_usage() -> None:
+    result = CliRunner().invoke(capacity, ["--kubeconfig", "no-such-file"])
+    assert result.exit_code == 2
+
+
+def test_nobody_at_home_is_exit_code_1(server: EmbeddedServer, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "config"
+    text = server.endpoint.kubeconfig.read_text()
+    elsewhere.write_text(text.replace(f":{server.endpoint.port}", f":{free_port()}"))
+    assert CliRunner().invoke(capacity, ["--kubeconfig", str(elsewhere)]).exit_code == 1
