@@ -33,12 +33,17 @@ DELETE, RETAIN, RECYCLE = "Delete", "Retain", "Recycle"
 
 class Kept(StrEnum):
     OTHER_PROVISIONER = "OtherProvisioner"
+    """Somebody else made the volume, so somebody else deletes it."""
     OTHER_NODE = "OtherNode"
+    """Our node does not reach it: the provisioner of another node deletes it."""
     NOT_RELEASED = "NotReleased"
+    """Its claim still has it, or it never had one."""
     POLICY = "PolicyKeepsIt"
+    """Its reclaim policy is not Delete."""
     DELETED_ALREADY = "DeletedAlready"
     """Our finalizer is off: the rest is up to others."""
     MARKED = "FinalizerSetOrTakenOff"
+    """Our finalizer was put on, or taken off because the policy keeps the volume."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ class Protecting(StrEnum):
     CLONING = "CloningInProgress"
     """A claim is to be deleted, but a clone of it is still pending."""
     RELEASED = "SourceReleased"
+    """No volume is made from it any more, so the finalizer is taken off."""
 
 
 def protect(source: Source | None, view: ProvisionerView) -> Patch | None:
