@@ -1,7 +1,8 @@
 """`make conformance`: builds the real programs, runs them beside ours, and compares.
 
 Exit code 0: everything agrees, or there is no Go to build the real programs with (then it says
-so). Exit code 1: the last line names the step that failed.
+so). Exit code 1: the last line names the step that failed. A step that this machine cannot run is
+skipped, with the reason; what was skipped is named again at the end.
 """
 
 import argparse
@@ -15,9 +16,11 @@ from pathlib import Path
 
 from conformance import peers
 from conformance.control_plane import NotReadyError, control_plane
-from conformance.steps import STEPS, Servers, StepFailedError, print_speed
+from conformance.step import Servers, StepFailedError, StepSkippedError
+from conformance.steps import STEPS, print_speed
 from tests.servers import EmbeddedServer, ServerDiedError
 
+SKIPS = (StepSkippedError, peers.NotFoundError)
 FAILURES = (StepFailedError, NotReadyError, ServerDiedError, peers.BuildFailedError)
 
 
@@ -28,11 +31,18 @@ def parsed_arguments() -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def step(name: str) -> Iterator[None]:
+def step(name: str, skipped: list[str] | None = None) -> Iterator[None]:
+    """Says how the block ended. Steps that may be skipped are noted in the list."""
     print(f"== {name}", flush=True)
     began = time.monotonic()
     try:
         yield
+    except SKIPS as reason:
+        if skipped is None:
+            raise
+        print(f"   skipped: {reason}", flush=True)
+        skipped.append(name)
+        return
     except FAILURES as error:
         if error.__cause__ is not None:
             traceback.print_exception(error.__cause__, file=sys.stdout)
@@ -47,10 +57,12 @@ def build_peers() -> None:
             print(f"  {peers.build(peer)}")
 
 
-def run_side_by_side(only: str) -> None:
+def run_side_by_side(only: str) -> list[str]:
+    """Runs the steps; the names of those that could not be run here."""
+    skipped: list[str] = []
     wanted = [each for each in STEPS if only in each.name]
     if not wanted:
-        return
+        return skipped
     with contextlib.ExitStack() as running:
         directory = Path(
             running.enter_context(tempfile.TemporaryDirectory(prefix="plimsoll-conformance-"))
@@ -63,15 +75,16 @@ def run_side_by_side(only: str) -> None:
             print(f"  the real one was ready after {real.ready_after:.1f} s")
         servers = Servers(real=real.endpoint, embedded=embedded.endpoint)
         for each in wanted:
-            with step(each.name):
+            with step(each.name, skipped):
                 each.run(servers)
+    return skipped
 
 
 def main() -> int:
     only = parsed_arguments().only
     try:
         build_peers()
-        run_side_by_side(only)
+        skipped = run_side_by_side(only)
         if only in "speed":
             with step("speed"):
                 print_speed()
@@ -80,6 +93,8 @@ def main() -> int:
         return 0
     except FAILURES:
         return 1
+    for name in skipped:
+        print(f"not run here: {name}")
     print("conformance: everything agrees")
     return 0
 

@@ -48,11 +48,14 @@ class Place:
         return f"{name}-{self.namespace}"
 
     async def create(self, kind_: Kind[Document], name: str, **fields: object) -> Document:
+        # Kinds that are additions to Kubernetes have to be named in the object itself.
+        called = {"apiVersion": kind_.resource.api_version, "kind": kind_.resource.kind}
         metadata: Document = {"name": name}
         if kind_.resource.namespaced:
             metadata["namespace"] = self.namespace
         extra = fields.pop("metadata", None)
-        document = {"metadata": metadata | (extra if isinstance(extra, dict) else {})} | fields
+        own = {"metadata": metadata | (extra if isinstance(extra, dict) else {})}
+        document = called | own | fields
         return await self.client.create(kind_, document)
 
     async def find(self, kind_: Kind[Document], name: str) -> Document | None:

@@ -3,6 +3,9 @@
 Each peer is a Go module of its own under `conformance/peers/`, because their dependency versions
 differ. The go.mod pins the version and go.sum the content of everything that is built. A binary
 is kept under a digest of its go.mod: a changed pin builds anew, an unchanged one never does.
+
+Some peers are in no module that can be pinned. They are looked for, and where there are none,
+what needs them is skipped with the reason.
 """
 
 import hashlib
@@ -20,6 +23,10 @@ class PeersUnavailableError(RuntimeError):
     """There is no Go on this machine, so that nothing can be built or compared."""
 
 
+class NotFoundError(RuntimeError):
+    """A peer that cannot be built is not on this machine; the message says where it may be put."""
+
+
 class BuildFailedError(RuntimeError):
     """The Go toolchain refused; the message carries what it said."""
 
@@ -29,15 +36,25 @@ class Peer:
     name: str
     package: str
     linker_flags: str = "-s -w"
+    pinned_with: str = ""
+    """The peer whose module also holds this one."""
 
     @property
     def module(self) -> Path:
-        return MODULES / self.name
+        return MODULES / (self.pinned_with or self.name)
 
     @property
     def binary(self) -> Path:
         digest = hashlib.sha256((self.module / "go.mod").read_bytes()).hexdigest()[:12]
         return cache() / f"{self.name}-{digest}" / self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignPeer:
+    """Made by others, of whatever version the machine has: the module proxy does not serve it."""
+
+    name: str
+    variable: str
 
 
 # Without a version that parses as one, kubectl refuses to talk about it.
@@ -60,7 +77,44 @@ KUBE_SCHEDULER = Peer(
     package="k8s.io/kubernetes/cmd/kube-scheduler",
     linker_flags=STAMPED,
 )
-ALL = (ETCD, KUBE_APISERVER, KUBECTL, KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER)
+
+CSI = "github.com/kubernetes-csi"
+CSI_SANITY = Peer(name="csi-sanity", package=f"{CSI}/csi-test/v5/cmd/csi-sanity")
+CSI_PROVISIONER = Peer(
+    name="csi-provisioner",
+    package=f"{CSI}/external-provisioner/v5/cmd/csi-provisioner",
+)
+CSI_RESIZER = Peer(name="csi-resizer", package=f"{CSI}/external-resizer/cmd/csi-resizer")
+CSI_SNAPSHOTTER = Peer(
+    name="csi-snapshotter",
+    package=f"{CSI}/external-snapshotter/v8/cmd/csi-snapshotter",
+)
+SNAPSHOT_CONTROLLER = Peer(
+    name="snapshot-controller",
+    package=f"{CSI}/external-snapshotter/v8/cmd/snapshot-controller",
+    pinned_with=CSI_SNAPSHOTTER.name,
+)
+SNAPSHOT_KINDS = f"{CSI}/external-snapshotter/client/v8"
+"""The module, pinned with the snapshotter, that holds the definitions of its kinds."""
+
+HOSTPATHPLUGIN = ForeignPeer(name="hostpathplugin", variable="PLIMSOLL_HOSTPATHPLUGIN")
+NODE_DRIVER_REGISTRAR = ForeignPeer(
+    name="node-driver-registrar",
+    variable="PLIMSOLL_NODE_DRIVER_REGISTRAR",
+)
+
+ALL = (
+    ETCD,
+    KUBE_APISERVER,
+    KUBECTL,
+    KUBE_CONTROLLER_MANAGER,
+    KUBE_SCHEDULER,
+    CSI_SANITY,
+    CSI_PROVISIONER,
+    CSI_RESIZER,
+    CSI_SNAPSHOTTER,
+    SNAPSHOT_CONTROLLER,
+)
 
 
 def cache() -> Path:
@@ -72,12 +126,45 @@ def build(peer: Peer) -> Path:
     """The peer's binary, built now if this pin was never built before."""
     if peer.binary.exists():
         return peer.binary
-    go = shutil.which("go")
-    if go is None:
-        raise PeersUnavailableError(f"{peer.name} is not built and there is no Go to build it with")
+    go = _go(peer)
     print(f"  building {peer.name} (minutes the first time)", flush=True)
     _compile(peer, go)
     return peer.binary
+
+
+def find(peer: ForeignPeer) -> Path:
+    """The binary that the environment names, that is on the path, or beside the built ones."""
+    places = (os.environ.get(peer.variable), shutil.which(peer.name), str(cache() / peer.name))
+    for place in places:
+        if place and os.access(place, os.X_OK):
+            return Path(place)
+    raise NotFoundError(
+        f"{peer.name} cannot be fetched from the module proxy, so that it is not built here; "
+        f"put it on the PATH, into {cache()}, or name it in ${peer.variable}"
+    )
+
+
+def directory_of(module: str, pinned_with: Peer) -> Path:
+    """Where Go unpacked a module that a peer is made of."""
+    command = [_go(pinned_with), "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]
+    try:
+        listed = subprocess.run(
+            command, cwd=pinned_with.module, env=_environment(), capture_output=True, check=True
+        )
+    except subprocess.CalledProcessError as error:
+        raise BuildFailedError(f"{module}: {error.stderr.decode(errors='replace')}") from error
+    return Path(listed.stdout.decode().strip())
+
+
+def _go(peer: Peer) -> str:
+    go = shutil.which("go")
+    if go is None:
+        raise PeersUnavailableError(f"{peer.name} is not built and there is no Go to build it with")
+    return go
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""}
 
 
 def _compile(peer: Peer, go: str) -> None:
@@ -91,7 +178,7 @@ def _compile(peer: Peer, go: str) -> None:
         outcome = subprocess.run(
             command,
             cwd=peer.module,
-            env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""},
+            env=_environment(),
             stdout=output,
             stderr=subprocess.STDOUT,
             check=False,

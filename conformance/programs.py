@@ -4,7 +4,7 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from conformance import peers
@@ -47,8 +47,8 @@ def our_controller(kubeconfig: Path, directory: Path) -> Iterator[None]:
         "--metrics-port=0",
     ]
     log = directory / "plimsoll-controller.log"
-    with _running(command, log) as process:
-        _wait_for(process, log, "plimsoll controller ready")
+    with running(command, log) as process:
+        wait_for_line(process, log, "plimsoll controller ready")
         yield
 
 
@@ -69,8 +69,8 @@ def kube_controller_manager(kubeconfig: Path, directory: Path) -> Iterator[None]
         "--v=2",
     ]
     log = directory / "kube-controller-manager.log"
-    with _running(command, log) as process:
-        _wait_for(process, log, "Proceeding to collect garbage")
+    with running(command, log) as process:
+        wait_for_line(process, log, "Proceeding to collect garbage")
         yield
 
 
@@ -85,8 +85,8 @@ def our_scheduler(kubeconfig: Path, directory: Path) -> Iterator[None]:
         "--metrics-port=0",
     ]
     log = directory / "plimsoll-scheduler.log"
-    with _running(command, log) as process:
-        _wait_for(process, log, "plimsoll scheduler ready")
+    with running(command, log) as process:
+        wait_for_line(process, log, "plimsoll scheduler ready")
         yield
 
 
@@ -113,15 +113,18 @@ def kube_scheduler(kubeconfig: Path, directory: Path) -> Iterator[None]:
         "--v=2",
     ]
     log = directory / "kube-scheduler.log"
-    with _running(command, log) as process:
-        _wait_for(process, log, "Starting Kubernetes Scheduler")
+    with running(command, log) as process:
+        wait_for_line(process, log, "Starting Kubernetes Scheduler")
         yield
 
 
 @contextlib.contextmanager
-def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    command: list[str], log: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """With our environment, unless told otherwise; what it says goes into the log."""
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output)
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
     try:
         yield process
     finally:
@@ -133,7 +136,7 @@ def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]
             process.wait()
 
 
-def _wait_for(process: subprocess.Popen[bytes], log: Path, line: str) -> None:
+def wait_for_line(process: subprocess.Popen[bytes], log: Path, line: str) -> None:
     began = time.monotonic()
     while line not in log.read_text(errors="replace"):
         if process.poll() is not None or time.monotonic() - began > READY_SECONDS:

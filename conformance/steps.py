@@ -9,36 +9,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import uvloop
 
 from conformance import controller_checks, kcm_checks, peers, scheduler_checks, speed
-from conformance.programs import DiedError
-from plimsoll.wire.errors import KubeError
+from conformance.csi_steps import CSI_STEPS
+from conformance.step import Say, Servers, Step, StepFailedError, tell
 from tests.conversations import replay
 from tests.servers import Endpoint
 
 ROOT = Path(__file__).parents[1]
 # The recordings come from a server one minor release ahead of the peer that can be built.
 ENOUGH_ON_THE_PEER = 0.9
-
-
-class StepFailedError(Exception):
-    """The message says what differs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Servers:
-    real: Endpoint
-    embedded: Endpoint
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    name: str
-    run: Callable[[Servers], None]
 
 
 def replay_on_the_real_server(servers: Servers) -> None:
@@ -131,20 +114,8 @@ def both_schedulers_on_ours(servers: Servers) -> None:
     _tell("embedded", servers.embedded, scheduler_checks.same_pods_for_both)
 
 
-def _tell(
-    name: str, endpoint: Endpoint, run: Callable[[Path, Callable[[str], None]], None]
-) -> None:
-    said: list[str] = []
-
-    def say(title: str) -> None:
-        said.append(title)
-        print(f"  {name}: {title}", flush=True)
-
-    try:
-        run(endpoint.kubeconfig, say)
-    except (AssertionError, KubeError, DiedError) as error:
-        where = said[-1] if said else "start"
-        raise StepFailedError(f"{name}: {where}: {error}") from error
+def _tell(name: str, endpoint: Endpoint, run: Callable[[Path, Say], None]) -> None:
+    tell(name, lambda say: run(endpoint.kubeconfig, say))
 
 
 def print_speed() -> None:
@@ -166,4 +137,5 @@ STEPS = (
     Step("our scheduler on both", our_scheduler_on_both),
     Step("kube-scheduler on the embedded server", real_scheduler_on_ours),
     Step("the same pods for both schedulers", both_schedulers_on_ours),
+    *CSI_STEPS,
 )

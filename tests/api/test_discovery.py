@@ -65,7 +65,7 @@ def test_subresource_of_another_group_says_so() -> None:
 
 
 def test_group_version_that_is_not_served_is_not_found() -> None:
-    assert discovery.find_resource_list(RESOURCES, "snapshot.storage.k8s.io", "v1") is None
+    assert discovery.find_resource_list(RESOURCES, "example.com", "v1") is None
     assert discovery.find_group(RESOURCES, "snapshot.storage.k8s.io") is None
     assert discovery.find_group(RESOURCES, "") is None
 

@@ -12,7 +12,9 @@ LOOP = "attach-detach"
 UNIQUE = "kubernetes.io/csi/disk.example.com^handle-volume-1"
 
 
-async def a_bound_claim(cluster: StoryCluster, modes: tuple[str, ...] = ("ReadWriteOnce",)) -> None:
+async def a_bound_claim(
+    cluster: StoryCluster, modes: tuple[str, ...] = ("ReadWriteOnce",), **spec: Any
+) -> None:
     await cluster.create(claim(volume="volume-1"))
     found = await cluster.get("PersistentVolumeClaim", "data")
     reference = {
@@ -21,7 +23,7 @@ async def a_bound_claim(cluster: StoryCluster, modes: tuple[str, ...] = ("ReadWr
         "name": "data",
         "uid": found["metadata"]["uid"],
     }
-    await cluster.create(volume(claim_ref=reference, spec={"accessModes": list(modes)}))
+    await cluster.create(volume(claim_ref=reference, spec={"accessModes": list(modes)} | spec))
     for kind, name in (("PersistentVolumeClaim", "data"), ("PersistentVolume", "volume-1")):
         await cluster.patch(kind, name, {"status": {"phase": "Bound"}}, subresource="status")
 

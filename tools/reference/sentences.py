@@ -120,6 +120,9 @@ TITLES: dict[Name, str] = {
     ("decide.attach", "Attaching"): "About the attachments of one device.",
     ("decide.bind.reasons", "Reason"): "About the binding, provisioning and reclaiming of claims "
     "and volumes. Those that are events as well are in the table above, too.",
+    ("decide.capacity.findings", "Finding"): "What `plimsoll capacity` finds wrong with published "
+    "capacity. No plan or event has these.",
+    ("decide.capacity.reports", "Publishing"): "Why published capacity is written.",
     ("decide.ephemeral", "Ephemeral"): "About the claims of generic ephemeral volumes.",
     ("decide.garbage", "Garbage"): "About objects and their owners.",
     ("decide.lost_nodes", "Ending"): "Why a pod is ended by force.",

@@ -37,6 +37,13 @@ WORDS = {
 }
 
 
+class _NoValue:
+    """Stands for a value that is not shown: an object that breaks a rule about its fields."""
+
+
+NO_VALUE = _NoValue()
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One complaint: `field` is a path such as `spec.containers[0].name`."""
@@ -53,6 +60,11 @@ class FieldError:
     @classmethod
     def invalid(cls, field: str, value: Any, detail: str) -> Self:
         return cls(ErrorType.INVALID, field, detail, value)
+
+    @classmethod
+    def broken_rule(cls, field: str, detail: str) -> Self:
+        """An object that breaks a rule of its custom kind; the object itself is not shown."""
+        return cls(ErrorType.INVALID, field, detail, NO_VALUE)
 
     @classmethod
     def duplicate(cls, field: str, value: Any) -> Self:
@@ -91,7 +103,7 @@ class FieldError:
             ErrorType.TYPE_INVALID,
         )
         parts = [WORDS[self.type]]
-        if shows_value:
+        if shows_value and self.value is not NO_VALUE:
             parts.append(_shown(self.value))
         if self.detail:
             parts.append(self.detail)

@@ -102,12 +102,20 @@ class ContainerResources(Resources, frozen=True, kw_only=True):
     claims: tuple[ContainerClaim, ...] = ()
 
 
+class VolumeUse(ApiStruct, frozen=True, kw_only=True):
+    """A volume in a container, mounted or as a device."""
+
+    name: str = ""
+
+
 class Container(ApiStruct, frozen=True, kw_only=True):
     name: str = ""
     image: str = ""
     resources: ContainerResources = ContainerResources()
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str | None = None
+    volume_mounts: tuple[VolumeUse, ...] = ()
+    volume_devices: tuple[VolumeUse, ...] = ()
 
     @property
     def is_sidecar(self) -> bool:
@@ -133,12 +141,21 @@ class ImageVolume(ApiStruct, frozen=True, kw_only=True):
     reference: str = ""
 
 
+class NodeSource(ApiStruct, frozen=True, kw_only=True):
+    """A volume that the node makes by itself; that there is one is all that is read."""
+
+
 class PodVolume(InTreeSources, frozen=True, kw_only=True):
     name: str = ""
     persistent_volume_claim: ClaimVolume | None = None
     ephemeral: EphemeralVolume | None = None
     csi: CsiSource | None = None
     image: ImageVolume | None = None
+    empty_dir: NodeSource | None = None
+    config_map: NodeSource | None = None
+    secret: NodeSource | None = None
+    projected: NodeSource | None = None
+    downward_api: NodeSource | None = msgspec.field(default=None, name="downwardAPI")
 
 
 class SchedulingGate(ApiStruct, frozen=True, kw_only=True):
@@ -149,6 +166,11 @@ class PodResourceClaim(ApiStruct, frozen=True, kw_only=True):
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
+
+
+class PodSecurityContext(ApiStruct, frozen=True, kw_only=True):
+    fs_group: int | None = None
+    fs_group_change_policy: str | None = None
 
 
 class PodSpec(ApiStruct, frozen=True, kw_only=True):
@@ -170,6 +192,8 @@ class PodSpec(ApiStruct, frozen=True, kw_only=True):
     host_network: bool = False
     resource_claims: tuple[PodResourceClaim, ...] = ()
     termination_grace_period_seconds: int | None = None
+    service_account_name: str = ""
+    security_context: PodSecurityContext | None = None
 
     @property
     def required_nodes(self) -> NodeSelectorSpec | None:
@@ -201,6 +225,7 @@ class PodStatus(ApiStruct, frozen=True, kw_only=True):
     message: str = ""
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
     start_time: datetime | None = None
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()

@@ -1,6 +1,7 @@
 """The one table of kinds: everything the API server knows about a resource as data.
 
-Loaded once from `tables/kubernetes.json.gz`; nothing here is written by hand for one kind.
+Loaded once from `tables/kubernetes.json.gz`, and from `tables/snapshots.json` for the three kinds
+that clusters get with the snapshot controller; nothing here is written by hand for one kind.
 """
 
 import gzip
@@ -72,21 +73,30 @@ class Tables:
     """By `plural.version.group`, or `plural.version` for the core group."""
     schemas: dict[str, Document]
     protobuf: dict[str, list[Document]]
+    """Custom kinds have none: they are read and written as JSON alone."""
 
 
 @cache
 def tables() -> Tables:
     packed = resources.files("plimsoll.api.tables").joinpath("kubernetes.json.gz").read_bytes()
-    raw = msgspec.json.decode(gzip.decompress(packed))
+    raw, custom = msgspec.json.decode(gzip.decompress(packed)), custom_tables()
     return Tables(
-        resources=tuple(_resource(entry) for entry in raw["resources"]),
+        resources=tuple(_resource(entry) for entry in raw["resources"] + custom["resources"]),
         columns={
             name: tuple(msgspec.convert(c, Column) for c in columns)
-            for name, columns in raw["tables"].items()
+            for name, columns in (raw["tables"] | custom["tables"]).items()
         },
-        schemas=raw["schemas"],
+        schemas=raw["schemas"] | custom["schemas"],
         protobuf=raw["protobuf"],
     )
+
+
+@cache
+def custom_tables() -> Document:
+    """What the definitions of the snapshot kinds say; `shapes` is for `plimsoll.api.shapes`."""
+    raw = resources.files("plimsoll.api.tables").joinpath("snapshots.json").read_bytes()
+    decoded: Document = msgspec.json.decode(raw)
+    return decoded
 
 
 def _resource(entry: Document) -> Resource:

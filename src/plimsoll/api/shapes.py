@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from plimsoll.api import scalars
-from plimsoll.api.registry import Document, tables
+from plimsoll.api.registry import Document, custom_tables, tables
 from plimsoll.api.scalars import Convert, SchemaError
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -103,7 +103,8 @@ class Struct:
 @cache
 def shapes() -> dict[str, dict[str, int]]:
     packed = resources.files("plimsoll.api.tables").joinpath("shapes.json.gz").read_bytes()
-    return msgspec.json.decode(gzip.decompress(packed), type=dict[str, dict[str, int]])
+    native = msgspec.json.decode(gzip.decompress(packed), type=dict[str, dict[str, int]])
+    return native | custom_tables()["shapes"]
 
 
 _compiled: dict[str, Struct] = {}

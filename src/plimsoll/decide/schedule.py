@@ -19,6 +19,7 @@ from plimsoll.decide.columns.rules.explanation import Explanation, explain
 from plimsoll.decide.columns.rules.judge import Judge, Judged, Rejected, Settings
 from plimsoll.decide.columns.rules.late_claims import Policy
 from plimsoll.decide.scheduling.reasons import FIT, Reason, Rule
+from plimsoll.decide.scheduling.shortage import shortages
 from plimsoll.decide.scheduling.volume_binding import PodVolumes
 
 
@@ -42,6 +43,8 @@ class NoNode:
     rejected: Rejected | None = None
     """Not because of the nodes, but of the pod or its claims."""
     counts: tuple[Count, ...] = ()
+    shortages: tuple[str, ...] = ()
+    """Claims that nothing that is published is large enough for, with the sizes."""
 
     @property
     def rules(self) -> tuple[AnyRule, ...]:
@@ -69,7 +72,8 @@ class NoNode:
         if listed:
             text += f": {', '.join(listed)}"
         codes = ", ".join(sorted(self.reasons))
-        return f"{text}. [{codes}]" if codes else f"{text}."
+        told = "; ".join((codes, *self.shortages))
+        return f"{text}. [{told}]" if codes else f"{text}."
 
     def _listed(self) -> Iterator[str]:
         if self.rejected is not None:
@@ -99,7 +103,9 @@ class Kernel:
         slot = self._best(judged)
         if slot is None:
             found = counts(judged, self.columns, lambda at, rule: self._sentence(pod, at, rule))
-            return NoNode(nodes=nodes, counts=found)
+            is_short = any(count.reason is Reason.CAPACITY_TOO_SMALL for count in found)
+            short = tuple(shortages(pod, self.columns)) if is_short else ()
+            return NoNode(nodes=nodes, counts=found, shortages=short)
         return Placement(
             node=self.columns.index.names[slot],
             volumes=self._volumes(judged, slot),

@@ -1,7 +1,8 @@
 """Which changes of the cluster can help a pod that no node was good enough for, by any rule.
 
 The rules about volumes answer in `decide.scheduling.wakeups`, those about nodes here; both as
-kube-scheduler does. Beyond that a pod is left alone where the object has nothing to do with it.
+kube-scheduler does. Beyond that a pod is left alone where the object has nothing to do with it, and
+one with claims is woken when the room of a driver does not count any more.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +10,7 @@ from collections.abc import Callable, Mapping
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
-from plimsoll.api.storage import CSIStorageCapacity, StorageClass
+from plimsoll.api.storage import CSIDriver, CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.columns import resources
 from plimsoll.decide.columns.flags import AnyRule, NodeRule
@@ -26,6 +27,8 @@ NodeTest = Callable[[Pod, Node | None, Node], bool]
 
 def helps(rule: AnyRule, pod: Pod, before: ApiObject | None, after: ApiObject | None) -> bool:
     """Whether the rule might judge the pod otherwise; None: the object was not or is no more."""
+    if rule is Rule.VOLUME_BINDING and pod.claims and _stops_counting(before, after):
+        return True
     if isinstance(rule, Rule):
         answer = _asked_of_volumes(rule, pod, before, after)
         return answer is not None and answer.hint is Hint.WAKE
@@ -95,6 +98,13 @@ def concerns(
         if related:
             return True
     return False
+
+
+def _stops_counting(before: ApiObject | None, after: ApiObject | None) -> bool:
+    """kube-scheduler lets pods with claims wait then, for the five minutes that any may wait."""
+    if not isinstance(before, CSIDriver) or not before.spec.storage_capacity:
+        return False
+    return not isinstance(after, CSIDriver) or not after.spec.storage_capacity
 
 
 def _asked_of_volumes(

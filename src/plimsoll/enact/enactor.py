@@ -6,6 +6,7 @@ an Obstacle with the error in it, to be tried again later.
 """
 
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -13,6 +14,7 @@ from plimsoll.api.meta import ObjectKey, ObjectReference
 from plimsoll.api.registry import Document, Resource, resources_by_path
 from plimsoll.decide.plan import Create, Delete, Emit, Patch, Plan, ResourceName, Write
 from plimsoll.enact.events import EventRecorder
+from plimsoll.enact.replacing import replace_patched
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, documents
 from plimsoll.wire.kube import KubeClient
@@ -50,13 +52,21 @@ Outcome = Done | Overtaken | Obstacle
 
 
 class Enactor:
-    def __init__(self, client: KubeClient, events: EventRecorder) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        events: EventRecorder,
+        *,
+        unpatchable: Collection[ResourceName] = (),
+    ) -> None:
+        """`unpatchable` are changed by replacing them: our role does not let us patch them."""
         self._client = client
         self._events = events
+        self._unpatchable = frozenset(unpatchable)
 
     def through(self, client: KubeClient) -> "Enactor":
         """One that writes by another client, and tells by the same recorder."""
-        return Enactor(client, self._events)
+        return Enactor(client, self._events, unpatchable=self._unpatchable)
 
     async def enact(self, plan: Plan) -> Outcome:
         left: dict[tuple[ResourceName, ObjectKey], Document] = {}
@@ -80,13 +90,7 @@ class Enactor:
                 left[write.resource, write.key] = made
             case Patch():
                 before = left.get((write.resource, write.key))
-                patched = await self._client.patch(
-                    _kind(write),
-                    write.key,
-                    merge_patch(_conditional(write, before)),
-                    WriteOptions(subresource=write.subresource),
-                )
-                left[write.resource, write.key] = patched
+                left[write.resource, write.key] = await self._change(write, before)
             case Delete():
                 await self._delete(write)
             case Emit():
@@ -97,6 +101,17 @@ class Enactor:
                 assert_never(write)
         if not isinstance(write, Emit):
             log.info("write made", extra=_fields(write))
+
+    async def _change(self, write: Patch, before: Document | None) -> Document:
+        version = _version(write, before)
+        if write.resource in self._unpatchable:
+            return await replace_patched(self._client, _kind(write), write, version)
+        return await self._client.patch(
+            _kind(write),
+            write.key,
+            merge_patch(_conditional(write, version)),
+            WriteOptions(subresource=write.subresource),
+        )
 
     async def _delete(self, write: Delete) -> None:
         deletion = Deletion(
@@ -112,11 +127,16 @@ class Enactor:
                 raise
 
 
-def _conditional(write: Patch, before: Document | None) -> Document:
+def _version(write: Patch, before: Document | None) -> str:
+    """The one that the object must have; `before` is what an earlier write of the plan left."""
+    if before is None or not write.version:
+        return write.version
+    left: str = before["metadata"]["resourceVersion"]
+    return left
+
+
+def _conditional(write: Patch, version: str) -> Document:
     """The patch with its preconditions inside, where the server checks them."""
-    version = write.version
-    if before is not None and version:
-        version = before["metadata"]["resourceVersion"]
     conditions = {"resourceVersion": version, "uid": write.uid}
     wanted = {name: value for name, value in conditions.items() if value}
     if not wanted:

@@ -1,7 +1,7 @@
 """The loops of one process, running: what they observe, their events, and they themselves."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -9,6 +9,7 @@ from random import Random
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from plimsoll.decide.plan import ResourceName
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
 from plimsoll.reconcile.loop import Loop, Tools
@@ -37,6 +38,8 @@ class Setting:
     chance: Random = field(default_factory=system_chance)
     instance: str = ""
     """Which of several copies this is, for the events."""
+    unpatchable: Collection[ResourceName] = ()
+    """What our role lets us replace, but not patch."""
 
 
 class RunningLoops:
@@ -55,7 +58,7 @@ class RunningLoops:
         tools = Tools(
             client=client,
             observed=self._observed,
-            enactor=Enactor(client, self._recorder),
+            enactor=Enactor(client, self._recorder, unpatchable=setting.unpatchable),
             clock=client.clock,
             ids=setting.ids,
             chance=setting.chance,

@@ -107,3 +107,5 @@ class KindRules:
     """What clients are told that delete without saying so."""
     name_checked_on_update: bool = False
     """A generateName that an update brings must still be one that the kind could have."""
+    is_custom: bool = False
+    """Served as if a CustomResourceDefinition had brought it: there is no strategic patch."""

@@ -19,6 +19,11 @@ from plimsoll.api.kinds.cluster.plain_kinds import RULES_BY_KIND
 from plimsoll.api.kinds.pods import rules as pod
 from plimsoll.api.kinds.rules import KindRules
 from plimsoll.api.kinds.scheduling import pod_disruption_budget, priority_class
+from plimsoll.api.kinds.snapshots import (
+    volume_snapshot,
+    volume_snapshot_class,
+    volume_snapshot_content,
+)
 from plimsoll.api.kinds.storage import (
     csi_driver,
     csi_node,
@@ -42,6 +47,7 @@ from plimsoll.api.kinds.workloads import (
 )
 
 STORAGE = "storage.k8s.io"
+SNAPSHOTS = "snapshot.storage.k8s.io"
 
 RULES: dict[tuple[str, str], KindRules] = RULES_BY_KIND | {
     ("", "ConfigMap"): config_map.RULES,
@@ -76,6 +82,9 @@ RULES: dict[tuple[str, str], KindRules] = RULES_BY_KIND | {
     (rbac.GROUP, "ClusterRoleBinding"): rbac.CLUSTER_ROLE_BINDING,
     (rbac.GROUP, "Role"): rbac.ROLE,
     (rbac.GROUP, "RoleBinding"): rbac.ROLE_BINDING,
+    (SNAPSHOTS, "VolumeSnapshot"): volume_snapshot.RULES,
+    (SNAPSHOTS, "VolumeSnapshotClass"): volume_snapshot_class.RULES,
+    (SNAPSHOTS, "VolumeSnapshotContent"): volume_snapshot_content.RULES,
     (STORAGE, "CSIDriver"): csi_driver.RULES,
     (STORAGE, "CSINode"): csi_node.RULES,
     (STORAGE, "CSIStorageCapacity"): csi_storage_capacity.RULES,

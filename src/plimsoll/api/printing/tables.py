@@ -15,6 +15,7 @@ from plimsoll.api.printing import (
     events,
     networking,
     pods,
+    snapshots,
     storage,
     workloads,
 )
@@ -61,6 +62,9 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
     ("resource.k8s.io", "resourceclaims"): devices.resource_claim_cells,
     ("resource.k8s.io", "resourceslices"): devices.resource_slice_cells,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class_cells,
+    ("snapshot.storage.k8s.io", "volumesnapshotclasses"): snapshots.class_cells,
+    ("snapshot.storage.k8s.io", "volumesnapshotcontents"): snapshots.content_cells,
+    ("snapshot.storage.k8s.io", "volumesnapshots"): snapshots.snapshot_cells,
     ("storage.k8s.io", "csidrivers"): storage.csi_driver_cells,
     ("storage.k8s.io", "csinodes"): storage.csi_node_cells,
     ("storage.k8s.io", "storageclasses"): storage.storage_class_cells,

@@ -207,6 +207,16 @@ def after_obstacle(prepare: Prepare, message: str) -> Refuse | Reschedule:
     return failed(failure, prepare.attempt.claim, prepare.memory)
 
 
+def after_unread(claim: PersistentVolumeClaim, memory: ClaimMemory, message: str) -> ClaimStep:
+    """What the claim refers to could not be read: the driver cannot be asked yet."""
+    failure = Failure(
+        problem=Problem.SOURCE_UNUSABLE,
+        message=f"what the claim refers to cannot be read: {message}",
+        state=State.NO_CHANGE,
+    )
+    return failed(failure, claim, memory)
+
+
 def after_unread_secret(prepare: Prepare, message: str) -> Refuse | Reschedule:
     """`message` says why; it must not say what is in the secret."""
     secret = prepare.attempt.secret

@@ -166,9 +166,16 @@ def after_saved(record: Record, claim: PersistentVolumeClaim | None) -> Plan:
     """`claim` is what the claim is now; somebody who is gone is not told."""
     if claim is None or claim.uid != record.claim.uid:
         return Plan(reason=Reason.PROVISIONING_SUCCEEDED)
-    name = record.volume["metadata"]["name"]
-    event = normal(claim, Reason.PROVISIONING_SUCCEEDED, f"Successfully provisioned volume {name}")
+    told = f"Successfully provisioned volume {record.name}"
+    event = normal(claim, Reason.PROVISIONING_SUCCEEDED, told)
     return Plan(reason=Reason.PROVISIONING_SUCCEEDED, writes=(event,))
+
+
+def after_unsaved(record: Record, message: str) -> Plan:
+    """The volume is there, but the API does not have it yet; `message` is what the server said."""
+    told = f"volume {record.name} is made, but storing it failed and will be repeated: {message}"
+    event = warning(record.claim, Reason.PROVISIONING_FAILED, told)
+    return Plan(reason=Reason.PROVISIONING_FAILED, writes=(event,))
 
 
 def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedule | Ignore:

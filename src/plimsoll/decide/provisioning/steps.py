@@ -191,6 +191,11 @@ class Record:
     plan: Plan = NOTHING
 
     @property
+    def name(self) -> str:
+        name: str = self.volume["metadata"]["name"]
+        return name
+
+    @property
     def creation(self) -> Plan:
         create = Create(resource=VOLUMES, document=self.volume)
         return Plan(reason=Reason.PROVISIONING_SUCCEEDED, writes=(create,))

@@ -52,6 +52,7 @@ PATCH_TYPES = (
     "application/strategic-merge-patch+json",
     APPLY,
 )
+CUSTOM_PATCH_TYPES = tuple(name for name in PATCH_TYPES if "strategic" not in name)
 PARTS = ("", "status")
 """Subresources that are a part of the object and answer with the whole of it."""
 
@@ -287,8 +288,9 @@ class _Call:
 
     def patch(self) -> Later:
         media_type = body_type(self._request)
-        if media_type not in PATCH_TYPES:
-            raise unsupported(media_type, PATCH_TYPES)
+        taken = CUSTOM_PATCH_TYPES if self._kind.rules.is_custom else PATCH_TYPES
+        if media_type not in taken:
+            raise unsupported(media_type, taken)
         write = self._write("PatchOptions")
         if media_type == APPLY:
             return self._apply(write)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from plimsoll.processes.controller.attach_detach import AttachDetach
 from plimsoll.processes.controller.binding import Binding
 from plimsoll.processes.controller.claim_protection import ClaimProtection
+from plimsoll.processes.controller.csi.attacher import CsiAttacher
+from plimsoll.processes.controller.csi.resizer import Resizer
+from plimsoll.processes.controller.csi.snapshotter import Snapshotter
 from plimsoll.processes.controller.daemon_set import DaemonSets
 from plimsoll.processes.controller.deployment import Deployments
 from plimsoll.processes.controller.ephemeral_volume import EphemeralVolume
@@ -29,6 +32,8 @@ class Entry:
     """One line for the help text."""
     on_cluster: bool = False
     """Runs by default on a real cluster: kube-controller-manager has nothing like it."""
+    needs_driver: bool = False
+    """Runs by default on a real cluster as soon as a CSI driver is named."""
 
 
 LOOPS: dict[str, Entry] = {
@@ -46,6 +51,19 @@ LOOPS: dict[str, Entry] = {
     ),
     "attach-detach": Entry(
         make=AttachDetach, about="attach volumes where pods need them, and detach them"
+    ),
+    "csi-attacher": Entry(
+        make=CsiAttacher, about="let CSI drivers carry out attachments", needs_driver=True
+    ),
+    "resizer": Entry(
+        make=Resizer,
+        about="let CSI drivers grow volumes, and change their attributes",
+        needs_driver=True,
+    ),
+    "snapshotter": Entry(
+        make=Snapshotter,
+        about="bind snapshots to their contents, and let CSI drivers take them",
+        needs_driver=True,
     ),
     "claim-protection": Entry(
         make=ClaimProtection, about="keep claims that pods use from being deleted"
@@ -65,12 +83,16 @@ LOOPS: dict[str, Entry] = {
 }
 
 
-def chosen(names: tuple[str, ...], *, on_cluster: bool) -> list[str]:
+def chosen(names: tuple[str, ...], *, on_cluster: bool, has_driver: bool = False) -> list[str]:
     """The loops that `--controllers` selects: names, `*` for the default, `-name` to leave out.
 
     Raises ValueError for a name that no loop has.
     """
-    default = [name for name, entry in LOOPS.items() if entry.on_cluster or not on_cluster]
+    default = [
+        name
+        for name, entry in LOOPS.items()
+        if entry.on_cluster or not on_cluster or (entry.needs_driver and has_driver)
+    ]
     unknown = [n for n in names if n.removeprefix("-") not in LOOPS and n != "*"]
     if unknown:
         raise ValueError(f"unknown controllers: {', '.join(unknown)}; known: {', '.join(LOOPS)}")

@@ -1,7 +1,7 @@
 """The controller process: settings, connection, leadership, signals."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -10,8 +10,14 @@ import msgspec
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.repair.repairs import Rule
+from plimsoll.decide.snapshotting.names import GROUP
 from plimsoll.enact.leading import lead_alone
 from plimsoll.processes.controller.binding import Binding
+from plimsoll.processes.controller.csi.attacher import CsiAttacher
+from plimsoll.processes.controller.csi.csi_loop import CsiLoop, CsiSettings
+from plimsoll.processes.controller.csi.drivers import DriverSources
+from plimsoll.processes.controller.csi.resizer import Resizer
+from plimsoll.processes.controller.csi.snapshotter import Snapshotter
 from plimsoll.processes.controller.loops import LOOPS, chosen
 from plimsoll.processes.controller.pod_gc import PodGarbageCollector, PodGcSettings
 from plimsoll.processes.controller.provisioners.registry import Installation, Registry, installed
@@ -25,7 +31,9 @@ from plimsoll.runtime.ids import hostname, system_chance, system_ids
 from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
 from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.connect import connect
-from plimsoll.wire.errors import KubeError
+from plimsoll.wire.csi.server import EndpointError, socket_path
+from plimsoll.wire.csi.transport import CsiTransport
+from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.health import OK, Page, Pages, not_yet, serving
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import Surroundings, Wish
@@ -36,6 +44,11 @@ COMPONENT = "plimsoll-controller"
 EMBEDDED = "+plimsoll"
 """Part of the version that our own API server calls itself by."""
 CONNECT_BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(seconds=10))
+
+
+CSI_LOOPS: Mapping[str, Callable[..., CsiLoop]] = {
+    loop.name: loop for loop in (CsiAttacher, Resizer, Snapshotter)
+}
 
 
 class Settings(config.Settings, frozen=True, kw_only=True):
@@ -58,6 +71,12 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     """Where provisioners inside the controller keep what has to survive."""
     provisioners: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """Options of provisioners inside the controller, by name."""
+    csi_addresses: str = ""
+    """Unix sockets of CSI drivers, separated by commas; drivers may come later, and restart."""
+    csi_timeout: timedelta = timedelta(seconds=15)
+    """How long a CSI driver may take for one call."""
+    csi_extra_metadata: bool = False
+    """Tell CSI drivers, by parameters, for which objects they take snapshots."""
     terminated_pod_gc_threshold: int = 12_500
     """So many finished pods may stay before the oldest are deleted; 0: all of them."""
     repair: str = ""
@@ -87,9 +106,32 @@ def repair_settings(settings: Settings) -> RepairSettings:
     )
 
 
-def makers(names: list[str], settings: Settings) -> dict[str, Make]:
+Transports = Mapping[str, CsiTransport]
+"""Drivers in the same process, by name."""
+NO_TRANSPORTS: Transports = {}
+
+
+def csi_settings(settings: Settings, transports: Transports = NO_TRANSPORTS) -> CsiSettings:
+    """Raises ConfigError for an address that is no socket's."""
+    addresses = _listed(settings.csi_addresses)
+    try:
+        for address in addresses:
+            socket_path(address)
+    except EndpointError as error:
+        raise ConfigError(f"--csi-address: {error}") from error
+    sources = DriverSources(
+        addresses=tuple(addresses), transports=transports, within=settings.csi_timeout
+    )
+    return CsiSettings(sources=sources, tells_metadata=settings.csi_extra_metadata)
+
+
+def makers(
+    names: list[str], settings: Settings, transports: Transports = NO_TRANSPORTS
+) -> dict[str, Make]:
     """Raises ProvisionerSetupError and ConfigError."""
     found: dict[str, Make] = {name: LOOPS[name].make for name in names}
+    csi = csi_settings(settings, transports)
+    found |= {name: partial(CSI_LOOPS[name], settings=csi) for name in names if name in CSI_LOOPS}
     if Repairs.name in found:
         found[Repairs.name] = partial(Repairs, settings=repair_settings(settings))
     if PodGarbageCollector.name in found:
@@ -116,6 +158,7 @@ def check(settings: Settings) -> None:
     Raises ConfigError and ProvisionerSetupError.
     """
     repair_settings(settings)
+    csi_settings(settings)
     if Binding.name in wanted_loops(settings, on_cluster=False):
         installed_provisioners(settings)
 
@@ -124,7 +167,8 @@ def wanted_loops(settings: Settings, *, on_cluster: bool) -> list[str]:
     """Raises ConfigError for a name that no loop has, and when none is left."""
     names = _listed(settings.controllers)
     try:
-        found = chosen(tuple(names), on_cluster=on_cluster)
+        has_driver = bool(settings.csi_addresses)
+        found = chosen(tuple(names), on_cluster=on_cluster, has_driver=has_driver)
     except ValueError as error:
         raise ConfigError(f"--controllers: {error}") from error
     # Without rules there is nothing to repair; whoever names rules wants them wherever they run.
@@ -152,12 +196,29 @@ async def is_real_cluster(client: KubeClient) -> bool:
             return EMBEDDED not in version.get("gitVersion", "")
 
 
-class Process:
-    """The whole process but its signals."""
+async def without_missing_kinds(client: KubeClient, names: list[str]) -> list[str]:
+    """The loops whose kinds are served: those of snapshots come with definitions of their own."""
+    if Snapshotter.name not in names:
+        return names
+    try:
+        await client.raw_get(f"/apis/{GROUP}/v1")
+    except KubeError as error:
+        if error.failure is not Failure.NOT_FOUND:
+            raise
+        log.warning("snapshots not served", extra={"loop": Snapshotter.name, "group": GROUP})
+        return [name for name in names if name != Snapshotter.name]
+    return names
 
-    def __init__(self, settings: Settings, client: KubeClient) -> None:
+
+class Process:
+    """The whole process but its signals. `transports` are drivers inside the same program."""
+
+    def __init__(
+        self, settings: Settings, client: KubeClient, transports: Transports = NO_TRANSPORTS
+    ) -> None:
         self._settings = settings
         self._client = client
+        self._transports = transports
         self._metrics = Metrics()
         self._ids = system_ids()
         self._identity = f"{hostname()}_{self._ids.uid()}"
@@ -179,8 +240,11 @@ class Process:
     async def run(self, on_begin: Callable[[list[str]], None]) -> None:
         """Until cancelled. Raises LeadershipLostError, ConfigError, KubeError."""
         on_cluster = await is_real_cluster(self._client)
-        names = wanted_loops(self._settings, on_cluster=on_cluster)
-        made = makers(names, self._settings)
+        wanted = wanted_loops(self._settings, on_cluster=on_cluster)
+        names = await without_missing_kinds(self._client, wanted)
+        if not names:
+            raise ConfigError(f"--controllers: the server does not serve {GROUP}/v1")
+        made = makers(names, self._settings, self._transports)
 
         async def lead() -> None:
             setting = Setting(

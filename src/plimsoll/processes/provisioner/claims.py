@@ -4,7 +4,6 @@ What may still be running at the driver is asked for again, even when its claim 
 answer is final; a volume that could not be stored is stored later, and is not asked for again.
 """
 
-import logging
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -12,16 +11,23 @@ from functools import partial
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.cache.store import Change
 from plimsoll.decide.plan import Patch, Plan
 from plimsoll.decide.provisioning.calls import Deleted, DeleteOutcome
 from plimsoll.decide.provisioning.claims import (
     after_obstacle,
+    after_unread,
     after_unread_secret,
     decide_call,
     decide_claim,
 )
 from plimsoll.decide.provisioning.failures import State
-from plimsoll.decide.provisioning.outcomes import after_cleanup, after_create, after_saved
+from plimsoll.decide.provisioning.outcomes import (
+    after_cleanup,
+    after_create,
+    after_saved,
+    after_unsaved,
+)
 from plimsoll.decide.provisioning.protection import SNAPSHOTS
 from plimsoll.decide.provisioning.steps import (
     NOTHING_KNOWN,
@@ -41,15 +47,13 @@ from plimsoll.decide.provisioning.view import Context
 from plimsoll.enact.enactor import Done, Obstacle, Outcome, Overtaken
 from plimsoll.processes.provisioner.races import Races
 from plimsoll.processes.provisioner.sidecar import Pace, SecretUnreadableError, Sidecar
-from plimsoll.processes.provisioner.view import Caches, read_for
+from plimsoll.processes.provisioner.view import Caches, needs, read_for
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.workqueue import WorkQueue
-from plimsoll.wire.errors import Failure
+from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed
 
-log = logging.getLogger(__name__)
-
-CLAIMS = typed(PersistentVolumeClaim)
+CLAIMS, VOLUMES = typed(PersistentVolumeClaim), typed(PersistentVolume)
 BY_CLASS = "by class"
 
 AnyStep = ClaimStep | Record | CleanUp
@@ -76,12 +80,19 @@ class Claims(Loop):
         self._memory: dict[str, ClaimMemory] = {}
         """By the uid of the claim."""
         self._unsaved: dict[str, Unsaved] = {}
-        self._gone: dict[ObjectKey, set[str]] = {}
-        """Uids that something may be under way for, by the name that their claims had."""
+        self._uids: dict[ObjectKey, set[str]] = {}
+        """Those that something is remembered of, by the name that their claims have, or had."""
         self._begun: dict[str, float] = {}
+        """When a volume was first wanted."""
         self._caches.claims.index(BY_CLASS, lambda claim: (claim.storage_class,))
         self._caches.claims.on_change(self.add_changed)
         self._caches.classes.on_change(lambda change: self._class_changed(change.key.name))
+        self._caches.volumes.on_change(self._volume_changed)
+
+    def _volume_changed(self, change: Change[PersistentVolume]) -> None:
+        """A claim whose volume is deleted before it took it needs another one."""
+        if change.after is None and change.before is not None and change.before.spec.claim:
+            self.queue.add(change.before.spec.claim)
 
     def _class_changed(self, name: str) -> None:
         """A class that came, or came anew, may be what claims wait for."""
@@ -92,13 +103,27 @@ class Claims(Loop):
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         claim = self._caches.claims.view().get(key)
-        uids = {claim.uid} if claim is not None else set()
-        again: timedelta | None = None
-        for uid in sorted(self._gone.get(key, set()) | uids):
+        if claim is not None:
+            self._uids.setdefault(key, set()).add(claim.uid)
+        delays = []
+        for uid in sorted(self._uids.get(key, ())):
             current = claim if claim is not None and claim.uid == uid else None
-            after = await self._advance(key, current, uid)
-            again = after if again is None else min(again, after or again)
-        return again
+            delays.append(await self._advance(key, current, uid))
+            self._tidy(key, current, uid)
+        return min((delay for delay in delays if delay is not None), default=None)
+
+    def _tidy(self, key: ObjectKey, claim: PersistentVolumeClaim | None, uid: str) -> None:
+        """Of a claim that is gone only what is under way is remembered."""
+        memory = self._memory.get(uid, NOTHING_KNOWN)
+        if claim is None and memory.in_progress is None:
+            self._memory.pop(uid, None)
+            self._begun.pop(uid, None)
+        if uid in self._memory or uid in self._unsaved or uid in self._begun:
+            return
+        self._uids[key].discard(uid)
+        if not self._uids[key]:
+            del self._uids[key]
+            self.queue.forget(key)
 
     async def _advance(
         self, key: ObjectKey, claim: PersistentVolumeClaim | None, uid: str
@@ -106,28 +131,36 @@ class Claims(Loop):
         if uid in self._unsaved:
             await self._save(key, uid, self._unsaved[uid])
             return None
-        memory = self._memory.get(uid, NOTHING_KNOWN)
         self._begun.setdefault(uid, self.tools.clock.monotonic())
-        read = await read_for(claim or memory.in_progress, self.tools.client)
-        context = self._sidecar.context(self._caches.view(read))
-        step: AnyStep | None = decide_claim(claim, memory, context)
+        first, context = await self._decide(claim, self._memory.get(uid, NOTHING_KNOWN))
+        step: AnyStep | None = first
         again: timedelta | None = None
         while step is not None:
-            self._remember(key, uid, step.memory)
+            self._remember(uid, step.memory)
             step, again = await self._follow(key, uid, step, context)
         return again
 
-    def _remember(self, key: ObjectKey, uid: str, memory: ClaimMemory) -> None:
+    async def _decide(
+        self, claim: PersistentVolumeClaim | None, memory: ClaimMemory
+    ) -> tuple[ClaimStep, Context]:
+        """What no cache holds is read only for claims that are ours to provision now."""
+        context = self._sidecar.context(self._caches.view())
+        step = decide_claim(claim, memory, context)
+        subject = memory.in_progress or claim
+        if isinstance(step, Ignore | Delay | Compete) or subject is None or not needs(subject):
+            return step, context
+        try:
+            read = await read_for(subject, self.tools.client)
+        except KubeError as error:
+            return after_unread(subject, memory, str(error)), context
+        context = self._sidecar.context(self._caches.view(read))
+        return decide_claim(claim, memory, context), context
+
+    def _remember(self, uid: str, memory: ClaimMemory) -> None:
         if memory == NOTHING_KNOWN:
             self._memory.pop(uid, None)
         else:
             self._memory[uid] = memory
-        if memory.in_progress is not None or uid in self._unsaved:
-            self._gone.setdefault(key, set()).add(uid)
-        elif key in self._gone:
-            self._gone[key].discard(uid)
-            if not self._gone[key]:
-                del self._gone[key]
 
     async def _follow(
         self, key: ObjectKey, uid: str, step: AnyStep, context: Context
@@ -149,7 +182,7 @@ class Claims(Loop):
             case CleanUp():
                 return after_cleanup(step, await self._clean_up(step)), None
             case Compete():
-                remember = partial(self._remember, key, uid)
+                remember = partial(self._remember, uid)
                 return None, await self._races.run(step, self._caches, remember)
             case Record():
                 await self._show(step.plan)
@@ -166,6 +199,9 @@ class Claims(Loop):
             self._sidecar.room.refused(class_)
         if isinstance(step, Refuse) or not isinstance(outcome, Done):
             self.queue.add_rate_limited(key)
+        else:
+            # Another node is another beginning.
+            self.queue.forget(key)
 
     async def _attempt(self, prepare: Prepare, context: Context) -> AnyStep:
         outcome = await self._show(prepare.plan)
@@ -180,7 +216,7 @@ class Claims(Loop):
             return step
         claim = step.attempt.claim
         # Until the answer was judged, something may be there that nobody else knows of.
-        self._remember(claim.key, claim.uid, replace(step.memory, in_progress=claim))
+        self._remember(claim.uid, replace(step.memory, in_progress=claim))
         made = await self._sidecar.create(step.call, secrets)
         # What the claim is now decides whether the volume is wanted: no cache is asked.
         current = await self.tools.client.find(CLAIMS, claim.key)
@@ -196,21 +232,24 @@ class Claims(Loop):
 
     async def _save(self, key: ObjectKey, uid: str, unsaved: Unsaved) -> None:
         self._unsaved[uid] = unsaved
-        self._remember(key, uid, self._memory.get(uid, NOTHING_KNOWN))
         record = unsaved.record
         outcome = await self._show(record.creation)
-        if not isinstance(outcome, Done) and not _is_stored(outcome):
-            log.warning(
-                "volume not stored",
-                extra={"claim": str(key), "volume": record.volume["metadata"]["name"]},
-            )
+        if not isinstance(outcome, Done) and not await self._is_stored(record, outcome):
+            await self._show(after_unsaved(record, outcome.error.message))
             self.queue.add_rate_limited(key)
             return
         del self._unsaved[uid]
-        self._remember(key, uid, self._memory.get(uid, NOTHING_KNOWN))
         self.queue.forget(key)
         self._told(record, self.tools.clock.monotonic() - unsaved.begun)
         await self._show(after_saved(record, self._caches.claims.view().get(key)))
+
+    async def _is_stored(self, record: Record, outcome: Overtaken | Obstacle) -> bool:
+        """An earlier attempt may have come through although nobody said so."""
+        if outcome.error.failure is not Failure.ALREADY_EXISTS:
+            return False
+        stored = await self.tools.client.find(VOLUMES, ObjectKey("", record.name))
+        reference = stored.spec.claim_ref if stored else None
+        return reference is not None and reference.uid == record.claim.uid
 
     def _told(self, record: Record, seconds: float) -> None:
         claim, volume = record.claim, from_document(PersistentVolume, record.volume)
@@ -229,11 +268,6 @@ def _is_tolerable(outcome: Overtaken | Obstacle) -> bool:
     """Older installations do not grant the finalizer on snapshots."""
     is_forbidden = outcome.error.failure is Failure.FORBIDDEN
     return is_forbidden and isinstance(outcome.write, Patch) and outcome.write.resource == SNAPSHOTS
-
-
-def _is_stored(outcome: Overtaken | Obstacle) -> bool:
-    """Under this name there is only ever the claim's own volume."""
-    return outcome.error.failure is Failure.ALREADY_EXISTS
 
 
 def _source_of(claim: PersistentVolumeClaim | None) -> str:

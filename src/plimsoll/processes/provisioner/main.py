@@ -9,20 +9,24 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.decide.capacity.names import leader_lease_name, managed_by
+from plimsoll.decide.bind.writes import CLAIMS
+from plimsoll.decide.capacity.names import LEASES, leader_lease_name, managed_by
 from plimsoll.decide.capacity.publishing import Publisher
 from plimsoll.decide.capacity.reports import Settings as PublishingSettings
+from plimsoll.decide.provisioning.protection import SNAPSHOTS
 from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
 from plimsoll.enact.leading import lead_as
 from plimsoll.processes.provisioner.call_metrics import CallMetrics
-from plimsoll.processes.provisioner.capacity import Capacity, CapacityMeans
+from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityMeans
+from plimsoll.processes.provisioner.capacity.node_types import load_node_types
+from plimsoll.processes.provisioner.capacity.owner import find_owner
 from plimsoll.processes.provisioner.claims import Claims
 from plimsoll.processes.provisioner.link import DriverFacts, DriverLink
-from plimsoll.processes.provisioner.node_types import load_node_types
 from plimsoll.processes.provisioner.operation_metrics import OperationMetrics
-from plimsoll.processes.provisioner.owner import find_owner
 from plimsoll.processes.provisioner.settings import Settings
 from plimsoll.processes.provisioner.sidecar import NobodyWatches, Pace, RoomWatcher, Sidecar
 from plimsoll.processes.provisioner.sources import ClonedClaims, SnapshotSweep
@@ -50,7 +54,10 @@ log = logging.getLogger(__name__)
 
 COMPONENT = "plimsoll-provisioner"
 GET_CAPACITY = "GET_CAPACITY"
+CREATE_DELETE_SNAPSHOT = "CREATE_DELETE_SNAPSHOT"
 IDENTITIES = 10_000
+UNPATCHABLE = (CLAIMS, SNAPSHOTS, LEASES)
+"""The role that csi-provisioner's manifests give it lets us update these, but not patch them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +67,14 @@ class Clients:
     kube: KubeClient
     capacity: KubeClient
     """For capacity objects: slower, so that they never keep provisioning waiting."""
+    election: KubeClient
+    """For the lease of the leader: whoever has to wait for his turn loses it."""
     driver: CsiTransport
     clock: Clock
 
     async def close(self) -> None:
-        await self.kube.close()
-        await self.capacity.close()
+        for client in (self.kube, self.capacity, self.election):
+            await client.close()
 
 
 class DriverLostError(Exception):
@@ -92,11 +101,12 @@ class Provisioner:
         settings = self._settings
         facts = await self._link.introduce(with_node=settings.node_deployment)
         log.info("driver found", extra={"driver": facts.name})
-        lead = partial(self._lead, facts, on_begin)
+        # Before waiting for the leadership: what is wrong is to be known at once.
+        makers = await self._makers(facts)
+        lead = partial(self._lead, facts, makers, on_begin)
         if not settings.leader_election:
             await lead()
             return
-        namespace = settings.leader_election_namespace or settings.namespace or "default"
         try:
             pace = ElectionSettings(
                 identity=self._instance,
@@ -106,12 +116,14 @@ class Provisioner:
             )
         except ValueError as error:
             raise ConfigError(str(error)) from error
+        namespace = settings.leader_election_namespace or "default"
         lease = ObjectKey(namespace, leader_lease_name(facts.name))
         labels = settings.leader_election_labels
-        await lead_as(self._clients.kube, lease, pace, lead, labels=labels)
+        await lead_as(self._clients.election, lease, pace, lead, labels=labels)
 
-    async def _lead(self, facts: DriverFacts, on_begin: Callable[[str], None]) -> None:
-        makers = await self._makers(facts)
+    async def _lead(
+        self, facts: DriverFacts, makers: dict[str, Make], on_begin: Callable[[str], None]
+    ) -> None:
         setting = Setting(
             client=self._clients.kube,
             component=f"{facts.name}_{self._instance}",
@@ -119,6 +131,7 @@ class Provisioner:
             ids=self._ids,
             chance=self._clients.kube.chance,
             instance=self._instance,
+            unpatchable=UNPATCHABLE,
         )
         loops = RunningLoops(makers, setting)
         on_begin(facts.name)
@@ -145,19 +158,16 @@ class Provisioner:
         if settings.snapshot_orphan_sweep_interval > timedelta():
             every = settings.snapshot_orphan_sweep_interval
             makers["snapshot-sweep"] = partial(SnapshotSweep, every=every)
-        if settings.enable_capacity:
+        if settings.enable_capacity and GET_CAPACITY not in facts.controller_capabilities:
+            # Whoever only wants volumes gets them.
+            log.error("capacity not published: no GET_CAPACITY", extra={"driver": facts.name})
+        elif settings.enable_capacity:
             means = await self._capacity_means(facts, retries)
-            everywhere = not settings.node_deployment
-            makers["capacity"] = partial(watched.make, means, watches_nodes=everywhere)
+            makers["capacity"] = partial(watched.make, means)
         return makers
 
     async def _capacity_means(self, facts: DriverFacts, retries: Backoff) -> CapacityMeans:
         settings, client = self._settings, self._clients.capacity
-        if GET_CAPACITY not in facts.controller_capabilities:
-            raise ConfigError(
-                f"--enable-capacity: driver {facts.name} does not say how much room it has "
-                "(no GET_CAPACITY capability)"
-            )
         publishing = PublishingSettings(
             driver=facts.name,
             publisher=managed_by(settings.node_name if settings.node_deployment else ""),
@@ -175,6 +185,8 @@ class Provisioner:
             threads=settings.capacity_threads,
             holder=settings.pod_name or self._instance,
             retries=retries,
+            watches_nodes=not settings.node_deployment,
+            watches_snapshots=CREATE_DELETE_SNAPSHOT in facts.controller_capabilities,
             types=load_node_types(settings.capacity_node_types),
         )
 
@@ -185,8 +197,8 @@ class RoomDoor:
     def __init__(self) -> None:
         self._behind: RoomWatcher = NobodyWatches()
 
-    def make(self, means: CapacityMeans, tools: Tools, *, watches_nodes: bool) -> Loop:
-        made = Capacity(tools, means=means, watches_nodes=watches_nodes)
+    def make(self, means: CapacityMeans, tools: Tools) -> Loop:
+        made = Capacity(tools, means=means)
         self._behind = made
         return made
 
@@ -268,14 +280,8 @@ async def run(settings: Settings, on_begin: Callable[[str], None]) -> None:
     async with AsyncExitStack() as stack:
         transport = GrpcTransport(f"unix:{socket}")
         stack.push_async_callback(transport.close)
-        clients = Clients(
-            kube=_limited(settings, clock, settings.kube_api_qps, settings.kube_api_burst),
-            capacity=_limited(
-                settings, clock, settings.kube_api_capacity_qps, settings.kube_api_capacity_burst
-            ),
-            driver=transport,
-            clock=clock,
-        )
+        settings = _placed(settings, clock)
+        clients = _clients(settings, transport, clock)
         stack.push_async_callback(clients.close)
         if address is not None:
             shown = pages(metrics, settings.metrics_path)
@@ -298,12 +304,29 @@ async def _while_connected(transport: GrpcTransport, running: Coroutine[Any, Any
     work.result()
 
 
-def _limited(settings: Settings, clock: Clock, qps: float, burst: int) -> KubeClient:
+def _placed(settings: Settings, clock: Clock) -> Settings:
+    """Where candidates meet unless told: in the namespace of the pod, as service accounts know."""
+    told = Surroundings(environment=environment(), clock=clock).service_account / "namespace"
+    if settings.leader_election_namespace or not told.exists():
+        return settings
+    return msgspec.structs.replace(settings, leader_election_namespace=told.read_text().strip())
+
+
+def _clients(settings: Settings, driver: CsiTransport, clock: Clock) -> Clients:
     around = Surroundings(environment=environment(), clock=clock)
     access = find_access(Wish(kubeconfig=settings.kubeconfig), around)
     if settings.master:
         access = replace(access, server=settings.master)
-    transport = LimitedTransport(
-        HttpTransport(access, user_agent=COMPONENT), clock, per_second=qps, burst=burst
+
+    def client(per_second: float, burst: int) -> KubeClient:
+        http = HttpTransport(access, user_agent=COMPONENT)
+        limited = LimitedTransport(http, clock, per_second=per_second, burst=burst)
+        return KubeClient(limited, clock=clock, chance=system_chance(), manager=COMPONENT)
+
+    return Clients(
+        kube=client(settings.kube_api_qps, settings.kube_api_burst),
+        capacity=client(settings.kube_api_capacity_qps, settings.kube_api_capacity_burst),
+        election=client(settings.kube_api_qps, settings.kube_api_burst),
+        driver=driver,
+        clock=clock,
     )
-    return KubeClient(transport, clock=clock, chance=system_chance(), manager=COMPONENT)

@@ -8,6 +8,7 @@ from plimsoll.decide.provisioning.calls import (
     CallFailed,
     Code,
     ContentSource,
+    CreateOutcome,
     CreateVolumeCall,
     FromSnapshot,
     FromVolume,
@@ -21,6 +22,10 @@ from plimsoll.wire.csi.gen import csi_pb2 as csi
 
 Secrets = Mapping[str, str]
 """The content of a Secret, for the moment of one call."""
+NO_SECRETS: Secrets = {}
+SHORTEST_SECRET = 4
+"""Shorter values are found everywhere, and say nothing."""
+REMOVED = "…"
 
 
 def create_volume(call: CreateVolumeCall, secrets: Secrets) -> csi.CreateVolumeRequest:
@@ -44,8 +49,11 @@ def get_capacity(call: GetCapacityCall) -> csi.GetCapacityRequest:
     )
 
 
-def made_volume(answer: csi.CreateVolumeResponse) -> MadeVolume:
+def made_volume(answer: csi.CreateVolumeResponse) -> CreateOutcome:
     volume = answer.volume
+    if not volume.volume_id:
+        # Nothing that could be stored, used or deleted.
+        return CallFailed(Code.INTERNAL, "the driver's answer names no volume")
     return MadeVolume(
         volume_id=volume.volume_id,
         capacity_bytes=volume.capacity_bytes,
@@ -55,8 +63,13 @@ def made_volume(answer: csi.CreateVolumeResponse) -> MadeVolume:
     )
 
 
-def failed(error: DriverError) -> CallFailed:
-    return CallFailed(Code[error.code], error.detail)
+def failed(error: DriverError, secrets: Secrets = NO_SECRETS) -> CallFailed:
+    """What a driver says is told to users: without the secrets that it was given."""
+    told = error.detail
+    for value in secrets.values():
+        if len(value) >= SHORTEST_SECRET:
+            told = told.replace(value, REMOVED)
+    return CallFailed(Code[error.code], told)
 
 
 def _capability(capability: VolumeCapability) -> csi.VolumeCapability:

@@ -3,7 +3,7 @@
 Names and defaults are csi-provisioner's, so that manifests written for it work unchanged.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +19,10 @@ GATES = {
     "ReleaseLeaderElectionOnExit": False,
 }
 """Feature gates and their defaults."""
+WITHOUT_EFFECT = frozenset(
+    {"AllAlpha", "AllBeta", "ContextualLogging", "LoggingAlphaOptions", "LoggingBetaOptions"}
+)
+"""Gates that every program of the kind knows."""
 
 
 class Settings(config.Settings, frozen=True, kw_only=True):
@@ -91,7 +95,7 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     leader_election: bool = False
     """Act only while holding the Lease named like the driver."""
     leader_election_namespace: str = ""
-    """Where the Lease is; empty: the namespace of the pod."""
+    """Where the Lease is; empty: POD_NAMESPACE, or the namespace of the service account."""
     leader_election_lease_duration: timedelta = timedelta(seconds=15)
     """How long a Lease that is not renewed keeps others from acting."""
     leader_election_renew_deadline: timedelta = timedelta(seconds=10)
@@ -101,7 +105,7 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     leader_election_labels: dict[str, str] = msgspec.field(default_factory=dict)
     """Labels of the Lease."""
     http_endpoint: str = ""
-    """Where to answer for metrics and health, as `:8080`; without a host it is 127.0.0.1."""
+    """Where to answer for metrics and health, as `:8080`, on all addresses; empty: nowhere."""
     metrics_address: str = ""
     """The older name of http-endpoint; only one of them may be given."""
     metrics_path: str = "/metrics"
@@ -121,6 +125,7 @@ class Settings(config.Settings, frozen=True, kw_only=True):
 
 FROM_THE_ENVIRONMENT = {"NAMESPACE": "namespace", "POD_NAME": "pod_name", "NODE_NAME": "node_name"}
 POSITIVE = ("worker_threads", "cloning_protection_threads", "capacity_threads")
+LASTING = ("timeout", "retry_interval_start", "retry_interval_max", "capacity_poll_interval")
 
 
 def load(environment: Mapping[str, str], flags: Mapping[str, Any]) -> Settings:
@@ -129,7 +134,10 @@ def load(environment: Mapping[str, str], flags: Mapping[str, Any]) -> Settings:
     settings = load_settings(Settings, Sources(flags={**given, **flags}))
     # As with csi-provisioner: the environment wins over the flag.
     kubeconfig = environment.get("KUBECONFIG") or settings.kubeconfig
-    settings = msgspec.structs.replace(settings, kubeconfig=kubeconfig)
+    candidates = settings.leader_election_namespace or environment.get("POD_NAMESPACE", "")
+    settings = msgspec.structs.replace(
+        settings, kubeconfig=kubeconfig, leader_election_namespace=candidates
+    )
     check(settings)
     return settings
 
@@ -141,8 +149,9 @@ def check(settings: Settings) -> None:
 
 
 def _problems(settings: Settings) -> list[str]:
-    unknown = sorted(settings.feature_gates.keys() - GATES.keys())
-    few = [name for name in POSITIVE if getattr(settings, name) < 1]
+    unknown = sorted(settings.feature_gates.keys() - GATES.keys() - WITHOUT_EFFECT)
+    few = _flags(name for name in POSITIVE if getattr(settings, name) < 1)
+    short = _flags(name for name in LASTING if getattr(settings, name) <= timedelta())
     checks = {
         f"--feature-gates: unknown {', '.join(unknown)}; known: {', '.join(GATES)}": bool(unknown),
         "--volume-name-prefix: must not be empty": not settings.volume_name_prefix,
@@ -166,6 +175,11 @@ def _problems(settings: Settings) -> list[str]:
             and settings.capacity_ownerref_level >= 0
             and not settings.pod_name
         ),
-        f"--{'/--'.join(name.replace('_', '-') for name in few)}: must be at least 1": bool(few),
+        f"{few}: must be at least 1": bool(few),
+        f"{short}: must be longer than nothing": bool(short),
     }
     return [problem for problem, is_wrong in checks.items() if is_wrong]
+
+
+def _flags(names: Iterable[str]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)

@@ -102,7 +102,7 @@ class Sidecar:
                 methods.CREATE_VOLUME, messages.create_volume(call, secrets)
             )
         except DriverError as error:
-            return messages.failed(error)
+            return messages.failed(error, secrets)
         return messages.made_volume(answer)
 
     async def delete(self, call: DeleteVolumeCall) -> DeleteOutcome:
@@ -115,5 +115,5 @@ class Sidecar:
         try:
             await self.link.call(methods.DELETE_VOLUME, request)
         except DriverError as error:
-            return messages.failed(error)
+            return messages.failed(error, secrets)
         return Deleted()

@@ -37,6 +37,15 @@ class Read:
 NOTHING_READ = Read()
 
 
+def needs(claim: PersistentVolumeClaim) -> bool:
+    """Whether there is something to be read for it."""
+    spec = claim.spec
+    source = spec.data_source or spec.data_source_ref
+    return bool(spec.volume_attributes_class_name) or (
+        source is not None and source.kind == SNAPSHOT_KIND
+    )
+
+
 async def read_for(claim: PersistentVolumeClaim | None, client: KubeClient) -> Read:
     """Raises KubeError; what does not exist is None."""
     if claim is None:

@@ -40,21 +40,22 @@ class Volumes(Loop):
         if volume is None:
             self.queue.forget(key)
             return None
-        step = decide_volume(volume, self._sidecar.context(self._caches.view()))
+        step = self._decide(volume)
         match step:
             case Keep():
                 await self.enact(key, step.plan)
             case Retry():
                 await self._retry(key, volume, step)
             case Remove():
-                await self._remove(key, volume, step)
+                await self._remove(key)
         return None
 
-    async def _remove(self, key: ObjectKey, volume: PersistentVolume, step: Remove) -> None:
+    async def _remove(self, key: ObjectKey) -> None:
         begun = self.tools.clock.monotonic()
         # What is destroyed is not taken from a cache: the policy may have been changed just now.
-        current = await self.tools.client.find(VOLUMES, key)
-        if current is None or not self._is_to_be_removed(current):
+        volume = await self.tools.client.find(VOLUMES, key)
+        step = self._decide(volume) if volume is not None else None
+        if volume is None or not isinstance(step, Remove):
             self.queue.forget(key)
             return
         outcome = after_delete(volume, await self._sidecar.delete(step.call))
@@ -66,9 +67,8 @@ class Volumes(Loop):
             took = self.tools.clock.monotonic() - begun
             self._sidecar.metrics.deleted(volume.storage_class, took)
 
-    def _is_to_be_removed(self, volume: PersistentVolume) -> bool:
-        context = self._sidecar.context(self._caches.view())
-        return isinstance(decide_volume(volume, context), Remove)
+    def _decide(self, volume: PersistentVolume) -> Keep | Retry | Remove:
+        return decide_volume(volume, self._sidecar.context(self._caches.view()))
 
     async def _is_gone(self, key: ObjectKey, removed: Removed) -> bool:
         """The asset is deleted: now what stands for it. A failure begins again at the front."""

@@ -41,10 +41,15 @@ def _parsed_options(
     return found or None
 
 
+def _joined(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> str | None:
+    return ",".join(values) or None
+
+
 @click.command(
     epilog=_loops_help()
     + "\n\nAll but repair run by default on the embedded server, where no kube-controller-manager"
-    + " does their work. On a real cluster none does: name those that nobody else runs there."
+    + " does their work. On a real cluster only those do that work with a driver of --csi-address:"
+    + " name the others that nobody else runs there."
 )
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings, YAML.")
 @click.option("--kubeconfig", metavar="FILE", help="The cluster; by default as kubectl finds it.")
@@ -89,6 +94,25 @@ def _parsed_options(
     metavar="NAME:KEY=VALUE",
     callback=_parsed_options,
     help="Set an option of a provisioner, such as plimsoll.dev/host-path:root=/srv/volumes.",
+)
+@click.option(
+    "--csi-address",
+    "csi_addresses",
+    multiple=True,
+    metavar="SOCKET",
+    callback=_joined,
+    help="The unix socket of a CSI driver, for csi-attacher, resizer and snapshotter; may be given"
+    " several times. On a real cluster these loops run by default if there is one.",
+)
+@click.option(
+    "--csi-timeout",
+    metavar="DURATION",
+    help="How long a CSI driver may take for one call.  [default: 15s]",
+)
+@click.option(
+    "--csi-extra-metadata/--no-csi-extra-metadata",
+    default=None,
+    help="Tell drivers for which objects they take snapshots.  [default: no-csi-extra-metadata]",
 )
 @click.option(
     "--terminated-pod-gc-threshold",

@@ -1,7 +1,7 @@
 """Flags as Go programs take them, for commands that stand in for one.
 
 `-name=value` means `--name=value`; a boolean may be given as `--name`, `--name=true` or
-`--name=false`; lists of pairs are `a=b,c=d`. Manifests rely on all of it.
+`--name=false`; lists of pairs are `a=b,c=d` or `a:b,c:d`. Manifests rely on all of it.
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,12 @@ class GoBool(click.ParamType[bool]):
 
 
 class Pairs(click.ParamType[dict[str, str]]):
-    """`a=b,c=d` as a mapping."""
+    """`a=b,c=d` as a mapping, or with another sign between key and value."""
 
     name = "pairs"
+
+    def __init__(self, sign: str = "=") -> None:
+        self._sign = sign
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -36,9 +39,9 @@ class Pairs(click.ParamType[dict[str, str]]):
             return dict(value)
         found: dict[str, str] = {}
         for pair in filter(None, str(value).split(",")):
-            key, is_pair, text = pair.partition("=")
+            key, is_pair, text = pair.partition(self._sign)
             if not is_pair:
-                self.fail(f"{pair!r} is not of the form key=value", param, ctx)
+                self.fail(f"{pair!r} is not of the form key{self._sign}value", param, ctx)
             found[key.strip()] = text.strip()
         return found
 
@@ -69,7 +72,8 @@ class GoCommand(click.Command):
 
 
 def _spelled_out(argument: str, booleans: set[str]) -> str:
-    if not argument.startswith("-") or argument in ("-", "--", "-h"):
+    # A value such as -1 is no flag.
+    if argument == "-h" or not argument.lstrip("-")[:1].isalpha() or argument[:1] != "-":
         return argument
     long = argument if argument.startswith("--") else f"-{argument}"
     name, has_value, _ = long.partition("=")

@@ -5,6 +5,8 @@ from importlib.metadata import version
 
 import click
 
+from plimsoll.runtime.forks import leave_forks_alone
+
 COMMANDS = {
     "apiserver": "plimsoll.ui.cli.apiserver:apiserver",
     "capacity": "plimsoll.ui.cli.capacity:capacity",
@@ -12,8 +14,10 @@ COMMANDS = {
     "demo": "plimsoll.ui.cli.demo:demo",
     "driver": "plimsoll.ui.cli.driver:driver",
     "explain": "plimsoll.ui.cli.explain:explain",
+    "node": "plimsoll.ui.cli.node:node",
     "provisioner": "plimsoll.ui.cli.provisioner:provisioner",
     "scheduler": "plimsoll.ui.cli.scheduler:scheduler",
+    "up": "plimsoll.ui.cli.up:up",
     "upgrade-zonal": "plimsoll.ui.cli.upgrade_zonal:upgrade_zonal",
 }
 
@@ -40,4 +44,5 @@ def cli() -> None:
 
 
 def main() -> None:
+    leave_forks_alone()
     cli(prog_name="plimsoll")

@@ -27,10 +27,21 @@ TYPES: dict[Any, click.ParamType[Any]] = {
     bool: GoBool(),
     int: click.INT,
     float: click.FLOAT,
-    dict[str, str]: Pairs(),
+    dict[str, str]: Pairs(":"),
     dict[str, bool]: Gates(),
 }
-METAVARS: dict[Any, str] = {timedelta: "DURATION", dict[str, str]: "KEY=VALUE,…"}
+WITHOUT_EFFECT: dict[str, click.ParamType[Any]] = {
+    "automaxprocs": GoBool(),
+    "enable-pprof": GoBool(),
+    "logtostderr": GoBool(),
+    "log-flush-frequency": click.STRING,
+    "log-json-info-buffer-size": click.STRING,
+    "log-json-split-stream": GoBool(),
+    "log-text-info-buffer-size": click.STRING,
+    "log-text-split-stream": GoBool(),
+    "vmodule": click.STRING,
+}
+METAVARS: dict[Any, str] = {timedelta: "DURATION", dict[str, str]: "KEY:VALUE,…"}
 
 
 def _flags(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,20 +75,33 @@ def _told(default: object) -> str:
             return ""
 
 
+def _without_effect(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Flags of manifests that mean nothing here: how Go programs are profiled, and how they log."""
+    for name, type_ in reversed(WITHOUT_EFFECT.items()):
+        command = click.option(f"--{name}", type=type_, help="Accepted, without effect.")(command)
+    return command
+
+
 @click.command(cls=GoCommand)
 @_flags
 @click.option("--v", "verbosity", type=click.INT, default=0, help="klog's verbosity; 5: debug.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    help="What is worth a line, where --v does not say debug.",
+)
 @click.option("--version", "show_version", type=GoBool(), default=False, help="Print the version.")
-@click.option("--enable-pprof", type=GoBool(), default=False, help="Accepted, without effect.")
-@click.option("--automaxprocs", type=GoBool(), default=False, help="Accepted, without effect.")
-@click.option("--logtostderr", type=GoBool(), default=True, help="Accepted: logs go there anyway.")
+@_without_effect
 @click.option(
     "--logging-format",
     type=click.Choice(["text", "json"]),
     default="text",
     help="How log lines look.",
 )
-def provisioner(*, verbosity: int, show_version: bool, logging_format: str, **flags: Any) -> None:
+def provisioner(
+    *, verbosity: int, log_level: str, show_version: bool, logging_format: str, **flags: Any
+) -> None:
     """Make and delete the volumes of one CSI driver, and publish its capacity, until SIGTERM.
 
     Takes csi-provisioner's flags, as Go programs take them, and its environment: NAMESPACE,
@@ -87,10 +111,10 @@ def provisioner(*, verbosity: int, show_version: bool, logging_format: str, **fl
     if show_version:
         click.echo(f"plimsoll provisioner {version('plimsoll')}")
         return
-    for name in ("enable_pprof", "automaxprocs", "logtostderr"):
-        del flags[name]
+    for name in WITHOUT_EFFECT:
+        del flags[name.replace("-", "_")]
     form = LogFormat.JSON if logging_format == "json" else LogFormat.CONSOLE
-    configure_logging(level="debug" if verbosity >= DEBUG_FROM else "info", form=form)
+    configure_logging(level="debug" if verbosity >= DEBUG_FROM else log_level, form=form)
     try:
         settings = load(environment(), flags)
         uvloop.run(process.run(settings, _ready))

@@ -2,7 +2,7 @@
 
 Everything that can change the room asks for the pairs concerned at once; a poll asks for all. When
 the API for capacity is missing or forbidden, nothing but publishing waits: it has its own client
-and its own watches, which try again after a while.
+and its own watches, and what it may not write is tried again less and less often.
 """
 
 import asyncio
@@ -12,21 +12,21 @@ from datetime import timedelta
 
 from prometheus_client import Gauge
 
-from plimsoll.api.core import Lease, Node
+from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.snapshots import VolumeSnapshotContent
 from plimsoll.api.storage import CSINode, CSIStorageCapacity, StorageClass
-from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.cache.store import Change
-from plimsoll.decide.capacity.freshness import Look, decide_lease, publisher_lease
-from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY
+from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, TEMPLATES
 from plimsoll.decide.capacity.published import Pair
 from plimsoll.decide.capacity.publishing import Publisher
-from plimsoll.decide.capacity.reports import Answer, Publishing
+from plimsoll.decide.capacity.reports import Answer
 from plimsoll.decide.capacity.templates import NodeType, decide_templates
-from plimsoll.decide.plan import Plan
-from plimsoll.enact.enactor import Done, Overtaken
+from plimsoll.decide.plan import Delete, Patch, Plan
+from plimsoll.enact.enactor import Done, Outcome, Overtaken
+from plimsoll.processes.provisioner.capacity.lease import Looking, PublisherLease
+from plimsoll.processes.provisioner.capacity.patience import Patience, concerns_all
 from plimsoll.processes.provisioner.link import DriverLink
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.observed import Observed
@@ -36,17 +36,14 @@ from plimsoll.runtime.workqueue import WorkQueue
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
-from plimsoll.wire.errors import KubeError
-from plimsoll.wire.kind import typed
+from plimsoll.wire.errors import Failure
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import Selection
 
 log = logging.getLogger(__name__)
 
-LEASES = typed(Lease)
-CAPACITIES = typed(CSIStorageCapacity)
-SNAPSHOT_API = "/apis/snapshot.storage.k8s.io/v1"
 ALL = ObjectKey("", "all")
+BY_HANDLE = "by handle"
 COALESCED = timedelta(milliseconds=50)
 """A burst of changes is one change."""
 POLLS_BELIEVED = 3
@@ -63,6 +60,9 @@ class CapacityMeans:
     threads: int
     holder: str
     retries: Backoff
+    watches_nodes: bool
+    """Otherwise it is one of many publishers, and speaks for one node."""
+    watches_snapshots: bool = False
     types: tuple[NodeType, ...] = ()
 
 
@@ -71,7 +71,7 @@ class Capacity(Loop):
 
     name = "capacity"
 
-    def __init__(self, tools: Tools, *, means: CapacityMeans, watches_nodes: bool) -> None:
+    def __init__(self, tools: Tools, *, means: CapacityMeans) -> None:
         super().__init__(tools)
         self._means = means
         self._publisher = means.publisher
@@ -82,26 +82,45 @@ class Capacity(Loop):
         self._to_ask = asyncio.Event()
         """There may be pairs to ask the driver about."""
         self._retries: WorkQueue[Pair] = WorkQueue(tools.clock, tools.chance, means.retries)
-        self._began_at = tools.clock.now()
-        self._told_at = self._publisher.rounds.looked_at
+        # What is allowed again is to be published soon, however long it was not.
+        pauses = Backoff(
+            first=means.retries.first,
+            limit=max(means.retries.first, min(means.retries.limit, means.poll_every)),
+        )
+        self._publishing = Patience(tools.clock, tools.chance, pauses)
+        self._tidying = Patience(tools.clock, tools.chance, pauses)
+        looking = Looking(
+            holder=means.holder,
+            began_at=tools.clock.now(),
+            lasts=means.poll_every * POLLS_BELIEVED,
+        )
+        settings = means.publisher.settings
+        self._lease = PublisherLease(means.client, self._enactor, settings, looking)
         self._gauges = _gauges(tools)
-        self._observe(watches_nodes=watches_nodes)
+        self._observe()
 
-    def _observe(self, *, watches_nodes: bool) -> None:
-        observed = self.tools.observed
+    def _observe(self) -> None:
+        observed, means = self.tools.observed, self._means
         observed.of(StorageClass).on_change(self._class_changed)
         observed.of(PersistentVolume).on_change(self._volume_changed)
-        if watches_nodes:
+        observed.of(PersistentVolume).index(BY_HANDLE, _handle_of)
+        if means.watches_nodes:
             observed.of(Node).on_change(self._node_changed)
             observed.of(CSINode).on_change(self._csi_node_changed)
-        settings = self._publisher.settings
+        if means.watches_snapshots:
+            # Nobody waits for it: where there are no snapshots, it is never synced.
+            self._own.of(VolumeSnapshotContent).on_change(self._snapshot_changed)
         capacities = self._own.of(CSIStorageCapacity)
-        labels = f"{DRIVER_NAME}={settings.driver}"
-        if not watches_nodes:
-            # One of many publishers: what the others publish is not ours to know.
-            labels += f",{MANAGED_BY}={settings.publisher}"
-        capacities.only(Selection(namespace=settings.namespace, labels=labels))
+        capacities.only(self._selection())
         capacities.on_change(self._object_changed)
+
+    def _selection(self) -> Selection:
+        settings = self._publisher.settings
+        labels = f"{DRIVER_NAME}={settings.driver}"
+        if not self._means.watches_nodes:
+            # What the other publishers say of their nodes is not ours to know.
+            labels += f",{MANAGED_BY} in ({settings.publisher},{TEMPLATES})"
+        return Selection(namespace=settings.namespace, labels=labels)
 
     # What happens
 
@@ -171,12 +190,8 @@ class Capacity(Loop):
 
     def _volumes_of(self, content: VolumeSnapshotContent) -> list[PersistentVolume]:
         handle = content.spec.source.volume_handle
-        volumes = self.tools.observed.of(PersistentVolume).view().objects.values()
-        return [
-            volume
-            for volume in volumes
-            if self._is_ours(volume) and volume.spec.csi and volume.spec.csi.volume_handle == handle
-        ]
+        found = self.tools.observed.of(PersistentVolume).view().by(BY_HANDLE, handle or "")
+        return [volume for volume in found.values() if self._is_ours(volume)]
 
     def _is_ours(self, volume: PersistentVolume) -> bool:
         return volume.spec.csi is not None and (
@@ -188,18 +203,27 @@ class Capacity(Loop):
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         """One look at what changed: removals, templates, the publisher's lease."""
         del key
-        now = self.tools.clock.now()
-        self._publisher.catch_up(now)
-        removals = self._publisher.decide_removals(now)
-        await self._enact(removals)
-        await self._publish_templates()
-        await self._renew_lease()
+        self._publisher.catch_up(self.tools.clock.now())
+        again = await self._tidy()
+        await self._lease.renew(self._publisher.rounds)
         self._show_metrics()
+        return again
+
+    async def _tidy(self) -> timedelta | None:
+        """Bring what is there in line; when to look again."""
+        if self._tidying.left:
+            return self._tidying.left
+        removals = self._publisher.decide_removals(self.tools.clock.now())
+        outcome = await self._remove(removals)
+        if isinstance(outcome, Done):
+            outcome = await self._publish_templates()
+        if not isinstance(outcome, Done):
+            self._tidying.refused()
+            return self._tidying.left
+        self._tidying.succeeded()
         return removals.recheck_after
 
     async def run(self) -> None:
-        if await self._has_snapshots():
-            self._own.of(VolumeSnapshotContent).on_change(self._snapshot_changed)
         watches = self._own.start()
         asking = {f"ask {number}": self._ask for number in range(self._means.threads)}
         beside = {"poll": self._poll, "keep up": self._keep_up, "ask again": self._ask_again}
@@ -210,13 +234,6 @@ class Capacity(Loop):
             # Nothing is published before it is known what is there: all of it would be made again.
             await self._own.of(CSIStorageCapacity).wait_synced()
             group.create_task(supervise({**asking, **beside}, supervision))
-
-    async def _has_snapshots(self) -> bool:
-        try:
-            await self._means.client.raw_get(SNAPSHOT_API)
-        except KubeError:
-            return False
-        return True
 
     async def _poll(self) -> None:
         while True:
@@ -253,6 +270,7 @@ class Capacity(Loop):
 
     async def _ask(self) -> None:
         while True:
+            await self._publishing.over()
             pair = self._publisher.take()
             if pair is None:
                 self._to_ask.clear()
@@ -279,26 +297,39 @@ class Capacity(Loop):
             self._publisher.unanswered(pair)
             self._retries.add_rate_limited(pair)
             return
-        outcome = await self._enact(self._publisher.answered(pair, answer, self.tools.clock.now()))
-        if outcome:
+        plan = self._publisher.answered(pair, answer, self.tools.clock.now())
+        if not plan.writes or await self._publish(plan):
             self._retries.forget(pair)
-        else:
-            self._retries.add_rate_limited(pair)
+            return
+        # What is published is as old as if the driver had said nothing.
+        self._publisher.unanswered(pair)
+        self._retries.add_rate_limited(pair)
 
-    async def _enact(self, plan: Plan) -> bool:
-        """Whether it was written, or need not be; what was written is believed at once."""
+    async def _publish(self, plan: Plan) -> bool:
+        """Whether it was written; what was written is believed at once."""
         outcome = await self._enactor.enact(plan)
         if isinstance(outcome, Done):
-            for document in outcome.left:
-                if document.get("kind") == "CSIStorageCapacity":
-                    seen = from_document(CSIStorageCapacity, document)
-                    self._publisher.put_object(seen, self.tools.clock.now())
+            self._own.written(outcome.left)
+            self._publishing.succeeded()
             return True
-        return isinstance(outcome, Overtaken) and plan.reason == Publishing.REMOVED
+        if concerns_all(outcome):
+            self._publishing.refused()
+        match outcome:
+            case Overtaken(write=Patch(key=key), error=error) if error.failure is Failure.NOT_FOUND:
+                self._publisher.remove_object(key)
+        return False
 
-    async def _publish_templates(self) -> None:
+    async def _remove(self, removals: Plan) -> Outcome:
+        outcome = await self._enactor.enact(removals)
+        if isinstance(outcome, Done):
+            for write in removals.writes:
+                if isinstance(write, Delete):
+                    self._publisher.remove_object(write.key, write.uid)
+        return outcome
+
+    async def _publish_templates(self) -> Outcome:
         if not self._means.types:
-            return
+            return Done()
         driver = self._publisher.settings.driver
         classes = self.tools.observed.of(StorageClass).view().objects.values()
         names = [class_.name for class_ in classes if class_.provisioner == driver]
@@ -307,33 +338,15 @@ class Capacity(Loop):
         outcome = await self._enactor.enact(plan)
         if isinstance(outcome, Done):
             self._own.written(outcome.left)
-
-    async def _renew_lease(self) -> None:
-        """Once for each round that was completed."""
-        rounds = self._publisher.rounds
-        looked_at = rounds.looked_at
-        if looked_at is None or looked_at == self._told_at:
-            return
-        settings = self._publisher.settings
-        look = Look(
-            holder=self._means.holder,
-            began_at=self._began_at,
-            looked_at=looked_at,
-            lasts=self._means.poll_every * POLLS_BELIEVED,
-            oldest_report_at=rounds.oldest_report_at,
-            unanswered=rounds.unanswered_count,
-        )
-        try:
-            known = await self._means.client.find(LEASES, publisher_lease(settings))
-        except KubeError as error:
-            log.warning("lease not read", extra={"error": str(error)})
-            return
-        if isinstance(await self._enactor.enact(decide_lease(known, look, settings)), Done):
-            self._told_at = looked_at
+        return outcome
 
     def _show_metrics(self) -> None:
         for gauge, value in zip(self._gauges, self._publisher.metrics, strict=True):
             gauge.set(value)
+
+
+def _handle_of(volume: PersistentVolume) -> tuple[str, ...]:
+    return (volume.spec.csi.volume_handle,) if volume.spec.csi is not None else ()
 
 
 def _answer(answer: csi.GetCapacityResponse) -> Answer:

@@ -1,0 +1,6 @@
+//go:build tools
+
+// Package tools pins the peer that conformance runs beside Plimsoll.
+package tools
+
+import _ "github.com/kubernetes-csi/external-provisioner/v5/cmd/csi-provisioner"

@@ -1,0 +1,230 @@
+"""What a node reports about its pods.
+
+No container is run: the volumes of a pod are real, what would use them is not. A pod whose volumes
+are in place is reported as running and ready, so that everybody who waits for it goes on; the
+condition Ready says what is the case.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from ipaddress import IPv4Network
+
+import msgspec
+
+from plimsoll.api.meta import Condition, find_condition, wire_time
+from plimsoll.api.pods import Container, Pod
+from plimsoll.api.registry import Document
+from plimsoll.decide.node.admission import Rejection
+from plimsoll.decide.plan import Delete, Patch, ResourceName
+
+PODS = ResourceName("", "v1", "pods")
+RUN_FOR = "plimsoll.dev/run-for"
+"""On a pod: it succeeds after it has run for this long, as `2s`."""
+NO_CONTAINERS = "NoContainersRun"
+NO_CONTAINERS_MESSAGE = "the volumes are in place; plimsoll node runs no containers"
+KILLED = 143
+"""Exit code of a process that was asked to end."""
+
+
+class Phase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """The addresses that a pod is reported with."""
+
+    host_ip: str
+    pod_ip: str = ""
+
+
+def started(pod: Pod, where: Where, now: datetime) -> Patch:
+    """The node has taken the pod and begins with its volumes."""
+    told = {
+        "Initialized": ("True", "", ""),
+        "PodReadyToStartContainers": ("False", "", ""),
+        "ContainersReady": ("False", "ContainersNotReady", _unready(pod)),
+        "Ready": ("False", "ContainersNotReady", _unready(pod)),
+    }
+    return _patch(
+        pod,
+        {
+            "phase": Phase.PENDING.value,
+            "startTime": wire_time(now),
+            "hostIP": where.host_ip,
+            "hostIPs": [{"ip": where.host_ip}],
+            "conditions": _conditions(pod, told, now),
+            **_containers(pod, {"waiting": {"reason": "ContainerCreating"}}, ready=False),
+        },
+    )
+
+
+def running(pod: Pod, where: Where, now: datetime) -> Patch:
+    told = {
+        "Initialized": ("True", "", ""),
+        "PodReadyToStartContainers": ("True", "", ""),
+        "ContainersReady": ("True", "", ""),
+        "Ready": ("True", NO_CONTAINERS, NO_CONTAINERS_MESSAGE),
+    }
+    return _patch(
+        pod,
+        {
+            "phase": Phase.RUNNING.value,
+            "startTime": wire_time(pod.status.start_time or now),
+            "hostIP": where.host_ip,
+            "hostIPs": [{"ip": where.host_ip}],
+            "podIP": where.pod_ip,
+            "podIPs": [{"ip": where.pod_ip}],
+            "conditions": _conditions(pod, told, now),
+            **_containers(pod, {"running": {"startedAt": wire_time(now)}}, ready=True),
+        },
+    )
+
+
+def ended(pod: Pod, phase: Phase, now: datetime) -> Patch:
+    """Succeeded after its time, or failed because it had to go."""
+    reason = "PodCompleted" if phase is Phase.SUCCEEDED else "PodFailed"
+    told = {
+        "Initialized": ("True", "", ""),
+        "PodReadyToStartContainers": ("False", "", ""),
+        "ContainersReady": ("False", reason, ""),
+        "Ready": ("False", reason, ""),
+    }
+    finish = {
+        "exitCode": 0 if phase is Phase.SUCCEEDED else KILLED,
+        "reason": "Completed" if phase is Phase.SUCCEEDED else "Error",
+        "startedAt": wire_time(running_since(pod) or now),
+        "finishedAt": wire_time(now),
+    }
+    return _patch(
+        pod,
+        {
+            "phase": phase.value,
+            "conditions": _conditions(pod, told, now),
+            **_containers(pod, {"terminated": finish}, ready=False),
+        },
+    )
+
+
+def rejected(pod: Pod, why: Rejection, now: datetime) -> Patch:
+    """The node does not take the pod."""
+    return _patch(
+        pod,
+        {
+            "phase": Phase.FAILED.value,
+            "reason": why.reason,
+            "message": f"Pod was rejected: {why.message}",
+            "startTime": wire_time(now),
+        },
+    )
+
+
+def gone(pod: Pod) -> Delete:
+    """Everything was undone: the object goes, or waits for others' finalizers alone."""
+    return Delete(resource=PODS, key=pod.key, uid=pod.uid, grace_seconds=0)
+
+
+# When
+
+
+def running_since(pod: Pod) -> datetime | None:
+    ready = find_condition(pod.status.conditions, "Ready")
+    return ready.last_transition_time if ready is not None and ready.holds else None
+
+
+def time_left(pod: Pod, run_for: timedelta, now: datetime) -> timedelta:
+    """How long a running pod still has to run."""
+    since = running_since(pod) or now
+    return max(since + run_for - now, timedelta())
+
+
+# Addresses
+
+
+def free_address(network: IPv4Network, used: Iterable[str]) -> str:
+    """The lowest that no pod has; when all are taken, pods share the last."""
+    taken = set(used)
+    addresses = [str(address) for address in network.hosts()]
+    return next((address for address in addresses if address not in taken), addresses[-1])
+
+
+# Parts
+
+
+def _unready(pod: Pod) -> str:
+    names = " ".join(container.name for container in pod.spec.containers)
+    return f"containers with unready status: [{names}]"
+
+
+def _patch(pod: Pod, status: Document) -> Patch:
+    if pod.metadata.generation:
+        status["observedGeneration"] = pod.metadata.generation
+    return Patch(
+        resource=PODS,
+        key=pod.key,
+        patch={"status": status},
+        version=pod.metadata.resource_version,
+        uid=pod.uid,
+        subresource="status",
+    )
+
+
+def _conditions(pod: Pod, told: dict[str, tuple[str, str, str]], now: datetime) -> list[Document]:
+    """Others keep their conditions; the list is replaced as a whole."""
+    kept = [_document(c) for c in pod.status.conditions if c.type not in told]
+    return kept + [_condition(pod, type_, facts, now) for type_, facts in told.items()]
+
+
+def _condition(pod: Pod, type_: str, facts: tuple[str, str, str], now: datetime) -> Document:
+    status, reason, message = facts
+    before = find_condition(pod.status.conditions, type_)
+    is_new = before is None or before.status != status or before.last_transition_time is None
+    since = now if is_new or before is None else before.last_transition_time or now
+    told: Document = {"type": type_, "status": status, "lastTransitionTime": wire_time(since)}
+    if pod.metadata.generation:
+        told["observedGeneration"] = pod.metadata.generation
+    return told | {k: v for k, v in (("reason", reason), ("message", message)) if v}
+
+
+def _document(condition: Condition) -> Document:
+    document: Document = msgspec.to_builtins(condition)
+    times = {"lastTransitionTime": condition.last_transition_time}
+    times["lastProbeTime"] = condition.last_probe_time
+    return document | {name: wire_time(at) for name, at in times.items() if at is not None}
+
+
+def _containers(pod: Pod, state: Document, *, ready: bool) -> Document:
+    """Init containers that only prepare are over as soon as anything runs."""
+    found: Document = {
+        "containerStatuses": [_container(c, state, ready=ready) for c in pod.spec.containers]
+    }
+    init = [
+        _container(c, state if c.is_sidecar else _prepared(state), ready=ready)
+        for c in pod.spec.init_containers
+    ]
+    return found | ({"initContainerStatuses": init} if init else {})
+
+
+def _prepared(state: Document) -> Document:
+    if "running" not in state:
+        return state
+    at = state["running"]["startedAt"]
+    over = {"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at}
+    return {"terminated": over}
+
+
+def _container(container: Container, state: Document, *, ready: bool) -> Document:
+    return {
+        "name": container.name,
+        "image": container.image,
+        "imageID": "",
+        "ready": ready,
+        "started": ready,
+        "restartCount": 0,
+        "state": state,
+    }

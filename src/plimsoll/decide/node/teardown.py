@@ -1,0 +1,42 @@
+"""The way of a volume out of a pod: unpublish, then unstage when nobody on the node uses it.
+
+Decided from what the node holds, not from objects: those may be gone by then.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from plimsoll.decide.devices import Device
+from plimsoll.decide.node.actual import Actual, Published, Staged
+
+
+@dataclass(frozen=True, slots=True)
+class Unpublish:
+    entry: Published
+
+
+@dataclass(frozen=True, slots=True)
+class Unstage:
+    entry: Staged
+
+
+@dataclass(frozen=True, slots=True)
+class Clean:
+    """No driver has anything to do for the pod any more: its directory may go."""
+
+
+def next_teardown(uid: str, actual: Actual) -> Unpublish | Clean:
+    published = actual.of_pod(uid)
+    return Unpublish(published[0]) if published else Clean()
+
+
+def unused(actual: Actual, wanted: Collection[Device]) -> list[Unstage]:
+    """Devices that are staged for nobody, whoever they were staged for.
+
+    `wanted` are devices that pods which stay on the node use, or wait for.
+    """
+    return [
+        Unstage(actual.staged[device])
+        for device in sorted(actual.staged)
+        if device not in wanted and not any(actual.users(device))
+    ]

@@ -1,0 +1,249 @@
+"""The way of a volume into a pod: wait, announce, stage, publish, expand, one step at a time.
+
+A device that has to be attached is announced in the node's status before anything is done with
+it, and is touched only while the node's status lists it as attached in a version that has the
+announcement. Whoever detaches takes the entry away first and then looks for the announcement: so
+no device is detached under a mount.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from plimsoll.api.core import Node
+from plimsoll.api.meta import find_condition
+from plimsoll.api.pods import Pod
+from plimsoll.api.quantity import parse_bytes
+from plimsoll.api.storage import CSIDriver, VolumeAttachment
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.attach import needs_attaching
+from plimsoll.decide.devices import Device
+from plimsoll.decide.node.actual import (
+    EPHEMERAL,
+    PERSISTENT,
+    Actual,
+    Place,
+    Published,
+    Staged,
+)
+from plimsoll.decide.node.features import Features
+from plimsoll.decide.node.wanted import CsiVolume, OwnVolume, Unready, WantedVolume
+
+PATIENCE = timedelta(seconds=30)
+"""What is expected to happen is complained about only when it takes longer."""
+RESIZE_PENDING = "FileSystemResizePending"
+NODE_RESIZES = frozenset({"NodeResizePending", "NodeResizeInProgress"})
+
+
+class Waiting(StrEnum):
+    """Why a pod does not get its volume yet."""
+
+    VOLUME = "VolumeNotReady"
+    """Its claim is not bound, its volume is missing or cannot be reached from this node."""
+    DRIVER = "DriverNotRegistered"
+    """Its driver has not registered on this node."""
+    ANNOUNCEMENT = "UseNotReported"
+    """The node has yet to report that it is going to use the device."""
+    ATTACHMENT = "NotAttached"
+    """The device is not attached to this node yet."""
+    LIFECYCLE = "LifecycleNotSupported"
+    """The driver does not serve volumes of this kind, inline or persistent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    why: Waiting
+    message: str
+    is_news: bool = True
+    """Whether the user should hear about it now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    volume: CsiVolume
+    entry: Staged
+    publish_context: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
+    volume: CsiVolume
+    entry: Published
+    staged: Staged | None = None
+    publish_context: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expand:
+    volume: CsiVolume
+    claim: PersistentVolumeClaim
+    entry: Published
+    staged: Staged | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepare:
+    """A volume that needs no driver: a directory, or a link."""
+
+    volume: OwnVolume
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The pod can use it."""
+
+    is_grown: bool = True
+    """False: it could not be brought to its new size yet, which keeps nobody from using it."""
+
+
+READY = Ready()
+Step = Wait | Stage | Publish | Expand | Prepare | Ready
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What is known around one pod at one moment."""
+
+    node: Node
+    actual: Actual = field(default_factory=Actual)
+    prepared: frozenset[Place] = frozenset()
+    """Volumes without a driver that are in place."""
+    registered: Mapping[str, Features] = field(default_factory=dict)
+    """By the driver's name."""
+    drivers: Mapping[str, CSIDriver] = field(default_factory=dict)
+    attachments: Mapping[str, VolumeAttachment] = field(default_factory=dict)
+    """By name."""
+
+
+def next_step(pod: Pod, wanted: WantedVolume, sight: Sight, now: datetime) -> Step:
+    match wanted:
+        case Unready(message=message):
+            return Wait(why=Waiting.VOLUME, message=message)
+        case OwnVolume():
+            place = Place(pod.uid, wanted.name)
+            if place in sight.prepared:
+                return READY
+            return Prepare(volume=wanted, place=place)
+        case CsiVolume():
+            return _of_driver(pod, wanted, sight, now)
+
+
+def _of_driver(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime) -> Step:
+    place = Place(pod.uid, volume.name)
+    published = sight.actual.published.get(place)
+    staged = sight.actual.staged.get(volume.device)
+    features = sight.registered.get(volume.device.driver)
+    if published is not None and published.sure:
+        return _grown(volume, published, staged, features)
+    if features is None:
+        return Wait(why=Waiting.DRIVER, message=_not_registered(volume))
+    blocked = _lifecycle_problem(volume, sight) or _attachment_problem(pod, volume, sight, now)
+    if blocked is not None:
+        return blocked
+    context = _publish_context(volume, sight)
+    if features.stages and not volume.is_inline and (staged is None or not staged.sure):
+        entry = Staged(device=volume.device, name=volume.name, is_block=volume.is_block)
+        return Stage(volume=volume, entry=entry, publish_context=context)
+    return Publish(
+        volume=volume,
+        entry=Published(
+            place=place,
+            device=volume.device,
+            is_block=volume.is_block,
+            lifecycle=EPHEMERAL if volume.is_inline else PERSISTENT,
+        ),
+        staged=staged,
+        publish_context=context,
+    )
+
+
+def _not_registered(volume: CsiVolume) -> str:
+    return (
+        f'MountVolume.SetUp failed for volume "{volume.name}" : driver name '
+        f"{volume.device.driver} not found in the list of registered CSI drivers"
+    )
+
+
+def _lifecycle_problem(volume: CsiVolume, sight: Sight) -> Wait | None:
+    """A driver serves persistent volumes alone unless it says otherwise."""
+    driver = sight.drivers.get(volume.device.driver)
+    if driver is None and not volume.is_inline:
+        return None
+    modes = (driver.spec.volume_lifecycle_modes if driver else ()) or (PERSISTENT,)
+    mode = EPHEMERAL if volume.is_inline else PERSISTENT
+    if mode in modes:
+        return None
+    message = (
+        f'MountVolume.SetUp failed for volume "{volume.name}" : driver '
+        f"{volume.device.driver} does not support {mode} volumes; its CSIDriver lists "
+        f"{', '.join(modes)}"
+    )
+    return Wait(why=Waiting.LIFECYCLE, message=message)
+
+
+# Attachment
+
+
+def must_be_attached(volume: CsiVolume, drivers: Mapping[str, CSIDriver]) -> bool:
+    return not volume.is_inline and needs_attaching(drivers.get(volume.device.driver))
+
+
+def find_attachment(device: Device, sight: Sight) -> VolumeAttachment | None:
+    """The one by which the device is attached to the node at this moment."""
+    found = sight.attachments.get(device.attachment_name(sight.node.name))
+    if found is None or found.is_being_deleted or not found.status.attached:
+        return None
+    return found
+
+
+def _attachment_problem(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime) -> Wait | None:
+    if not must_be_attached(volume, sight.drivers):
+        return None
+    name = volume.device.unique_name
+    since = pod.status.start_time
+    late = since is not None and now - since >= PATIENCE
+    if name not in sight.node.status.volumes_in_use:
+        message = f'volume "{volume.name}" is about to be reported as in use'
+        return Wait(why=Waiting.ANNOUNCEMENT, message=message, is_news=False)
+    listed = any(name == entry.name for entry in sight.node.status.volumes_attached)
+    if listed and find_attachment(volume.device, sight) is not None:
+        return None
+    message = (
+        f'Unable to attach or mount volume "{volume.name}": '
+        f'it is not attached to node "{sight.node.name}" yet'
+    )
+    return Wait(why=Waiting.ATTACHMENT, message=message, is_news=late)
+
+
+def _publish_context(volume: CsiVolume, sight: Sight) -> Mapping[str, str]:
+    if not must_be_attached(volume, sight.drivers):
+        return {}
+    found = find_attachment(volume.device, sight)
+    return found.status.attachment_metadata if found is not None else {}
+
+
+# Growing
+
+
+def _grown(
+    volume: CsiVolume,
+    published: Published,
+    staged: Staged | None,
+    features: Features | None,
+) -> Expand | Ready:
+    claim = volume.claim
+    if claim is None or features is None or not features.expands or volume.is_read_only:
+        return READY
+    if not waits_for_node(claim) or parse_bytes(volume.capacity) <= claim.status.capacity_bytes:
+        return READY
+    return Expand(volume=volume, claim=claim, entry=published, staged=staged)
+
+
+def waits_for_node(claim: PersistentVolumeClaim) -> bool:
+    """The volume has grown, and what is on it has yet to."""
+    pending = find_condition(claim.status.conditions, RESIZE_PENDING)
+    if pending is not None and pending.holds:
+        return True
+    return claim.status.allocated_resource_statuses.get("storage", "") in NODE_RESIZES

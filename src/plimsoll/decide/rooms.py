@@ -1,0 +1,173 @@
+"""How much room a volume takes, and whether there is so much: whole numbers, nothing else.
+
+Room comes in extents (disks). A volume of some class takes from a pool `size * copies` bytes plus a
+fixed overhead, either in equal shares from so many different extents, or split over the extents in
+whatever way they have room. Sizes are multiples of a unit. A driver promises room by these rules,
+reports it by these rules, and a scheduler that was told the extents comes to the same numbers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Free = Mapping[str, int]
+"""Free bytes by the name of the extent."""
+Parts = dict[str, int]
+"""Taken bytes by the name of the extent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    copies: int = 1
+    shares: int = 1
+    """0: split in whatever way there is room."""
+    unit_bytes: int = 1
+    overhead_bytes: int = 0
+    minimum_bytes: int = 1
+    maximum_bytes: int | None = None
+
+    @property
+    def smallest_bytes(self) -> int:
+        """The smallest volume there can be."""
+        return self.rounded(self.minimum_bytes)
+
+    def rounded(self, size_bytes: int) -> int:
+        """The smallest volume that is as large as that."""
+        wanted = max(size_bytes, self.minimum_bytes, 1)
+        return -(-wanted // self.unit_bytes) * self.unit_bytes
+
+    def taken(self, size_bytes: int) -> int:
+        """By one volume, from all extents together."""
+        return self.rounded(size_bytes) * self.copies + self.overhead_bytes
+
+    def share(self, size_bytes: int) -> int:
+        """By one volume, from each of its extents."""
+        return -(-self.taken(size_bytes) // self.shares)
+
+    def fitting(self, room_bytes: int) -> int:
+        """The largest volume that takes no more than that; 0: there is none."""
+        size = (room_bytes - self.overhead_bytes) // self.copies
+        if self.maximum_bytes is not None:
+            size = min(size, self.maximum_bytes)
+        size = size // self.unit_bytes * self.unit_bytes
+        return size if size >= self.smallest_bytes else 0
+
+
+def find_parts(free: Free, cost: Cost, size_bytes: int) -> Parts | None:
+    """What such a volume takes from which extents; None: there is no room.
+
+    One share goes where it leaves the least, so that large extents stay whole. Several go where
+    there is most: what is left of the others keeps partners.
+    """
+    if cost.shares == 0:
+        return _spread(free, cost.taken(size_bytes))
+    share = cost.share(size_bytes)
+    enough = [name for name, room in free.items() if room >= share]
+    if len(enough) < cost.shares:
+        return None
+    sign = 1 if cost.shares == 1 else -1
+    chosen = sorted(enough, key=lambda name: (sign * free[name], name))[: cost.shares]
+    return dict.fromkeys(sorted(chosen), share)
+
+
+def _spread(free: Free, wanted: int) -> Parts | None:
+    parts: Parts = {}
+    for name in sorted(free, key=lambda name: (-free[name], name)):
+        if taken := max(0, min(free[name], wanted)):
+            parts[name] = taken
+            wanted -= taken
+    return parts if wanted == 0 else None
+
+
+def find_grown_parts(free: Free, cost: Cost, parts: Parts, size_bytes: int) -> Parts | None:
+    """What a volume takes that is to grow where it is; None: there is no room for that."""
+    if cost.shares == 0:
+        return _spread_further(free, cost, parts, size_bytes)
+    share = cost.share(size_bytes)
+    if any(share - taken > free.get(name, 0) for name, taken in parts.items()):
+        return None
+    return {name: max(share, taken) for name, taken in parts.items()}
+
+
+def _spread_further(free: Free, cost: Cost, parts: Parts, size_bytes: int) -> Parts | None:
+    grown = dict(parts)
+    wanted = max(0, cost.taken(size_bytes) - sum(parts.values()))
+    # Where it is already comes first: a volume on few disks is lost with few.
+    for name in sorted(free, key=lambda name: (name not in parts, -free[name], name)):
+        if taken := max(0, min(free[name], wanted)):
+            grown[name] = grown.get(name, 0) + taken
+            wanted -= taken
+    return grown if wanted == 0 else None
+
+
+def largest_volume(free: Free, cost: Cost) -> int:
+    """0: there is no room for any."""
+    if cost.shares == 0:
+        return cost.fitting(_sum(free))
+    if len(free) < cost.shares:
+        return 0
+    rooms = sorted(free.values(), reverse=True)
+    return cost.fitting(rooms[cost.shares - 1] * cost.shares)
+
+
+def total_volumes(free: Free, cost: Cost) -> int:
+    """The most that can be made in sum.
+
+    Where shares of uneven extents come with overheads this is what making the largest volume again
+    and again gives: it can be had, though a cleverer mix may give a little more.
+    """
+    if cost.shares == 0:
+        return _filling(_sum(free), cost)
+    if cost.shares == 1:
+        return sum(_filling(room, cost) for room in free.values())
+    if _has_even_units(cost):
+        return _paired(free, cost)
+    return _one_after_the_other(free, cost)
+
+
+def _sum(free: Free) -> int:
+    return sum(max(0, room) for room in free.values())
+
+
+def _filling(room_bytes: int, cost: Cost) -> int:
+    """The sum of volumes that fill one piece of room."""
+    largest = cost.fitting(room_bytes)
+    if not largest:
+        return 0
+    number = room_bytes // cost.taken(largest)
+    rest = room_bytes - number * cost.taken(largest)
+    return number * largest + cost.fitting(rest)
+
+
+def _has_even_units(cost: Cost) -> bool:
+    """Whether a volume is nothing but so many units, each in equal shares."""
+    in_shares = (cost.unit_bytes * cost.copies) % cost.shares == 0
+    return in_shares and not cost.overhead_bytes and cost.smallest_bytes == cost.unit_bytes
+
+
+def _paired(free: Free, cost: Cost) -> int:
+    """Units with each share on another extent: as many as no single extent stands in the way of.
+
+    With t units each extent can serve at most t of their shares, one for each; as long as that
+    makes `shares * t` in all there is a way to deal them out.
+    """
+    share = cost.unit_bytes * cost.copies // cost.shares
+    rooms = [room // share for room in free.values() if room > 0]
+    low, high = 0, sum(rooms) // cost.shares
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(min(room, middle) for room in rooms) >= middle * cost.shares:
+            low = middle
+        else:
+            high = middle - 1
+    return low * cost.unit_bytes
+
+
+def _one_after_the_other(free: Free, cost: Cost) -> int:
+    left, total = dict(free), 0
+    while size := largest_volume(left, cost):
+        parts = find_parts(left, cost, size)
+        if parts is None:
+            break
+        total += size
+        left = {name: room - parts.get(name, 0) for name, room in left.items()}
+    return total

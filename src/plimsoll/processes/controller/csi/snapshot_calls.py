@@ -1,0 +1,95 @@
+"""The calls about snapshots as decisions describe them, as CSI's messages, and the answers back."""
+
+from plimsoll.decide.csi.steps import Failure, NotAsked
+from plimsoll.decide.provisioning.calls import CallFailed, Code
+from plimsoll.decide.snapshotting.content import DeleteSnapshot, FindSnapshot, Taken, TakeSnapshot
+from plimsoll.processes.controller.csi.asking import Asking
+from plimsoll.processes.controller.csi.drivers import Driver
+from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+
+NANOSECONDS = 1_000_000_000
+
+
+class SnapshotCalls:
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    async def take(self, driver: Driver, call: TakeSnapshot) -> Taken | Failure:
+        answer = await self._asking.ask(
+            driver,
+            methods.CREATE_SNAPSHOT,
+            lambda secrets: csi.CreateSnapshotRequest(
+                name=call.name,
+                source_volume_id=call.volume_handle,
+                parameters=call.parameters,
+                secrets=secrets,
+            ),
+            call.secret,
+        )
+        match answer:
+            case CallFailed() | NotAsked():
+                return answer
+            case _:
+                return _taken(answer.snapshot)
+
+    async def find(self, driver: Driver, call: FindSnapshot) -> Taken | Failure:
+        """A driver that cannot tell is taken at the word of whoever named the handle."""
+        if "LIST_SNAPSHOTS" in driver.controller:
+            return await self._listed(driver, call)
+        if "GET_SNAPSHOT" in driver.controller:
+            return await self._got(driver, call)
+        return Taken(handle=call.handle, is_ready=True)
+
+    async def _listed(self, driver: Driver, call: FindSnapshot) -> Taken | Failure:
+        answer = await self._asking.ask(
+            driver,
+            methods.LIST_SNAPSHOTS,
+            lambda secrets: csi.ListSnapshotsRequest(snapshot_id=call.handle, secrets=secrets),
+            call.secret,
+        )
+        match answer:
+            case CallFailed() | NotAsked():
+                return answer
+            case _ if not answer.entries:
+                return NotAsked(f"can not find snapshot for snapshotID {call.handle}")
+            case _:
+                return _taken(answer.entries[0].snapshot)
+
+    async def _got(self, driver: Driver, call: FindSnapshot) -> Taken | Failure:
+        answer = await self._asking.ask(
+            driver,
+            methods.GET_SNAPSHOT,
+            lambda secrets: csi.GetSnapshotRequest(snapshot_id=call.handle, secrets=secrets),
+            call.secret,
+        )
+        match answer:
+            case CallFailed() | NotAsked():
+                return answer
+            case _:
+                return _taken(answer.snapshot)
+
+    async def delete(self, driver: Driver, call: DeleteSnapshot) -> Failure | None:
+        answer = await self._asking.ask(
+            driver,
+            methods.DELETE_SNAPSHOT,
+            lambda secrets: csi.DeleteSnapshotRequest(snapshot_id=call.handle, secrets=secrets),
+            call.secret,
+        )
+        match answer:
+            case CallFailed(code=Code.NOT_FOUND):
+                return None
+            case CallFailed() | NotAsked():
+                return answer
+            case _:
+                return None
+
+
+def _taken(snapshot: csi.Snapshot) -> Taken:
+    at = snapshot.creation_time
+    return Taken(
+        handle=snapshot.snapshot_id,
+        is_ready=snapshot.ready_to_use,
+        created_at=at.seconds * NANOSECONDS + at.nanos,
+        size_bytes=snapshot.size_bytes,
+    )

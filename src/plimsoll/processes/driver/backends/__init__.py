@@ -1,0 +1,1 @@
+"""What volumes are made of. `protocol` says what each backend does."""

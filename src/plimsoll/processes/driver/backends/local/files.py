@@ -1,0 +1,117 @@
+"""Files and directories that are there whole or not at all, even after a loss of power.
+
+Everything is made under another name and gets its own when it is complete and on disk.
+"""
+
+import asyncio
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from plimsoll.processes.driver.backends.local.disks import UNFINISHED
+from plimsoll.runtime.commands import CommandError, run
+from plimsoll.wire.csi.refusals import internal, resource_exhausted
+
+COPY_AT_LEAST = timedelta(minutes=5)
+SLOWEST_BYTES_A_SECOND = 10_000_000
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+FULL_TEXT = os.strerror(errno.ENOSPC)
+
+
+@contextmanager
+def refusals(what: str) -> Iterator[None]:
+    """What fails here becomes an answer that names the volume or snapshot."""
+    try:
+        yield
+    except CommandError as error:
+        refuse = resource_exhausted if FULL_TEXT in error.stderr else internal
+        raise refuse(f"{what}: {error}") from error
+    except OSError as error:
+        refuse = resource_exhausted if error.errno in FULL else internal
+        raise refuse(f"{what}: {error.filename or 'disk'}: {error.strerror}") from error
+
+
+def unfinished(path: Path) -> Path:
+    return path.with_name(path.name + UNFINISHED)
+
+
+async def reserve(path: Path, size_bytes: int) -> None:
+    """A file whose room is taken, all of it, from the first moment."""
+    await asyncio.to_thread(_reserve, path, size_bytes)
+
+
+def _reserve(path: Path, size_bytes: int) -> None:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.posix_fallocate(file, 0, size_bytes)
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+async def enlarge(path: Path, size_bytes: int) -> None:
+    """As it was, should there be no room."""
+    await asyncio.to_thread(_enlarge, path, size_bytes)
+
+
+def _enlarge(path: Path, size_bytes: int) -> None:
+    before = path.stat().st_size
+    try:
+        _reserve(path, max(before, size_bytes))
+    except OSError:
+        os.truncate(path, before)
+        raise
+
+
+async def copy_file(source: Path, target: Path, size_bytes: int) -> None:
+    """Into a file that has its room already, so that it cannot run out half-way.
+
+    Blocks are copied, not shared: a shared block would need room only when it is written to, which
+    nobody would have set aside.
+    """
+    command = ["dd", f"if={source}", f"of={target}", "bs=4M", "conv=notrunc,fsync", "status=none"]
+    await run(command, within=_patience(size_bytes))
+
+
+async def copy_tree(source: Path, target: Path, size_bytes: int) -> None:
+    """The content of a directory, with owners, times, links and attributes."""
+    patience = _patience(size_bytes)
+    await run(["cp", "--archive", "--reflink=never", f"{source}/.", target], within=patience)
+    await run(["sync", "--file-system", target], within=patience)
+
+
+def _patience(size_bytes: int) -> timedelta:
+    return COPY_AT_LEAST + timedelta(seconds=size_bytes / SLOWEST_BYTES_A_SECOND)
+
+
+def finish(path: Path) -> None:
+    """Give it its name, for good."""
+    unfinished(path).rename(path)
+    sync_directory(path.parent)
+
+
+async def discard(path: Path) -> None:
+    """Finished or not; harmless when there is none."""
+    await asyncio.to_thread(_discard, path)
+
+
+def _discard(path: Path) -> None:
+    for entry in (unfinished(path), path):
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink(missing_ok=True)
+    if path.parent.is_dir():
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

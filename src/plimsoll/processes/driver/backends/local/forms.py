@@ -1,0 +1,196 @@
+"""The parameters of a class, read: what a volume is made of, and what it costs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from plimsoll.processes.driver.backends.protocol import Layout, Wish
+from plimsoll.processes.driver.node.filesystems import BTRFS, EXT4, MEBIBYTE, MINIMUM_BYTES
+from plimsoll.processes.driver.records import Mode
+from plimsoll.wire.csi.refusals import invalid_argument
+
+BLOCK_BYTES = 4096
+KNOWN = ("type", "medium", "layout", "stripes", "fsType")
+COPIES = 2
+
+
+class Type(StrEnum):
+    DIRECTORY = "directory"
+    """With accounting: nobody is kept from writing more than was promised."""
+    IMAGE = "image"
+    """A file of the full size that looks like a disk."""
+
+
+class Medium(StrEnum):
+    DISK = "disk"
+    MEMORY = "memory"
+
+
+class Arrangement(StrEnum):
+    LINEAR = "linear"
+    STRIPED = "striped"
+    MIRRORED = "mirrored"
+
+
+FORMAT_OPTIONS = {
+    Arrangement.LINEAR: (),
+    # The loss of a disk loses a striped volume in any case; two copies of what tells where things
+    # are cost little and outlast a bad block.
+    Arrangement.STRIPED: ("--data", "raid0", "--metadata", "raid1"),
+    Arrangement.MIRRORED: ("--data", "raid1", "--metadata", "raid1"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    type: Type
+    medium: Medium
+    arrangement: Arrangement
+    stripes: int
+    fs_type: str
+    """Empty for what has no file system of its own."""
+
+    @property
+    def shares(self) -> int:
+        match self.arrangement:
+            case Arrangement.LINEAR:
+                return 1
+            case Arrangement.STRIPED:
+                return self.stripes
+            case Arrangement.MIRRORED:
+                return COPIES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What is meant where a class says nothing, and what is possible at all."""
+
+    privileged: bool
+    stripes: int
+
+    @property
+    def type(self) -> Type:
+        return Type.IMAGE if self.privileged else Type.DIRECTORY
+
+
+def parse_form(wish: Wish, defaults: Defaults) -> Form:
+    """Raises CsiStatusError (INVALID_ARGUMENT) for what cannot be had here."""
+    form = read_form(wish, defaults.type, defaults.stripes)
+    for problem in _problems(form, wish, defaults):
+        raise invalid_argument(f"parameters: {problem}")
+    return form
+
+
+def read_form(wish: Wish, usual_type: Type, usual_stripes: int) -> Form:
+    """Raises CsiStatusError (INVALID_ARGUMENT) for what means nothing."""
+    given = wish.parameters
+    if unknown := sorted(given.keys() - set(KNOWN)):
+        raise invalid_argument(
+            f"parameters: unknown {', '.join(unknown)}; known are {', '.join(KNOWN)}"
+        )
+    medium = _one_of(Medium, given, "medium", Medium.DISK)
+    usual = Type.DIRECTORY if medium is Medium.MEMORY else usual_type
+    form = Form(
+        type=_one_of(Type, given, "type", usual),
+        medium=medium,
+        arrangement=_one_of(Arrangement, given, "layout", Arrangement.LINEAR),
+        stripes=_stripes(given, usual_stripes),
+        fs_type="",
+    )
+    return form if form.type is Type.DIRECTORY else _with_file_system(form, wish)
+
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def _one_of(choices: type[Choice], given: Mapping[str, str], key: str, usual: Choice) -> Choice:
+    try:
+        return choices(given[key]) if key in given else usual
+    except ValueError as error:
+        known = ", ".join(choices)
+        raise invalid_argument(
+            f"parameters: {key}: {given[key]!r} is unknown; known are {known}"
+        ) from error
+
+
+def _stripes(given: Mapping[str, str], usual: int) -> int:
+    text = given.get("stripes", str(usual))
+    if not text.isdecimal() or int(text) < COPIES:
+        raise invalid_argument(f"parameters: stripes: {text!r} must be 2 or more")
+    return int(text)
+
+
+def _problems(form: Form, wish: Wish, defaults: Defaults) -> list[str]:
+    of_memory = form.medium is Medium.MEMORY
+    of_image = form.type is Type.IMAGE
+    several = form.arrangement is not Arrangement.LINEAR
+    block = wish.mode is Mode.BLOCK
+    fs_type = _wanted_file_system(wish)
+    checks = {
+        "medium: memory needs root": of_memory and not defaults.privileged,
+        "type: image needs root; use type: directory": of_image and not defaults.privileged,
+        "medium: memory has no type: image": of_memory and of_image,
+        f"layout: {form.arrangement} needs type: image": several and not of_image,
+        "a block volume needs type: image": block and not of_image,
+        f"layout: {form.arrangement} makes no block volumes: that needs device-mapper, use the"
+        " backend lvm": block and several,
+        f"file system {fs_type} is wanted, and type: directory has none of its own; leave it out,"
+        " or use type: image": bool(fs_type) and not of_image,
+        "stripes: is for layout: striped": "stripes" in wish.parameters
+        and form.arrangement is not Arrangement.STRIPED,
+    }
+    return [text for text, applies in checks.items() if applies]
+
+
+def _wanted_file_system(wish: Wish) -> str:
+    """The request's, or else the class's own; empty: any will do."""
+    of_class = wish.parameters.get("fsType", "")
+    if of_class and wish.fs_type not in ("", of_class):
+        raise invalid_argument(
+            f"parameters: fsType: the class says {of_class}, the request {wish.fs_type}"
+        )
+    return wish.fs_type or of_class
+
+
+def _with_file_system(form: Form, wish: Wish) -> Form:
+    several = form.arrangement is not Arrangement.LINEAR
+    fs_type = _wanted_file_system(wish) or (BTRFS if several else EXT4)
+    if wish.mode is Mode.BLOCK:
+        fs_type = ""
+    elif fs_type not in MINIMUM_BYTES:
+        known = ", ".join(MINIMUM_BYTES)
+        raise invalid_argument(f"file system {fs_type!r} is unknown; known are {known}")
+    elif several and fs_type != BTRFS:
+        raise invalid_argument(
+            f"layout: {form.arrangement} is done by btrfs; {fs_type} is wanted, leave it out"
+        )
+    return Form(
+        type=form.type,
+        medium=form.medium,
+        arrangement=form.arrangement,
+        stripes=form.stripes,
+        fs_type=fs_type,
+    )
+
+
+def layout_of(form: Form, pools: frozenset[str]) -> Layout:
+    minimum = MINIMUM_BYTES.get(form.fs_type, BLOCK_BYTES)
+    match form.arrangement:
+        case Arrangement.LINEAR:
+            return Layout(unit_bytes=BLOCK_BYTES, minimum_bytes=minimum, pools=pools)
+        case Arrangement.STRIPED:
+            return Layout(
+                shares=form.stripes,
+                unit_bytes=form.stripes * MEBIBYTE,
+                minimum_bytes=form.stripes * minimum,
+                pools=pools,
+            )
+        case Arrangement.MIRRORED:
+            return Layout(
+                copies=COPIES,
+                shares=COPIES,
+                unit_bytes=MEBIBYTE,
+                minimum_bytes=minimum,
+                pools=pools,
+            )

@@ -1,0 +1,61 @@
+"""Loop devices that were left by the last run: let go, unless somebody uses them.
+
+A device whose volume has no record is taken away from wherever it is mounted; its file is kept and
+named in the log, for records can be lost and data must not be lost with them.
+"""
+
+import logging
+from datetime import timedelta
+from pathlib import Path
+
+from plimsoll.processes.driver.backends.local.disks import UNFINISHED, Disks
+from plimsoll.processes.driver.backends.local.files import discard
+from plimsoll.processes.driver.node import filesystems, loops
+from plimsoll.processes.driver.node.mountinfo import Mount, content_at, read_mounts
+from plimsoll.runtime.commands import CommandError, run
+
+log = logging.getLogger(__name__)
+
+WITHIN = timedelta(minutes=1)
+
+
+async def settle_device(device: Path, file: Path, fs_type: str | None) -> None:
+    """`fs_type` is what the volume has, None when there is no record of it."""
+    shown = shown_at(device)
+    if fs_type is None:
+        log.warning("device of an unknown volume let go", extra={"file": str(file)})
+        for mount in reversed(shown):
+            await _unmount(mount)
+        shown = shown_at(device)
+    for mount in shown:
+        # The last run may have died while it held the file system still.
+        if mount.source == str(device) and await filesystems.thaw(mount.path):
+            log.warning("file system thawed", extra={"path": str(mount.path)})
+    if not shown:
+        await filesystems.forget(fs_type or "", (device,))
+        await loops.detach(file)
+
+
+def shown_at(device: Path) -> list[Mount]:
+    """Where its file system is mounted, or the device itself is shown, in the order of mounting."""
+    mounts = read_mounts()
+    node = content_at(mounts, device)
+    return [m for m in mounts if m.source == str(device) or m.content == node]
+
+
+async def _unmount(mount: Mount) -> None:
+    try:
+        await run(["umount", mount.path], within=WITHIN)
+    except CommandError as error:
+        facts = {"path": str(mount.path), "error": str(error)}
+        log.warning("mount of an unknown volume kept", extra=facts)
+
+
+async def settle_entries(disks: Disks, known: frozenset[Path]) -> None:
+    """What was being made is cleared away; anything else without a record stays where it is."""
+    for entry in disks.entries():
+        if entry.name.endswith(UNFINISHED):
+            await loops.detach(entry)
+            await discard(entry)
+        elif entry not in known:
+            log.warning("volume without a record kept", extra={"path": str(entry)})

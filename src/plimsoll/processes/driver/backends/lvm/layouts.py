@@ -1,0 +1,98 @@
+"""The parameters of a class, and what they cost in a volume group."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from plimsoll.processes.driver.backends.protocol import Layout
+from plimsoll.processes.driver.node.filesystems import EXT4, MINIMUM_BYTES
+from plimsoll.wire.csi.refusals import invalid_argument
+
+LAYOUT = "layout"
+STRIPES = "stripes"
+DEFAULT_FS_TYPE = EXT4
+MOST_STRIPES = 128
+"""lvm2 takes no more."""
+
+
+class Arrangement(StrEnum):
+    """How the bytes of a volume lie on the physical volumes."""
+
+    LINEAR = "linear"
+    """One after the other, wherever there is room."""
+    STRIPED = "striped"
+    """In turn over several of them."""
+    MIRRORED = "mirrored"
+    """Twice, on two of them (raid1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    arrangement: Arrangement
+    stripes: int = 1
+
+
+def parse_shape(parameters: Mapping[str, str], *, devices: int) -> Shape:
+    """Refuses what is not known: a misspelt parameter must not silently make another volume.
+
+    `devices`: physical volumes in the group, over which a volume is striped unless told otherwise.
+    """
+    unknown = sorted(parameters.keys() - {LAYOUT, STRIPES})
+    if unknown:
+        raise invalid_argument(
+            f"parameters {', '.join(unknown)} are not known; there are {LAYOUT} and {STRIPES}"
+        )
+    arrangement = _arrangement(parameters.get(LAYOUT, Arrangement.LINEAR))
+    if arrangement is Arrangement.STRIPED:
+        return Shape(arrangement=arrangement, stripes=_stripes(parameters, devices))
+    if STRIPES in parameters:
+        raise invalid_argument(f"{STRIPES} needs {LAYOUT}: {Arrangement.STRIPED}")
+    return Shape(arrangement=arrangement)
+
+
+def _arrangement(text: str) -> Arrangement:
+    try:
+        return Arrangement(text)
+    except ValueError as error:
+        known = ", ".join(Arrangement)
+        raise invalid_argument(f"{LAYOUT}: {text!r} is none of {known}") from error
+
+
+def _stripes(parameters: Mapping[str, str], devices: int) -> int:
+    text = parameters.get(STRIPES)
+    if text is None:
+        return min(devices, MOST_STRIPES)
+    stripes = int(text) if text.isascii() and text.isdigit() else 0
+    if not 1 <= stripes <= MOST_STRIPES:
+        raise invalid_argument(f"{STRIPES}: {text!r} is no number from 1 to {MOST_STRIPES}")
+    return stripes
+
+
+def smallest_file_system(fs_type: str) -> int:
+    """Bytes that it needs; empty: the usual one. Refuses what cannot be made."""
+    wanted = fs_type or DEFAULT_FS_TYPE
+    if wanted not in MINIMUM_BYTES:
+        known = ", ".join(sorted(MINIMUM_BYTES))
+        raise invalid_argument(f"file system {fs_type!r} is none of {known}")
+    return MINIMUM_BYTES[wanted]
+
+
+def layout_of(shape: Shape, *, extent_bytes: int, at_least: int = 0) -> Layout:
+    match shape.arrangement:
+        case Arrangement.LINEAR:
+            return Layout(
+                shares=0, unit_bytes=extent_bytes, minimum_bytes=max(extent_bytes, at_least)
+            )
+        case Arrangement.STRIPED:
+            # Every stripe is as long as the others, in whole extents.
+            row = shape.stripes * extent_bytes
+            return Layout(shares=shape.stripes, unit_bytes=row, minimum_bytes=max(row, at_least))
+        case Arrangement.MIRRORED:
+            # lvm2 keeps its notes on each copy in an extent beside it.
+            return Layout(
+                copies=2,
+                shares=2,
+                unit_bytes=extent_bytes,
+                overhead_bytes=2 * extent_bytes,
+                minimum_bytes=max(extent_bytes, at_least),
+            )

@@ -1,0 +1,229 @@
+"""The pools backend: what CSI drivers of network storage look like from outside, made up."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from plimsoll.processes.driver.backends.pools.content import Content, Entry
+from plimsoll.processes.driver.backends.pools.faults import Call, Faults, When
+from plimsoll.processes.driver.backends.pools.options import (
+    MUTABLE,
+    PoolSettings,
+    layout_of,
+    parse_pools,
+)
+from plimsoll.processes.driver.backends.protocol import (
+    Charges,
+    Condition,
+    DeviceSource,
+    DirectorySource,
+    Extent,
+    Features,
+    Layout,
+    Pool,
+    Source,
+    Wish,
+)
+from plimsoll.processes.driver.node import loops
+from plimsoll.processes.driver.records import Mode, Part, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.settings import BackendSettings, Mounts
+from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.commands import CommandError
+from plimsoll.wire.csi.refusals import failed_precondition, internal, resource_exhausted
+
+FEATURES = Features(
+    snapshots=True,
+    clones=True,
+    expansion=True,
+    online_expansion=True,
+    attach=True,
+    modes=frozenset(Mode),
+    multi_node=True,
+    mutable_parameters=MUTABLE,
+)
+
+
+class PoolsBackend:
+    features = FEATURES
+
+    def __init__(
+        self, pools: Sequence[PoolSettings], content: Content | None, faults: Faults, clock: Clock
+    ) -> None:
+        """Without content volumes are only remembered."""
+        self._pools = tuple(pools)
+        self._content = content
+        self.faults = faults
+        self._clock = clock
+        self._parts: dict[str, tuple[Part, ...]] = {}
+        """What really is in the pools, whatever is told about it; by id."""
+        self.has_devices = content is not None
+
+    def layout(self, wish: Wish) -> Layout:
+        return layout_of(wish, self._pools)
+
+    async def pools(self, charges: Charges) -> Sequence[Pool]:
+        return tuple(self._pool(pool, charges) for pool in self._pools)
+
+    def _pool(self, pool: PoolSettings, charges: Charges) -> Pool:
+        free = pool.size_bytes - charges.promised.get(pool.name, 0)
+        told = self.faults.told_bytes(pool.name, free)
+        extent = Extent(name=pool.name, total_bytes=pool.size_bytes, free_bytes=told)
+        return Pool(name=pool.name, topology=pool.topology, extents=(extent,))
+
+    async def settle(
+        self, volumes: Sequence[VolumeRecord], snapshots: Sequence[SnapshotRecord]
+    ) -> None:
+        entries: list[Entry] = [*volumes, *snapshots]
+        self._parts = {entry.id: entry.placement.parts for entry in entries}
+        if self._content is not None:
+            await self._content.clear(entries)
+
+    async def make(
+        self, volume: VolumeRecord, origin: VolumeRecord | SnapshotRecord | None
+    ) -> None:
+        await self._make(Call.CREATE, volume, origin)
+
+    async def snapshot(self, snapshot: SnapshotRecord, volume: VolumeRecord) -> None:
+        await self._make(Call.SNAPSHOT, snapshot, volume)
+
+    async def _make(self, call: Call, entry: Entry, origin: Entry | None) -> None:
+        await self._begin(call, entry)
+        self._take_room(entry)
+        if self._content is not None:
+            await self._content.make(entry, origin)
+        await self._end(call, entry)
+
+    def _take_room(self, entry: Entry) -> None:
+        """Refuses what only somebody who was lied to would ask for."""
+        others = [parts for id_, parts in self._parts.items() if id_ != entry.id]
+        for pool in self._pools:
+            taken = sum(
+                part.bytes
+                for parts in (*others, entry.placement.parts)
+                for part in parts
+                if part.extent == pool.name
+            )
+            if pool.name in entry.placement.pools and taken > pool.size_bytes:
+                raise resource_exhausted(
+                    f"pool {pool.name}: {taken} bytes would be taken of {pool.size_bytes}"
+                )
+        self._parts[entry.id] = entry.placement.parts
+
+    async def remove(self, volume: VolumeRecord) -> None:
+        await self._remove(Call.DELETE, volume)
+
+    async def remove_snapshot(self, snapshot: SnapshotRecord) -> None:
+        await self._remove(Call.DELETE_SNAPSHOT, snapshot)
+
+    async def _remove(self, call: Call, entry: Entry) -> None:
+        await self._begin(call, entry)
+        await self._release_device(entry)
+        if self._content is not None:
+            await self._content.remove(entry)
+        self._parts.pop(entry.id, None)
+        await self._end(call, entry)
+
+    async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:
+        await self._begin(Call.EXPAND, volume)
+        self._take_room(volume)
+        if self._content is not None:
+            self._content.grow(volume, size_bytes)
+            if self.has_devices and volume.mode is Mode.BLOCK:
+                for device in loops.loops_of(self._path(volume)):
+                    await loops.resize(device)
+        await self._end(Call.EXPAND, volume)
+
+    async def modify(self, volume: VolumeRecord) -> None:
+        await self._begin(Call.MODIFY, volume)
+        await self._end(Call.MODIFY, volume)
+
+    async def attach(self, volume: VolumeRecord, node_id: str) -> Mapping[str, str]:
+        await self._begin(Call.ATTACH, volume)
+        await self._end(Call.ATTACH, volume)
+        return {"pools": ",".join(volume.placement.pools), "node": node_id}
+
+    async def detach(self, volume: VolumeRecord, node_id: str) -> None:
+        await self._begin(Call.DETACH, volume)
+        if not _is_attached_elsewhere(volume, node_id):
+            await self._release_device(volume)
+        await self._end(Call.DETACH, volume)
+
+    async def open(self, volume: VolumeRecord, node_id: str) -> Source:
+        if node_id not in {item.node_id for item in volume.attachments}:
+            raise failed_precondition(
+                f"volume {volume.id}: is not attached to node {node_id}; ControllerPublishVolume"
+                " comes first"
+            )
+        await self._begin(Call.STAGE, volume)
+        source = await self._opened_anew(volume)
+        await self._end(Call.STAGE, volume)
+        return source
+
+    async def _opened_anew(self, volume: VolumeRecord) -> Source:
+        path = self._path(volume)
+        if volume.mode is Mode.FILESYSTEM:
+            return DirectorySource(path=path)
+        if not self.has_devices:
+            return DeviceSource(devices=(path,), fs_type="")
+        try:
+            return DeviceSource(devices=(await loops.attach(path),), fs_type="")
+        except CommandError as error:
+            raise internal(f"volume {volume.id}: {error}") from error
+
+    def _path(self, entry: Entry) -> Path:
+        return Path(entry.id) if self._content is None else self._content.path(entry)
+
+    def opened(self, volume: VolumeRecord, node_id: str) -> Source | None:
+        if node_id not in {item.node_id for item in volume.attachments}:
+            return None
+        path = self._path(volume)
+        if volume.mode is Mode.FILESYSTEM:
+            return DirectorySource(path=path)
+        if not self.has_devices:
+            return DeviceSource(devices=(path,), fs_type="")
+        devices = loops.loops_of(path)
+        return DeviceSource(devices=(devices[0],), fs_type="") if devices else None
+
+    async def close(self, volume: VolumeRecord, node_id: str) -> None:
+        await self._begin(Call.UNSTAGE, volume)
+        # All nodes are on one machine, and share the device.
+        if not _is_attached_elsewhere(volume, node_id):
+            await self._release_device(volume)
+        await self._end(Call.UNSTAGE, volume)
+
+    async def _release_device(self, entry: Entry) -> None:
+        if not self.has_devices or entry.mode is not Mode.BLOCK:
+            return
+        try:
+            await loops.detach(self._path(entry))
+        except CommandError as error:
+            raise internal(f"volume {entry.id}: {error}") from error
+
+    async def condition(self, volume: VolumeRecord) -> Condition:
+        if self._content is not None and not self._content.path(volume).exists():
+            return Condition(abnormal=True, message=f"{self._content.path(volume)} is missing")
+        return Condition()
+
+    async def _begin(self, call: Call, entry: Entry) -> None:
+        places = entry.placement.pools
+        latencies = (pool.latency for pool in self._pools if pool.name in places)
+        await self._clock.sleep(max(latencies, default=timedelta()))
+        await self.faults.strike(call, places, When.BEFORE)
+
+    async def _end(self, call: Call, entry: Entry) -> None:
+        await self.faults.strike(call, entry.placement.pools, When.AFTER)
+
+
+def _is_attached_elsewhere(volume: VolumeRecord, node_id: str) -> bool:
+    return any(item.node_id != node_id for item in volume.attachments)
+
+
+def make(settings: BackendSettings) -> PoolsBackend:
+    """Raises SetupError."""
+    pools = parse_pools(settings.options, settings)
+    is_real = settings.mounts is not Mounts.NONE
+    faults = Faults(settings.data_dir if is_real else None, settings.clock)
+    content = Content(settings.data_dir) if is_real else None
+    backend = PoolsBackend(pools, content, faults, settings.clock)
+    backend.has_devices = settings.mounts is Mounts.REAL
+    return backend

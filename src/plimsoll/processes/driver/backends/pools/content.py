@@ -1,0 +1,106 @@
+"""Where the bytes of simulated volumes are: a directory for each, or a sparse file.
+
+Everything appears and goes by a rename, so that a crash leaves whole things, or things that `clear`
+knows to be remains.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Collection
+from datetime import timedelta
+from pathlib import Path
+
+from plimsoll.processes.driver.records import Mode, SnapshotRecord, VolumeRecord
+from plimsoll.runtime.commands import CommandError, run
+from plimsoll.wire.csi.refusals import internal
+
+COPYING = timedelta(hours=1)
+REMAINS = "."
+"""How the names of what is being made or removed begin."""
+
+Entry = VolumeRecord | SnapshotRecord
+
+
+class Content:
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def path(self, entry: Entry) -> Path:
+        kind = "volumes" if isinstance(entry, VolumeRecord) else "snapshots"
+        suffix = ".img" if entry.mode is Mode.BLOCK else ""
+        return self._directory / kind / f"{entry.id}{suffix}"
+
+    async def make(self, entry: Entry, origin: Entry | None) -> None:
+        """Repeatable."""
+        path = self.path(entry)
+        if path.exists():
+            return
+        draft = path.with_name(f"{REMAINS}{path.name}.new")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        await _remove(draft)
+        if origin is not None:
+            await _copy(self.path(origin), draft)
+        elif entry.mode is Mode.FILESYSTEM:
+            draft.mkdir()
+        if entry.mode is Mode.BLOCK:
+            _stretch(draft, entry.size_bytes)
+        draft.rename(path)
+        _persist(path.parent)
+
+    async def remove(self, entry: Entry) -> None:
+        """Harmless when there is nothing."""
+        path = self.path(entry)
+        remains = path.with_name(f"{REMAINS}{path.name}.old")
+        if path.exists():
+            await _remove(remains)
+            path.rename(remains)
+            _persist(path.parent)
+        await _remove(path.with_name(f"{REMAINS}{path.name}.new"))
+        await _remove(remains)
+
+    def grow(self, entry: Entry, size_bytes: int) -> None:
+        if entry.mode is Mode.BLOCK:
+            _stretch(self.path(entry), size_bytes)
+
+    async def clear(self, entries: Collection[Entry]) -> None:
+        """Everything that belongs to none of them."""
+        known = {self.path(entry) for entry in entries}
+        for kind in ("volumes", "snapshots"):
+            for path in sorted((self._directory / kind).glob("*")):
+                if path not in known:
+                    await _remove(path)
+
+
+def _stretch(path: Path, size_bytes: int) -> None:
+    with path.open("ab") as file:
+        if file.tell() < size_bytes:
+            file.truncate(size_bytes)
+
+
+async def _copy(origin: Path, target: Path) -> None:
+    copying = ["cp", "--archive", "--sparse=always", "--reflink=auto", "--no-target-directory"]
+    try:
+        await run([*copying, "--", origin, target], within=COPYING)
+    except CommandError as error:
+        raise internal(f"{origin.name} cannot be copied: {error}") from error
+
+
+async def _remove(path: Path) -> None:
+    await asyncio.to_thread(_removed, path)
+
+
+def _removed(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _persist(directory: Path) -> None:
+    """What was renamed in a directory is so after a loss of power only when that is on disk."""
+    opened = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

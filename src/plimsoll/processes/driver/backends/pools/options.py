@@ -1,0 +1,129 @@
+"""How pools are described, and which of them a class means.
+
+    pools:
+    - name: fast-a
+      size: 100Gi
+      topology: {zone: a}                # or several: [{zone: a}, {zone: b}]; none: everywhere
+      kind: fast
+      latency: 50ms
+
+A class chooses with the parameters `pool` (a name), `kind`, and `domains`: in how many pools of
+different segments the whole volume is kept.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from plimsoll.api.quantity import parse_bytes
+from plimsoll.processes.driver.backends.protocol import Layout, Wish
+from plimsoll.processes.driver.settings import BackendSettings, SetupError
+from plimsoll.runtime.config import parse_duration
+from plimsoll.wire.csi.refusals import invalid_argument
+
+MEBIBYTE = 1024**2
+PARAMETERS = frozenset({"pool", "kind", "domains"})
+MUTABLE = frozenset({"iops", "throughput"})
+MOST_DOMAINS = 5
+
+
+class _PoolEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    size: str | int
+    topology: dict[str, str] | tuple[dict[str, str], ...] = ()
+    kind: str = ""
+    latency: str = "0"
+
+
+class _Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pools: tuple[_PoolEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSettings:
+    name: str
+    size_bytes: int
+    topology: tuple[Mapping[str, str], ...] = ()
+    kind: str = ""
+    latency: timedelta = timedelta()
+
+
+def parse_pools(options: Mapping[str, Any], settings: BackendSettings) -> tuple[PoolSettings, ...]:
+    """Sorted by name. Raises SetupError."""
+    try:
+        entries = msgspec.convert(options, _Options).pools
+        pools = [_pool(entry, settings) for entry in entries]
+    except (msgspec.ValidationError, ValueError) as error:
+        raise SetupError(f"pools: {str(error).replace('`', '')}") from error
+    names = [pool.name for pool in pools]
+    if not pools:
+        raise SetupError("pools: none are described; name at least one, with its size, in --pools")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise SetupError(f"pools: several are called {', '.join(repeated)}")
+    return tuple(sorted(pools, key=lambda pool: pool.name))
+
+
+def _pool(entry: _PoolEntry, settings: BackendSettings) -> PoolSettings:
+    segments = (entry.topology,) if isinstance(entry.topology, dict) else entry.topology
+    size = parse_bytes(str(entry.size))
+    if not entry.name or size < 0:
+        raise ValueError(f"{entry.name or 'one without a name'}: needs a name and a size")
+    return PoolSettings(
+        name=entry.name,
+        size_bytes=size,
+        topology=tuple(
+            {settings.key(name): value for name, value in sorted(segment.items())}
+            for segment in segments
+            if segment
+        ),
+        kind=entry.kind,
+        latency=parse_duration(entry.latency),
+    )
+
+
+def layout_of(wish: Wish, pools: Sequence[PoolSettings]) -> Layout:
+    """Raises CsiStatusError (INVALID_ARGUMENT)."""
+    parameters = wish.parameters
+    if unknown := sorted(parameters.keys() - PARAMETERS):
+        known = ", ".join(sorted(PARAMETERS))
+        raise invalid_argument(f"parameters: unknown {', '.join(unknown)}; known are {known}")
+    for name in wish.mutable_parameters:
+        _positive(wish.mutable_parameters, name)
+    return Layout(
+        unit_bytes=MEBIBYTE,
+        minimum_bytes=MEBIBYTE,
+        domains=_domains(parameters),
+        pools=_chosen(parameters, pools),
+    )
+
+
+def _chosen(parameters: Mapping[str, str], pools: Sequence[PoolSettings]) -> frozenset[str] | None:
+    wanted = {name: parameters[name] for name in ("pool", "kind") if name in parameters}
+    if not wanted:
+        return None
+    found = frozenset(
+        pool.name
+        for pool in pools
+        if wanted.get("pool", pool.name) == pool.name and wanted.get("kind", pool.kind) == pool.kind
+    )
+    if not found:
+        listed = ", ".join(f"{name}={value}" for name, value in sorted(wanted.items()))
+        raise invalid_argument(f"parameters: no pool has {listed}")
+    return found
+
+
+def _domains(parameters: Mapping[str, str]) -> int:
+    number = _positive(parameters, "domains") if "domains" in parameters else 1
+    if number > MOST_DOMAINS:
+        raise invalid_argument(f"parameters: domains: at most {MOST_DOMAINS}")
+    return number
+
+
+def _positive(parameters: Mapping[str, str], name: str) -> int:
+    text = parameters[name]
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise invalid_argument(f"parameters: {name}: {text!r} is no number above 0")
+    return int(text)

@@ -1,0 +1,178 @@
+"""What a backend must do. All rules of CSI itself are above this line, in the services.
+
+The services promise: calls for one volume, or one snapshot, never overlap; whatever is made was
+recorded as `Making` before, with the room it takes, and whatever is removed as `Removing`. A
+backend promises: `make`, `remove` and their like can be repeated after a crash at any point, and
+end in the same state; an attempt that raises has left nothing, or `remove` clears it away.
+Refusals are raised as CsiStatusError (`wire.csi.refusals`), with the name of the thing and a
+remedy.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from plimsoll.processes.driver.records import Mode, SnapshotRecord, VolumeRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """What the driver advertises for this backend."""
+
+    snapshots: bool = False
+    clones: bool = False
+    expansion: bool = False
+    online_expansion: bool = False
+    attach: bool = False
+    """Whether nodes reach a volume only after ControllerPublishVolume."""
+    modes: frozenset[Mode] = frozenset({Mode.FILESYSTEM})
+    multi_node: bool = False
+    """Whether a volume can be used on several nodes at once."""
+    node_service: bool = True
+    mutable_parameters: frozenset[str] = frozenset()
+    """Keys that ControllerModifyVolume takes; empty: it is not advertised."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """A part of a pool that holds volumes, or shares of them: a disk."""
+
+    name: str
+    total_bytes: int
+    free_bytes: int
+    """What can be promised now; everything promised before is taken off already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    name: str
+    topology: tuple[Mapping[str, str], ...]
+    """Each segment that its volumes are reachable from; empty: from everywhere."""
+    extents: tuple[Extent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What a volume of some class costs. See `plimsoll.v1.Cost` for the meaning of the numbers."""
+
+    copies: int = 1
+    shares: int = 1
+    unit_bytes: int = 1
+    overhead_bytes: int = 0
+    minimum_bytes: int = 1
+    maximum_bytes: int | None = None
+    domains: int = 1
+    """In how many pools, of different segments, the whole of it is kept."""
+    pools: frozenset[str] | None = None
+    """The only pools that will do; None: any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charges:
+    """What is promised, by extent."""
+
+    promised: Mapping[str, int]
+    """Everything recorded."""
+    unmade: Mapping[str, int]
+    """Of that, what is recorded as being made: it may not show in the backend's own figures."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a class and a request ask for, beyond size and place."""
+
+    parameters: Mapping[str, str]
+    mutable_parameters: Mapping[str, str]
+    mode: Mode | None
+    """None: the request does not say (GetCapacity without capabilities)."""
+    fs_type: str
+    extents: int = 0
+    """How many extents a volume lies on that exists already; 0: it is to be made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectorySource:
+    """The volume on this node is a directory, ready to be bound elsewhere."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceSource:
+    """The volume on this node is a block device, or several that one file system lies on."""
+
+    devices: tuple[Path, ...]
+    fs_type: str
+    mount_options: tuple[str, ...] = ()
+    format_options: tuple[str, ...] = ()
+    """For its mkfs, should there be no file system on it yet."""
+
+
+Source = DirectorySource | DeviceSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    abnormal: bool = False
+    message: str = "the volume is in order"
+
+
+class Backend(Protocol):
+    features: Features
+
+    def layout(self, wish: Wish) -> Layout:
+        """What such a volume costs. Refuses parameters it does not know, and combinations that
+        cannot be."""
+        ...
+
+    async def pools(self, charges: Charges) -> Sequence[Pool]:
+        """All pools with their room at this moment, sorted by name."""
+        ...
+
+    async def settle(
+        self, volumes: Sequence[VolumeRecord], snapshots: Sequence[SnapshotRecord]
+    ) -> None:
+        """On start, after every unfinished record was undone or finished: clear away what belongs
+        to no record (files, devices, mounts of ours), and make ready what does."""
+        ...
+
+    async def make(
+        self, volume: VolumeRecord, origin: VolumeRecord | SnapshotRecord | None
+    ) -> None:
+        """`origin` is what its content is copied from."""
+        ...
+
+    async def remove(self, volume: VolumeRecord) -> None: ...
+
+    async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:
+        """`volume` is recorded with its new placement already."""
+        ...
+
+    async def modify(self, volume: VolumeRecord) -> None:
+        """`volume` has its new mutable parameters."""
+        ...
+
+    async def snapshot(self, snapshot: SnapshotRecord, volume: VolumeRecord) -> None: ...
+
+    async def remove_snapshot(self, snapshot: SnapshotRecord) -> None: ...
+
+    async def attach(self, volume: VolumeRecord, node_id: str) -> Mapping[str, str]:
+        """For ControllerPublishVolume: what the node must be told. Only with `features.attach`."""
+        ...
+
+    async def detach(self, volume: VolumeRecord, node_id: str) -> None: ...
+
+    async def open(self, volume: VolumeRecord, node_id: str) -> Source:
+        """Make the volume available on this node (loop devices, activation); repeatable."""
+        ...
+
+    def opened(self, volume: VolumeRecord, node_id: str) -> Source | None:
+        """What `open` gave, as far as it is still so; without any effect."""
+        ...
+
+    async def close(self, volume: VolumeRecord, node_id: str) -> None:
+        """Undo `open`; nothing of the volume is mounted any more."""
+        ...
+
+    async def condition(self, volume: VolumeRecord) -> Condition: ...

@@ -1,0 +1,237 @@
+"""CreateVolume and DeleteVolume.
+
+For one name there is at most one volume, however often, from wherever and at whatever moment it is
+asked for, and whatever dies in between: the record comes first, with its id and the room it takes.
+"""
+
+import msgspec
+
+from plimsoll.processes.driver.backends.protocol import Layout, Wish
+from plimsoll.processes.driver.controller.answers import volume_message
+from plimsoll.processes.driver.controller.placing import (
+    Requirement,
+    cost_of,
+    find_place,
+    is_reachable,
+    largest_place,
+)
+from plimsoll.processes.driver.controller.requests import (
+    SizeRange,
+    VolumeRequest,
+    parse_create,
+    required,
+)
+from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.records import Phase, Placement, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.work import name_key, snapshot_key, volume_key
+from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
+from plimsoll.wire.csi.refusals import (
+    already_exists,
+    failed_precondition,
+    invalid_argument,
+    out_of_range,
+    resource_exhausted,
+)
+
+DEFAULT_BYTES = 1024**3
+"""The size of a volume for which none is asked."""
+
+Origin = VolumeRecord | SnapshotRecord | None
+
+
+class Creation:
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    async def create_volume(self, request: csi.CreateVolumeRequest) -> csi.CreateVolumeResponse:
+        wanted = parse_create(request, self._driver.backend.features)
+
+        async def create() -> VolumeRecord:
+            return await self._known(wanted) or await self._make(wanted)
+
+        volume = await self._driver.work.alone(create, name_key(wanted.name), shared=_uses(wanted))
+        return csi.CreateVolumeResponse(volume=volume_message(self._driver, volume))
+
+    async def _known(self, wanted: VolumeRequest) -> VolumeRecord | None:
+        known = self._driver.ledger.volumes.find_by_name(wanted.name)
+        if known is None:
+            return None
+        if known.phase is not Phase.READY:
+            # An attempt that failed, and whose remains could not be removed at the time.
+            await self._driver.remove_volume(known)
+            return None
+        if problem := difference(known, wanted):
+            raise already_exists(f"volume {wanted.name}: exists already, {problem}")
+        return known
+
+    async def _make(self, wanted: VolumeRequest) -> VolumeRecord:
+        driver = self._driver
+        origin = self._origin(wanted)
+        wish = wanted.wish
+        if origin is not None and not wanted.fs_type:
+            wish = _with_file_system(wish, origin)
+        layout = driver.backend.layout(wish)
+        size = chosen_size(wanted.size, layout, at_least=0 if origin is None else origin.size_bytes)
+        async with driver.placing:
+            place = await self._place(wanted, layout, size)
+            volume = VolumeRecord(
+                id=f"{driver.identity.backend}-{driver.ids.uid()}",
+                name=wanted.name,
+                size_bytes=size,
+                mode=wanted.mode,
+                fs_type=wish.fs_type,
+                access_modes=wanted.access_modes,
+                parameters=wanted.parameters,
+                mutable_parameters=wanted.mutable_parameters,
+                placement=place,
+                phase=Phase.MAKING,
+                created_at=driver.clock.now(),
+                source_volume=wanted.source_volume,
+                source_snapshot=wanted.source_snapshot,
+            )
+            driver.ledger.volumes.put(volume)
+        return await self._fill(volume, origin)
+
+    async def _fill(self, volume: VolumeRecord, origin: Origin) -> VolumeRecord:
+        try:
+            await self._driver.backend.make(volume, origin)
+        except Exception:
+            await self._driver.remove_volume(volume)
+            raise
+        ready = msgspec.structs.replace(volume, phase=Phase.READY)
+        self._driver.ledger.volumes.put(ready)
+        return ready
+
+    async def _place(self, wanted: VolumeRequest, layout: Layout, size: int) -> Placement:
+        pools = await self._driver.pools()
+        place = None
+        if not wanted.requirement.requisite:
+            # Nobody says where: then rather where somebody can use it.
+            anywhere_served = Requirement(requisite=tuple(n.topology for n in self._driver.nodes))
+            place = find_place(pools, layout, anywhere_served, size)
+        place = place or find_place(pools, layout, wanted.requirement, size)
+        if place is None:
+            largest = largest_place(pools, layout, wanted.requirement)
+            raise resource_exhausted(
+                f"volume {wanted.name}: needs {size} bytes, the largest volume there is room for"
+                f" where it is wanted has {largest}"
+            )
+        return place
+
+    def _origin(self, wanted: VolumeRequest) -> Origin:
+        origin: Origin = None
+        if wanted.source_volume:
+            origin = self._driver.volume(wanted.source_volume)
+        elif wanted.source_snapshot:
+            origin = self._driver.snapshot(wanted.source_snapshot)
+        if origin is not None:
+            _check_origin(wanted, origin)
+        return origin
+
+    async def delete_volume(self, request: csi.DeleteVolumeRequest) -> csi.DeleteVolumeResponse:
+        await self._delete(required(request.volume_id, "volume_id"), only_unpublished=False)
+        return csi.DeleteVolumeResponse()
+
+    async def delete_never_published(
+        self, request: pools_pb2.DeleteNeverPublishedRequest
+    ) -> pools_pb2.DeleteNeverPublishedResponse:
+        await self._delete(required(request.volume_id, "volume_id"), only_unpublished=True)
+        return pools_pb2.DeleteNeverPublishedResponse()
+
+    async def _delete(self, volume_id: str, *, only_unpublished: bool) -> None:
+        known = self._driver.ledger.volumes.find(volume_id)
+        if known is None:
+            return
+
+        async def delete() -> None:
+            volume = self._driver.ledger.volumes.find(volume_id)
+            if volume is None:
+                return
+            if where := self._driver.where_in_use(volume):
+                raise failed_precondition(f"volume {volume_id}: is in use: {where}")
+            if only_unpublished and volume.first_published_at is not None:
+                raise failed_precondition(
+                    f"volume {volume_id}: was published at {volume.first_published_at}, its data"
+                    " may be somebody's; delete it with DeleteVolume if that is wanted"
+                )
+            await self._driver.remove_volume(volume)
+
+        await self._driver.work.alone(delete, volume_key(volume_id), name_key(known.name))
+
+
+def _uses(wanted: VolumeRequest) -> tuple[str, ...]:
+    """What must not go away while the new volume is filled from it."""
+    if wanted.source_volume:
+        return (volume_key(wanted.source_volume),)
+    if wanted.source_snapshot:
+        return (snapshot_key(wanted.source_snapshot),)
+    return ()
+
+
+def difference(known: VolumeRecord, wanted: VolumeRequest) -> str:
+    """Why the volume of that name is not the one that is asked for; empty: it is."""
+    differs = {
+        f"with a size of {known.size_bytes} bytes": not wanted.size.holds(known.size_bytes),
+        f"as a {known.mode} volume": known.mode is not wanted.mode,
+        f"with file system {known.fs_type}": wanted.fs_type not in ("", known.fs_type),
+        "with other parameters": dict(known.parameters) != dict(wanted.parameters),
+        "with other mutable parameters": (
+            dict(known.mutable_parameters) != dict(wanted.mutable_parameters)
+        ),
+        "with other content": (known.source_volume, known.source_snapshot)
+        != (wanted.source_volume, wanted.source_snapshot),
+        "where it cannot be reached from the topology required": not _is_where_wanted(
+            known, wanted
+        ),
+    }
+    return ", ".join(text for text, is_so in differs.items() if is_so)
+
+
+def _is_where_wanted(known: VolumeRecord, wanted: VolumeRequest) -> bool:
+    requisite = wanted.requirement.requisite
+    return not requisite or any(is_reachable(known.placement.topology, item) for item in requisite)
+
+
+def chosen_size(wanted: SizeRange, layout: Layout, *, at_least: int = 0) -> int:
+    """Rounded up to what the backend can make. Raises CsiStatusError (OUT_OF_RANGE)."""
+    cost = cost_of(layout)
+    size = cost.rounded(max(wanted.required_bytes, at_least) or _default(wanted, layout))
+    if wanted.limit_bytes and size > wanted.limit_bytes:
+        raise out_of_range(
+            f"capacity_range: the smallest volume possible here has {size} bytes, more than the"
+            f" limit of {wanted.limit_bytes}; raise the limit"
+        )
+    if layout.maximum_bytes is not None and size > layout.maximum_bytes:
+        raise out_of_range(
+            f"capacity_range: {size} bytes wanted, volumes of this class have at most"
+            f" {layout.maximum_bytes}"
+        )
+    return size
+
+
+def _default(wanted: SizeRange, layout: Layout) -> int:
+    bounds = (DEFAULT_BYTES, wanted.limit_bytes, layout.maximum_bytes)
+    largest = min(bound for bound in bounds if bound)
+    return max(largest // layout.unit_bytes * layout.unit_bytes, layout.minimum_bytes)
+
+
+def _check_origin(wanted: VolumeRequest, origin: VolumeRecord | SnapshotRecord) -> None:
+    if wanted.mode is not origin.mode:
+        raise invalid_argument(
+            f"volume_content_source: {origin.id} is a {origin.mode} volume and cannot become a"
+            f" {wanted.mode} one"
+        )
+    if wanted.fs_type and origin.fs_type and wanted.fs_type != origin.fs_type:
+        raise invalid_argument(
+            f"volume_content_source: {origin.id} has file system {origin.fs_type}, which a copy"
+            f" keeps; {wanted.fs_type} is wanted"
+        )
+
+
+def _with_file_system(wish: Wish, origin: VolumeRecord | SnapshotRecord) -> Wish:
+    return Wish(
+        parameters=wish.parameters,
+        mutable_parameters=wish.mutable_parameters,
+        mode=wish.mode,
+        fs_type=origin.fs_type,
+    )

@@ -1,0 +1,102 @@
+"""Lists, in pages, and what one entry of them says.
+
+Pages follow the order in which things were made. A token is the number of the last one shown, so
+that what is deleted between two pages does not shift the second, and what is added comes last.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from plimsoll.processes.driver.controller.answers import (
+    condition_message,
+    snapshot_message,
+    volume_message,
+)
+from plimsoll.processes.driver.controller.requests import required
+from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.ledger import Table
+from plimsoll.processes.driver.records import Phase, SnapshotRecord, VolumeRecord
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.refusals import aborted, invalid_argument
+
+Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord)
+
+
+class Listing:
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    async def list_volumes(self, request: csi.ListVolumesRequest) -> csi.ListVolumesResponse:
+        table = self._driver.ledger.volumes
+        page, token = _page(table, table.numbered(), request.max_entries, request.starting_token)
+        entries = [
+            csi.ListVolumesResponse.Entry(
+                volume=volume_message(self._driver, volume),
+                status=csi.ListVolumesResponse.VolumeStatus(
+                    published_node_ids=_nodes(volume),
+                    volume_condition=await condition_message(self._driver, volume),
+                ),
+            )
+            for volume in page
+        ]
+        return csi.ListVolumesResponse(entries=entries, next_token=token)
+
+    async def get_volume(
+        self, request: csi.ControllerGetVolumeRequest
+    ) -> csi.ControllerGetVolumeResponse:
+        volume = self._driver.volume(required(request.volume_id, "volume_id"))
+        return csi.ControllerGetVolumeResponse(
+            volume=volume_message(self._driver, volume),
+            status=csi.ControllerGetVolumeResponse.VolumeStatus(
+                published_node_ids=_nodes(volume),
+                volume_condition=await condition_message(self._driver, volume),
+            ),
+        )
+
+    async def list_snapshots(self, request: csi.ListSnapshotsRequest) -> csi.ListSnapshotsResponse:
+        table = self._driver.ledger.snapshots
+        wanted = [
+            (number, snapshot)
+            for number, snapshot in table.numbered()
+            if request.snapshot_id in ("", snapshot.id)
+            and request.source_volume_id in ("", snapshot.volume_id)
+        ]
+        page, token = _page(table, wanted, request.max_entries, request.starting_token)
+        entries = [
+            csi.ListSnapshotsResponse.Entry(snapshot=snapshot_message(snapshot))
+            for snapshot in page
+        ]
+        return csi.ListSnapshotsResponse(entries=entries, next_token=token)
+
+    async def get_snapshot(self, request: csi.GetSnapshotRequest) -> csi.GetSnapshotResponse:
+        snapshot = self._driver.snapshot(required(request.snapshot_id, "snapshot_id"))
+        return csi.GetSnapshotResponse(snapshot=snapshot_message(snapshot))
+
+
+def _nodes(volume: VolumeRecord) -> list[str]:
+    return [attachment.node_id for attachment in volume.attachments]
+
+
+def _page(
+    table: Table[Entry], entries: Sequence[tuple[int, Entry]], most: int, token: str
+) -> tuple[list[Entry], str]:
+    """The entries of one page, and the token of the next; an empty one: that was all."""
+    if most < 0:
+        raise invalid_argument("max_entries: must not be negative")
+    after = _position(token, table.newest)
+    left = [
+        (number, entry)
+        for number, entry in entries
+        if number > after and entry.phase is Phase.READY
+    ]
+    page = left[:most] if most else left
+    next_token = str(page[-1][0]) if len(page) < len(left) else ""
+    return [entry for _, entry in page], next_token
+
+
+def _position(token: str, newest: int) -> int:
+    if not token:
+        return 0
+    if not (token.isascii() and token.isdigit()) or int(token) > newest:
+        raise aborted(f"starting_token {token!r}: is none of ours; begin again without")
+    return int(token)

@@ -1,0 +1,221 @@
+"""Which pools a volume goes to, and how large it could be there: pure, one answer for each state.
+
+A place is one pool, or several of different segments for a volume that is kept whole in each. What
+is preferred comes first, in its order; among equals the pool that could hold the largest volume,
+then names. What `GetCapacity` reports is asked of the same function that places volumes, so that
+the two cannot disagree.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from plimsoll.decide.rooms import (
+    Cost,
+    find_grown_parts,
+    find_parts,
+    largest_volume,
+    total_volumes,
+)
+from plimsoll.processes.driver.backends.protocol import Layout, Pool
+from plimsoll.processes.driver.records import Part, Placement
+
+Segment = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    requisite: tuple[Segment, ...] = ()
+    """Some of them must reach the volume; none given: anywhere."""
+    preferred: tuple[Segment, ...] = ()
+
+
+ANYWHERE = Requirement()
+
+
+def cost_of(layout: Layout) -> Cost:
+    return Cost(
+        copies=layout.copies,
+        shares=layout.shares,
+        unit_bytes=layout.unit_bytes,
+        overhead_bytes=layout.overhead_bytes,
+        minimum_bytes=layout.minimum_bytes,
+        maximum_bytes=layout.maximum_bytes,
+    )
+
+
+def free_extents(pool: Pool) -> dict[str, int]:
+    return {extent.name: extent.free_bytes for extent in pool.extents}
+
+
+def agree(one: Segment, other: Segment) -> bool:
+    """Whether a place can be in both: a key that only one of them names says nothing against."""
+    return all(other.get(key, value) == value for key, value in one.items())
+
+
+def is_reachable(topology: Sequence[Segment], segment: Segment) -> bool:
+    """Whether what is reachable from the first can be so from the second; none: everywhere."""
+    return not topology or any(agree(own, segment) for own in topology)
+
+
+def are_apart(one: Pool, other: Pool) -> bool:
+    """Whether what befalls the segments of one leaves the other alone."""
+    return bool(one.topology and other.topology) and not any(
+        agree(mine, yours) for mine in one.topology for yours in other.topology
+    )
+
+
+def find_place(
+    pools: Sequence[Pool], layout: Layout, requirement: Requirement, size_bytes: int
+) -> Placement | None:
+    """None: there is no room where it is wanted."""
+    chosen = next(_places(pools, layout, requirement, size_bytes), None)
+    return None if chosen is None else _placement(chosen, layout, size_bytes)
+
+
+def largest_place(pools: Sequence[Pool], layout: Layout, requirement: Requirement) -> int:
+    """The size of the largest volume that could be placed; 0: there is no room for any."""
+    cost = cost_of(layout)
+    sizes = {largest_volume(free_extents(pool), cost) for pool in pools} - {0}
+    # A volume in several pools is as large as the smallest of them allows: one of these sizes.
+    fits = (size for size in sorted(sizes, reverse=True) if _fits(pools, layout, requirement, size))
+    return next(fits, 0)
+
+
+def _fits(pools: Sequence[Pool], layout: Layout, requirement: Requirement, size_bytes: int) -> bool:
+    return next(_places(pools, layout, requirement, size_bytes), None) is not None
+
+
+def total_places(pools: Sequence[Pool], layout: Layout, requirement: Requirement) -> int:
+    """What could be placed in sum; for volumes in several pools, the largest again and again."""
+    if layout.domains == 1:
+        cost = cost_of(layout)
+        wanted = _ranked(_allowed(pools, layout), requirement, lambda _: 0)
+        return sum(total_volumes(free_extents(pool), cost) for pool in wanted)
+    total, left = 0, list(pools)
+    while size := largest_place(left, layout, requirement):
+        place = find_place(left, layout, requirement, size)
+        if place is None:
+            break
+        total += size
+        left = [_without(pool, place) for pool in left]
+    return total
+
+
+def find_larger_place(
+    pools: Sequence[Pool], layout: Layout, placement: Placement, size_bytes: int
+) -> Placement | None:
+    """The same place with the room for a larger volume; None: there is not that much."""
+    cost = cost_of(layout)
+    taken = {part.extent: part.bytes for part in placement.parts}
+    grown: list[Part] = []
+    for pool in (pool for pool in pools if pool.name in placement.pools):
+        free = free_extents(pool)
+        own = {name: taken[name] for name in free if name in taken}
+        parts = find_grown_parts(free, cost, own, size_bytes)
+        if parts is None:
+            return None
+        grown += (Part(extent=name, bytes=parts[name]) for name in sorted(parts))
+    return Placement(pools=placement.pools, parts=tuple(grown), topology=placement.topology)
+
+
+def _without(pool: Pool, place: Placement) -> Pool:
+    taken = {part.extent: part.bytes for part in place.parts}
+    extents = (
+        replace(extent, free_bytes=extent.free_bytes - taken.get(extent.name, 0))
+        for extent in pool.extents
+    )
+    return replace(pool, extents=tuple(extents))
+
+
+def _allowed(pools: Sequence[Pool], layout: Layout) -> list[Pool]:
+    return [pool for pool in pools if layout.pools is None or pool.name in layout.pools]
+
+
+def _ranked(
+    pools: Sequence[Pool], requirement: Requirement, room: Callable[[Pool], int]
+) -> list[Pool]:
+    """Those that the requirement allows, the best first."""
+
+    def rank(pool: Pool) -> tuple[int, int, str]:
+        wishes = enumerate(requirement.preferred)
+        preference = next(
+            (place for place, wish in wishes if is_reachable(pool.topology, wish)),
+            len(requirement.preferred),
+        )
+        return preference, -room(pool), pool.name
+
+    wanted = [
+        pool
+        for pool in pools
+        if not requirement.requisite
+        or any(is_reachable(pool.topology, item) for item in requirement.requisite)
+    ]
+    return sorted(wanted, key=rank)
+
+
+def _places(
+    pools: Sequence[Pool], layout: Layout, requirement: Requirement, size_bytes: int
+) -> Iterator[tuple[Pool, ...]]:
+    """Every set of pools that could hold such a volume, the best first."""
+    cost = cost_of(layout)
+
+    def largest(pool: Pool) -> int:
+        return largest_volume(free_extents(pool), cost)
+
+    roomy = [pool for pool in _allowed(pools, layout) if largest(pool) >= size_bytes]
+    wanted = _ranked(roomy, requirement, largest)
+    elsewhere = [pool for pool in _ranked(roomy, ANYWHERE, largest) if pool not in wanted]
+    for chosen in _apart(wanted, elsewhere, layout.domains):
+        inside = [pool for pool in chosen if pool in wanted]
+        if len(inside) == len(chosen) or _covers(inside, requirement):
+            yield chosen
+
+
+def _apart(
+    wanted: Sequence[Pool], elsewhere: Sequence[Pool], number: int
+) -> Iterator[tuple[Pool, ...]]:
+    """So many pools that are apart from each other, the first of them where it is wanted."""
+
+    def further(chosen: tuple[Pool, ...], rest: Sequence[Pool]) -> Iterator[tuple[Pool, ...]]:
+        if len(chosen) == number:
+            yield chosen
+            return
+        for place, pool in enumerate(rest):
+            if all(are_apart(pool, other) for other in chosen):
+                yield from further((*chosen, pool), rest[place + 1 :])
+
+    order = [*wanted, *elsewhere]
+    return chain.from_iterable(
+        further((pool,), order[place + 1 :]) for place, pool in enumerate(wanted)
+    )
+
+
+def _covers(pools: Sequence[Pool], requirement: Requirement) -> bool:
+    """Whether every place asked for is served: only then may a volume be in others besides."""
+    return all(
+        any(is_reachable(pool.topology, item) for pool in pools) for item in requirement.requisite
+    )
+
+
+def _placement(pools: Sequence[Pool], layout: Layout, size_bytes: int) -> Placement | None:
+    cost = cost_of(layout)
+    parts: list[Part] = []
+    for pool in pools:
+        found = find_parts(free_extents(pool), cost, size_bytes)
+        if found is None:
+            return None
+        parts += (Part(extent=name, bytes=taken) for name, taken in found.items())
+    return Placement(
+        pools=tuple(pool.name for pool in pools), parts=tuple(parts), topology=_topology(pools)
+    )
+
+
+def _topology(pools: Sequence[Pool]) -> tuple[Segment, ...]:
+    """Reachable from where any of the pools is."""
+    if any(not pool.topology for pool in pools):
+        return ()
+    segments = [segment for pool in pools for segment in pool.topology]
+    return tuple(
+        segment for place, segment in enumerate(segments) if segment not in segments[:place]
+    )

@@ -1,0 +1,204 @@
+"""What callers ask for, read and checked once: from messages to types.
+
+What CSI forbids in any case is refused here, and so is what the backend cannot do at all.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from plimsoll.processes.driver.backends.protocol import Features, Wish
+from plimsoll.processes.driver.controller.placing import Requirement, Segment
+from plimsoll.processes.driver.records import Mode
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.refusals import invalid_argument
+
+NAME_BYTES = 128
+"""The longest name, or id, that CSI lets a driver count on."""
+METADATA_PREFIX = "csi.storage.k8s.io/"
+"""Parameters that a provisioner adds for whom it makes the volume; they choose nothing."""
+
+AccessMode = csi.VolumeCapability.AccessMode
+READERS = frozenset({"SINGLE_NODE_READER_ONLY", "MULTI_NODE_READER_ONLY"})
+MULTI_NODE = frozenset(
+    {"MULTI_NODE_READER_ONLY", "MULTI_NODE_SINGLE_WRITER", "MULTI_NODE_MULTI_WRITER"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeRange:
+    required_bytes: int = 0
+    limit_bytes: int = 0
+    """0: no limit."""
+
+    def holds(self, size_bytes: int) -> bool:
+        below = not self.limit_bytes or size_bytes <= self.limit_bytes
+        return size_bytes >= self.required_bytes and below
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capability:
+    mode: Mode
+    fs_type: str
+    access_mode: str
+    """By its name in CSI."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeRequest:
+    name: str
+    size: SizeRange
+    mode: Mode
+    fs_type: str
+    access_modes: tuple[str, ...]
+    parameters: Mapping[str, str]
+    mutable_parameters: Mapping[str, str]
+    source_volume: str
+    source_snapshot: str
+    requirement: Requirement
+
+    @property
+    def wish(self) -> Wish:
+        return Wish(
+            parameters=self.parameters,
+            mutable_parameters=self.mutable_parameters,
+            mode=self.mode,
+            fs_type=self.fs_type,
+        )
+
+
+def parse_create(request: csi.CreateVolumeRequest, features: Features) -> VolumeRequest:
+    """Raises CsiStatusError."""
+    name = parse_name(request.name, "name")
+    capabilities = parse_capabilities(request.volume_capabilities, features)
+    source = request.volume_content_source
+    mode, fs_type = _one_mode(capabilities)
+    return VolumeRequest(
+        name=name,
+        size=parse_size(request.capacity_range),
+        mode=mode,
+        fs_type=fs_type,
+        access_modes=tuple(sorted({item.access_mode for item in capabilities})),
+        parameters=parse_parameters(request.parameters),
+        mutable_parameters=parse_mutable(request.mutable_parameters, features),
+        source_volume=_source_volume(source, features),
+        source_snapshot=_source_snapshot(source, features),
+        requirement=parse_requirement(request.accessibility_requirements),
+    )
+
+
+def required(value: str, field: str) -> str:
+    if not value:
+        raise invalid_argument(f"{field}: must be given")
+    return value
+
+
+def parse_name(value: str, field: str) -> str:
+    required(value, field)
+    if len(value.encode()) > NAME_BYTES:
+        raise invalid_argument(f"{field}: longer than {NAME_BYTES} bytes")
+    if not value.isprintable():
+        raise invalid_argument(f"{field}: has characters that cannot be printed")
+    return value
+
+
+def parse_size(given: csi.CapacityRange) -> SizeRange:
+    wanted = SizeRange(required_bytes=given.required_bytes, limit_bytes=given.limit_bytes)
+    if min(wanted.required_bytes, wanted.limit_bytes) < 0:
+        raise invalid_argument("capacity_range: must not be negative")
+    if wanted.limit_bytes and wanted.required_bytes > wanted.limit_bytes:
+        raise invalid_argument(
+            f"capacity_range: requires {wanted.required_bytes} bytes, which is more than its limit"
+            f" of {wanted.limit_bytes}"
+        )
+    return wanted
+
+
+def parse_parameters(given: Mapping[str, str]) -> dict[str, str]:
+    return {key: given[key] for key in sorted(given) if not key.startswith(METADATA_PREFIX)}
+
+
+def parse_mutable(given: Mapping[str, str], features: Features) -> dict[str, str]:
+    found = parse_parameters(given)
+    unknown = sorted(found.keys() - features.mutable_parameters)
+    if unknown:
+        known = ", ".join(sorted(features.mutable_parameters)) or "none"
+        raise invalid_argument(
+            f"mutable_parameters: unknown {', '.join(unknown)}; known are {known}"
+        )
+    return found
+
+
+def parse_capabilities(
+    given: Iterable[csi.VolumeCapability], features: Features
+) -> tuple[Capability, ...]:
+    capabilities = tuple(parse_capability(item) for item in given)
+    if not capabilities:
+        raise invalid_argument("volume_capabilities: must be given")
+    for item in capabilities:
+        if problem := unsupported(item, features):
+            raise invalid_argument(f"volume_capabilities: {problem}")
+    return capabilities
+
+
+def parse_capability(given: csi.VolumeCapability) -> Capability:
+    """Raises CsiStatusError for what is no capability at all."""
+    access = given.WhichOneof("access_type")
+    if access is None:
+        raise invalid_argument("volume_capability: access_type must be block or mount")
+    number = given.access_mode.mode
+    if number not in AccessMode.Mode.values() or number == AccessMode.UNKNOWN:
+        raise invalid_argument("volume_capability: access_mode must be given")
+    return Capability(
+        mode=Mode.BLOCK if access == "block" else Mode.FILESYSTEM,
+        fs_type=given.mount.fs_type,
+        access_mode=AccessMode.Mode.Name(number),
+    )
+
+
+def unsupported(capability: Capability, features: Features) -> str:
+    """Why no volume of this driver has that capability; empty: it may."""
+    if capability.mode not in features.modes:
+        known = " and ".join(sorted(features.modes))
+        return f"{capability.mode} volumes are not offered, only {known}"
+    if capability.access_mode in MULTI_NODE and not features.multi_node:
+        return f"{capability.access_mode}: these volumes can be used on one node at a time"
+    return ""
+
+
+def _one_mode(capabilities: Iterable[Capability]) -> tuple[Mode, str]:
+    """All capabilities are wanted of the same volume."""
+    modes = {item.mode for item in capabilities}
+    types = {item.fs_type for item in capabilities if item.fs_type}
+    if len(modes) > 1:
+        raise invalid_argument("volume_capabilities: one volume cannot be both block and mount")
+    if len(types) > 1:
+        listed = ", ".join(sorted(types))
+        raise invalid_argument(f"volume_capabilities: several file systems wanted: {listed}")
+    return modes.pop(), types.pop() if types else ""
+
+
+def _source_volume(source: csi.VolumeContentSource, features: Features) -> str:
+    if source.WhichOneof("type") != "volume":
+        return ""
+    if not features.clones:
+        raise invalid_argument("volume_content_source: volumes cannot be copied here")
+    return required(source.volume.volume_id, "volume_content_source.volume.volume_id")
+
+
+def _source_snapshot(source: csi.VolumeContentSource, features: Features) -> str:
+    if source.WhichOneof("type") != "snapshot":
+        return ""
+    if not features.snapshots:
+        raise invalid_argument("volume_content_source: there are no snapshots here")
+    return required(source.snapshot.snapshot_id, "volume_content_source.snapshot.snapshot_id")
+
+
+def parse_requirement(given: csi.TopologyRequirement) -> Requirement:
+    requisite = tuple(segment_of(item) for item in given.requisite)
+    preferred = tuple(segment_of(item) for item in given.preferred)
+    # With preferences alone, any of them will do, and no other place.
+    return Requirement(requisite=requisite or preferred, preferred=preferred)
+
+
+def segment_of(topology: csi.Topology) -> Segment:
+    return dict(sorted(topology.segments.items()))

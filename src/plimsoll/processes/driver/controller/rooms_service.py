@@ -1,0 +1,112 @@
+"""GetCapacity and ListPools: how much room there is, and which of it is shared.
+
+What is reported is true at that moment: a volume of the maximum size can then be made, and one that
+is larger by a unit cannot.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from google.protobuf.wrappers_pb2 import Int64Value
+
+from plimsoll.processes.driver.backends.protocol import Layout, Pool, Wish
+from plimsoll.processes.driver.controller.answers import topologies
+from plimsoll.processes.driver.controller.placing import (
+    Requirement,
+    cost_of,
+    largest_place,
+    total_places,
+)
+from plimsoll.processes.driver.controller.requests import (
+    parse_capability,
+    parse_parameters,
+    segment_of,
+    unsupported,
+)
+from plimsoll.processes.driver.core import Driver
+from plimsoll.wire.csi.errors import FAILURE_BY_CODE, CsiStatusError, DriverFailure
+from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
+
+
+class Rooms:
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    async def get_capacity(self, request: csi.GetCapacityRequest) -> csi.GetCapacityResponse:
+        capabilities = [parse_capability(item) for item in request.volume_capabilities]
+        features = self._driver.backend.features
+        if any(unsupported(item, features) for item in capabilities):
+            return csi.GetCapacityResponse(available_capacity=0)
+        wish = Wish(
+            parameters=parse_parameters(request.parameters),
+            mutable_parameters={},
+            mode=capabilities[0].mode if capabilities else None,
+            fs_type=next((item.fs_type for item in capabilities if item.fs_type), ""),
+        )
+        try:
+            layout = self._driver.backend.layout(wish)
+        except CsiStatusError as refusal:
+            if FAILURE_BY_CODE.get(refusal.code) is not DriverFailure.OUT_OF_CAPACITY:
+                raise
+            # Possible elsewhere, but not here, whatever its size; CreateVolume says why.
+            return csi.GetCapacityResponse(available_capacity=0)
+        requirement = Requirement()
+        if request.HasField("accessible_topology"):
+            requirement = Requirement(requisite=(segment_of(request.accessible_topology),))
+        return await self._capacity(layout, requirement)
+
+    async def _capacity(self, layout: Layout, requirement: Requirement) -> csi.GetCapacityResponse:
+        async with self._driver.placing:
+            pools = await self._driver.pools()
+        return csi.GetCapacityResponse(
+            available_capacity=total_places(pools, layout, requirement),
+            maximum_volume_size=Int64Value(value=largest_place(pools, layout, requirement)),
+            minimum_volume_size=Int64Value(value=cost_of(layout).smallest_bytes),
+        )
+
+    async def list_pools(self, request: pools_pb2.ListPoolsRequest) -> pools_pb2.ListPoolsResponse:
+        layouts = {
+            item.name: layout
+            for item in request.classes
+            if (layout := self._find_layout(item.parameters)) is not None
+        }
+        async with self._driver.placing:
+            pools = await self._driver.pools()
+        return pools_pb2.ListPoolsResponse(pools=[_pool(pool, layouts) for pool in pools])
+
+    def _find_layout(self, parameters: Mapping[str, str]) -> Layout | None:
+        """A class that this driver refuses has no costs; CreateVolume says why."""
+        wish = Wish(
+            parameters=parse_parameters(parameters), mutable_parameters={}, mode=None, fs_type=""
+        )
+        try:
+            return self._driver.backend.layout(wish)
+        except CsiStatusError:
+            return None
+
+
+def _pool(pool: Pool, layouts: dict[str, Layout]) -> pools_pb2.Pool:
+    return pools_pb2.Pool(
+        name=pool.name,
+        accessible_topology=topologies(pool.topology),
+        total_bytes=sum(extent.total_bytes for extent in pool.extents),
+        free_extents=[
+            pools_pb2.Extent(name=extent.name, free_bytes=max(0, extent.free_bytes))
+            for extent in pool.extents
+        ],
+        costs=_costs(pool, layouts),
+    )
+
+
+def _costs(pool: Pool, layouts: dict[str, Layout]) -> Sequence[pools_pb2.Cost]:
+    return [
+        pools_pb2.Cost(
+            class_name=name,
+            copies=layout.copies,
+            shares=layout.shares,
+            unit_bytes=layout.unit_bytes,
+            overhead_bytes=layout.overhead_bytes,
+            minimum_volume_size=cost_of(layout).smallest_bytes,
+        )
+        for name, layout in sorted(layouts.items())
+        if layout.pools is None or pool.name in layout.pools
+    ]

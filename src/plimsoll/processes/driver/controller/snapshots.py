@@ -1,0 +1,114 @@
+"""CreateSnapshot and DeleteSnapshot: copies that outlive what they were taken of."""
+
+import msgspec
+
+from plimsoll.processes.driver.backends.protocol import Wish
+from plimsoll.processes.driver.controller.answers import snapshot_message
+from plimsoll.processes.driver.controller.placing import Requirement, find_place, largest_place
+from plimsoll.processes.driver.controller.requests import parse_name, parse_parameters, required
+from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.records import Phase, Placement, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.work import snapshot_key, snapshot_name_key, volume_key
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.refusals import already_exists, invalid_argument, resource_exhausted
+
+
+class Snapshots:
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    async def create_snapshot(
+        self, request: csi.CreateSnapshotRequest
+    ) -> csi.CreateSnapshotResponse:
+        volume_id = required(request.source_volume_id, "source_volume_id")
+        name = parse_name(request.name, "name")
+        if unknown := parse_parameters(request.parameters):
+            raise invalid_argument(f"parameters: unknown {', '.join(unknown)}; known are none")
+
+        async def create() -> SnapshotRecord:
+            return await self._known(name, volume_id) or await self._take(name, volume_id)
+
+        snapshot = await self._driver.work.alone(
+            create, snapshot_name_key(name), shared=(volume_key(volume_id),)
+        )
+        return csi.CreateSnapshotResponse(snapshot=snapshot_message(snapshot))
+
+    async def _known(self, name: str, volume_id: str) -> SnapshotRecord | None:
+        known = self._driver.ledger.snapshots.find_by_name(name)
+        if known is None:
+            return None
+        if known.phase is not Phase.READY:
+            await self._driver.remove_snapshot(known)
+            return None
+        if known.volume_id != volume_id:
+            raise already_exists(f"snapshot {name}: exists already, of volume {known.volume_id}")
+        return known
+
+    async def _take(self, name: str, volume_id: str) -> SnapshotRecord:
+        driver = self._driver
+        volume = driver.volume(volume_id)
+        async with driver.placing:
+            snapshot = SnapshotRecord(
+                id=f"{driver.identity.backend}-snapshot-{driver.ids.uid()}",
+                name=name,
+                volume_id=volume.id,
+                size_bytes=volume.size_bytes,
+                mode=volume.mode,
+                fs_type=volume.fs_type,
+                parameters=volume.parameters,
+                placement=await self._place(name, volume),
+                phase=Phase.MAKING,
+                created_at=driver.clock.now(),
+            )
+            driver.ledger.snapshots.put(snapshot)
+        try:
+            await driver.backend.snapshot(snapshot, volume)
+        except Exception:
+            await driver.remove_snapshot(snapshot)
+            raise
+        ready = msgspec.structs.replace(snapshot, phase=Phase.READY)
+        driver.ledger.snapshots.put(ready)
+        return ready
+
+    async def _place(self, name: str, volume: VolumeRecord) -> Placement:
+        """Beside the volume, in each pool that it is in: as much room as another one takes."""
+        layout = self._driver.backend.layout(wish_of(volume))
+        beside = [
+            pool for pool in await self._driver.pools() if pool.name in volume.placement.pools
+        ]
+        place = find_place(beside, layout, Requirement(), volume.size_bytes)
+        if place is None:
+            largest = largest_place(beside, layout, Requirement())
+            raise resource_exhausted(
+                f"snapshot {name}: needs {volume.size_bytes} bytes beside volume {volume.id}, there"
+                f" is room for {largest}"
+            )
+        return place
+
+    async def delete_snapshot(
+        self, request: csi.DeleteSnapshotRequest
+    ) -> csi.DeleteSnapshotResponse:
+        snapshot_id = required(request.snapshot_id, "snapshot_id")
+        known = self._driver.ledger.snapshots.find(snapshot_id)
+        if known is None:
+            return csi.DeleteSnapshotResponse()
+
+        async def delete() -> None:
+            snapshot = self._driver.ledger.snapshots.find(snapshot_id)
+            if snapshot is not None:
+                await self._driver.remove_snapshot(snapshot)
+
+        keys = (snapshot_key(snapshot_id), snapshot_name_key(known.name))
+        await self._driver.work.alone(delete, *keys)
+        return csi.DeleteSnapshotResponse()
+
+
+def wish_of(volume: VolumeRecord) -> Wish:
+    """What was asked for when the volume was made."""
+    return Wish(
+        parameters=volume.parameters,
+        mutable_parameters=volume.mutable_parameters,
+        mode=volume.mode,
+        fs_type=volume.fs_type,
+        extents=len(volume.placement.parts),
+    )

@@ -1,0 +1,176 @@
+"""What the services of one driver share: records, backend, room, and who works on what.
+
+A driver has one core, however many nodes it serves. `start` brings records and backend together
+before the first call: what a crash interrupted is undone or finished, and what belongs to no record
+is cleared away.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from plimsoll.processes.driver.backends.protocol import Backend, Charges, Pool
+from plimsoll.processes.driver.ledger import Ledger
+from plimsoll.processes.driver.records import Phase, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.settings import NodeSettings
+from plimsoll.processes.driver.work import Work
+from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.ids import Ids
+from plimsoll.wire.csi.errors import CsiStatusError
+from plimsoll.wire.csi.refusals import not_found
+
+log = logging.getLogger(__name__)
+
+InUse = Callable[[VolumeRecord], str]
+"""Where a volume is in use, for people; empty: nowhere that this one knows of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a driver is called and whom it serves."""
+
+    name: str
+    backend: str
+    """The beginning of the ids of its volumes."""
+    version: str
+    nodes: tuple[NodeSettings, ...]
+
+
+class Driver:
+    def __init__(
+        self, identity: Identity, backend: Backend, ledger: Ledger, *, clock: Clock, ids: Ids
+    ) -> None:
+        self.identity = identity
+        self.backend = backend
+        self.ledger = ledger
+        self.clock = clock
+        self.ids = ids
+        self.work = Work(clock)
+        self.placing = asyncio.Lock()
+        """Held from looking at the room until what is taken of it is recorded."""
+        self.in_use: list[InUse] = []
+        """The node services add theirs."""
+        self.is_ready = False
+
+    @property
+    def nodes(self) -> tuple[NodeSettings, ...]:
+        return self.identity.nodes
+
+    def find_node(self, node_id: str) -> NodeSettings | None:
+        return next((node for node in self.nodes if node.id == node_id), None)
+
+    def volume(self, volume_id: str) -> VolumeRecord:
+        """One that is whole. Raises CsiStatusError (NOT_FOUND)."""
+        volume = self.ledger.volumes.find(volume_id)
+        if volume is None or volume.phase is not Phase.READY:
+            raise not_found(f"volume {volume_id}: there is no such volume")
+        return volume
+
+    def snapshot(self, snapshot_id: str) -> SnapshotRecord:
+        """One that is whole. Raises CsiStatusError (NOT_FOUND)."""
+        snapshot = self.ledger.snapshots.find(snapshot_id)
+        if snapshot is None or snapshot.phase is not Phase.READY:
+            raise not_found(f"snapshot {snapshot_id}: there is no such snapshot")
+        return snapshot
+
+    def where_in_use(self, volume: VolumeRecord) -> str:
+        """For people; empty: nowhere."""
+        attached = [f"attached to node {item.node_id}" for item in volume.attachments]
+        mounted = [found for asked in self.in_use if (found := asked(volume))]
+        return ", ".join(dict.fromkeys((*attached, *mounted)))
+
+    async def record_first_publish(self, volume_id: str) -> None:
+        """To be called, and waited for, before anything of the volume is shown to a pod.
+
+        The caller works on the volume alone.
+        """
+        volume = self.volume(volume_id)
+        if volume.first_published_at is None:
+            now = self.clock.now()
+            self.ledger.volumes.put(msgspec.structs.replace(volume, first_published_at=now))
+
+    async def pools(self) -> Sequence[Pool]:
+        """All room at this moment. To take some, hold `placing`."""
+        return await self.backend.pools(self.charges())
+
+    def charges(self) -> Charges:
+        promised: Counter[str] = Counter()
+        unmade: Counter[str] = Counter()
+        entries: list[VolumeRecord | SnapshotRecord] = list(self.ledger.volumes.all())
+        entries += self.ledger.snapshots.all()
+        for entry in entries:
+            for part in entry.placement.parts:
+                promised[part.extent] += part.bytes
+                if entry.phase is Phase.MAKING:
+                    unmade[part.extent] += part.bytes
+        return Charges(promised=promised, unmade=unmade)
+
+    async def start(self) -> None:
+        """Settle what the last run left, then begin to answer."""
+        await self._settle_snapshots()
+        await self._settle_volumes()
+        await self.backend.settle(self.ledger.volumes.all(), self.ledger.snapshots.all())
+        await self._finish_growing()
+        self.is_ready = True
+
+    async def stop(self) -> None:
+        self.is_ready = False
+        await self.work.close()
+
+    async def remove_volume(self, volume: VolumeRecord) -> None:
+        """All of it, in a way that a crash at any point only interrupts."""
+        removing = msgspec.structs.replace(volume, phase=Phase.REMOVING)
+        self.ledger.volumes.put(removing)
+        await self.backend.remove(removing)
+        self.ledger.volumes.drop(volume.id)
+
+    async def remove_snapshot(self, snapshot: SnapshotRecord) -> None:
+        removing = msgspec.structs.replace(snapshot, phase=Phase.REMOVING)
+        self.ledger.snapshots.put(removing)
+        await self.backend.remove_snapshot(removing)
+        self.ledger.snapshots.drop(snapshot.id)
+
+    async def grow_volume(self, volume: VolumeRecord) -> VolumeRecord:
+        """To the size that is recorded as its next one."""
+        await self.backend.grow(volume, volume.growing_bytes)
+        grown = msgspec.structs.replace(volume, size_bytes=volume.growing_bytes, growing_bytes=0)
+        self.ledger.volumes.put(grown)
+        return grown
+
+    async def _settle_volumes(self) -> None:
+        for volume in self.ledger.volumes.all():
+            if volume.phase is not Phase.READY:
+                with _left_for_later("volume", volume.id):
+                    await self.remove_volume(volume)
+
+    async def _settle_snapshots(self) -> None:
+        for snapshot in self.ledger.snapshots.all():
+            if snapshot.phase is not Phase.READY:
+                with _left_for_later("snapshot", snapshot.id):
+                    await self.remove_snapshot(snapshot)
+
+    async def _finish_growing(self) -> None:
+        for volume in self.ledger.volumes.all():
+            if volume.growing_bytes:
+                with _left_for_later("volume", volume.id):
+                    await self.grow_volume(volume)
+
+
+@contextmanager
+def _left_for_later(kind: str, id_: str) -> Iterator[None]:
+    """One thing that cannot be settled keeps nobody from using the others.
+
+    Its room stays taken, and the next call for it tries again.
+    """
+    try:
+        yield
+    except CsiStatusError as refusal:
+        facts = {kind: id_, "error": refusal.detail}
+        log.warning("interrupted work not settled", extra=facts)
+    else:
+        log.info("interrupted work settled", extra={kind: id_})

@@ -1,0 +1,173 @@
+"""The driver process: settings, sockets, signals.
+
+Nothing is answered before the records of the last run are settled. When asked to end, the sockets
+close first, then what is under way may finish.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from plimsoll.api.core import Node
+from plimsoll.api.meta import ObjectKey
+from plimsoll.processes.driver.backends.registry import make_backend
+from plimsoll.processes.driver.calls import Calls
+from plimsoll.processes.driver.configuration import Configuration, Settings, configured, segment
+from plimsoll.processes.driver.controller.service import ControllerService
+from plimsoll.processes.driver.core import Driver, Identity
+from plimsoll.processes.driver.identity import IdentityService
+from plimsoll.processes.driver.ledger import Ledger
+from plimsoll.processes.driver.node.mounting import clear_leftovers
+from plimsoll.processes.driver.node.registration import (
+    registration_endpoint,
+    registration_handlers,
+)
+from plimsoll.processes.driver.node.service import NodeService
+from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
+from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.config import ConfigError, environment
+from plimsoll.runtime.ids import system_chance
+from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
+from plimsoll.runtime.signals import until_signalled
+from plimsoll.wire.connect import connect
+from plimsoll.wire.csi.inprocess import Handler
+from plimsoll.wire.csi.server import listening
+from plimsoll.wire.health import OK, Page, Pages, not_yet, serving
+from plimsoll.wire.kind import typed
+from plimsoll.wire.kubeconfig import Surroundings, Wish
+
+log = logging.getLogger(__name__)
+
+COMPONENT = "plimsoll-driver"
+
+
+@asynccontextmanager
+async def running(backend: str, settings: BackendSettings, ledger: Ledger) -> AsyncIterator[Driver]:
+    """A driver that is settled and can be asked, for as long as the block lasts.
+
+    The ledger is closed after that. Raises SetupError.
+    """
+    identity = Identity(
+        name=settings.driver_name,
+        backend=backend,
+        version=version("plimsoll"),
+        nodes=settings.nodes,
+    )
+    with closing(ledger):
+        made = make_backend(backend, settings)
+        driver = Driver(identity, made, ledger, clock=settings.clock, ids=settings.ids)
+        try:
+            await clear_leftovers(settings.data_dir)
+            await driver.start()
+            yield driver
+        finally:
+            await driver.stop()
+
+
+def handlers(
+    driver: Driver, node: NodeSettings, settings: BackendSettings
+) -> Mapping[str, Handler]:
+    """Everything that is answered on the socket of one node."""
+    return {
+        **IdentityService(driver).handlers(),
+        **ControllerService(driver).handlers(),
+        **NodeService(driver, node, settings).handlers(),
+    }
+
+
+async def with_labels(settings: Settings, configuration: Configuration) -> Configuration:
+    """The topology of the node as its labels tell it. Raises ConfigError and KubeError."""
+    if not settings.domain_labels:
+        return configuration
+    around = Surroundings(environment=environment(), clock=SystemClock())
+    wish = Wish(kubeconfig=settings.kubeconfig, context=settings.context)
+    client = connect(wish, around, system_chance(), manager=COMPONENT)
+    (known,) = configuration.nodes
+    try:
+        node = await client.find(typed(Node), ObjectKey("", known.id))
+    finally:
+        await client.close()
+    if node is None:
+        raise ConfigError(f"--domain-labels: there is no node {known.id}; set --node-id")
+    found: dict[str, str] = {}
+    for label in settings.domain_labels:
+        name = label.rpartition("/")[2]
+        if label not in node.metadata.labels:
+            raise ConfigError(f"--domain-labels: node {known.id} has no label {label}; set it")
+        if name in found:
+            raise ConfigError(f"--domain-labels: several labels are called {name}")
+        found[name] = node.metadata.labels[label]
+    own = segment(configuration.driver_name, found, "--domain-labels")
+    located = replace(known, topology={**known.topology, **own})
+    return replace(configuration, nodes=(located,))
+
+
+class Process:
+    """The whole process but its signals."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._configuration = configured(settings)
+        self._metrics = Metrics()
+        self._calls = Calls(self._metrics, SystemClock())
+        self._driver: Driver | None = None
+
+    def pages(self) -> Pages:
+        return {
+            "/healthz": lambda: OK,
+            "/livez": lambda: OK,
+            "/readyz": self._ready,
+            "/metrics": lambda: Page(self._metrics.exposition(), content_type=CONTENT_TYPE),
+        }
+
+    def _ready(self) -> Page:
+        is_ready = self._driver is not None and self._driver.is_ready
+        return OK if is_ready else not_yet("the last run is not settled yet")
+
+    async def run(self, on_ready: Callable[[Configuration], None]) -> None:
+        """Until cancelled. Raises what `ui.cli.driver` turns into messages."""
+        configuration = await with_labels(self._settings, self._configuration)
+        settings = configuration.backend_settings()
+        ledger = Ledger(configuration.data_dir)
+        async with (
+            running(configuration.backend, settings, ledger) as self._driver,
+            AsyncExitStack() as sockets,
+        ):
+            for node in settings.nodes:
+                answers = self._calls.counted(handlers(self._driver, node, settings))
+                for socket in _sockets(node, settings.driver_name, answers):
+                    await sockets.enter_async_context(socket)
+            log.info("driver started", extra={"driver": settings.driver_name})
+            on_ready(configuration)
+            await asyncio.Event().wait()
+
+
+def _sockets(
+    node: NodeSettings, driver_name: str, answers: Mapping[str, Handler]
+) -> list[AbstractAsyncContextManager[None]]:
+    """The driver's own, and after it the one by which it is found."""
+    if not node.endpoint:
+        return []
+    found: list[AbstractAsyncContextManager[None]] = [listening(node.endpoint, answers)]
+    if node.plugin_registration_dir:
+        where = registration_endpoint(Path(node.plugin_registration_dir), driver_name)
+        found.append(listening(where, registration_handlers(driver_name, node.endpoint)))
+    return found
+
+
+async def run(
+    settings: Settings,
+    on_serving: Callable[[int], None],
+    on_ready: Callable[[Configuration], None],
+) -> None:
+    """Until SIGTERM or SIGINT."""
+    process = Process(settings)
+    async with AsyncExitStack() as stack:
+        if settings.metrics_port is not None:
+            pages = serving(settings.metrics_port, process.pages())
+            on_serving(await stack.enter_async_context(pages))
+        await until_signalled(process.run(on_ready))

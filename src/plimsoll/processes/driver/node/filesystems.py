@@ -1,0 +1,136 @@
+"""File systems on block devices: what is there, making one, checking it, growing it.
+
+Nothing here decides whether to make one: `staging` does, who knows whether there can be data.
+"""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+from plimsoll.runtime.commands import CommandError, run
+
+EXT4, XFS, BTRFS = "ext4", "xfs", "btrfs"
+MEBIBYTE = 1 << 20
+MINIMUM_BYTES = {EXT4: 2 * MEBIBYTE, XFS: 300 * MEBIBYTE, BTRFS: 128 * MEBIBYTE}
+"""By type: what its mkfs needs on each device."""
+
+# Nothing is discarded: on an image, that would give back the room that was set aside for it.
+MAKE = {
+    EXT4: ("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard"),
+    XFS: ("mkfs.xfs", "-q", "-f", "-K"),
+    BTRFS: ("mkfs.btrfs", "-q", "-f", "-K"),
+}
+MOUNT_OPTIONS = {BTRFS: ("nodiscard",)}
+"""What a file system must be told lest it gives room back."""
+WITHIN = timedelta(minutes=10)
+BLKID_FOUND_NOTHING = 2
+REPAIRED = 1
+BTRFS_DEVICE = re.compile(
+    r"^\s*devid\s+(\d+)\s+size\s+\d+\s+used\s+\d+\s+path\s+(.*)$", re.MULTILINE
+)
+
+
+class NotPermittedError(Exception):
+    """The kernel does not let this process do it; says what is missing."""
+
+
+async def content_of(device: Path) -> str:
+    """The type of the file system on it; empty when there is nothing at all.
+
+    Anything else that can be recognised, such as a partition table, has its own name.
+    """
+    try:
+        found = await run(["blkid", "--probe", "--output", "export", device], within=WITHIN)
+    except CommandError as error:
+        if error.code == BLKID_FOUND_NOTHING:
+            return ""
+        raise
+    facts = dict(line.split("=", 1) for line in found.stdout.splitlines() if "=" in line)
+    return facts.get("TYPE") or facts.get("PTTYPE") or "something unknown"
+
+
+async def make(fs_type: str, devices: Sequence[Path], options: Sequence[str] = ()) -> None:
+    """Whatever is on the devices is gone afterwards."""
+    await run([*MAKE[fs_type], *options, *devices], within=WITHIN)
+
+
+async def check(fs_type: str, device: Path) -> None:
+    """Before mounting. Repairs what can be repaired without losing anything."""
+    # The others replay their journals when they are mounted, and check as they read.
+    if fs_type == EXT4:
+        await check_ext4(device)
+
+
+async def check_ext4(device: Path, *options: str) -> None:
+    """`-f`: even if it says of itself that it is in order."""
+    try:
+        await run(["e2fsck", "-p", *options, device], within=WITHIN)
+    except CommandError as error:
+        if error.code != REPAIRED:
+            raise
+
+
+async def grow_unmounted(fs_type: str, device: Path) -> None:
+    """Fill the device, where that can be done before mounting."""
+    if fs_type == EXT4:
+        await check_ext4(device, "-f")
+        await run(["resize2fs", device], within=WITHIN)
+
+
+async def grow_mounted(fs_type: str, devices: Sequence[Path], path: Path) -> None:
+    """Fill the devices while in use; does nothing when they are full already.
+
+    Raises NotPermittedError.
+    """
+    match fs_type:
+        case "ext4":
+            await _grow_ext4(devices[0])
+        case "xfs":
+            await run(["xfs_growfs", "-d", path], within=WITHIN)
+        case "btrfs":
+            await _grow_btrfs(path)
+        case _:
+            raise NotPermittedError(f"a {fs_type} file system cannot be grown")
+
+
+async def _grow_ext4(device: Path) -> None:
+    try:
+        await run(["resize2fs", device], within=WITHIN)
+    except CommandError as error:
+        if "Permission denied to resize" in error.stderr:
+            missing = "growing ext4 while it is mounted needs the capability CAP_SYS_RESOURCE"
+            raise NotPermittedError(missing) from error
+        raise
+
+
+async def _grow_btrfs(path: Path) -> None:
+    shown = await run(["btrfs", "filesystem", "show", "--raw", path], within=WITHIN)
+    for number, device in BTRFS_DEVICE.findall(shown.stdout):
+        if "MISSING" not in device:
+            await run(["btrfs", "filesystem", "resize", f"{number}:max", path], within=WITHIN)
+
+
+async def forget(fs_type: str, devices: Sequence[Path]) -> None:
+    """Before devices are detached: btrfs remembers all it has seen, by name."""
+    for device in devices if fs_type == BTRFS else ():
+        # What it has never seen, it cannot forget.
+        with suppress(CommandError):
+            await run(["btrfs", "device", "scan", "--forget", device], within=WITHIN)
+
+
+async def freeze(path: Path) -> None:
+    """Everything written is on the device, and writers wait, until `thaw`."""
+    await run(["fsfreeze", "--freeze", path], within=WITHIN)
+
+
+async def thaw(path: Path) -> bool:
+    """Whether it was frozen."""
+    try:
+        await run(["fsfreeze", "--unfreeze", path], within=WITHIN)
+    except CommandError as error:
+        if error.code is None:
+            raise
+        return False
+    return True

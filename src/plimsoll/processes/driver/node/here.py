@@ -1,0 +1,91 @@
+"""What the services of one node share, and what they ask about a volume on that node."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
+from plimsoll.processes.driver.controller.requests import Capability
+from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.node.filesystems import NotPermittedError
+from plimsoll.processes.driver.node.mounting import CannotShowError, Mounting, Shown
+from plimsoll.processes.driver.records import Mode, VolumeRecord
+from plimsoll.processes.driver.settings import NodeSettings
+from plimsoll.runtime.commands import CommandError
+from plimsoll.wire.csi.refusals import failed_precondition, internal, invalid_argument
+
+DEVICE_FILE = "device"
+"""In the staging directory of a block volume: its device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """How a volume is to be used, as a request says it."""
+
+    capability: Capability
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    driver: Driver
+    node: NodeSettings
+    mounting: Mounting
+
+    @property
+    def can_open(self) -> bool:
+        """Whether volumes can be used on this node at all."""
+        return self.driver.backend.features.node_service
+
+    def opened(self, volume: VolumeRecord) -> Source | None:
+        return self.driver.backend.opened(volume, self.node.id)
+
+    def places(self, volume: VolumeRecord) -> Sequence[Shown]:
+        """Wherever the volume can be seen on this node."""
+        source = self.opened(volume)
+        return () if source is None else self.mounting.places(source)
+
+    def place(self, volume: VolumeRecord, path: Path) -> Shown | None:
+        """What of the volume is shown at that path."""
+        found = self.mounting.find(path)
+        if found is None or found not in self.places(volume):
+            return None
+        return found
+
+
+def staging_place(volume: VolumeRecord, path: Path) -> Path:
+    """What a volume is staged on: a directory can be mounted on, a device cannot."""
+    return path / DEVICE_FILE if volume.mode is Mode.BLOCK else path
+
+
+def check_use(volume: VolumeRecord, use: Use, source: Source | None) -> None:
+    """Raises CsiStatusError (INVALID_ARGUMENT) for a use that the volume was not made for."""
+    if use.capability.mode is not volume.mode:
+        raise invalid_argument(
+            f"volume {volume.id}: is a {volume.mode} volume, and cannot be used as"
+            f" {use.capability.mode}"
+        )
+    wanted = use.capability.fs_type
+    match source:
+        case DeviceSource(fs_type=present) if wanted not in ("", present):
+            raise invalid_argument(
+                f"volume {volume.id}: has file system {present}, {wanted} is wanted"
+            )
+        case DirectorySource() | DeviceSource() | None:
+            return
+
+
+@contextmanager
+def failures_told(volume_id: str) -> Iterator[None]:
+    """What goes wrong at the edge becomes an answer that names the volume."""
+    try:
+        yield
+    except CommandError as error:
+        raise internal(f"volume {volume_id}: {error}") from error
+    except CannotShowError as error:
+        raise invalid_argument(f"volume {volume_id}: {error}") from error
+    except NotPermittedError as error:
+        raise failed_precondition(f"volume {volume_id}: {error}") from error
+    except OSError as error:
+        raise internal(f"volume {volume_id}: {error.filename}: {error.strerror}") from error

@@ -1,0 +1,58 @@
+"""Loop devices: files that look like disks. What there is, the kernel is asked each time."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+from plimsoll.runtime.commands import run
+
+BLOCK_DEVICES = Path("/sys/block")
+DEVICES = Path("/dev")
+WITHIN = timedelta(seconds=30)
+DELETED = " (deleted)"
+
+
+def loops() -> dict[Path, Path]:
+    """The file behind each device that has one."""
+    found: dict[Path, Path] = {}
+    for entry in sorted(BLOCK_DEVICES.glob("loop*/loop/backing_file")):
+        # A device may lose its file between our looking for it and our reading of it.
+        with suppress(OSError):
+            file = entry.read_text(errors="surrogateescape").rstrip("\n")
+            found[DEVICES / entry.parts[-3]] = Path(file.removesuffix(DELETED))
+    return found
+
+
+def loops_of(file: Path) -> Sequence[Path]:
+    real = file.resolve()
+    return tuple(device for device, behind in loops().items() if behind == real)
+
+
+async def attach(file: Path) -> Path:
+    """The device of that file: a new one, unless it has one already."""
+    present = loops_of(file)
+    if present:
+        return present[0]
+    completed = await run(["losetup", "--find", "--show", "--nooverlap", file], within=WITHIN)
+    device = Path(completed.stdout.strip())
+    _keep_room(device)
+    return device
+
+
+def _keep_room(device: Path) -> None:
+    """A discarded block would go back to the disk the file lies on, where others would take it."""
+    limit = BLOCK_DEVICES / device.name / "queue" / "discard_max_bytes"
+    # Some kernels do not let it be set; the room is then counted as promised but not written.
+    with suppress(OSError):
+        limit.write_text("0")
+
+
+async def resize(device: Path) -> None:
+    """Let the device have the size that its file has now."""
+    await run(["losetup", "--set-capacity", device], within=WITHIN)
+
+
+async def detach(file: Path) -> None:
+    for device in loops_of(file):
+        await run(["losetup", "--detach", device], within=WITHIN)

@@ -1,0 +1,341 @@
+"""How a volume gets to a path: mounted, linked, or not at all.
+
+Mounts are made with mount(8) rather than the system call: it knows which options are the file
+system's and which are the mount's, it explains a failure, and it can be killed when it hangs.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
+
+from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
+from plimsoll.processes.driver.node.mountinfo import (
+    Content,
+    Mount,
+    content_at,
+    find_mount,
+    read_mounts,
+)
+from plimsoll.processes.driver.settings import Mounts
+from plimsoll.runtime.commands import run
+
+WITHIN = timedelta(minutes=1)
+PRIVATE = "mounting"
+PER_MOUNT_OPTIONS = frozenset(
+    f"{no}{option}" for option in ("atime", "diratime", "dev", "exec", "suid") for no in ("", "no")
+) | {"relatime", "norelatime", "strictatime", "ro", "rw", "defaults"}
+"""Those that a view of a directory can have of its own."""
+
+
+class CannotShowError(Exception):
+    """Not in this way of mounting; says what would be needed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Something that can be seen at a path."""
+
+    path: Path
+    content: Content
+    fs_type: str
+    is_read_only: bool
+
+
+class Mounting(Protocol):
+    kind: Mounts
+
+    def find(self, path: Path) -> Shown | None:
+        """What is shown exactly there."""
+        ...
+
+    def places(self, source: Source) -> Sequence[Shown]:
+        """Wherever this can be seen, in the order in which it was shown."""
+        ...
+
+    async def mount(self, source: DeviceSource, target: Path, options: Sequence[str]) -> None:
+        """Show the file system on the devices."""
+        ...
+
+    async def bind(
+        self, shown: Path, target: Path, *, read_only: bool = False, options: Sequence[str] = ()
+    ) -> None:
+        """Show a directory, or the node of a device, at another path as well.
+
+        At no moment can it be seen there without its options.
+        """
+        ...
+
+    async def unmount(self, target: Path) -> None:
+        """Harmless when nothing is shown there. What it was shown on stays."""
+        ...
+
+
+def state_dir(data_dir: Path, node_id: str) -> Path:
+    """What one node keeps for itself."""
+    return data_dir / "nodes" / quote(node_id, safe="")
+
+
+def chosen(kind: Mounts, state_dir: Path) -> Mounting:
+    """`state_dir` is nobody else's."""
+    match kind:
+        case Mounts.REAL:
+            return RealMounts(state_dir / PRIVATE)
+        case Mounts.LINKED:
+            return LinkedMounts(state_dir / "links")
+        case Mounts.NONE:
+            return NoMounts()
+
+
+async def clear_leftovers(data_dir: Path) -> None:
+    """On start: what the last run was mounting where nobody sees it when it died."""
+    for node in entries(data_dir / "nodes"):
+        for private in entries(node / PRIVATE):
+            await unmount(private)
+
+
+def real(path: Path) -> Path:
+    """As the kernel spells it; the last part may be a link of ours and is left alone."""
+    return path.parent.resolve() / path.name
+
+
+def make_directory(path: Path) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+
+
+def make_room_for(shown: Path, target: Path) -> None:
+    """Something of the same kind must be there to mount on."""
+    if shown.is_dir():
+        make_directory(target)
+    else:
+        make_directory(target.parent)
+        target.touch()
+
+
+def entries(directory: Path) -> list[Path]:
+    return sorted(directory.iterdir()) if directory.exists() else []
+
+
+def clear(target: Path) -> None:
+    """Take away what was mounted on; a directory with something in it is somebody's, and stays.
+
+    Harmless when there is nothing.
+    """
+    if target.is_dir() and not target.is_symlink():
+        target.rmdir()
+    else:
+        target.unlink(missing_ok=True)
+
+
+class RealMounts:
+    kind = Mounts.REAL
+
+    def __init__(self, private: Path) -> None:
+        self._private = private
+
+    def find(self, path: Path) -> Shown | None:
+        found = find_mount(read_mounts(), real(path))
+        return None if found is None else _shown(found)
+
+    def places(self, source: Source) -> Sequence[Shown]:
+        mounts = read_mounts()
+        if isinstance(source, DirectorySource):
+            directory = source.path.resolve()
+            content = content_at(mounts, directory)
+            found = [m for m in mounts if m.content == content and m.path != directory]
+        else:
+            names = {str(device) for device in source.devices}
+            nodes = {content_at(mounts, device.resolve()) for device in source.devices}
+            found = [m for m in mounts if m.source in names or m.content in nodes]
+        return tuple(_shown(mount) for mount in found)
+
+    async def mount(self, source: DeviceSource, target: Path, options: Sequence[str]) -> None:
+        make_directory(target)
+        # All members are named, because nobody else may have shown them to the kernel.
+        members = [f"device={device}" for device in source.devices[1:]]
+        wanted = ",".join(["defaults", *source.mount_options, *members, *options])
+        device = source.devices[0]
+        await run(["mount", "-t", source.fs_type, "-o", wanted, device, target], within=WITHIN)
+
+    async def bind(
+        self, shown: Path, target: Path, *, read_only: bool = False, options: Sequence[str] = ()
+    ) -> None:
+        unknown = sorted(set(options) - PER_MOUNT_OPTIONS)
+        if unknown:
+            raise CannotShowError(
+                f"mount option {', '.join(unknown)} means nothing for a directory;"
+                f" take it out, or use a volume of type image"
+            )
+        wanted = [*options, "ro"] if read_only else list(options)
+        make_room_for(shown, target)
+        if not wanted:
+            await run(["mount", "--bind", shown, target], within=WITHIN)
+            return
+        # Options come in a second step, in a place that nobody sees; a view of that view has them
+        # from its first moment, so a crash between the two shows nobody too much.
+        private = self._private / hashlib.sha256(os.fsencode(target)).hexdigest()[:32]
+        await unmount(private)
+        make_room_for(shown, private)
+        try:
+            await run(["mount", "--bind", shown, private], within=WITHIN)
+            remount = ",".join(["remount", "bind", *wanted])
+            await run(["mount", "-o", remount, private], within=WITHIN)
+            await run(["mount", "--bind", private, target], within=WITHIN)
+        finally:
+            await unmount(private)
+
+    async def unmount(self, target: Path) -> None:
+        await take_away(target)
+
+
+async def take_away(target: Path) -> None:
+    """Whatever is mounted there: a crash may have left several, one over the other."""
+    while find_mount(read_mounts(), real(target)) is not None:
+        await run(["umount", real(target)], within=WITHIN)
+
+
+async def unmount(target: Path) -> None:
+    """With what it was mounted on. Harmless when there is nothing."""
+    await take_away(target)
+    clear(target)
+
+
+def _shown(mount: Mount) -> Shown:
+    return Shown(
+        path=mount.path,
+        content=mount.content,
+        fs_type=mount.fs_type,
+        is_read_only=mount.is_read_only,
+    )
+
+
+class LinkedMounts:
+    """Without root: a symbolic link to the directory of the volume.
+
+    The kernel keeps no list of links, so each is written down, before it is made; what counts is
+    the link itself.
+    """
+
+    kind = Mounts.LINKED
+
+    def __init__(self, known: Path) -> None:
+        self._known = known
+
+    def find(self, path: Path) -> Shown | None:
+        path = real(path)
+        if not path.is_symlink():
+            return None
+        return _linked(path)
+
+    def places(self, source: Source) -> Sequence[Shown]:
+        if isinstance(source, DeviceSource) or not self._known.exists():
+            return ()
+        wanted = _link_content(source.path)
+        links = sorted(entry.readlink() for entry in self._known.iterdir())
+        shown = (_linked(link) for link in links if link.is_symlink())
+        return tuple(item for item in shown if item.content == wanted)
+
+    async def mount(self, source: DeviceSource, target: Path, options: Sequence[str]) -> None:  # noqa: ARG002 - refused whatever it is
+        raise CannotShowError("only volumes of type directory can be used without root")
+
+    async def bind(
+        self, shown: Path, target: Path, *, read_only: bool = False, options: Sequence[str] = ()
+    ) -> None:
+        if read_only or set(options) - {"rw", "defaults"}:
+            raise CannotShowError("read-only use and mount options need root")
+        self._link(_origin(shown), real(target))
+
+    def _link(self, origin: Path, target: Path) -> None:
+        make_directory(target.parent)
+        make_directory(self._known)
+        entry = self._entry(target)
+        entry.unlink(missing_ok=True)
+        entry.symlink_to(target)
+        clear(target)
+        target.symlink_to(origin)
+
+    async def unmount(self, target: Path) -> None:
+        target = real(target)
+        if target.is_symlink():
+            target.unlink()
+        self._entry(target).unlink(missing_ok=True)
+
+    def _entry(self, target: Path) -> Path:
+        return self._known / hashlib.sha256(os.fsencode(target)).hexdigest()[:32]
+
+
+def _origin(shown: Path) -> Path:
+    return shown.readlink() if shown.is_symlink() else shown.resolve()
+
+
+def _linked(path: Path) -> Shown:
+    content = _link_content(path.readlink())
+    return Shown(path=path, content=content, fs_type="link", is_read_only=False)
+
+
+def _link_content(origin: Path) -> Content:
+    return Content("link", str(origin.resolve()))
+
+
+class NoMounts:
+    """For nodes that only pretend: what is shown where is known until the process ends."""
+
+    kind = Mounts.NONE
+
+    def __init__(self) -> None:
+        self._shown: dict[Path, Shown] = {}
+
+    def find(self, path: Path) -> Shown | None:
+        return self._shown.get(path)
+
+    def places(self, source: Source) -> Sequence[Shown]:
+        content = _pretended(source)
+        return tuple(shown for shown in self._shown.values() if shown.content == content)
+
+    async def mount(self, source: DeviceSource, target: Path, options: Sequence[str]) -> None:
+        self._shown[target] = Shown(
+            path=target,
+            content=_pretended(source),
+            fs_type=source.fs_type,
+            is_read_only="ro" in options,
+        )
+
+    async def bind(
+        self, shown: Path, target: Path, *, read_only: bool = False, options: Sequence[str] = ()
+    ) -> None:
+        seen = self._shown.get(shown)
+        read_only = read_only or "ro" in options
+        if seen is not None:
+            self._shown[target] = replace(seen, path=target, is_read_only=read_only)
+            return
+        content = _pretended(DirectorySource(path=shown))
+        self._shown[target] = Shown(
+            path=target, content=content, fs_type="none", is_read_only=read_only
+        )
+
+    async def unmount(self, target: Path) -> None:
+        self._shown.pop(target, None)
+
+
+def _pretended(source: Source) -> Content:
+    match source:
+        case DirectorySource(path=path):
+            return Content("none", str(path))
+        case DeviceSource(devices=devices):
+            return Content("none", str(devices[0]))
+
+
+def missing_without_root(kind: Mounts) -> str:
+    """What people should be told at start; empty when nothing is missing."""
+    if kind is not Mounts.LINKED:
+        return ""
+    tool = "" if shutil.which("mount") else ", and mount(8) is not installed"
+    return (
+        "volumes are shown as symbolic links to directories; images, block devices, memory,"
+        f" read-only use and mount options need root{tool}"
+    )

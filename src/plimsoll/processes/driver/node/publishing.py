@@ -1,0 +1,99 @@
+"""Publishing: a staged volume becomes visible where one pod looks for it.
+
+That a volume was published is recorded before a pod can see it, and for ever: from then on its
+content may be somebody's data.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from plimsoll.processes.driver.backends.protocol import DeviceSource
+from plimsoll.processes.driver.controller.requests import READERS
+from plimsoll.processes.driver.node.here import Here, Use, check_use, staging_place
+from plimsoll.processes.driver.node.mounting import Shown, clear
+from plimsoll.processes.driver.records import Mode, VolumeRecord
+from plimsoll.processes.driver.settings import Mounts
+from plimsoll.runtime.commands import run
+from plimsoll.wire.csi.refusals import already_exists, failed_precondition
+
+log = logging.getLogger(__name__)
+
+WITHIN = timedelta(seconds=30)
+
+
+class Publishing:
+    def __init__(self, here: Here) -> None:
+        self._here = here
+
+    async def publish(
+        self, volume: VolumeRecord, target: Path, use: Use, *, staged_at: Path, read_only: bool
+    ) -> None:
+        here = self._here
+        check_use(volume, use, here.opened(volume))
+        read_only = read_only or use.capability.access_mode in READERS
+        staged = here.place(volume, staging_place(volume, staged_at))
+        if staged is None:
+            raise failed_precondition(
+                f"volume {volume.id}: is not staged at {staged_at}; call NodeStageVolume first"
+            )
+        if (shown := here.mounting.find(target)) is not None:
+            self._published_already(volume, shown, staged, read_only=read_only)
+            return
+        self._check_others(volume, use, staged)
+        await here.driver.record_first_publish(volume.id)
+        if volume.mode is Mode.BLOCK:
+            await self._set_read_only(volume, staged, read_only=read_only)
+        await here.mounting.bind(staged.path, target, read_only=read_only)
+        log.info("volume published", extra={"volume": volume.id, "node": here.node.id})
+
+    def _published_already(
+        self, volume: VolumeRecord, shown: Shown, staged: Shown, *, read_only: bool
+    ) -> None:
+        if shown.content != staged.content:
+            raise failed_precondition(
+                f"volume {volume.id}: something else is mounted at {shown.path}; unmount it"
+            )
+        if shown.is_read_only != read_only:
+            state = "read-only" if shown.is_read_only else "writable"
+            raise already_exists(
+                f"volume {volume.id}: is published at {shown.path} already, {state}"
+            )
+
+    def _check_others(self, volume: VolumeRecord, use: Use, staged: Shown) -> None:
+        others = self._published(volume, staged)
+        if others and use.capability.access_mode == "SINGLE_NODE_SINGLE_WRITER":
+            raise failed_precondition(
+                f"volume {volume.id}: is published at {others[0].path}, and is for a single user"
+            )
+
+    def _published(self, volume: VolumeRecord, staged: Shown) -> Sequence[Shown]:
+        return tuple(shown for shown in self._here.places(volume) if shown.path != staged.path)
+
+    async def _set_read_only(self, volume: VolumeRecord, staged: Shown, *, read_only: bool) -> None:
+        """A read-only view of a device's node does not protect the device: that has its own flag,
+        the same for all who use it."""
+        source = self._here.opened(volume)
+        if self._here.mounting.kind is not Mounts.REAL or not isinstance(source, DeviceSource):
+            return
+        others = self._published(volume, staged)
+        if others and others[0].is_read_only != read_only:
+            raise failed_precondition(
+                f"volume {volume.id}: is published at {others[0].path}; a block volume is"
+                " read-only for all pods of a node or for none"
+            )
+        flag = "--setro" if read_only else "--setrw"
+        await run(["blockdev", flag, source.devices[0]], within=WITHIN)
+
+    async def unpublish(self, volume: VolumeRecord, target: Path) -> None:
+        here = self._here
+        shown = here.mounting.find(target)
+        if shown is not None and shown not in here.places(volume):
+            raise failed_precondition(
+                f"volume {volume.id}: something else is mounted at {target}; unmount it"
+            )
+        await here.mounting.unmount(target)
+        if here.mounting.kind is not Mounts.NONE:
+            clear(target)
+        log.info("volume unpublished", extra={"volume": volume.id, "node": here.node.id})

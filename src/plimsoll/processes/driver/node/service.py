@@ -1,0 +1,223 @@
+"""CSI's node service: requests are read and checked here, and answered.
+
+Calls for one volume never overlap, with each other or with the controller's, and go on when their
+caller has gone away.
+"""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from plimsoll.processes.driver.controller.requests import parse_capability, required
+from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.node.here import Here, Use, failures_told
+from plimsoll.processes.driver.node.inline import Inline, is_inline
+from plimsoll.processes.driver.node.measuring import usages
+from plimsoll.processes.driver.node.mounting import chosen, state_dir
+from plimsoll.processes.driver.node.publishing import Publishing
+from plimsoll.processes.driver.node.staging import Staging
+from plimsoll.processes.driver.records import Phase, VolumeRecord
+from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
+from plimsoll.processes.driver.work import volume_key
+from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.inprocess import Handler
+from plimsoll.wire.csi.refusals import (
+    failed_precondition,
+    invalid_argument,
+    not_found,
+    out_of_range,
+)
+from plimsoll.wire.csi.server import answering
+
+RPC = csi.NodeServiceCapability.RPC
+CAPABILITIES = (
+    RPC.STAGE_UNSTAGE_VOLUME,
+    RPC.GET_VOLUME_STATS,
+    RPC.EXPAND_VOLUME,
+    RPC.VOLUME_CONDITION,
+    RPC.SINGLE_NODE_MULTI_WRITER,
+)
+
+
+class NodeService:
+    def __init__(self, driver: Driver, node: NodeSettings, settings: BackendSettings) -> None:
+        own = state_dir(settings.data_dir, node.id)
+        self._here = Here(driver, node, chosen(settings.mounts, own))
+        self._staging = Staging(self._here)
+        self._publishing = Publishing(self._here)
+        self._inline = Inline(self._here, own)
+        driver.in_use.append(self.in_use)
+
+    def handlers(self) -> dict[str, Handler]:
+        return dict(
+            [
+                answering(methods.NODE_GET_INFO, self.get_info),
+                answering(methods.NODE_GET_CAPABILITIES, self.get_capabilities),
+                answering(methods.NODE_STAGE_VOLUME, self.stage),
+                answering(methods.NODE_UNSTAGE_VOLUME, self.unstage),
+                answering(methods.NODE_PUBLISH_VOLUME, self.publish),
+                answering(methods.NODE_UNPUBLISH_VOLUME, self.unpublish),
+                answering(methods.NODE_GET_VOLUME_STATS, self.get_volume_stats),
+                answering(methods.NODE_EXPAND_VOLUME, self.expand),
+            ]
+        )
+
+    def in_use(self, volume: VolumeRecord) -> str:
+        """Where the volume is staged or published on this node, for people; empty: nowhere."""
+        return ", ".join(f"mounted at {shown.path}" for shown in self._here.places(volume))
+
+    async def get_info(self, _: csi.NodeGetInfoRequest) -> csi.NodeGetInfoResponse:
+        node = self._here.node
+        topology = csi.Topology(segments=dict(node.topology)) if node.topology else None
+        return csi.NodeGetInfoResponse(
+            node_id=node.id, max_volumes_per_node=node.max_volumes, accessible_topology=topology
+        )
+
+    async def get_capabilities(
+        self, _: csi.NodeGetCapabilitiesRequest
+    ) -> csi.NodeGetCapabilitiesResponse:
+        return csi.NodeGetCapabilitiesResponse(
+            capabilities=[
+                csi.NodeServiceCapability(rpc=csi.NodeServiceCapability.RPC(type=kind))
+                for kind in (CAPABILITIES if self._here.can_open else ())
+            ]
+        )
+
+    async def stage(self, request: csi.NodeStageVolumeRequest) -> csi.NodeStageVolumeResponse:
+        volume_id = required(request.volume_id, "volume_id")
+        path = _path(request.staging_target_path, "staging_target_path")
+        use = _use(request.volume_capability)
+
+        async def stage(volume: VolumeRecord) -> None:
+            await self._staging.stage(volume, path, use)
+
+        await self._alone(volume_id, stage)
+        return csi.NodeStageVolumeResponse()
+
+    async def unstage(self, request: csi.NodeUnstageVolumeRequest) -> csi.NodeUnstageVolumeResponse:
+        volume_id = required(request.volume_id, "volume_id")
+        path = _path(request.staging_target_path, "staging_target_path")
+
+        async def unstage(volume: VolumeRecord) -> None:
+            await self._staging.unstage(volume, path)
+
+        # What there is no more needs no unstaging; whoever asks again must be able to go on.
+        if self._find(volume_id) is not None:
+            await self._alone(volume_id, unstage)
+        return csi.NodeUnstageVolumeResponse()
+
+    async def publish(self, request: csi.NodePublishVolumeRequest) -> csi.NodePublishVolumeResponse:
+        volume_id = required(request.volume_id, "volume_id")
+        target = _path(request.target_path, "target_path")
+        use = _use(request.volume_capability)
+        inline = is_inline(request.volume_context)
+        if inline:
+            volume_id = await self._inline.make(request)
+        elif (known := self._find(volume_id)) is not None and not request.staging_target_path:
+            if not self._here.can_open:
+                await self._here.driver.backend.open(known, self._here.node.id)  # says why not
+            raise failed_precondition(f"volume {volume_id}: staging_target_path must be given")
+
+        async def publish(volume: VolumeRecord) -> None:
+            staged_at = Path(request.staging_target_path)
+            if inline:
+                staged_at = self._inline.staged_at(volume)
+                await self._staging.stage(volume, staged_at, use)
+            await self._publishing.publish(
+                volume, target, use, staged_at=staged_at, read_only=request.readonly
+            )
+
+        await self._alone(volume_id, publish)
+        return csi.NodePublishVolumeResponse()
+
+    async def unpublish(
+        self, request: csi.NodeUnpublishVolumeRequest
+    ) -> csi.NodeUnpublishVolumeResponse:
+        volume_id = required(request.volume_id, "volume_id")
+        target = _path(request.target_path, "target_path")
+        volume = self._find(volume_id)
+
+        async def unpublish(volume: VolumeRecord) -> None:
+            await self._publishing.unpublish(volume, target)
+            if self._inline.is_one(volume):
+                await self._staging.unstage(volume, self._inline.staged_at(volume))
+
+        if volume is not None:
+            await self._alone(volume_id, unpublish)
+            if self._inline.is_one(volume):
+                await self._inline.remove(volume)
+        return csi.NodeUnpublishVolumeResponse()
+
+    async def get_volume_stats(
+        self, request: csi.NodeGetVolumeStatsRequest
+    ) -> csi.NodeGetVolumeStatsResponse:
+        volume_id = required(request.volume_id, "volume_id")
+        path = Path(required(request.volume_path, "volume_path"))
+        volume = self._volume(volume_id)
+        self._check_place(volume, path)
+        condition = await self._here.driver.backend.condition(volume)
+        with failures_told(volume_id):
+            usage = await usages(self._here, volume, path)
+        return csi.NodeGetVolumeStatsResponse(
+            usage=usage,
+            volume_condition=csi.VolumeCondition(
+                abnormal=condition.abnormal, message=condition.message
+            ),
+        )
+
+    async def expand(self, request: csi.NodeExpandVolumeRequest) -> csi.NodeExpandVolumeResponse:
+        volume_id = required(request.volume_id, "volume_id")
+        path = Path(required(request.volume_path, "volume_path"))
+        wanted = request.capacity_range.required_bytes
+
+        async def expand(volume: VolumeRecord) -> int:
+            self._check_place(volume, path)
+            if wanted > volume.size_bytes:
+                raise out_of_range(
+                    f"volume {volume.id}: has {volume.size_bytes} bytes, {wanted} are wanted; call"
+                    " ControllerExpandVolume first"
+                )
+            await self._staging.grow(volume)
+            return volume.size_bytes
+
+        sizes: list[int] = []
+
+        async def expanded(volume: VolumeRecord) -> None:
+            sizes.append(await expand(volume))
+
+        await self._alone(volume_id, expanded)
+        return csi.NodeExpandVolumeResponse(capacity_bytes=sizes[0])
+
+    def _check_place(self, volume: VolumeRecord, path: Path) -> None:
+        candidates = (path, path / "device")
+        if not any(self._here.place(volume, candidate) for candidate in candidates):
+            raise not_found(f"volume {volume.id}: is not at {path}")
+
+    async def _alone(self, volume_id: str, work: Callable[[VolumeRecord], Awaitable[None]]) -> None:
+        volume_id = self._volume(volume_id).id
+
+        async def told() -> None:
+            with failures_told(volume_id):
+                await work(self._volume(volume_id))
+
+        await self._here.driver.work.alone(told, volume_key(volume_id))
+
+    def _volume(self, volume_id: str) -> VolumeRecord:
+        """Raises CsiStatusError (NOT_FOUND)."""
+        return self._find(volume_id) or self._here.driver.volume(volume_id)
+
+    def _find(self, volume_id: str) -> VolumeRecord | None:
+        known = self._here.driver.ledger.volumes.find(volume_id) or self._inline.find(volume_id)
+        return known if known is not None and known.phase is Phase.READY else None
+
+
+def _path(given: str, field: str) -> Path:
+    path = Path(required(given, field))
+    if not path.is_absolute():
+        raise invalid_argument(f"{field}: {given} is not absolute")
+    return path
+
+
+def _use(given: csi.VolumeCapability) -> Use:
+    capability = parse_capability(given)
+    return Use(capability=capability, flags=tuple(given.mount.mount_flags))

@@ -1,0 +1,65 @@
+"""The messages that drivers get, made of what was decided."""
+
+from collections.abc import Mapping
+
+from plimsoll.api.quantity import parse_bytes
+from plimsoll.decide.node.features import Features, access_mode
+from plimsoll.decide.node.paths import Layout
+from plimsoll.decide.node.volumes import Expand, Publish, Stage
+from plimsoll.decide.node.wanted import CsiVolume
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+
+
+def capability(volume: CsiVolume, features: Features, group: int | None) -> csi.VolumeCapability:
+    mode = csi.VolumeCapability.AccessMode(mode=access_mode(volume, features).value)
+    if volume.is_block:
+        block = csi.VolumeCapability.BlockVolume()
+        return csi.VolumeCapability(block=block, access_mode=mode)
+    mount = csi.VolumeCapability.MountVolume(
+        fs_type=volume.fs_type,
+        mount_flags=volume.mount_options,
+        volume_mount_group=str(group) if features.sets_group and group is not None else "",
+    )
+    return csi.VolumeCapability(mount=mount, access_mode=mode)
+
+
+def stage_request(
+    step: Stage, layout: Layout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
+) -> csi.NodeStageVolumeRequest:
+    return csi.NodeStageVolumeRequest(
+        volume_id=step.volume.device.handle,
+        publish_context=dict(step.publish_context),
+        staging_target_path=layout.staging_path(step.entry),
+        volume_capability=wish,
+        secrets=dict(secrets),
+        volume_context=dict(step.volume.attributes),
+    )
+
+
+def publish_request(
+    step: Publish, layout: Layout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
+) -> csi.NodePublishVolumeRequest:
+    """Without the volume's context: what the pod adds to it is the caller's knowledge."""
+    return csi.NodePublishVolumeRequest(
+        volume_id=step.volume.device.handle,
+        publish_context=dict(step.publish_context),
+        staging_target_path=layout.staging_path(step.staged) if step.staged else "",
+        target_path=layout.target_path(step.entry),
+        volume_capability=wish,
+        readonly=step.volume.is_read_only,
+        secrets=dict(secrets),
+    )
+
+
+def expand_request(
+    step: Expand, layout: Layout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
+) -> csi.NodeExpandVolumeRequest:
+    size = csi.CapacityRange(required_bytes=parse_bytes(step.volume.capacity))
+    return csi.NodeExpandVolumeRequest(
+        volume_id=step.volume.device.handle,
+        volume_path=layout.target_path(step.entry),
+        capacity_range=size,
+        staging_target_path=layout.staging_path(step.staged) if step.staged else "",
+        volume_capability=wish,
+        secrets=dict(secrets),
+    )

@@ -1,0 +1,135 @@
+"""What the loops of the node process observe, and how a pod's surroundings are put together."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from plimsoll.api.core import Node
+from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.pods import Pod
+from plimsoll.api.storage import CSIDriver, VolumeAttachment
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.cache.store import View
+from plimsoll.decide.devices import Device
+from plimsoll.decide.node.volumes import Sight, must_be_attached
+from plimsoll.decide.node.wanted import CsiVolume, Storage, WantedVolume, wanted_volumes
+from plimsoll.decide.plan import Emit, EventType
+from plimsoll.processes.node.served import ServedNode
+from plimsoll.reconcile.observed import Observed
+from plimsoll.wire.parameters import Selection
+
+PODS_BY_NODE = "node"
+PODS_BY_UID = "uid"
+PODS_BY_CLAIM = "claim"
+CLAIMS_BY_VOLUME = "volume"
+VOLUMES_BY_DRIVER = "driver"
+
+
+@dataclass(frozen=True, slots=True)
+class _ByName(Mapping[str, ApiObject]):
+    """A view of a kind without namespaces, by name."""
+
+    view: View[ApiObject]
+
+    def __getitem__(self, name: str) -> ApiObject:
+        found = self.view.get(ObjectKey("", name))
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (key.name for key in self.view.objects)
+
+    def __len__(self) -> int:
+        return len(self.view)
+
+
+class Observation:
+    """Make it before watching begins."""
+
+    def __init__(self, observed: Observed, nodes: Mapping[str, ServedNode]) -> None:
+        self.pods = observed.of(Pod)
+        self.nodes = observed.of(Node)
+        self.claims = observed.of(PersistentVolumeClaim)
+        self.volumes = observed.of(PersistentVolume)
+        self.drivers = observed.of(CSIDriver)
+        self.attachments = observed.of(VolumeAttachment)
+        self.pods.index(PODS_BY_NODE, lambda pod: [pod.spec.node_name])
+        self.pods.index(PODS_BY_UID, lambda pod: [pod.uid])
+        self.pods.index(PODS_BY_CLAIM, lambda pod: map(str, pod.claims))
+        self.claims.index(CLAIMS_BY_VOLUME, lambda claim: [claim.spec.volume_name])
+        if len(nodes) == 1:
+            (name,) = nodes
+            self.pods.only(Selection(fields=f"spec.nodeName={name}"))
+            self.nodes.only(Selection(fields=f"metadata.name={name}"))
+
+    def find_node(self, name: str) -> Node | None:
+        return self.nodes.view().get(ObjectKey("", name))
+
+    def find_pod(self, uid: str) -> Pod | None:
+        return next(iter(self.pods.view().by(PODS_BY_UID, uid).values()), None)
+
+    def pods_of(self, node: str) -> list[Pod]:
+        return list(self.pods.view().by(PODS_BY_NODE, node).values())
+
+    def staying(self, node: str) -> list[Pod]:
+        """Pods of a node that have not ended and are not about to."""
+        return [
+            pod for pod in self.pods_of(node) if not pod.is_finished and not pod.is_being_deleted
+        ]
+
+    def wanted(self, pod: Pod, node: Node) -> list[WantedVolume]:
+        volumes: Mapping[str, PersistentVolume] = _ByName(self.volumes.view())  # type: ignore[arg-type,assignment]  # the kind is that of the view
+        storage = Storage(node=node, claims=self.claims.view().objects, volumes=volumes)
+        return wanted_volumes(pod, storage)
+
+    def sight(self, served: ServedNode, node: Node) -> Sight:
+        """`volumesInUse` as far as it is sure to stay."""
+        in_use = tuple(n for n in node.status.volumes_in_use if n in served.announced)
+        status = msgspec.structs.replace(node.status, volumes_in_use=in_use)
+        return Sight(
+            node=msgspec.structs.replace(node, status=status),
+            actual=served.directory.actual,
+            prepared=served.directory.prepared,
+            registered=served.drivers.features,
+            drivers=self._drivers(),
+            attachments=self._attachments(),
+        )
+
+    def _drivers(self) -> Mapping[str, CSIDriver]:
+        return {key.name: driver for key, driver in self.drivers.view().objects.items()}
+
+    def _attachments(self) -> Mapping[str, VolumeAttachment]:
+        return _ByName(self.attachments.view())  # type: ignore[arg-type,return-value]  # the kind is that of the view
+
+    def devices_wanted(self, served: ServedNode, node: Node) -> frozenset[Device]:
+        """Devices that pods which stay on the node use, or wait for."""
+        return frozenset(volume.device for volume in self._volumes_of(served, node))
+
+    def devices_in_use(self, served: ServedNode, node: Node) -> frozenset[Device]:
+        """What the node has to announce: all that needs attaching and is wanted or held."""
+        drivers = self._drivers()
+        wanted = {
+            volume.device
+            for volume in self._volumes_of(served, node)
+            if must_be_attached(volume, drivers)
+        }
+        held = {
+            device
+            for device in served.directory.actual.devices
+            if must_be_attached(CsiVolume(name="", device=device), drivers)
+        }
+        return frozenset(wanted | held)
+
+    def _volumes_of(self, served: ServedNode, node: Node) -> Iterator[CsiVolume]:
+        for pod in self.staying(served.name):
+            for volume in self.wanted(pod, node):
+                if isinstance(volume, CsiVolume) and not volume.is_inline:
+                    yield volume
+
+
+def pod_event(pod: Pod, reason: str, message: str, type_: EventType = EventType.WARNING) -> Emit:
+    metadata = msgspec.to_builtins(pod.metadata)
+    regarding = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+    return Emit(regarding=regarding, type=type_, reason=reason, message=message)

@@ -1,0 +1,48 @@
+"""One node that this process is: what it is called, what it has, and what it holds."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from weakref import WeakValueDictionary
+
+from plimsoll.decide.devices import Device
+from plimsoll.decide.node.node_object import Machine
+from plimsoll.processes.node.directory.seam import Directory
+from plimsoll.processes.node.drivers import Drivers
+from plimsoll.processes.node.plugins import Plugins
+
+
+@dataclass(slots=True, kw_only=True)
+class ServedNode:
+    machine: Machine
+    directory: Directory
+    plugins: Plugins
+    network: IPv4Network
+    """Where its pods' addresses are from; nobody can reach them."""
+    drivers: Drivers = field(default_factory=Drivers)
+    announced: frozenset[str] = frozenset()
+    """Devices that the server surely has in the node's volumesInUse, by their unique names. One
+    that is about to be taken out is not in it any more."""
+    wakers: list[Callable[[], None]] = field(default_factory=list)
+    """Called when a driver came or went."""
+    addresses: dict[str, str] = field(default_factory=dict)
+    """Given to pods, by uid; what pods report themselves counts as well."""
+    admission: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a pod is taken: the next one is judged with it."""
+    _locks: WeakValueDictionary[Device, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    @property
+    def name(self) -> str:
+        return self.machine.name
+
+    def lock(self, device: Device) -> asyncio.Lock:
+        """Held by whoever calls a driver for a device: stage and unstage never meet."""
+        found = self._locks.get(device)
+        if found is None:
+            found = self._locks[device] = asyncio.Lock()
+        return found
+
+    def wake(self) -> None:
+        for waker in self.wakers:
+            waker()

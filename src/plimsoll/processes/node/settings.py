@@ -1,0 +1,169 @@
+"""Settings of the node process, and the nodes that they describe."""
+
+import platform
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from hashlib import sha256
+from importlib.metadata import version
+from ipaddress import IPv4Network
+from itertools import islice
+from pathlib import Path
+
+from plimsoll.api.quantity import parse_quantity
+from plimsoll.decide.node.node_object import Machine
+from plimsoll.processes.node.directory.real import RealDirectory
+from plimsoll.processes.node.directory.seam import NoDirectory
+from plimsoll.processes.node.plugins import GivenDrivers, RegistrationDirectory, address_of
+from plimsoll.processes.node.served import ServedNode
+from plimsoll.runtime import config
+from plimsoll.runtime.config import ConfigError
+from plimsoll.runtime.ids import hostname
+from plimsoll.wire.csi.grpc_transport import GrpcTransport
+from plimsoll.wire.csi.transport import CsiTransport
+
+COMPONENT = "plimsoll-node"
+PREFIX = "PLIMSOLL_NODE"
+POD_ADDRESSES = IPv4Network("100.64.0.0/10")
+"""Set aside for uses that nobody routes; a piece of it for each node."""
+ADDRESSES_PER_NODE = 24
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
+NODE_IN_ENDPOINT = "{node}"
+
+DriversOf = Callable[[str], Mapping[str, CsiTransport]]
+"""The drivers of a hollow node, by name."""
+
+
+class Settings(config.Settings, frozen=True, kw_only=True):
+    """Defaults of `plimsoll node`."""
+
+    kubeconfig: str = ""
+    """Empty: KUBECONFIG, ~/.kube/config, or the service account of the pod we run in."""
+    context: str = ""
+    node_name: str = ""
+    """Empty: the name of the machine, in lower case."""
+    data_dir: str = "plimsoll-node"
+    """The node's directory, laid out like kubelet's: pods, plugins, plugins_registry."""
+    plugin_registration_dir: str = ""
+    """Where drivers put their registration sockets; empty: plugins_registry in the data
+    directory."""
+    labels: str = ""
+    """More labels for the node: key=value, separated by commas."""
+    capacity: str = "cpu=4,memory=8Gi,pods=110,ephemeral-storage=100Gi"
+    """What pods can be given: resource=quantity, separated by commas. Nothing is measured."""
+    node_ip: str = "127.0.0.1"
+    """The address that the node and its pods on the host network are reported with."""
+    pod_cidr: str = ""
+    """Where pods' addresses are from, which nobody can reach; empty: a piece of 100.64.0.0/10."""
+    lease_renew: timedelta = timedelta(seconds=10)
+    """How often a node says that it is alive."""
+    hollow: int = 0
+    """How many nodes without a directory and without mounts to be, instead of one real node."""
+    name_prefix: str = "hollow-"
+    """Of the names of hollow nodes; a number follows."""
+    drivers: str = ""
+    """Drivers of hollow nodes: name=endpoint, separated by commas; {node} in an endpoint stands
+    for the node's name."""
+    metrics_port: int = 10268
+    """On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0 takes a free one."""
+
+
+def pairs(text: str, option: str) -> dict[str, str]:
+    """`a=1,b=2`. Raises ConfigError."""
+    found: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = part.partition("=")
+        if not key or not equals:
+            raise ConfigError(f"{option}: {part!r}: write NAME=VALUE, separated by commas")
+        found[key] = value
+    return found
+
+
+def node_name_of(settings: Settings) -> str:
+    return settings.node_name or hostname().lower()
+
+
+def machine(settings: Settings, name: str) -> Machine:
+    """Raises ConfigError."""
+    capacity = pairs(settings.capacity, "--capacity")
+    for resource, quantity in capacity.items():
+        try:
+            parse_quantity(quantity)
+        except ValueError as error:
+            raise ConfigError(f"--capacity: {resource}: {error}") from error
+    return Machine(
+        name=name,
+        address=settings.node_ip,
+        labels=pairs(settings.labels, "--labels"),
+        capacity=capacity,
+        architecture=ARCHITECTURES.get(platform.machine(), platform.machine()),
+        kernel=platform.release(),
+        version=version("plimsoll"),
+    )
+
+
+def network_of(settings: Settings, name: str) -> IPv4Network:
+    """Raises ConfigError."""
+    if settings.pod_cidr:
+        try:
+            return IPv4Network(settings.pod_cidr)
+        except ValueError as error:
+            raise ConfigError(f"--pod-cidr: {error}") from error
+    pieces = list(POD_ADDRESSES.subnets(new_prefix=ADDRESSES_PER_NODE))
+    number = int.from_bytes(sha256(name.encode()).digest()[:4], "big")
+    return pieces[number % len(pieces)]
+
+
+def real_node(settings: Settings) -> dict[str, ServedNode]:
+    """One node with a directory. Raises ConfigError."""
+    name = node_name_of(settings)
+    root = Path(settings.data_dir).absolute()
+    registration = Path(settings.plugin_registration_dir or root / "plugins_registry")
+    for path in (root, registration):
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be made: {error.strerror}") from error
+    if settings.drivers:
+        raise ConfigError("--drivers: only for hollow nodes; drivers register themselves here")
+    return {
+        name: ServedNode(
+            machine=machine(settings, name),
+            directory=RealDirectory(root, name),
+            plugins=RegistrationDirectory(registration.absolute()),
+            network=network_of(settings, name),
+        )
+    }
+
+
+def hollow_nodes(settings: Settings, drivers_of: DriversOf | None = None) -> dict[str, ServedNode]:
+    """Nodes that mount nothing, all in this process. Raises ConfigError.
+
+    Without `drivers_of`, the drivers are those that the settings name by endpoint.
+    """
+    chosen = drivers_of or _drivers_by_endpoint(settings)
+    found: dict[str, ServedNode] = {}
+    networks = islice(POD_ADDRESSES.subnets(new_prefix=ADDRESSES_PER_NODE), settings.hollow)
+    for number, network in enumerate(networks):
+        name = f"{settings.name_prefix}{number}"
+        found[name] = ServedNode(
+            machine=machine(settings, name),
+            directory=NoDirectory(name),
+            plugins=GivenDrivers(chosen(name)),
+            network=network,
+        )
+    if len(found) < settings.hollow:
+        raise ConfigError(f"--hollow: there are addresses for {len(found)} nodes, not more")
+    return found
+
+
+def _drivers_by_endpoint(settings: Settings) -> DriversOf:
+    endpoints = pairs(settings.drivers, "--drivers")
+    return lambda node: {
+        name: GrpcTransport(address_of(endpoint.replace(NODE_IN_ENDPOINT, node)))
+        for name, endpoint in endpoints.items()
+    }
+
+
+def nodes_of(settings: Settings) -> dict[str, ServedNode]:
+    """Raises ConfigError."""
+    return hollow_nodes(settings) if settings.hollow else real_node(settings)

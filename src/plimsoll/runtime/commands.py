@@ -1,0 +1,99 @@
+"""External commands: an argument list, a time limit, and no shell.
+
+A command gets no input unless some is given, and messages in no language but English (`LC_ALL=C`):
+whoever parses its output can rely on that. It runs in a process group of its own, which is killed
+as a whole when the time is up or the caller is cancelled, so nothing goes on behind our back.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+WITHIN = timedelta(seconds=60)
+KILLED_WITHIN = timedelta(seconds=5)
+KEPT_OF_STDERR = 2000
+
+
+class CommandError(Exception):
+    """The command failed, or could not be started, or took too long."""
+
+    def __init__(
+        self, command: str, *, code: int | None, stderr: str, timed_out: bool = False
+    ) -> None:
+        self.command = command
+        self.code = code
+        """None: it was not started, or had to be killed."""
+        self.stderr = stderr[-KEPT_OF_STDERR:].strip()
+        self.timed_out = timed_out
+        super().__init__(self._sentence())
+
+    def _sentence(self) -> str:
+        if self.timed_out:
+            return f"{self.command}: took too long and was killed"
+        if self.code is None:
+            return f"{self.command}: cannot be started: {self.stderr}"
+        return f"{self.command}: failed with code {self.code}: {self.stderr or 'no message'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    stdout: str
+
+
+async def run(
+    argv: Sequence[str | Path],
+    *,
+    within: timedelta = WITHIN,
+    input: str | None = None,  # noqa: A002 - as in subprocess, and nothing here reads a terminal
+    extra_environment: Mapping[str, str] | None = None,
+) -> Completed:
+    """Raises CommandError unless the command ends with code 0 in time."""
+    command = Path(argv[0]).name
+    given = None if input is None else input.encode()
+    process = await _started(argv, extra_environment or {}, reads=given is not None)
+    try:
+        async with asyncio.timeout(within.total_seconds()):
+            stdout, stderr = await process.communicate(given)
+    except TimeoutError as error:
+        await _ended(process)
+        raise CommandError(command, code=None, stderr="", timed_out=True) from error
+    except asyncio.CancelledError:
+        await _ended(process)
+        raise
+    if process.returncode != 0:
+        raise CommandError(command, code=process.returncode, stderr=stderr.decode(errors="replace"))
+    return Completed(stdout.decode(errors="replace"))
+
+
+async def _started(
+    argv: Sequence[str | Path], environment: Mapping[str, str], *, reads: bool
+) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.PIPE if reads else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, **environment, "LC_ALL": "C"},
+        )
+    except OSError as error:
+        text = error.strerror or "unknown error"
+        raise CommandError(Path(argv[0]).name, code=None, stderr=text) from error
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Whatever happened before, when this returns the whole group is gone."""
+    # Its leader may have ended while a child goes on: the group is killed in any case.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # The exit of a killed process is a matter of moments, unless it hangs in the kernel: then
+    # waiting for it would hang the caller as well.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(KILLED_WITHIN.total_seconds()):
+            await process.wait()

@@ -1,0 +1,111 @@
+"""`plimsoll node`: be a node, or many of them."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import uvloop
+
+from plimsoll.processes.node import main as process
+from plimsoll.processes.node.settings import PREFIX, Settings
+from plimsoll.runtime.config import ConfigError, Sources, environment, load_settings
+from plimsoll.runtime.log import LogFormat, configure_logging
+from plimsoll.wire.errors import KubeError
+from plimsoll.wire.kubeconfig_files import KubeconfigError
+
+LEVELS = click.Choice(["debug", "info", "warning", "error"])
+DEFAULTS = Settings()
+
+
+@click.command()
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings, YAML.")
+@click.option("--kubeconfig", metavar="FILE", help="The cluster; by default as kubectl finds it.")
+@click.option("--context", metavar="NAME", help="The context of the kubeconfig.")
+@click.option("--node-name", metavar="NAME", help="The node to be.  [default: the machine's name]")
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False),
+    help="The node's directory, laid out like kubelet's; pods' volumes are below it."
+    f"  [default: {DEFAULTS.data_dir}]",
+)
+@click.option(
+    "--plugin-registration-dir",
+    type=click.Path(file_okay=False),
+    help="Where drivers put their registration sockets."
+    "  [default: plugins_registry in the data directory]",
+)
+@click.option("--labels", metavar="KEY=VALUE,…", help="More labels for the node.")
+@click.option(
+    "--capacity",
+    metavar="RESOURCE=QUANTITY,…",
+    help=f"What pods can be given; nothing is measured.  [default: {DEFAULTS.capacity}]",
+)
+@click.option(
+    "--node-ip",
+    metavar="ADDRESS",
+    help=f"The address that the node is reported with.  [default: {DEFAULTS.node_ip}]",
+)
+@click.option(
+    "--pod-cidr",
+    metavar="NETWORK",
+    help="Where pods' addresses are from, which nobody can reach."
+    "  [default: a piece of 100.64.0.0/10]",
+)
+@click.option(
+    "--lease-renew",
+    metavar="DURATION",
+    help="How often a node says that it is alive.  [default: 10s]",
+)
+@click.option(
+    "--hollow",
+    type=click.IntRange(min=1),
+    help="Be so many nodes without directories and mounts, instead of a real one.",
+)
+@click.option(
+    "--name-prefix",
+    metavar="TEXT",
+    help=f"Of the names of hollow nodes; a number follows.  [default: {DEFAULTS.name_prefix}]",
+)
+@click.option(
+    "--drivers",
+    metavar="NAME=ENDPOINT,…",
+    help="Drivers of hollow nodes; {node} in an endpoint stands for the node's name.",
+)
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    help="Port on 127.0.0.1 for /metrics, /healthz and /readyz; 0 takes a free one."
+    f"  [default: {DEFAULTS.metrics_port}]",
+)
+@click.option("--log-level", type=LEVELS, default="info", show_default=True)
+@click.option(
+    "--log-format", type=click.Choice([f.value for f in LogFormat]), default=LogFormat.CONSOLE.value
+)
+def node(config: Path | None, log_level: str, log_format: str, **flags: Any) -> None:
+    """Be a node: register CSI drivers, and bring volumes to pods, until SIGTERM or SIGINT.
+
+    Volumes are real, containers are not: none is run, and pods whose volumes are in place are
+    reported as running. What is mounted stays mounted when the process ends; the next one finds
+    it. Settings come from the file of --config, then from PLIMSOLL_NODE_… in the environment, then
+    from these options.
+    """
+    configure_logging(level=log_level, form=LogFormat(log_format))
+    sources = Sources(file=config, environment=environment(), prefix=PREFIX, flags=flags)
+    ports: list[int] = []
+
+    def begun(names: list[str]) -> None:
+        where = f"http://127.0.0.1:{ports[0]}/metrics"
+        who = names[0] if len(names) == 1 else f"{len(names)} hollow nodes"
+        click.echo(f"plimsoll node ready; metrics {where}; {who}")
+        sys.stdout.flush()
+
+    try:
+        settings = load_settings(Settings, sources)
+        uvloop.run(process.run(settings, ports.append, begun))
+    except (ConfigError, KubeconfigError) as error:
+        raise click.UsageError(str(error)) from error
+    except KubeError as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"cannot serve metrics: {error}") from error

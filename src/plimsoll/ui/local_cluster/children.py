@@ -1,0 +1,168 @@
+"""Processes started and kept up: each is a `plimsoll` command of its own.
+
+A child that ends is started again, after a pause that grows while it keeps ending. Children are
+stopped in the reverse order of their start, so that whoever needs another one ends before it.
+"""
+
+import asyncio
+import contextlib
+import logging
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from plimsoll.runtime.backoff import Backoff
+from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.ids import system_chance
+
+log = logging.getLogger(__name__)
+
+START_LIMIT = timedelta(seconds=60)
+STOP_LIMIT = timedelta(seconds=15)
+AGAIN = Backoff(first=timedelta(milliseconds=500), limit=timedelta(seconds=30))
+LONG_LIFE = timedelta(minutes=1)
+"""A child that lived so long did not end because of how it was started."""
+COMMAND = (
+    sys.executable,
+    "-c",
+    # The kernel ends the child (15: SIGTERM) when we are gone, however that came about.
+    "import ctypes; ctypes.CDLL(None).prctl(1, 15); from plimsoll.ui.cli.main import main; main()",
+)
+
+
+class ChildFailedError(Exception):
+    """A child did not come up; the message has its name and what it said last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    name: str
+    arguments: tuple[str, ...]
+    """Of the `plimsoll` command."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """On top of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What children are started in."""
+
+    clock: Clock
+    environment: dict[str, str]
+    on_line: Callable[[str, str], None]
+    """Gets the name of a child and a line of its log."""
+
+
+class RunningChild:
+    def __init__(self, child: Child, around: Around) -> None:
+        self.child = child
+        self.restarts = 0
+        self._around = around
+        self._process: Process | None = None
+        self._last_lines: list[str] = []
+        self._keeper: asyncio.Future[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    async def start(self) -> None:
+        """Return when it says that it is ready. Raises ChildFailedError."""
+        process, reader = await self._spawn()
+        self._keeper = asyncio.ensure_future(self._keep_up(process, reader))
+
+    async def stop(self) -> None:
+        keeper, process = self._keeper, self._process
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+        if process is not None and process.returncode is None:
+            await _ended(process)
+
+    async def _spawn(self) -> "tuple[Process, asyncio.Future[None]]":
+        child = self.child
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND,
+            *child.arguments,
+            env={**self._around.environment, **dict(child.environment)},
+            stdout=PIPE,
+            stderr=PIPE,
+            # Ctrl-C in a terminal is for us: children end in their order.
+            start_new_session=True,
+        )
+        self._process = process
+        reader = asyncio.ensure_future(self._read_log(process))
+        try:
+            async with asyncio.timeout(START_LIMIT.total_seconds()):
+                # The first line on stdout says that it is ready; a child that ends says nothing.
+                assert process.stdout is not None  # noqa: S101 - PIPE was asked for
+                ready = await process.stdout.readline()
+        except TimeoutError:
+            ready = b""
+        except asyncio.CancelledError:
+            await _ended(process)
+            raise
+        if not ready:
+            await _ended(process)
+            await reader
+            raise ChildFailedError(f"{child.name} did not come up: {self._said()}")
+        return process, reader
+
+    async def _keep_up(self, process: Process, reader: "asyncio.Future[None]") -> None:
+        clock, failures, begun = self._around.clock, 0, self._around.clock.monotonic()
+        while True:
+            code = await process.wait()
+            await reader
+            if clock.monotonic() - begun > LONG_LIFE.total_seconds():
+                failures = 0
+            log.warning("process ended", extra={"child": self.child.name, "code": code})
+            while True:
+                await clock.sleep(AGAIN.delay(failures, system_chance()))
+                failures, begun = failures + 1, clock.monotonic()
+                with contextlib.suppress(ChildFailedError):
+                    process, reader = await self._spawn()
+                    break
+            self.restarts += 1
+
+    async def _read_log(self, process: Process) -> None:
+        assert process.stderr is not None  # noqa: S101 - PIPE was asked for
+        async for raw in process.stderr:
+            line = raw.decode(errors="replace").rstrip()
+            self._last_lines = [*self._last_lines[-4:], line]
+            self._around.on_line(self.child.name, line)
+
+    def _said(self) -> str:
+        return " | ".join(self._last_lines) or "it said nothing"
+
+
+async def _ended(process: Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(STOP_LIMIT.total_seconds()):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+@asynccontextmanager
+async def kept_up(
+    stages: Sequence[Sequence[Child]], around: Around
+) -> AsyncIterator[dict[str, RunningChild]]:
+    """Children by name. Those of one stage start together, a stage when the one before is up.
+
+    Raises ChildFailedError.
+    """
+    running: dict[str, RunningChild] = {}
+    async with AsyncExitStack() as stack:
+        for stage in stages:
+            started = [RunningChild(child, around) for child in stage]
+            for each in started:
+                stack.push_async_callback(each.stop)
+                running[each.child.name] = each
+            await asyncio.gather(*(each.start() for each in started))
+        yield running

@@ -1,0 +1,219 @@
+"""What runs in a local cluster, where its files are, and in which order it is started."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from plimsoll.api.registry import Document
+from plimsoll.ui.local_cluster.children import Child
+from plimsoll.ui.local_cluster.objects import LOCAL, NAMESPACE, POOLS
+
+ZONES = ("a", "b", "c")
+ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+MOST_REAL_NODES = 16
+"""Each is a process of its own; more than that are hollow unless told otherwise."""
+DISKS = ("disk1", "disk2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the user asked for."""
+
+    data_dir: Path
+    port: int = 0
+    nodes: int = 3
+    hollow: bool = False
+    """Nodes that mount nothing, all in one process."""
+    disk_size: str = "10Gi"
+    memory: str = "1Gi"
+    pool_size: str = "100Gi"
+    log_level: str = "warning"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.data_dir / "kubeconfig"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        prefix = "hollow-" if self.hollow else "node-"
+        return tuple(f"{prefix}{number}" for number in range(self.nodes))
+
+    def zone_of(self, node: str) -> str:
+        return ZONES[self.names.index(node) % len(ZONES)]
+
+    def socket(self, driver: str, node: str) -> str:
+        """Short: the kernel allows no more than 107 bytes."""
+        return f"unix://{self.data_dir / 'run' / driver.partition('.')[0]}-{node}.sock"
+
+    def registration_dir(self, node: str) -> Path:
+        return self.data_dir / "nodes" / node / "plugins_registry"
+
+
+def api_server(wanted: Wanted) -> Child:
+    return Child(
+        name="apiserver",
+        arguments=(
+            "apiserver",
+            *("--data-dir", str(wanted.data_dir / "apiserver")),
+            *("--port", str(wanted.port)),
+            *("--write-kubeconfig", str(wanted.kubeconfig)),
+            *("--log-level", wanted.log_level),
+        ),
+    )
+
+
+def stages(wanted: Wanted) -> list[list[Child]]:
+    """Everything beside the API server; each stage needs the one before."""
+    first = [_controller(wanted), _scheduler(wanted)]
+    second = [_provisioner(wanted, LOCAL, "--strict-topology"), _provisioner(wanted, POOLS)]
+    if wanted.hollow:
+        return [first, second]
+    drivers = [_driver(wanted, LOCAL), _driver(wanted, POOLS)]
+    nodes = [_node(wanted, name) for name in wanted.names]
+    return [first + drivers, second + nodes]
+
+
+def _common(wanted: Wanted) -> tuple[str, ...]:
+    return (
+        *("--kubeconfig", str(wanted.kubeconfig)),
+        *("--metrics-port", "0"),
+        *("--log-level", wanted.log_level),
+    )
+
+
+def _controller(wanted: Wanted) -> Child:
+    addresses = [wanted.socket(driver, wanted.names[0]) for driver in (LOCAL, POOLS)]
+    return Child(
+        name="controller",
+        arguments=(
+            "controller",
+            *_common(wanted),
+            "--no-leader-elect",
+            *("--data-dir", str(wanted.data_dir / "controller")),
+            *(part for address in addresses for part in ("--csi-address", address)),
+        ),
+    )
+
+
+def _scheduler(wanted: Wanted) -> Child:
+    return Child(
+        name="scheduler",
+        arguments=(
+            "scheduler",
+            *_common(wanted),
+            "--no-leader-elect",
+            *("--scheduler-name", "default-scheduler"),
+        ),
+    )
+
+
+def _driver(wanted: Wanted, driver: str) -> Child:
+    return Child(
+        name=f"driver {driver}",
+        arguments=(
+            "driver",
+            *("--settings", str(settings_file(wanted, driver))),
+            *("--log-level", wanted.log_level),
+        ),
+    )
+
+
+def _provisioner(wanted: Wanted, driver: str, *more: str) -> Child:
+    return Child(
+        name=f"provisioner {driver}",
+        arguments=(
+            "provisioner",
+            *("--kubeconfig", str(wanted.kubeconfig)),
+            *("--csi-address", wanted.socket(driver, wanted.names[0])),
+            # Nobody else is on this server: no need to hold back.
+            *("--kube-api-qps", "0", "--kube-api-capacity-qps", "0"),
+            *("--enable-capacity", "--capacity-ownerref-level", "-1"),
+            *("--retry-interval-start", "250ms"),
+            *("--log-level", wanted.log_level),
+            *more,
+        ),
+        environment=(("NAMESPACE", NAMESPACE), ("KUBECONFIG", str(wanted.kubeconfig))),
+    )
+
+
+def _node(wanted: Wanted, name: str) -> Child:
+    zone = wanted.zone_of(name)
+    return Child(
+        name=f"node {name}",
+        arguments=(
+            "node",
+            *_common(wanted),
+            *("--node-name", name),
+            *("--data-dir", str(wanted.data_dir / "nodes" / name)),
+            *("--plugin-registration-dir", str(wanted.registration_dir(name))),
+            *("--labels", f"{ZONE}={zone},{REGION}=local"),
+        ),
+    )
+
+
+def settings_file(wanted: Wanted, driver: str) -> Path:
+    return wanted.data_dir / "drivers" / f"{driver.partition('.')[0]}.yaml"
+
+
+def write_settings(wanted: Wanted) -> None:
+    """The files that the drivers are started with."""
+    for driver, settings in ((LOCAL, local_settings(wanted)), (POOLS, pools_settings(wanted))):
+        path = settings_file(wanted, driver)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(settings, sort_keys=False))
+
+
+def local_settings(wanted: Wanted) -> Document:
+    def disks(node: str) -> list[str]:
+        where = wanted.data_dir / "disks" / node
+        return [f"{where / disk}={wanted.disk_size}" for disk in DISKS]
+
+    return _settings(wanted, LOCAL) | {
+        "nodes": [
+            _node_entry(wanted, LOCAL, name) | {"disks": disks(name), "memory": wanted.memory}
+            for name in wanted.names
+        ]
+    }
+
+
+def pools_settings(wanted: Wanted) -> Document:
+    zones = [
+        {
+            "name": f"zone-{zone}",
+            "size": wanted.pool_size,
+            "kind": "zonal",
+            "topology": {"zone": zone},
+        }
+        for zone in ZONES
+    ]
+    region = {
+        "name": "region",
+        "size": wanted.pool_size,
+        "kind": "regional",
+        "topology": [{"zone": zone} for zone in ZONES],
+    }
+    return _settings(wanted, POOLS) | {
+        "options": {"pools": [*zones, region]},
+        "nodes": [_node_entry(wanted, POOLS, name) for name in wanted.names],
+    }
+
+
+def _settings(wanted: Wanted, driver: str) -> Document:
+    backend = driver.partition(".")[0]
+    found: Document = {
+        "backend": backend,
+        "driverName": driver,
+        "dataDir": str(wanted.data_dir / "drivers" / backend),
+    }
+    return found | ({"mounts": "none"} if wanted.hollow else {})
+
+
+def _node_entry(wanted: Wanted, driver: str, name: str) -> Document:
+    entry: Document = {"id": name, "topology": {"zone": wanted.zone_of(name)}}
+    if not wanted.hollow:
+        entry["pluginRegistrationDir"] = str(wanted.registration_dir(name))
+    # Of hollow nodes only one needs a socket, for those who work with the driver as a whole.
+    if not wanted.hollow or name == wanted.names[0]:
+        entry["endpoint"] = wanted.socket(driver, name)
+    return entry

@@ -1,0 +1,82 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from plimsoll.api.meta import Condition
+from plimsoll.decide.csi.steps import (
+    NotAsked,
+    a_condition,
+    code_number,
+    condition_document,
+    is_final,
+    is_infeasible,
+    merged_conditions,
+    size_text,
+    told,
+)
+from plimsoll.decide.provisioning.calls import CallFailed, Code
+from tests.builders import a_claim
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+EARLIER = datetime(2029, 1, 1, tzinfo=UTC)
+ABOUT = frozenset({"A", "B"})
+
+
+@pytest.mark.parametrize(
+    ("failure", "final", "infeasible"),
+    [
+        pytest.param(CallFailed(Code.DEADLINE_EXCEEDED), False, False, id="no-answer"),
+        pytest.param(CallFailed(Code.ABORTED), False, False, id="another-call-runs"),
+        pytest.param(CallFailed(Code.RESOURCE_EXHAUSTED), False, False, id="short-of-something"),
+        pytest.param(CallFailed(Code.INTERNAL), True, False, id="gave-up"),
+        pytest.param(CallFailed(Code.OUT_OF_RANGE), True, True, id="no-such-size"),
+        pytest.param(NotAsked("no secret"), False, False, id="not-asked"),
+    ],
+)
+def test_what_a_failure_allows_next(
+    failure: CallFailed | NotAsked, final: bool, infeasible: bool
+) -> None:
+    assert (is_final(failure), is_infeasible(failure)) == (final, infeasible)
+
+
+def test_codes_are_counted_as_grpc_does() -> None:
+    assert code_number(CallFailed(Code.CANCELLED)) == 1
+    assert code_number(CallFailed(Code.RESOURCE_EXHAUSTED)) == 8
+    assert code_number(CallFailed(Code.UNAUTHENTICATED)) == 16
+    assert code_number(NotAsked("no secret")) is None
+
+
+def test_conditions_about_something_else_stay() -> None:
+    other, a = Condition(type="X", status="True"), Condition(type="A", status="True")
+    b = a_condition("B", NOW, "new")
+    assert merged_conditions((a, other), (b,), about=ABOUT, keep=False) == (other, b)
+    assert merged_conditions((a, other), (b,), about=ABOUT, keep=True) == (a, other, b)
+
+
+def test_a_condition_that_says_the_same_keeps_its_time() -> None:
+    old = a_condition("A", EARLIER, "same")
+    assert merged_conditions((old,), (a_condition("A", NOW, "same"),), about=ABOUT, keep=True) == (
+        old,
+    )
+    new = a_condition("A", NOW, "other")
+    assert merged_conditions((old,), (new,), about=ABOUT, keep=True) == (new,)
+
+
+def test_a_condition_is_written_with_times_the_server_takes() -> None:
+    assert condition_document(a_condition("A", NOW)) == {
+        "type": "A",
+        "status": "True",
+        "lastTransitionTime": "2030-01-01T00:00:00Z",
+    }
+
+
+def test_sizes_are_written_with_binary_suffixes() -> None:
+    assert [size_text(n) for n in (2 * 1024**3, 1000)] == ["2Gi", "1000"]
+
+
+def test_an_event_names_the_kind_of_its_object() -> None:
+    event = told(a_claim(), "Resizing", "a sentence")
+    assert (event.regarding["kind"], event.regarding["apiVersion"]) == (
+        "PersistentVolumeClaim",
+        "v1",
+    )

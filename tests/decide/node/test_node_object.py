@@ -1,0 +1,78 @@
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from plimsoll.api.core import Node
+from plimsoll.api.meta import Condition
+from plimsoll.decide.devices import Device
+from plimsoll.decide.node.node_object import (
+    Machine,
+    is_current,
+    lease_spec,
+    missing_metadata,
+    new_lease,
+    new_node,
+    new_status,
+)
+from tests.builders import a_node, meta
+
+NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+ROOM = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+MACHINE = Machine(name="node-1", labels={"rack": "r1"}, capacity=ROOM)
+DISK = Device("disk.example.com", "a")
+
+
+def test_a_new_node_carries_its_labels_and_says_that_it_runs_no_containers() -> None:
+    made = new_node(MACHINE)["metadata"]
+    assert made["labels"] == {
+        "kubernetes.io/hostname": "node-1",
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "rack": "r1",
+    }
+    assert made["annotations"] == {"plimsoll.dev/runs-containers": "false"}
+
+
+def test_an_adopted_node_keeps_what_others_wrote() -> None:
+    made = new_node(MACHINE)["metadata"]
+    labels = made["labels"] | {"owner": "somebody", "rack": "r2"}
+    node = Node(metadata=msgspec.structs.replace(meta("node-1"), labels=labels))
+    assert missing_metadata(MACHINE, node) == {
+        "labels": {"rack": "r1"},
+        "annotations": made["annotations"],
+    }
+    adopted = msgspec.structs.replace(
+        node.metadata, labels=labels | {"rack": "r1"}, annotations=made["annotations"]
+    )
+    assert missing_metadata(MACHINE, Node(metadata=adopted)) == {}
+
+
+def test_a_status_is_current_until_something_in_it_changes() -> None:
+    node = a_node()
+    assert is_current(MACHINE, node, [])
+    assert not is_current(MACHINE, node, [DISK])
+    assert not is_current(Machine(name="node-1", capacity={"cpu": "4"}), node, [])
+    silent = msgspec.structs.replace(
+        node.status, conditions=(Condition(type="Ready", status="Unknown"),)
+    )
+    assert not is_current(MACHINE, msgspec.structs.replace(node, status=silent), [])
+
+
+def test_a_status_keeps_the_time_since_which_the_node_is_ready() -> None:
+    node = a_node()
+    since = Condition(type="Ready", status="True", last_transition_time=NOW - timedelta(hours=1))
+    status = msgspec.structs.replace(node.status, conditions=(since,))
+    told = new_status(MACHINE, msgspec.structs.replace(node, status=status), [DISK], NOW)
+    ready = next(c for c in told["conditions"] if c["type"] == "Ready")
+    assert ready["lastTransitionTime"] == "2024-05-01T11:00:00Z"
+    assert ready["lastHeartbeatTime"] == "2024-05-01T12:00:00Z"
+    assert told["volumesInUse"] == ["kubernetes.io/csi/disk.example.com^a"]
+    assert new_status(MACHINE, node, [], NOW)["volumesInUse"] is None
+
+
+def test_a_lease_belongs_to_its_node() -> None:
+    lease = new_lease(a_node(), NOW)
+    assert lease["metadata"]["namespace"] == "kube-node-lease"
+    assert lease["metadata"]["ownerReferences"][0]["uid"] == "uid-node-1"
+    assert lease["spec"] == lease_spec("node-1", NOW)
+    assert lease["spec"]["renewTime"] == "2024-05-01T12:00:00.000000Z"

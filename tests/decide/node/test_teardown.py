@@ -1,0 +1,39 @@
+from plimsoll.decide.devices import Device
+from plimsoll.decide.node.actual import Actual, Place, Published, Staged
+from plimsoll.decide.node.teardown import Clean, Unpublish, Unstage, next_teardown, unused
+
+DISK = Device("disk.example.com", "a")
+HERE, THERE = Place("pod-1", "pv"), Place("pod-2", "pv")
+
+
+def shared() -> Actual:
+    return (
+        Actual()
+        .with_staged(Staged(device=DISK, name="pv"), sure=True)
+        .with_published(Published(place=HERE, device=DISK), sure=True)
+        .with_published(Published(place=THERE, device=DISK), sure=False)
+    )
+
+
+def test_a_pod_is_cleaned_when_nothing_is_published_in_it() -> None:
+    actual = shared()
+    step = next_teardown("pod-1", actual)
+    assert isinstance(step, Unpublish)
+    assert step.entry.place == HERE
+    left = actual.without_published(step.entry)
+    assert next_teardown("pod-1", left) == Clean()
+    assert next_teardown("unknown", actual) == Clean()
+
+
+def test_a_device_is_unstaged_when_nobody_uses_or_wants_it() -> None:
+    actual = shared()
+    assert unused(actual, []) == []
+    for entry in shared().published.values():
+        actual = actual.without_published(entry)
+    assert unused(actual, [DISK]) == []
+    assert unused(actual, []) == [Unstage(actual.staged[DISK])]
+
+
+def test_what_may_have_been_published_counts_as_used() -> None:
+    actual = shared()
+    assert unused(actual.without_published(actual.published[HERE]), []) == []

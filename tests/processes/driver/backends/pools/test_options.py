@@ -1,0 +1,97 @@
+"""How pools are described, and what classes choose."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.processes.driver.backends.pools.options import (
+    PoolSettings,
+    layout_of,
+    parse_pools,
+)
+from plimsoll.processes.driver.backends.protocol import Wish
+from plimsoll.processes.driver.settings import BackendSettings, NodeSettings, SetupError
+from plimsoll.wire.csi.errors import CsiStatusError
+
+SETTINGS = BackendSettings(
+    driver_name="d.example", data_dir=Path("/nonexistent"), nodes=(NodeSettings(id="n"),)
+)
+POOLS = (
+    PoolSettings(name="a", size_bytes=1, kind="fast"),
+    PoolSettings(name="b", size_bytes=1, kind="fast"),
+    PoolSettings(name="c", size_bytes=1, kind="slow"),
+)
+
+
+def wish(**parameters: str) -> Wish:
+    return Wish(parameters=parameters, mutable_parameters={}, mode=None, fs_type="")
+
+
+def test_pools_are_read_with_full_keys_and_sorted() -> None:
+    described = [
+        {"name": "b", "size": "1Gi", "topology": [{"zone": "a"}, {"zone": "b"}]},
+        {"name": "a", "size": 5, "topology": {"other.org/rack": "1"}, "latency": "50ms"},
+        {"name": "c", "size": "0"},
+    ]
+    first, second, third = parse_pools({"pools": described}, SETTINGS)
+    assert (first.size_bytes, first.topology) == (5, ({"other.org/rack": "1"},))
+    assert first.latency == timedelta(milliseconds=50)
+    key = "topology.d.example/zone"
+    assert second.topology == ({key: "a"}, {key: "b"})
+    assert third.topology == ()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"pools": []},
+        {"pools": [{"name": "a"}]},
+        {"pools": [{"name": "a", "size": "much"}]},
+        {"pools": [{"name": "", "size": "1Gi"}]},
+        {"pools": [{"name": "a", "size": "1Gi", "latency": "soon"}]},
+        {"pools": [{"name": "a", "size": "1Gi", "colour": "red"}]},
+        {"pools": [{"name": "a", "size": "1Gi"}] * 2},
+        {"volumeGroup": "vg"},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_said(options: dict[str, Any]) -> None:
+    with pytest.raises(SetupError, match="pools"):
+        parse_pools(options, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "pools", "domains"),
+    [
+        ({}, None, 1),
+        ({"kind": "fast"}, {"a", "b"}, 1),
+        ({"pool": "c"}, {"c"}, 1),
+        ({"kind": "fast", "domains": "2"}, {"a", "b"}, 2),
+    ],
+    ids=str,
+)
+def test_a_class_chooses_pools(
+    parameters: dict[str, str], pools: set[str] | None, domains: int
+) -> None:
+    layout = layout_of(wish(**parameters), POOLS)
+    assert (layout.pools, layout.domains) == (pools, domains)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"colour": "red"},
+        {"pool": "z"},
+        {"pool": "a", "kind": "slow"},
+        {"domains": "0"},
+        {"domains": "9"},
+        {"domains": "two"},
+    ],
+    ids=str,
+)
+def test_a_class_that_cannot_be_is_refused(parameters: dict[str, str]) -> None:
+    with pytest.raises(CsiStatusError, match="INVALID_ARGUMENT: parameters"):
+        layout_of(wish(**parameters), POOLS)

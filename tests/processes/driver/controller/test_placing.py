@@ -1,0 +1,107 @@
+"""Where volumes go: preference first, then room, then names; always the same for the same room."""
+
+import pytest
+
+from plimsoll.processes.driver.backends.protocol import Extent, Layout, Pool
+from plimsoll.processes.driver.controller.placing import (
+    Requirement,
+    Segment,
+    agree,
+    find_place,
+    is_reachable,
+    largest_place,
+    total_places,
+)
+
+A, B, C = ({"zone": name} for name in "abc")
+SPANNING = Layout(domains=2)
+
+
+def a_pool(name: str, free: int, *topology: Segment) -> Pool:
+    extent = Extent(name=name, total_bytes=100, free_bytes=free)
+    return Pool(name=name, topology=topology, extents=(extent,))
+
+
+def chosen(
+    pools: list[Pool], requirement: Requirement, size: int = 1, layout: Layout | None = None
+) -> tuple[str, ...] | None:
+    place = find_place(pools, layout or Layout(), requirement, size)
+    return None if place is None else place.pools
+
+
+def test_without_a_wish_the_pool_with_most_room_is_taken_and_names_break_ties() -> None:
+    pools = [a_pool("p", 5, A), a_pool("r", 9, B), a_pool("q", 9, C)]
+    assert chosen(pools, Requirement()) == ("q",)
+
+
+def test_a_preference_counts_more_than_room() -> None:
+    pools = [a_pool("p", 5, A), a_pool("q", 9, B)]
+    wish = Requirement(requisite=(A, B), preferred=(A, B))
+    assert chosen(pools, wish) == ("p",)
+    assert chosen(pools, wish, size=6) == ("q",)
+
+
+def test_only_what_is_required_will_do() -> None:
+    pools = [a_pool("p", 5, A), a_pool("q", 9, B)]
+    assert chosen(pools, Requirement(requisite=(A,)), size=6) is None
+    assert chosen(pools, Requirement(requisite=(C,))) is None
+
+
+def test_a_regional_pool_serves_each_of_its_zones() -> None:
+    regional = a_pool("regional", 9, A, B)
+    assert chosen([regional], Requirement(requisite=(B,))) == ("regional",)
+    place = find_place([regional], Layout(), Requirement(requisite=(B,)), 1)
+    assert place is not None
+    assert place.topology == (A, B)
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "is_so"),
+    [
+        ({"zone": "a"}, {"zone": "a", "rack": "1"}, True),
+        ({"zone": "a", "rack": "1"}, {"zone": "a"}, True),
+        ({"zone": "a", "rack": "1"}, {"zone": "a", "rack": "2"}, False),
+        ({}, {"zone": "a"}, True),
+    ],
+    ids=["whole zone", "part of a zone", "other rack", "no keys"],
+)
+def test_places_agree_unless_a_key_says_otherwise(
+    own: Segment, asked: Segment, *, is_so: bool
+) -> None:
+    assert (agree(own, asked), agree(asked, own)) == (is_so, is_so)
+    assert is_reachable((), asked)
+
+
+def test_two_domains_begin_with_the_preferred_one_and_stay_within_what_is_required() -> None:
+    pools = [a_pool("p", 5, A), a_pool("q", 9, B), a_pool("r", 9, C)]
+    wish = Requirement(requisite=(A, B), preferred=(A,))
+    assert chosen(pools, wish, layout=SPANNING) == ("p", "q")
+    assert chosen(pools, wish, size=6, layout=SPANNING) is None
+
+
+def test_the_second_domain_may_be_anywhere_when_all_that_is_required_is_served() -> None:
+    pools = [a_pool("p", 5, A), a_pool("q", 9, B)]
+    assert chosen(pools, Requirement(requisite=(A,)), layout=SPANNING) == ("p", "q")
+
+
+def test_pools_of_one_segment_are_not_two_domains() -> None:
+    pools = [a_pool("p", 9, A), a_pool("q", 9, A), a_pool("everywhere", 9)]
+    assert chosen(pools, Requirement(), layout=SPANNING) is None
+    assert largest_place(pools, SPANNING, Requirement()) == 0
+
+
+def test_another_pair_is_found_when_the_best_pool_has_no_partner() -> None:
+    pools = [a_pool("all", 9, A, B, C), a_pool("p", 5, A), a_pool("q", 4, B)]
+    assert chosen(pools, Requirement(), layout=SPANNING) == ("p", "q")
+    assert largest_place(pools, SPANNING, Requirement()) == 4
+    assert total_places(pools, SPANNING, Requirement()) == 4
+
+
+def test_a_class_that_names_pools_gets_no_others() -> None:
+    pools = [a_pool("p", 5, A), a_pool("q", 9, B)]
+    layout = Layout(pools=frozenset({"p"}))
+    assert chosen(pools, Requirement(), layout=layout) == ("p",)
+    assert (
+        largest_place(pools, layout, Requirement()),
+        total_places(pools, layout, Requirement()),
+    ) == (5, 5)

@@ -1,0 +1,29 @@
+from pathlib import Path
+
+from plimsoll.processes.driver.node.registration import (
+    registration_endpoint,
+    registration_handlers,
+)
+from plimsoll.wire.csi.client import CsiClient
+from plimsoll.wire.csi.gen import pluginregistration_pb2 as registration
+from plimsoll.wire.csi.grpc_transport import GrpcTransport
+from plimsoll.wire.csi.methods import NOTIFY_REGISTRATION_STATUS, REGISTRATION_INFO
+from plimsoll.wire.csi.server import listening
+
+
+async def test_a_node_finds_the_driver_through_its_registration_socket(tmp_path: Path) -> None:
+    endpoint = registration_endpoint(tmp_path, "local.plimsoll.dev")
+    assert endpoint == f"unix://{tmp_path}/local.plimsoll.dev-reg.sock"
+    handlers = registration_handlers("local.plimsoll.dev", "unix:///run/csi.sock")
+    async with listening(endpoint, handlers):
+        client = CsiClient(GrpcTransport(endpoint))
+        info = await client.call(REGISTRATION_INFO, registration.InfoRequest())
+        heard = registration.RegistrationStatus(plugin_registered=False, error="no such node")
+        await client.call(NOTIFY_REGISTRATION_STATUS, heard)
+        await client.close()
+    assert (info.type, info.name, info.endpoint) == (
+        "CSIPlugin",
+        "local.plimsoll.dev",
+        "/run/csi.sock",
+    )
+    assert list(info.supported_versions) == ["1.0.0"]

@@ -1,0 +1,58 @@
+"""A driver that starts makes true what its records say."""
+
+from pathlib import Path
+
+import msgspec
+
+from plimsoll.processes.driver.records import Phase
+from plimsoll.wire.csi import methods as m
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+from tests.processes.driver.drivers import a_driver
+
+
+async def test_volumes_and_what_is_known_of_them_outlive_the_process(tmp_path: Path) -> None:
+    async with a_driver(directory=tmp_path) as running:
+        volume = await running.create(mib=5)
+        await running.attach(volume.volume_id)
+        await running.driver.record_first_publish(volume.volume_id)
+    async with a_driver(directory=tmp_path) as running:
+        request = csi.ControllerGetVolumeRequest(volume_id=volume.volume_id)
+        answer = await running.call(m.CONTROLLER_GET_VOLUME, request)
+        assert answer.volume == volume
+        assert list(answer.status.published_node_ids) == ["node-a"]
+        record = running.driver.volume(volume.volume_id)
+        assert record.first_published_at == running.clock.now()
+
+
+async def test_the_first_publish_is_recorded_once() -> None:
+    async with a_driver() as running:
+        volume = await running.create(mib=5)
+        await running.driver.record_first_publish(volume.volume_id)
+        first = running.driver.volume(volume.volume_id).first_published_at
+        await running.release()
+        await running.driver.record_first_publish(volume.volume_id)
+        assert running.driver.volume(volume.volume_id).first_published_at == first
+
+
+async def test_files_that_belong_to_no_volume_are_cleared_away(tmp_path: Path) -> None:
+    for name in ("volumes/pools-stranger", "snapshots/.half.new"):
+        (tmp_path / name).mkdir(parents=True)
+    async with a_driver(directory=tmp_path) as running:
+        volume = await running.create(mib=5)
+        assert [path.name for path in tmp_path.glob("volumes/*")] == [volume.volume_id]
+        assert list(tmp_path.glob("snapshots/*")) == []
+
+
+async def test_a_volume_that_cannot_be_settled_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    async with a_driver(directory=tmp_path) as running:
+        volume = await running.create(mib=5)
+        record = running.driver.volume(volume.volume_id)
+        making = msgspec.structs.replace(record, phase=Phase.MAKING)
+        running.driver.ledger.volumes.put(making)
+    script = msgspec.json.encode([{"call": "DeleteVolume", "do": "fail"}])
+    (tmp_path / "faults.yaml").write_bytes(script)
+    async with a_driver(directory=tmp_path) as running:
+        assert await running.volume_ids() == []
+        assert await running.free_mib() == {"only": 1019}
+        await running.create(mib=7)
+        assert await running.free_mib() == {"only": 1017}

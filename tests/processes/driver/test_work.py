@@ -1,0 +1,110 @@
+"""Work is done alone, and to its end, whoever loses patience."""
+
+import asyncio
+
+import pytest
+
+from plimsoll.processes.driver.work import PATIENCE, Work
+from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.wire.csi.errors import CsiStatusError
+from plimsoll.wire.csi.refusals import internal
+
+
+class Door:
+    """Work that waits until somebody opens."""
+
+    def __init__(self) -> None:
+        self.is_open = asyncio.Event()
+        self.passed = 0
+
+    async def __call__(self) -> int:
+        await self.is_open.wait()
+        self.passed += 1
+        return self.passed
+
+
+@pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock()
+
+
+@pytest.fixture
+def work(clock: SteppedClock) -> Work:
+    return Work(clock)
+
+
+async def test_nobody_else_works_on_the_same_thing_meanwhile(work: Work) -> None:
+    door = Door()
+    first = asyncio.ensure_future(work.alone(door, "one"))
+    await settle()
+    with pytest.raises(CsiStatusError, match="ABORTED: one: another call"):
+        await work.alone(door, "two", "one")
+    door.is_open.set()
+    assert await first == 1
+    assert await work.alone(door, "two", "one") == 2
+
+
+async def test_several_may_look_at_a_thing_that_nobody_changes(work: Work) -> None:
+    door = Door()
+    looking = [asyncio.ensure_future(work.alone(door, name, shared=("origin",))) for name in "ab"]
+    await settle()
+    with pytest.raises(CsiStatusError, match="origin"):
+        await work.alone(door, "origin")
+    door.is_open.set()
+    assert sorted(await asyncio.gather(*looking)) == [1, 2]
+    assert await work.alone(door, "origin") == 3
+
+
+async def test_nobody_looks_at_a_thing_that_is_being_changed(work: Work) -> None:
+    door = Door()
+    changing = asyncio.ensure_future(work.alone(door, "origin"))
+    await settle()
+    with pytest.raises(CsiStatusError, match="origin"):
+        await work.alone(door, "copy", shared=("origin",))
+    door.is_open.set()
+    await changing
+    assert await work.alone(door, "copy", shared=("origin",)) == 2
+
+
+async def test_a_caller_that_goes_away_does_not_end_the_work(work: Work) -> None:
+    door = Door()
+    calling = asyncio.ensure_future(work.alone(door, "one"))
+    await settle()
+    calling.cancel()
+    await settle()
+    assert calling.cancelled()
+    with pytest.raises(CsiStatusError, match="ABORTED"):
+        await work.alone(door, "one")
+    door.is_open.set()
+    await settle()
+    assert door.passed == 1
+
+
+async def test_a_refusal_reaches_the_caller_and_frees_the_thing(work: Work) -> None:
+    async def refuse() -> None:
+        raise internal("no")
+
+    for _ in range(2):
+        with pytest.raises(CsiStatusError, match="INTERNAL: no"):
+            await work.alone(refuse, "one")
+
+
+async def test_closing_waits_for_what_is_under_way(work: Work) -> None:
+    door = Door()
+    calling = asyncio.ensure_future(work.alone(door, "one"))
+    await settle()
+    closing = asyncio.ensure_future(work.close())
+    await settle()
+    assert not closing.done()
+    door.is_open.set()
+    await closing
+    assert await calling == 1
+
+
+async def test_closing_does_not_wait_for_ever(work: Work, clock: SteppedClock) -> None:
+    calling = asyncio.ensure_future(work.alone(Door(), "one"))
+    await settle()
+    closing = asyncio.ensure_future(work.close())
+    await clock.run(PATIENCE)
+    await closing
+    assert calling.cancelled()

@@ -1,0 +1,77 @@
+import asyncio
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from plimsoll.runtime.commands import CommandError, run
+
+SOON = timedelta(seconds=20)
+
+
+async def test_output_comes_back() -> None:
+    assert (await run(["echo", "two words"], within=SOON)).stdout == "two words\n"
+
+
+async def test_nothing_is_read_by_a_shell() -> None:
+    assert (await run(["echo", "$HOME", ";", "ls"], within=SOON)).stdout == "$HOME ; ls\n"
+
+
+async def test_input_is_passed_on_and_ends() -> None:
+    assert (await run(["cat"], within=SOON, input="from here")).stdout == "from here"
+    assert (await run(["cat"], within=SOON)).stdout == ""
+
+
+async def test_messages_are_in_english() -> None:
+    assert "LC_ALL=C\n" in (await run(["env"], within=SOON)).stdout
+
+
+async def test_a_failure_carries_code_and_message() -> None:
+    with pytest.raises(CommandError, match=r"ls: failed with code 2: .*No such file") as refused:
+        await run(["ls", "/does/not/exist"], within=SOON)
+    assert (refused.value.code, refused.value.timed_out) == (2, False)
+
+
+async def test_an_unknown_command_is_an_error_like_others() -> None:
+    with pytest.raises(CommandError, match="no-such-command: cannot be started") as refused:
+        await run(["no-such-command"], within=SOON)
+    assert refused.value.code is None
+
+
+async def test_a_command_that_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    script = f"sleep 1000 & echo $! $$ > {pids}; wait"
+    with pytest.raises(CommandError, match="took too long") as refused:
+        await run(["sh", "-c", script], within=timedelta(seconds=1))
+    assert refused.value.timed_out
+    for pid in pids.read_text().split():
+        await _until(partial(_is_gone, int(pid)))
+
+
+async def test_a_cancelled_caller_leaves_no_process(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    script = f"sleep 1000 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait"
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(run(["sh", "-c", script], within=SOON))
+        await _until(pids.exists)
+        waiting.cancel()
+    for pid in pids.read_text().split():
+        await _until(partial(_is_gone, int(pid)))
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - about other processes, which set no event
+            await asyncio.sleep(0.01)
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        # An orphan's end is collected by whoever runs as the first process, sooner or later.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return True

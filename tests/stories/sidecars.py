@@ -1,0 +1,311 @@
+"""A provisioner beside a CSI driver in a story's cluster.
+
+The driver is the real one on simulated pools, in memory. `Storage` outlives provisioners, as
+drivers and what they made do; a provisioner can be cut off after each of its writes and after each
+effect of its calls.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+from plimsoll.api.registry import Document
+from plimsoll.processes.apiserver.inprocess import InProcessTransport
+from plimsoll.processes.driver.backends.pools.backend import PoolsBackend
+from plimsoll.processes.driver.backends.pools.faults import Fault, Lie
+from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.ledger import Ledger
+from plimsoll.processes.driver.main import handlers, running
+from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings
+from plimsoll.processes.provisioner.main import Clients, Provisioner
+from plimsoll.processes.provisioner.settings import Settings, check
+from plimsoll.runtime.clock import Clock, settle
+from plimsoll.runtime.ids import seeded_ids
+from plimsoll.runtime.metrics import Metrics
+from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
+from plimsoll.wire.csi.severed import SeverableCsi
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.severed import Lifeline, SeverableTransport
+from plimsoll.wire.transport import Transport
+from tests.stories.cluster import CuttingTransport, StoryCluster
+from tests.stories.objects import namespace
+from tests.stories.schedulers import RESTARTS, add_node
+
+DRIVER = "pools.test"
+NAMESPACE = "storage"
+POD = "provisioner-0"
+ZONE, HOST = f"topology.{DRIVER}/zone", f"topology.{DRIVER}/host"
+FIRST_SEED = 1000
+
+Through = Callable[[Transport], Transport]
+Nodes = Mapping[str, Mapping[str, str]]
+"""By name, their topology without the driver's prefix."""
+
+ZONES: Nodes = {"node-a": {"zone": "a"}, "node-b": {"zone": "b"}, "node-c": {"zone": "c"}}
+
+
+def pool(name: str, size: str, **fields: Any) -> Document:
+    return {"name": name, "size": size} | fields
+
+
+def zonal_pools(*sizes: str) -> list[Document]:
+    """One for each zone: a, b, and so on."""
+    return [
+        pool(f"pool-{zone}", size, topology={"zone": zone})
+        for zone, size in zip("abcdefgh", sizes, strict=False)
+    ]
+
+
+@dataclass
+class Storage:
+    """A driver, what it was asked, and a hook for what it has done."""
+
+    driver: Driver
+    settings: BackendSettings
+    calls: list[str] = field(default_factory=list)
+    created: list[csi.CreateVolumeRequest] = field(default_factory=list)
+    on_effect: Callable[[str], None] = lambda _call: None
+    """After a volume was made or deleted, before anybody is told."""
+
+    @property
+    def names(self) -> list[str]:
+        """Of the volumes that exist."""
+        return sorted(volume.name for volume in self.driver.ledger.volumes.all())
+
+    @property
+    def pools_used(self) -> list[tuple[str, ...]]:
+        """Of each volume, sorted."""
+        volumes = self.driver.ledger.volumes.all()
+        return sorted(tuple(sorted(volume.placement.pools)) for volume in volumes)
+
+    def set_faults(self, *script: Fault | Lie) -> None:
+        cast("PoolsBackend", self.driver.backend).faults.set(*script)
+
+    def count(self, call: str) -> int:
+        return self.calls.count(call)
+
+    def transport(self, node: str) -> InProcessCsi:
+        settings = next(each for each in self.settings.nodes if each.id == node)
+        table = handlers(self.driver, settings, self.settings)
+        told = {name: self._told(name, handler) for name, handler in table.items()}
+        return InProcessCsi(told, self.settings.clock)
+
+    def _told(self, method: str, handler: Handler) -> Handler:
+        call = method.rpartition("/")[2]
+
+        async def told(request: bytes) -> bytes:
+            self.calls.append(call)
+            if method == methods.CREATE_VOLUME.name:
+                self.created.append(csi.CreateVolumeRequest.FromString(request))
+            before = self.names
+            try:
+                return await handler(request)
+            finally:
+                if self.names != before:
+                    self.on_effect(call)
+
+        return told
+
+
+@asynccontextmanager
+async def a_storage(
+    clock: Clock, pools: Sequence[Document], nodes: Nodes = ZONES
+) -> AsyncIterator[Storage]:
+    settings = BackendSettings(
+        driver_name=DRIVER,
+        data_dir=Path("/nonexistent"),
+        nodes=tuple(NodeSettings(id=name, topology=full(where)) for name, where in nodes.items()),
+        options={"pools": list(pools)},
+        clock=clock,
+        ids=seeded_ids(7),
+        mounts=Mounts.NONE,
+    )
+    async with running("pools", settings, Ledger(None)) as driver:
+        yield Storage(driver, settings)
+
+
+def full(topology: Mapping[str, str]) -> dict[str, str]:
+    return {f"topology.{DRIVER}/{name}": value for name, value in topology.items()}
+
+
+PLAIN = Settings(
+    namespace=NAMESPACE, pod_name=POD, capacity_ownerref_level=-1, kube_api_qps=0, worker_threads=8
+)
+
+
+class RunningProvisioner:
+    """One life of the process, but for its sockets and signals."""
+
+    def __init__(
+        self,
+        cluster: StoryCluster,
+        storage: Storage,
+        settings: Settings = PLAIN,
+        *,
+        seed: int = 1,
+        cut_after: int | None = None,
+        through: Through = lambda transport: transport,
+    ) -> None:
+        check(settings)
+        self.lifeline = Lifeline()
+        self.metrics = Metrics()
+        self.begun: list[str] = []
+        self._counted = CuttingTransport(
+            through(InProcessTransport(cluster.server)), self.lifeline, after_writes=cut_after
+        )
+        chance = Random(seed)
+
+        def client() -> KubeClient:
+            transport = SeverableTransport(self._counted, self.lifeline)
+            return KubeClient(
+                transport, clock=cluster.clock, chance=chance, manager="plimsoll-provisioner"
+            )
+
+        node = settings.node_name or storage.settings.nodes[0].id
+        clients = Clients(
+            kube=client(),
+            capacity=client(),
+            election=client(),
+            driver=SeverableCsi(storage.transport(node), self.lifeline),
+            clock=cluster.clock,
+        )
+        # Not those of the other processes: names of events are made of them.
+        ids = seeded_ids(FIRST_SEED + seed)
+        self._process = Provisioner(settings, clients, ids, self.metrics)
+        self._task: asyncio.Future[None] | None = None
+
+    @property
+    def writes(self) -> int:
+        return self._counted.writes
+
+    @property
+    def has_ended(self) -> bool:
+        return self._task is not None and self._task.done()
+
+    async def start(self) -> None:
+        self._task = asyncio.ensure_future(self._process.run(self.begun.append))
+        await settle()
+
+    def check(self) -> None:
+        """Raises if it met with a bug."""
+        if self._task is not None and self._task.done():
+            self._task.result()
+        for line in self.metrics.exposition().decode().splitlines():
+            if line.startswith(RESTARTS):
+                assert line.endswith(" 0.0"), line
+
+    def sample(self, start: str) -> float:
+        lines = self.metrics.exposition().decode().splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(start))
+
+    async def stop(self) -> None:
+        """As by a signal: what it holds is given back."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def kill(self) -> None:
+        """Without any farewell."""
+        self.lifeline.cut()
+        await self.stop()
+
+
+@asynccontextmanager
+async def a_provisioner(
+    cluster: StoryCluster, storage: Storage, settings: Settings = PLAIN, **how: Any
+) -> AsyncIterator[RunningProvisioner]:
+    running_one = RunningProvisioner(cluster, storage, settings, **how)
+    await running_one.start()
+    try:
+        yield running_one
+        running_one.check()
+    finally:
+        await running_one.kill()
+
+
+async def add_storage_nodes(cluster: StoryCluster, nodes: Nodes = ZONES, **room: str) -> None:
+    """Nodes that the driver is registered on, and the namespace of the provisioner."""
+    if await cluster.find("Namespace", NAMESPACE) is None:
+        await cluster.create(namespace(NAMESPACE))
+    for name, topology in nodes.items():
+        await add_node(cluster, name, labels=full(topology), **room)
+        await register_driver(cluster, name, topology)
+
+
+async def register_driver(cluster: StoryCluster, node: str, topology: Mapping[str, str]) -> None:
+    entry = {"name": DRIVER, "nodeID": node, "topologyKeys": sorted(full(topology))}
+    existing = await cluster.find("CSINode", node)
+    if existing is not None:
+        await cluster.patch("CSINode", node, {"spec": {"drivers": [entry]}})
+        return
+    await cluster.create(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSINode",
+            "metadata": {"name": node},
+            "spec": {"drivers": [entry]},
+        }
+    )
+
+
+async def unregister_driver(cluster: StoryCluster, node: str) -> None:
+    await cluster.patch("CSINode", node, {"spec": {"drivers": []}})
+
+
+def a_class(name: str = "fast", *, waits: bool = True, **fields: Any) -> Document:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": DRIVER,
+        "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
+    } | fields
+
+
+def a_csi_driver(*, storage_capacity: bool = True) -> Document:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": DRIVER},
+        "spec": {"storageCapacity": storage_capacity, "attachRequired": False},
+    }
+
+
+def a_secret(name: str = "access", **values: str) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": "default"},
+        "stringData": values,
+    }
+
+
+async def told_zones(cluster: StoryCluster, volume: str) -> list[str]:
+    """The zones from which a volume is said to be reachable."""
+    found = await cluster.get("PersistentVolume", volume)
+    terms = found["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    return sorted(
+        value
+        for term in terms
+        for expression in term["matchExpressions"]
+        if expression["key"] == ZONE
+        for value in expression["values"]
+    )
+
+
+async def published(cluster: StoryCluster) -> dict[tuple[str, str], str]:
+    """What is said about the room, by class and value of the topology."""
+    found: dict[tuple[str, str], str] = {}
+    for each in await cluster.all("CSIStorageCapacity"):
+        labels = each["nodeTopology"].get("matchLabels") or {}
+        where = ",".join(labels[key] for key in sorted(labels))
+        key = each["storageClassName"], where
+        assert key not in found, f"{key} is published twice"
+        found[key] = each["capacity"]
+    return found

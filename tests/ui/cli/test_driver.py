@@ -1,0 +1,264 @@
+"""The driver as a program: it answers on its socket, survives being killed, and says what is wrong."""
+
+import http.client
+import os
+import re
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from plimsoll.wire.csi import methods as m
+from plimsoll.wire.csi.client import CsiClient
+from plimsoll.wire.csi.errors import DriverError
+from plimsoll.wire.csi.gen import csi_pb2 as csi, pluginregistration_pb2 as registration
+from plimsoll.wire.csi.grpc_transport import GrpcTransport
+from tests.processes.driver.drivers import MIB, create_request, expand_request
+from tests.servers import EmbeddedServer, plimsoll
+
+POOLS = {
+    "pools": [
+        {"name": "a", "size": "1Gi", "topology": {"zone": "a"}},
+        {"name": "b", "size": "1Gi", "topology": {"zone": "b"}},
+    ]
+}
+TOTAL = 2048
+
+
+@pytest.fixture
+def pools(tmp_path: Path) -> Path:
+    file = tmp_path / "pools.yaml"
+    file.write_text(yaml.safe_dump(POOLS))
+    return file
+
+
+def command(directory: Path, *flags: str) -> list[str]:
+    return [
+        plimsoll(),
+        "driver",
+        "--backend=pools",
+        f"--data-dir={directory}",
+        f"--pools={directory.parent / 'pools.yaml'}",
+        "--node-id=node-1",
+        "--mounts=linked",
+        *flags,
+    ]
+
+
+@contextmanager
+def running(directory: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process, and the line it prints when it is ready."""
+    process = subprocess.Popen(
+        command(directory, *flags),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield process, process.stdout.readline()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@asynccontextmanager
+async def connected(socket: Path) -> AsyncIterator[CsiClient]:
+    client = CsiClient(GrpcTransport(f"unix://{socket}"))
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def taken_mib(client: CsiClient) -> int:
+    answer = await client.call(m.GET_CAPACITY, csi.GetCapacityRequest())
+    return TOTAL - answer.available_capacity // MIB
+
+
+def refused(*flags: str) -> str:
+    completed = subprocess.run(
+        [plimsoll(), "driver", *flags], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (completed.returncode, completed.stdout) == (2, "")
+    return completed.stderr
+
+
+@pytest.mark.usefixtures("pools")
+async def test_a_driver_answers_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running(data, "--metrics-port=0") as (process, line):
+        assert line.startswith(
+            f"plimsoll driver ready; pools.plimsoll.dev on unix://{data}/csi.sock"
+        )
+        async with connected(data / "csi.sock") as client:
+            volume = (await client.call(m.CREATE_VOLUME, create_request("data", mib=5))).volume
+            assert (data / "volumes" / volume.volume_id).is_dir()
+        port = re.search(r"http://127.0.0.1:(\d+)/metrics", line)
+        assert port
+        connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=10)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        assert 'plimsoll_driver_calls_total{code="OK",method="CreateVolume"} 1.0' in text
+        connection.request("GET", "/readyz")
+        assert connection.getresponse().status == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+        assert not (data / "csi.sock").exists()
+
+
+async def lived(client: CsiClient) -> str:
+    """A volume that grew, and one that is gone."""
+    volume = (await client.call(m.CREATE_VOLUME, create_request("data", mib=5))).volume
+    await client.call(m.CONTROLLER_EXPAND_VOLUME, expand_request(volume.volume_id, 10))
+    request = csi.CreateSnapshotRequest(source_volume_id=volume.volume_id, name="backup")
+    snapshot = (await client.call(m.CREATE_SNAPSHOT, request)).snapshot
+    gone = csi.DeleteSnapshotRequest(snapshot_id=snapshot.snapshot_id)
+    await client.call(m.DELETE_SNAPSHOT, gone)
+    short = (await client.call(m.CREATE_VOLUME, create_request("short", mib=7))).volume
+    await client.call(m.DELETE_VOLUME, csi.DeleteVolumeRequest(volume_id=short.volume_id))
+    return volume.volume_id
+
+
+@pytest.mark.usefixtures("pools")
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "CreateVolume",
+        "ControllerExpandVolume",
+        "CreateSnapshot",
+        "DeleteSnapshot",
+        "DeleteVolume",
+    ],
+)
+async def test_being_killed_in_the_middle_of_a_call_leaves_everything_whole(
+    call: str, when: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    script = [{"call": call, "do": "crash", "when": when}]
+    (data / "faults.yaml").write_text(yaml.safe_dump(script))
+    with running(data) as (process, _):
+        async with connected(data / "csi.sock") as client:
+            with pytest.raises(DriverError):
+                await lived(client)
+        assert process.wait(timeout=30) == -signal.SIGKILL
+    with running(data):
+        async with connected(data / "csi.sock") as client:
+            volume_id = await lived(client)
+            assert await taken_mib(client) == 10
+    assert os.listdir(data / "volumes") == [volume_id]  # noqa: PTH208 - names are what is compared
+    assert list((data / "snapshots").glob("*")) == []
+
+
+@pytest.mark.usefixtures("pools")
+def test_a_second_driver_on_the_same_directory_does_not_start(tmp_path: Path) -> None:
+    with running(tmp_path / "data"):
+        endpoint = f"--endpoint=unix://{tmp_path}/other.sock"
+        second = subprocess.run(
+            command(tmp_path / "data", endpoint),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert second.returncode == 1
+        assert "another driver runs on this directory" in second.stderr
+
+
+@pytest.mark.usefixtures("pools")
+async def test_several_nodes_have_a_socket_each_and_the_same_volumes(tmp_path: Path) -> None:
+    nodes = [
+        {"id": name, "endpoint": f"unix://{tmp_path}/{name}.sock", "topology": {"zone": name}}
+        for name in ("a", "b")
+    ]
+    settings = tmp_path / "settings.yaml"
+    document = {
+        "backend": "pools",
+        "dataDir": str(tmp_path / "data"),
+        "pools": str(tmp_path / "pools.yaml"),
+        "mounts": "none",
+        "nodes": nodes,
+    }
+    settings.write_text(yaml.safe_dump(document))
+    process = subprocess.Popen(
+        [plimsoll(), "driver", f"--settings={settings}"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        async with connected(tmp_path / "a.sock") as first, connected(tmp_path / "b.sock") as other:
+            volume = (await first.call(m.CREATE_VOLUME, create_request("data", mib=5))).volume
+            listed = await other.call(m.LIST_VOLUMES, csi.ListVolumesRequest())
+            assert [entry.volume for entry in listed.entries] == [volume]
+            info = await other.call(m.NODE_GET_INFO, csi.NodeGetInfoRequest())
+            assert info.node_id == "b"
+            assert dict(info.accessible_topology.segments) == {
+                "topology.pools.plimsoll.dev/zone": "b"
+            }
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.usefixtures("pools")
+async def test_a_driver_registers_itself_where_it_is_told(tmp_path: Path) -> None:
+    with running(tmp_path / "data", f"--plugin-registration-dir={tmp_path}/registry"):
+        socket = tmp_path / "registry" / "pools.plimsoll.dev-reg.sock"
+        async with connected(socket) as client:
+            info = await client.call(m.REGISTRATION_INFO, registration.InfoRequest())
+            assert (info.name, info.endpoint) == (
+                "pools.plimsoll.dev",
+                str(tmp_path / "data" / "csi.sock"),
+            )
+
+
+@pytest.mark.usefixtures("pools")
+async def test_a_node_is_where_its_labels_say(tmp_path: Path) -> None:
+    (tmp_path / "server").mkdir()
+    with EmbeddedServer(tmp_path / "server") as server:
+        labels = {"topology.kubernetes.io/zone": "b", "example.org/rack": "7"}
+        node = {"metadata": {"name": "node-1", "labels": labels}}
+        server.endpoint.request("POST", "/api/v1/nodes", node)
+        flags = (
+            f"--kubeconfig={server.kubeconfig}",
+            "--domain-labels=topology.kubernetes.io/zone,example.org/rack",
+        )
+        with running(tmp_path / "data", *flags):
+            async with connected(tmp_path / "data" / "csi.sock") as client:
+                info = await client.call(m.NODE_GET_INFO, csi.NodeGetInfoRequest())
+                assert dict(info.accessible_topology.segments) == {
+                    "topology.pools.plimsoll.dev/zone": "b",
+                    "topology.pools.plimsoll.dev/rack": "7",
+                }
+        missing = subprocess.run(
+            command(tmp_path / "data", flags[0], "--domain-labels=example.org/room"),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert missing.returncode == 2
+        assert "node node-1 has no label example.org/room" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--backend=tape",), "tape"),
+        (("--disk=/srv=much",), "is no size"),
+        (("--topology=zone",), "write KEY=VALUE"),
+        (("--backend=pools",), "pools: none are described"),
+        (("--driver-name=No",), "--driver-name"),
+        (("--settings=/nonexistent.yaml",), "cannot be read"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_is_bad_usage(flags: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    assert told in refused(f"--data-dir={tmp_path}", *flags)
