@@ -64,6 +64,7 @@ class RunningChild:
         self._process: Process | None = None
         self._last_lines: list[str] = []
         self._keeper: asyncio.Future[None] | None = None
+        self._again = asyncio.Event()
 
     @property
     def pid(self) -> int | None:
@@ -73,6 +74,11 @@ class RunningChild:
         """Return when it says that it is ready. Raises ChildFailedError."""
         process, reader = await self._spawn()
         self._keeper = asyncio.ensure_future(self._keep_up(process, reader))
+
+    async def restarted(self) -> None:
+        """Return when it was started again, after it ended, and is ready."""
+        await self._again.wait()
+        self._again.clear()
 
     async def stop(self) -> None:
         keeper, process = self._keeper, self._process
@@ -126,6 +132,7 @@ class RunningChild:
                     process, reader = await self._spawn()
                     break
             self.restarts += 1
+            self._again.set()
 
     async def _read_log(self, process: Process) -> None:
         assert process.stderr is not None  # noqa: S101 - PIPE was asked for

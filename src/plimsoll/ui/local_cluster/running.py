@@ -1,8 +1,9 @@
 """A local cluster, started, for as long as a block lasts."""
 
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plimsoll.api.registry import resources_by_kind
 from plimsoll.runtime.clock import Clock, SystemClock
@@ -28,6 +29,20 @@ class LocalCluster:
     children: dict[str, RunningChild]
 
 
+def with_port(wanted: Wanted) -> Wanted:
+    """The same port in every life: clients find the server again after it was restarted."""
+    if wanted.port:
+        return wanted
+    kept = wanted.data_dir / "port"
+    if kept.exists():
+        return replace(wanted, port=int(kept.read_text()))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    kept.write_text(f"{port}\n")
+    return replace(wanted, port=port)
+
+
 @asynccontextmanager
 async def local_cluster(
     wanted: Wanted, on_line: Callable[[str, str], None], *, is_root: bool
@@ -36,6 +51,7 @@ async def local_cluster(
     clock = SystemClock()
     for directory in ("run", "drivers", "nodes", "disks"):
         (wanted.data_dir / directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+    wanted = with_port(wanted)
     write_settings(wanted)
     around = Around(clock=clock, environment=dict(environment()), on_line=on_line)
     async with AsyncExitStack() as stack:

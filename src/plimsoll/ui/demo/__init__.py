@@ -1,0 +1,4 @@
+"""The tour that `plimsoll demo` gives: a whole cluster, and the life of some data in it.
+
+`tour` is what is told, in order; `stage` how the cluster is asked; `objects` what is put into it.
+"""
