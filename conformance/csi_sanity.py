@@ -110,7 +110,7 @@ def ask(driver: Driver, questions: Questions, *, clients: int = 1) -> list[Repor
 def assert_sane(report: Report, able: frozenset[str], questions: Questions) -> None:
     failures = [f"{spec}: {message}" for spec, message in report.failed.items()]
     # What fails after the first few fails because of them, as a rule.
-    assert not failures, "\n".join([f"{len(failures)} specs failed", *failures[:SHOWN]])
+    assert not failures, "\n".join([f"specs that failed: {len(failures)}", *failures[:SHOWN]])
     assert report.passed, "not a single spec was run"
     for spec, words in report.skipped.items():
         if not words:

@@ -37,6 +37,7 @@ FAMILIES = {
     Path("api/kinds/workloads/job_spec.py"): Path("api/kinds/workloads/test_job.py"),
     # Protocols without a line to run: what the decisions read.
     Path("decide/bind/view.py"): Path("decide/bind/test_claim.py"),
+    Path("decide/snapshotting/view.py"): Path("decide/snapshotting/test_snapshot.py"),
     Path("decide/provisioning/view.py"): Path("decide/provisioning/test_claims.py"),
 }
 

@@ -99,7 +99,8 @@ def test_who_is_turned_away_is_told_how_many_nodes_said_what() -> None:
     assert found.message == (
         "0/4 nodes are available: 1 node(s) did not have enough free storage, "
         "1 node(s) were unschedulable, 2 Insufficient cpu. "
-        "[CapacityTooSmall, InsufficientResource, NodeUnschedulable]"
+        "[CapacityTooSmall, InsufficientResource, NodeUnschedulable; "
+        "claim data needs 5Gi, at most 1Gi can be made]"
     )
     assert found.rules == (NodeRule.UNSCHEDULABLE, NodeRule.RESOURCES, Rule.VOLUME_BINDING)
     assert found.reasons[Reason.INSUFFICIENT_RESOURCE] == 2

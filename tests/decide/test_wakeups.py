@@ -5,10 +5,20 @@ import pytest
 
 from plimsoll.api.core import Node, NodeSpec, Taint
 from plimsoll.api.meta import ApiObject, Condition
+from plimsoll.api.storage import CSIDriver
 from plimsoll.decide.columns.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.reasons import Rule
 from plimsoll.decide.wakeups import concerns, helps, may_help_anybody
-from tests.builders import a_capacity, a_claim, a_class, a_csi_node, a_node, a_pod, a_volume
+from tests.builders import (
+    a_capacity,
+    a_claim,
+    a_class,
+    a_csi_node,
+    a_driver,
+    a_node,
+    a_pod,
+    a_volume,
+)
 from tests.decide.scheduling.builders import a_cluster, bound
 
 BUSY = a_pod("busy", node="node-1", requests={"cpu": "1"})
@@ -143,3 +153,23 @@ def test_the_volume_that_a_claim_names_concerns_its_pod() -> None:
     cluster = a_cluster(bound(a_claim(class_name=""), "volume-1"))
     assert concerns(WAITING, None, a_volume(class_name="slow"), cluster)
     assert not concerns(WAITING, None, a_volume("volume-2", class_name="slow"), cluster)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(
+            msgspec.structs.replace(
+                a_driver(), spec=msgspec.structs.replace(a_driver().spec, storage_capacity=False)
+            ),
+            id="switched-off",
+        ),
+        pytest.param(None, id="deleted"),
+    ],
+)
+def test_pods_with_claims_wake_when_room_does_not_count_any_more(after: CSIDriver | None) -> None:
+    waiting = a_pod(claims=("data",))
+    assert helps(Rule.VOLUME_BINDING, waiting, a_driver(), after)
+    assert not helps(Rule.VOLUME_BINDING, a_pod(), a_driver(), after)
+    assert not helps(Rule.VOLUME_BINDING, waiting, after, a_driver())
+    assert not helps(Rule.VOLUME_LIMITS, waiting, a_driver(), after)

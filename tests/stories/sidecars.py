@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -23,7 +24,7 @@ from plimsoll.processes.driver.main import handlers, running
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings
 from plimsoll.processes.provisioner.main import Clients, Provisioner
 from plimsoll.processes.provisioner.settings import Settings, check
-from plimsoll.runtime.clock import Clock, settle
+from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.csi import methods
@@ -32,8 +33,8 @@ from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
 from plimsoll.wire.csi.severed import SeverableCsi
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.severed import Lifeline, SeverableTransport
-from plimsoll.wire.transport import Transport
 from tests.stories.cluster import CuttingTransport, StoryCluster
+from tests.stories.doors import Door, Rule, open_to_all
 from tests.stories.objects import namespace
 from tests.stories.schedulers import RESTARTS, add_node
 
@@ -43,7 +44,6 @@ POD = "provisioner-0"
 ZONE, HOST = f"topology.{DRIVER}/zone", f"topology.{DRIVER}/host"
 FIRST_SEED = 1000
 
-Through = Callable[[Transport], Transport]
 Nodes = Mapping[str, Mapping[str, str]]
 """By name, their topology without the driver's prefix."""
 
@@ -115,7 +115,7 @@ class Storage:
 
 @asynccontextmanager
 async def a_storage(
-    clock: Clock, pools: Sequence[Document], nodes: Nodes = ZONES
+    clock: SteppedClock, pools: Sequence[Document], nodes: Nodes = ZONES
 ) -> AsyncIterator[Storage]:
     settings = BackendSettings(
         driver_name=DRIVER,
@@ -127,7 +127,13 @@ async def a_storage(
         mounts=Mounts.NONE,
     )
     async with running("pools", settings, Ledger(None)) as driver:
-        yield Storage(driver, settings)
+        storage = Storage(driver, settings)
+        try:
+            yield storage
+        finally:
+            # Stopping waits for calls under way.
+            storage.set_faults()
+            await clock.run(timedelta(seconds=1))
 
 
 def full(topology: Mapping[str, str]) -> dict[str, str]:
@@ -150,15 +156,15 @@ class RunningProvisioner:
         *,
         seed: int = 1,
         cut_after: int | None = None,
-        through: Through = lambda transport: transport,
+        rule: Rule = open_to_all,
     ) -> None:
         check(settings)
+        self._clock = cluster.clock
         self.lifeline = Lifeline()
         self.metrics = Metrics()
         self.begun: list[str] = []
-        self._counted = CuttingTransport(
-            through(InProcessTransport(cluster.server)), self.lifeline, after_writes=cut_after
-        )
+        self.door = Door(InProcessTransport(cluster.server), rule)
+        self._counted = CuttingTransport(self.door, self.lifeline, after_writes=cut_after)
         chance = Random(seed)
 
         def client() -> KubeClient:
@@ -205,10 +211,15 @@ class RunningProvisioner:
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(start))
 
     async def stop(self) -> None:
-        """As by a signal: what it holds is given back."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        """As by a signal: what it holds is given back, what it has to say is said."""
+        if self._task is None:
+            return
+        self._task.cancel()
+        await settle()
+        while not self._task.done():
+            # It may wait a few seconds for its farewell.
+            await self._clock.run(timedelta(seconds=1))
+        await asyncio.gather(self._task, return_exceptions=True)
 
     async def kill(self) -> None:
         """Without any farewell."""

@@ -71,8 +71,24 @@ def scheduler_metrics() -> list[Described]:
     running.Scheduler(
         settings.Settings(),
         running.Setting(client=kube, metrics=metrics),
-        component="plimsoll-controller",
     )
+    return _supervised(kube, metrics)
+
+
+def driver_metrics() -> list[Described]:
+    metrics = Metrics()
+    calls = importlib.import_module("plimsoll.processes.driver.calls")
+    calls.Calls(metrics, client().clock)
+    return _described(metrics.registry)
+
+
+def node_metrics() -> list[Described]:
+    kube, metrics = client(), Metrics()
+    main = importlib.import_module("plimsoll.processes.node.main")
+    settings = importlib.import_module("plimsoll.processes.node.settings")
+    nodes = settings.hollow_nodes(settings.Settings(hollow=1))
+    setting = Setting(client=kube, component=settings.COMPONENT, metrics=metrics)
+    RunningLoops(main.makers(nodes), setting)
     return _supervised(kube, metrics)
 
 
@@ -108,5 +124,7 @@ PROCESSES: dict[str, Process] = {
         f"{ON_ITS_PORT} Those of a loop are there while [that loop](loops.md) runs.",
         controller_metrics,
     ),
+    "driver": (f"{ON_ITS_PORT} Without it, nowhere.", driver_metrics),
+    "node": (ON_ITS_PORT, node_metrics),
     "scheduler": (ON_ITS_PORT, scheduler_metrics),
 }

@@ -18,7 +18,7 @@ PLANS = """\
 ## Why a plan was made
 
 One table for each enum. A plan without anything to do has the reason `NothingToDo`."""
-PLACES = ("decide", "processes/controller")
+PLACES = ("decide", "processes/controller", "processes/node")
 IN_A_PLAN = re.compile(r"\breason=(\w+)\.[A-Z]")
 
 

@@ -25,6 +25,12 @@ EVENTS = (
         "StatefulSet",
         "A claim belongs to somebody else, so the retention policy is not applied to it.",
     ),
+    Event(
+        "CreatingSnapshot",
+        "Normal",
+        "snapshot",
+        "Its content was made: the driver is asked for the snapshot.",
+    ),
     Event("DeadlineExceeded", "Warning", "Job", "The job was active for longer than it allows."),
     Event(
         "ExternalProvisioning",
@@ -49,12 +55,38 @@ EVENTS = (
     Event("FailedDaemonPod", "Warning", "DaemonSet", "A pod failed and is replaced."),
     Event("FailedDelete", "Warning", "workload", "A pod of the workload could not be deleted."),
     Event(
+        "FailedMount",
+        "Warning",
+        "pod",
+        "A volume is not in the pod yet: not bound, not attached, out of the node's reach, or its "
+        "driver refused or is not registered; tried again.",
+    ),
+    Event(
         "FailedScheduling",
         "Warning",
         "pod",
         "No node would do: counts in kube-scheduler's words, then our codes in brackets.",
     ),
+    Event("FailedUnMount", "Warning", "pod", "A volume could not be taken out of the pod yet."),
     Event("FailedUpdate", "Warning", "StatefulSet", "A pod or claim could not be changed."),
+    Event(
+        "FileSystemResizeFailed",
+        "Warning",
+        "pod",
+        "What is on the volume could not grow to its new size; tried again, the pod goes on.",
+    ),
+    Event(
+        "FileSystemResizeRequired",
+        "Normal",
+        "claim",
+        "The volume has grown; the node grows what is on it.",
+    ),
+    Event("FileSystemResizeSuccessful", "Normal", "pod", "The volume has its new size."),
+    Event(
+        "GetSnapshotClassFailed", "Warning", "snapshot", "The class that it names does not exist."
+    ),
+    Event("NodeAffinity", "Warning", "pod", "Rejected by its node, which it is not meant for."),
+    Event("OutOf…", "Warning", "pod", "Rejected by its node, which has too little: OutOfcpu."),
     Event(
         "OwnerRefInvalidNamespace",
         "Warning",
@@ -71,10 +103,65 @@ EVENTS = (
     Event("RepairedLostNodeVolume", "Warning", "volume", "It was given up with its node's disks."),
     Event("RepairedOrphanedCapacity", "Warning", "capacity", "It was deleted: nobody kept it up."),
     Event("RepairedSelectedNode", "Warning", "claim", "Its selected node is gone, and taken off."),
+    Event("Resizing", "Normal", "claim", "The driver is asked to grow the volume."),
     Event("Resumed", "Normal", "Job", "The job is no longer suspended."),
     Event("ScalingReplicaSet", "Normal", "Deployment", "One of its ReplicaSets got another size."),
     Event("Scheduled", "Normal", "pod", "The scheduler gave the pod its node."),
     Event("SelectingAll", "Warning", "workload", "Its selector is empty, so nothing is done."),
+    Event(
+        "SetDefaultSnapshotClassFailed",
+        "Warning",
+        "snapshot",
+        "It names no class, and there is not exactly one default.",
+    ),
+    Event(
+        "SnapshotContentCheckandUpdateFailed",
+        "Warning",
+        "content",
+        "The driver does not have, or does not show, a snapshot.",
+    ),
+    Event(
+        "SnapshotContentCreationFailed",
+        "Warning",
+        "snapshot",
+        "No content could be made; the message says why.",
+    ),
+    Event(
+        "SnapshotContentMisbound",
+        "Warning",
+        "snapshot",
+        "The content that it names serves another snapshot.",
+    ),
+    Event(
+        "SnapshotContentMismatch",
+        "Warning",
+        "snapshot",
+        "Its content is of the other kind: made for it, or by hand.",
+    ),
+    Event("SnapshotContentMissing", "Warning", "snapshot", "Its content does not exist."),
+    Event("SnapshotCreated", "Normal", "snapshot", "The driver has taken the snapshot."),
+    Event(
+        "SnapshotCreationFailed",
+        "Warning",
+        "content",
+        "The driver could not take the snapshot; tried again.",
+    ),
+    Event(
+        "SnapshotDeleteError",
+        "Warning",
+        "content",
+        "The driver could not delete the snapshot; tried again.",
+    ),
+    Event(
+        "SnapshotDeletePending",
+        "Warning",
+        "snapshot",
+        "A volume is being made of it: it stays until then.",
+    ),
+    Event(
+        "SnapshotMisbound", "Warning", "snapshot", "Its content does not point back at it any more."
+    ),
+    Event("SnapshotReady", "Normal", "snapshot", "Volumes can be made of the snapshot."),
     Event("SucceededDaemonPod", "Normal", "DaemonSet", "A pod ended although it should not."),
     Event("SuccessfulAttachVolume", "Normal", "pod", "The volume is attached to the pod's node."),
     Event("SuccessfulCreate", "Normal", "workload", "A pod or claim was made."),
@@ -101,7 +188,29 @@ EVENTS = (
         "claim, volume",
         "The volume that the claim names, or that is kept for it, does not suit it.",
     ),
+    Event(
+        "VolumeModify",
+        "Normal",
+        "claim",
+        "The driver is asked for the attributes of another class.",
+    ),
+    Event(
+        "VolumeModifyFailed",
+        "Warning",
+        "claim",
+        "The driver refused the attributes, or their class is missing.",
+    ),
+    Event(
+        "VolumeModifySuccessful",
+        "Normal",
+        "claim",
+        "The volume has the attributes of its claim's class.",
+    ),
     Event("VolumeRecycled", "Normal", "volume", "It was emptied and is available again."),
+    Event(
+        "VolumeResizeFailed", "Warning", "claim", "The volume could not grow; the message says why."
+    ),
+    Event("VolumeResizeSuccessful", "Normal", "claim", "The claim has its new size."),
     Event(
         "VolumeUnknownReclaimPolicy",
         "Warning",

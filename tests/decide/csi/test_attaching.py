@@ -64,7 +64,7 @@ def a_held_volume(**metadata: Any) -> PersistentVolume:
 
 
 def around(**facts: Any) -> Surroundings:
-    known = {"driver": DRIVER, "volume": a_held_volume(), "csi_node": a_csi_node()}
+    known: dict[str, Any] = {"driver": DRIVER, "volume": a_held_volume(), "csi_node": a_csi_node()}
     return Surroundings(now=NOW, **(known | facts))
 
 

@@ -30,7 +30,10 @@ def test_a_new_node_carries_its_labels_and_says_that_it_runs_no_containers() -> 
         "kubernetes.io/arch": "amd64",
         "rack": "r1",
     }
-    assert made["annotations"] == {"plimsoll.dev/runs-containers": "false"}
+    assert made["annotations"] == {
+        "plimsoll.dev/runs-containers": "false",
+        "volumes.kubernetes.io/controller-managed-attach-detach": "true",
+    }
 
 
 def test_an_adopted_node_keeps_what_others_wrote() -> None:

@@ -13,6 +13,7 @@ from plimsoll.api.storage import (
     AttachmentStatus,
     CSIDriver,
     CSIDriverSpec,
+    TokenRequest,
     VolumeAttachment,
 )
 from plimsoll.api.volumes import ClaimStatus, PersistentVolumeClaim
@@ -159,6 +160,22 @@ def test_volumes_without_a_driver_are_prepared_once() -> None:
     assert next_step(POD, own, Sight(node=NODE, prepared=frozenset({place})), NOW) == READY
     step = next_step(POD, Unready(name="x", message="not yet"), sight, NOW)
     assert step == Wait(why=Waiting.VOLUME, message="not yet")
+
+
+def test_a_claim_that_is_to_be_deleted_is_not_taken_from_its_pod() -> None:
+    unready = Unready(name="pv", message="is being deleted")
+    held = Actual().with_published(ENTRY, sure=True)
+    assert next_step(POD, unready, Sight(node=NODE, actual=held), NOW) == READY
+    begun = Actual().with_published(ENTRY, sure=False)
+    assert isinstance(next_step(POD, unready, Sight(node=NODE, actual=begun), NOW), Wait)
+
+
+def test_a_driver_that_wants_tokens_is_not_called() -> None:
+    spec = CSIDriverSpec(attach_required=False, token_requests=(TokenRequest(audience="x"),))
+    drivers = {DISK.driver: CSIDriver(spec=spec)}
+    step = next_step(POD, VOLUME, Sight(node=NODE, registered=STAGES, drivers=drivers), NOW)
+    assert isinstance(step, Wait)
+    assert step.why is Waiting.TOKENS
 
 
 def a_resized_claim(condition: str = "FileSystemResizePending") -> PersistentVolumeClaim:

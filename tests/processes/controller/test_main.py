@@ -15,10 +15,12 @@ from plimsoll.processes.controller.main import (
     Process,
     Settings,
     check,
+    csi_settings,
     is_real_cluster,
     makers,
     repair_settings,
     wanted_loops,
+    without_missing_kinds,
 )
 from plimsoll.processes.controller.provisioners.registry import ProvisionerSetupError
 from plimsoll.runtime.clock import SteppedClock
@@ -38,6 +40,27 @@ def test_on_the_embedded_server_everything_runs_but_repairs() -> None:
 def test_repairs_run_wherever_rules_are_named() -> None:
     settings = Settings(controllers="binding", repair="selected-node")
     assert wanted_loops(settings, on_cluster=True) == ["binding", "repair"]
+
+
+def test_on_a_real_cluster_loops_for_drivers_run_as_soon_as_one_is_named() -> None:
+    settings = Settings(csi_addresses="/run/csi/csi.sock")
+    assert wanted_loops(settings, on_cluster=True) == ["csi-attacher", "resizer", "snapshotter"]
+
+
+def test_drivers_are_reached_by_sockets() -> None:
+    found = csi_settings(Settings(csi_addresses="/run/a.sock, unix:///run/b.sock"))
+    assert found.sources.addresses == ("/run/a.sock", "unix:///run/b.sock")
+    with pytest.raises(ConfigError, match=r"--csi-address: .*10\.0\.0\.1:10000"):
+        check(Settings(csi_addresses="10.0.0.1:10000"))
+
+
+async def test_without_the_kinds_of_snapshots_nobody_waits_for_them() -> None:
+    async with a_cluster() as cluster:
+        names = ["resizer", "snapshotter"]
+        assert await without_missing_kinds(cluster.client, names) == names
+    missing = refusal(404, "NotFound", "the server could not find the requested resource")
+    client = KubeClient(ScriptedTransport(missing), clock=SteppedClock(), chance=Random(1))
+    assert await without_missing_kinds(client, names) == ["resizer"]
 
 
 def test_loops_can_be_left_out() -> None:

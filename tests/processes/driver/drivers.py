@@ -47,6 +47,11 @@ def nothing() -> None:
     pass
 
 
+def names(directory: Path) -> set[str]:
+    """Of what is in a directory, if there is one."""
+    return {path.name for path in directory.glob("*")}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
     driver: Driver
@@ -120,7 +125,7 @@ class Running:
 
 
 def capability(
-    *, block: bool = False, fs_type: str = "", mode: AccessMode.Mode.ValueType = WRITER
+    *, block: bool = False, fs_type: str = "", mode: AccessMode.Mode = WRITER
 ) -> csi.VolumeCapability:
     access = csi.VolumeCapability(access_mode=AccessMode(mode=mode))
     if block:

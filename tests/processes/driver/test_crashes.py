@@ -11,7 +11,7 @@ import pytest
 from plimsoll.processes.driver.backends.pools.faults import Call, Crash, Fault, When
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
-from tests.processes.driver.drivers import MIB, ONE_POOL, Running, a_driver
+from tests.processes.driver.drivers import MIB, ONE_POOL, Running, a_driver, names
 
 TOTAL = 1024
 
@@ -73,10 +73,9 @@ async def check(running: Running, known: Known, directory: Path) -> None:
     """All that is there is whole, recorded and charged, and nothing else is there."""
     ledger = running.driver.ledger
     volumes, snapshots = ledger.volumes.all(), ledger.snapshots.all()
-    files = {path.name for path in directory.glob("volumes/*")}
+    files = names(directory / "volumes")
     assert {name.removesuffix(".img") for name in files} == {volume.id for volume in volumes}
-    kept = {path.name for path in directory.glob("snapshots/*")}
-    assert kept == {snapshot.id for snapshot in snapshots}
+    assert names(directory / "snapshots") == {snapshot.id for snapshot in snapshots}
     assert not any(volume.growing_bytes for volume in volumes)
     taken = sum(volume.size_bytes for volume in volumes)
     taken += sum(snapshot.size_bytes for snapshot in snapshots)

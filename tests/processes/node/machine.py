@@ -22,7 +22,7 @@ from plimsoll.runtime.commands import run
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.severed import Lifeline, SeverableTransport
-from tests.stories.cluster import StoryCluster
+from tests.stories.cluster import CuttingTransport, StoryCluster
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 PATIENCE_SECONDS = 20
@@ -42,9 +42,13 @@ class Machine:
         self._lifeline = Lifeline()
         self._life: asyncio.Future[None] | None = None
 
-    async def start(self) -> None:
+    async def start(self, *, cut_after: int | None = None) -> None:
+        """A new life; it may end after so many writes."""
         self._lifeline = Lifeline()
-        transport = SeverableTransport(InProcessTransport(self._server), self._lifeline)
+        inner = CuttingTransport(
+            InProcessTransport(self._server), self._lifeline, after_writes=cut_after
+        )
+        transport = SeverableTransport(inner, self._lifeline)
         client = KubeClient(transport, clock=SystemClock(), chance=Random(1), manager="node")
         process = Process(real_node(self.settings), client, self.settings)
         self._life = asyncio.ensure_future(process.run())
@@ -56,6 +60,10 @@ class Machine:
             self._life.cancel()
             await asyncio.gather(self._life, return_exceptions=True)
             self._life = None
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self._lifeline.is_cut
 
     async def reboot(self) -> None:
         """The process ends, and nothing is mounted any more."""

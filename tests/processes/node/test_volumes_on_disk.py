@@ -4,6 +4,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from plimsoll.processes.node.directory.mountinfo import mount_points
 from plimsoll.wire.csi.refusals import internal
 from tests.processes.node.machine import Machine, a_machine, needs_root
@@ -236,3 +238,33 @@ async def test_plugins_that_cannot_be_served_are_told_why(short_path: Path) -> N
     assert "DevicePlugin" in other.told[0][1]
     assert '"rack":"r2" but existing label is "rack":"r1"' in wrong.told[-1][1]
     assert good.told[-1] == (True, "")
+
+
+@pytest.mark.parametrize("cut_after", range(1, 9))
+async def test_a_node_cut_off_at_any_write_leaves_nothing(short_path: Path, cut_after: int) -> None:
+    driver = a_driver(short_path)
+    async with a_machine(short_path) as machine, driver.serving(short_path, machine.registry):
+        await machine.start(cut_after=cut_after)
+        await machine.cluster.create(driver_object())
+        await a_bound_claim(machine.cluster)
+        await machine.cluster.create(pod(volumes=[uses("data")], node="node-0"))
+
+        async def runs_or_is_cut_off() -> bool:
+            return machine.is_cut_off or await machine.phase("web") == "Running"
+
+        await machine.until(runs_or_is_cut_off)
+        await machine.cluster.delete("Pod", "web")
+
+        async def is_gone_or_cut_off() -> bool:
+            return machine.is_cut_off or await machine.phase("web") == "gone"
+
+        await machine.until(is_gone_or_cut_off)
+        await machine.kill()
+        await machine.start()
+        await machine.until_phase("web", "gone")
+
+        async def is_clean() -> bool:
+            return not machine.mounted() and not any((machine.directory / "pods").iterdir())
+
+        await machine.until(is_clean)
+        assert driver.called.count("NodePublishVolume") <= 2

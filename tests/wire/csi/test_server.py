@@ -50,6 +50,14 @@ def client_of(path: Path) -> CsiClient:
     return CsiClient(GrpcTransport(f"unix://{path}"), within=PATIENCE)
 
 
+def is_there(path: Path) -> bool:
+    return path.exists()
+
+
+def is_private(path: Path) -> bool:
+    return path.stat().st_mode & 0o077 == 0
+
+
 async def name_at(path: Path) -> str:
     client = client_of(path)
     try:
@@ -61,7 +69,7 @@ async def name_at(path: Path) -> str:
 async def test_calls_are_answered_as_long_as_the_socket_is_there(path: Path) -> None:
     async with listening(f"unix://{path}", HANDLERS):
         assert await name_at(path) == "driver.example"
-    assert not path.exists()
+    assert not is_there(path)
     with pytest.raises(DriverError) as failed:
         await name_at(path)
     assert failed.value.failure is DriverFailure.UNREACHABLE
@@ -69,7 +77,7 @@ async def test_calls_are_answered_as_long_as_the_socket_is_there(path: Path) -> 
 
 async def test_only_the_owner_may_connect(path: Path) -> None:
     async with listening(str(path), HANDLERS):
-        assert path.stat().st_mode & 0o077 == 0
+        assert is_private(path)
 
 
 async def test_a_refusal_arrives_with_its_reason(path: Path) -> None:
@@ -126,13 +134,11 @@ async def test_the_socket_of_somebody_else_is_not_replaced(path: Path) -> None:
         assert await name_at(path) == "driver.example"
 
 
-async def test_a_file_is_not_replaced(path: Path) -> None:
-    path.parent.mkdir()
-    path.write_text("precious")
+async def test_a_file_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(EndpointError, match="something else than a socket"):
-        async with listening(str(path), HANDLERS):
+        async with listening(str(tmp_path), HANDLERS):
             pass
-    assert path.read_text() == "precious"
+    assert is_there(tmp_path)
 
 
 @pytest.mark.parametrize(

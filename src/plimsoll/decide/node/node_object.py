@@ -20,6 +20,9 @@ HOSTNAME = "kubernetes.io/hostname"
 OS_LABEL, ARCHITECTURE = "kubernetes.io/os", "kubernetes.io/arch"
 SAYS_NO_CONTAINERS = "plimsoll.dev/runs-containers"
 """On a Node: "false" where volumes are real and containers are not."""
+CONTROLLER_ATTACHES = "volumes.kubernetes.io/controller-managed-attach-detach"
+"""On a Node: a controller attaches devices for it, not the node itself."""
+ANNOTATIONS = {SAYS_NO_CONTAINERS: "false", CONTROLLER_ATTACHES: "true"}
 PRESSURES = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "there is sufficient memory"),
     "DiskPressure": ("KubeletHasNoDiskPressure", "there is no disk pressure"),
@@ -59,7 +62,7 @@ def new_node(machine: Machine) -> Document:
         "metadata": {
             "name": machine.name,
             "labels": machine.all_labels,
-            "annotations": {SAYS_NO_CONTAINERS: "false"},
+            "annotations": dict(ANNOTATIONS),
         },
     }
 
@@ -67,9 +70,7 @@ def new_node(machine: Machine) -> Document:
 def missing_metadata(machine: Machine, node: Node) -> Document:
     """As part of a merge patch; empty if the node carries everything."""
     labels = {k: v for k, v in machine.all_labels.items() if node.labels.get(k) != v}
-    says = (
-        {} if node.annotations.get(SAYS_NO_CONTAINERS) == "false" else {SAYS_NO_CONTAINERS: "false"}
-    )
+    says = {k: v for k, v in ANNOTATIONS.items() if node.annotations.get(k) != v}
     return {k: v for k, v in (("labels", labels), ("annotations", says)) if v}
 
 

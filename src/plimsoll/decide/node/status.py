@@ -28,6 +28,13 @@ KILLED = 143
 """Exit code of a process that was asked to end."""
 
 
+class Reporting(StrEnum):
+    POD = "PodReported"
+    """What became of a pod is told, by its status, by its end, or by an event."""
+    SIZE = "SizeReported"
+    """Whether a volume has grown to its new size is told."""
+
+
 class Phase(StrEnum):
     PENDING = "Pending"
     RUNNING = "Running"

@@ -49,6 +49,8 @@ class Waiting(StrEnum):
     """The device is not attached to this node yet."""
     LIFECYCLE = "LifecycleNotSupported"
     """The driver does not serve volumes of this kind, inline or persistent."""
+    TOKENS = "TokensNotSupported"
+    """The driver wants tokens of service accounts, which this node does not hand out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,11 @@ class Sight:
 
 def next_step(pod: Pod, wanted: WantedVolume, sight: Sight, now: datetime) -> Step:
     match wanted:
-        case Unready(message=message):
+        case Unready(name=name, message=message):
+            published = sight.actual.published.get(Place(pod.uid, name))
+            if published is not None and published.sure:
+                # It was ready once: a claim that is to be deleted later is not taken from its pod.
+                return READY
             return Wait(why=Waiting.VOLUME, message=message)
         case OwnVolume():
             place = Place(pod.uid, wanted.name)
@@ -139,7 +145,11 @@ def _of_driver(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime) -> Step
         return _grown(volume, published, staged, features)
     if features is None:
         return Wait(why=Waiting.DRIVER, message=_not_registered(volume))
-    blocked = _lifecycle_problem(volume, sight) or _attachment_problem(pod, volume, sight, now)
+    blocked = (
+        _lifecycle_problem(volume, sight)
+        or _token_problem(volume, sight)
+        or _attachment_problem(pod, volume, sight, now)
+    )
     if blocked is not None:
         return blocked
     context = _publish_context(volume, sight)
@@ -181,6 +191,17 @@ def _lifecycle_problem(volume: CsiVolume, sight: Sight) -> Wait | None:
         f"{', '.join(modes)}"
     )
     return Wait(why=Waiting.LIFECYCLE, message=message)
+
+
+def _token_problem(volume: CsiVolume, sight: Sight) -> Wait | None:
+    driver = sight.drivers.get(volume.device.driver)
+    if driver is None or not driver.spec.token_requests:
+        return None
+    message = (
+        f'MountVolume.SetUp failed for volume "{volume.name}" : driver {volume.device.driver} '
+        "asks for service account tokens, which plimsoll node does not hand out"
+    )
+    return Wait(why=Waiting.TOKENS, message=message)
 
 
 # Attachment

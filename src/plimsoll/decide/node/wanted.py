@@ -63,6 +63,7 @@ class Unready:
     """Why the pod has to wait; somebody else must change something."""
 
     name: str
+    """As that of the volume would be, if that is known."""
     message: str
 
 
@@ -149,12 +150,13 @@ def _claimed(pod: Pod, volume: PodVolume, storage: Storage) -> WantedVolume:
     problem = _claim_problem(pod, volume, claim)
     if claim is None or problem:
         message = f'claim "{key.name}" of volume "{volume.name}" {problem}'
-        return Unready(name=volume.name, message=message)
+        name = claim.spec.volume_name if claim is not None else ""
+        return Unready(name=name or volume.name, message=message)
     found = storage.volumes.get(claim.spec.volume_name)
     if found is None or not _is_kept_for(found, claim):
         why = "does not exist" if found is None else "is kept for another claim"
         message = f'volume "{claim.spec.volume_name}" of claim "{claim.name}" {why}'
-        return Unready(name=volume.name, message=message)
+        return Unready(name=claim.spec.volume_name, message=message)
     seen = _as_seen_by_drivers(found)
     problem = affinity_problem(seen, storage.node) or _mode_problem(pod, volume, seen)
     if problem:

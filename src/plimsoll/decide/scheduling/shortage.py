@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from plimsoll.api.pods import Pod
 from plimsoll.api.quantity import Format, Quantity
 from plimsoll.api.storage import StorageClass
+from plimsoll.decide.capacity.templates import is_template
 from plimsoll.decide.match import size_of
 from plimsoll.decide.scheduling.provisioning import largest_volume
 from plimsoll.decide.scheduling.view import ClusterView
@@ -24,8 +25,9 @@ def shortages(pod: Pod, view: ClusterView) -> Iterator[str]:
 
 
 def _largest(class_: StorageClass, view: ClusterView) -> int | None:
-    """None: nothing is published."""
-    limits = [largest_volume(capacity) for capacity in view.capacities_of_class(class_.name)]
+    """None: nothing is published, but for nodes that do not exist yet."""
+    published = view.capacities_of_class(class_.name)
+    limits = [largest_volume(each) for each in published if not is_template(each)]
     return max((limit.value for limit in limits if limit is not None), default=None)
 
 

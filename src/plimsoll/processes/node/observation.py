@@ -1,7 +1,7 @@
 """What the loops of the node process observe, and how a pod's surroundings are put together."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -19,6 +19,8 @@ from plimsoll.processes.node.served import ServedNode
 from plimsoll.reconcile.observed import Observed
 from plimsoll.wire.parameters import Selection
 
+T = TypeVar("T", bound=ApiObject)
+
 PODS_BY_NODE = "node"
 PODS_BY_UID = "uid"
 PODS_BY_CLAIM = "claim"
@@ -26,23 +28,25 @@ CLAIMS_BY_VOLUME = "volume"
 VOLUMES_BY_DRIVER = "driver"
 
 
-@dataclass(frozen=True, slots=True)
-class _ByName(Mapping[str, ApiObject]):
+class _ByName(Mapping[str, T], Generic[T]):
     """A view of a kind without namespaces, by name."""
 
-    view: View[ApiObject]
+    __slots__ = ("_view",)
 
-    def __getitem__(self, name: str) -> ApiObject:
-        found = self.view.get(ObjectKey("", name))
+    def __init__(self, view: View[T]) -> None:
+        self._view = view
+
+    def __getitem__(self, name: str) -> T:
+        found = self._view.get(ObjectKey("", name))
         if found is None:
             raise KeyError(name)
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return (key.name for key in self.view.objects)
+        return (key.name for key in self._view.objects)
 
     def __len__(self) -> int:
-        return len(self.view)
+        return len(self._view)
 
 
 class Observation:
@@ -80,7 +84,7 @@ class Observation:
         ]
 
     def wanted(self, pod: Pod, node: Node) -> list[WantedVolume]:
-        volumes: Mapping[str, PersistentVolume] = _ByName(self.volumes.view())  # type: ignore[arg-type,assignment]  # the kind is that of the view
+        volumes = _ByName(self.volumes.view())
         storage = Storage(node=node, claims=self.claims.view().objects, volumes=volumes)
         return wanted_volumes(pod, storage)
 
@@ -98,10 +102,10 @@ class Observation:
         )
 
     def _drivers(self) -> Mapping[str, CSIDriver]:
-        return {key.name: driver for key, driver in self.drivers.view().objects.items()}
+        return _ByName(self.drivers.view())
 
     def _attachments(self) -> Mapping[str, VolumeAttachment]:
-        return _ByName(self.attachments.view())  # type: ignore[arg-type,return-value]  # the kind is that of the view
+        return _ByName(self.attachments.view())
 
     def devices_wanted(self, served: ServedNode, node: Node) -> frozenset[Device]:
         """Devices that pods which stay on the node use, or wait for."""

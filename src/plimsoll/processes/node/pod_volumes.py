@@ -15,6 +15,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.devices import Device
 from plimsoll.decide.node.expansion import resize_finished
+from plimsoll.decide.node.status import Reporting
 from plimsoll.decide.node.teardown import Clean, Unpublish, Unstage, next_teardown, unused
 from plimsoll.decide.node.volumes import (
     Expand,
@@ -92,12 +93,14 @@ class PodVolumes:
             await self._mounting.expand(served, step)
         except MountError as error:
             event = pod_event(pod, NOT_RESIZED, str(error))
-            await self._tools.enactor.enact(Plan(reason=NOT_RESIZED, writes=(event,)))
+            await self._tools.enactor.enact(Plan(reason=Reporting.SIZE, writes=(event,)))
             return False
         message = f'MountVolume.NodeExpandVolume succeeded for volume "{step.volume.name}"'
         event = pod_event(pod, RESIZED, message, EventType.NORMAL)
         patch = resize_finished(step.claim, step.volume.capacity)
-        outcome = await self._tools.enactor.enact(Plan(reason=RESIZED, writes=(patch, event)))
+        outcome = await self._tools.enactor.enact(
+            Plan(reason=Reporting.SIZE, writes=(patch, event))
+        )
         if isinstance(outcome, Done):
             self._tools.observed.written(outcome.left)
         return isinstance(outcome, Done)

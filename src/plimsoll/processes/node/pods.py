@@ -19,6 +19,7 @@ from plimsoll.decide.node.admission import find_rejection, is_taken
 from plimsoll.decide.node.status import (
     RUN_FOR,
     Phase,
+    Reporting,
     Where,
     ended,
     free_address,
@@ -173,10 +174,10 @@ class Pods(Loop):
             await self._tell(pod_event(pod, reason, message))
 
     async def _tell(self, *events: Emit) -> None:
-        await self.tools.enactor.enact(Plan(reason="PodReported", writes=events))
+        await self.tools.enactor.enact(Plan(reason=Reporting.POD, writes=events))
 
     async def _write(self, pod: Pod, *writes: Write) -> bool:
-        plan = Plan(reason="PodReported", writes=writes)
+        plan = Plan(reason=Reporting.POD, writes=writes)
         key = ObjectKey(pod.spec.node_name, pod.uid)
         return isinstance(await self.enact(key, plan), Done)
 

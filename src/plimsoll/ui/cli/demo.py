@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import uvloop
 
+from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.log import configure_logging
 from plimsoll.ui.demo.stage import DemoFailedError, Stage
 from plimsoll.ui.demo.tour import Tour
@@ -49,7 +50,7 @@ def demo(*, once: bool, port: int) -> None:
     directory = Path(tempfile.mkdtemp(prefix="plimsoll-demo-"))
     try:
         uvloop.run(_show(directory, said, port=port, once=once))
-    except (DemoFailedError, ChildFailedError, KubeError, OSError) as error:
+    except (DemoFailedError, ChildFailedError, ConfigError, KubeError, OSError) as error:
         click.echo("\n".join(said), err=True)
         raise click.ClickException(str(error)) from error
     finally:

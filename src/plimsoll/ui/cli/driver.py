@@ -13,8 +13,10 @@ from plimsoll.processes.driver.backends.registry import BACKENDS
 from plimsoll.processes.driver.configuration import PREFIX, Configuration, Settings
 from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.processes.driver.settings import Mounts, SetupError
+from plimsoll.runtime.commands import CommandError
 from plimsoll.runtime.config import ConfigError, Sources, environment, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
+from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.server import EndpointError
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kubeconfig_files import KubeconfigError
@@ -166,5 +168,7 @@ def driver(file: Path | None, log_level: str, log_format: str, **flags: Any) -> 
         raise click.UsageError(str(error)) from error
     except (KubeError, LedgerError, EndpointError) as error:
         raise click.ClickException(str(error)) from error
+    except (CsiStatusError, CommandError) as error:
+        raise click.ClickException(f"what the last run left cannot be settled: {error}") from error
     except OSError as error:
         raise click.ClickException(f"cannot serve metrics: {error}") from error

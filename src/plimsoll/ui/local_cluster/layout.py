@@ -1,5 +1,6 @@
 """What runs in a local cluster, where its files are, and in which order it is started."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 MOST_REAL_NODES = 16
 """Each is a process of its own; more than that are hollow unless told otherwise."""
 DISKS = ("disk1", "disk2")
+LONGEST_SOCKET = 107
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,15 @@ class Wanted:
         return f"unix://{self.data_dir / 'run' / driver.partition('.')[0]}-{node}.sock"
 
     def registration_dir(self, node: str) -> Path:
-        return self.data_dir / "nodes" / node / "plugins_registry"
+        return self.data_dir / "run" / node
+
+    def complaint(self) -> str | None:
+        """Why this cannot be: the kernel allows no more than 107 bytes for the path of a socket."""
+        longest = self.registration_dir(self.names[-1]) / f"{LOCAL}-reg.sock"
+        excess = len(os.fsencode(longest)) - LONGEST_SOCKET
+        if excess <= 0:
+            return None
+        return f"--data-dir: {self.data_dir} is too long for sockets by {excess} bytes"
 
 
 def api_server(wanted: Wanted) -> Child:

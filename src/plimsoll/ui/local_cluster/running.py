@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from plimsoll.api.registry import resources_by_kind
 from plimsoll.runtime.clock import Clock, SystemClock
-from plimsoll.runtime.config import environment
+from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.ids import system_chance
 from plimsoll.ui.local_cluster.children import Around, RunningChild, kept_up
 from plimsoll.ui.local_cluster.hollow import hollow
@@ -47,7 +47,9 @@ def with_port(wanted: Wanted) -> Wanted:
 async def local_cluster(
     wanted: Wanted, on_line: Callable[[str, str], None], *, is_root: bool
 ) -> AsyncIterator[LocalCluster]:
-    """Raises ChildFailedError, KubeError, OSError."""
+    """Raises ConfigError, ChildFailedError, KubeError, OSError."""
+    if complaint := wanted.complaint():
+        raise ConfigError(f"{complaint}; choose a shorter one")
     clock = SystemClock()
     for directory in ("run", "drivers", "nodes", "disks"):
         (wanted.data_dir / directory).mkdir(mode=0o700, parents=True, exist_ok=True)

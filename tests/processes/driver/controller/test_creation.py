@@ -1,6 +1,7 @@
 """One volume for one name, of an honest size, where it was wanted, or a refusal that says why."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,7 @@ async def test_the_same_call_gives_the_same_volume() -> None:
     ],
     ids=["larger", "smaller", "mode", "file system", "parameters", "mutable", "place"],
 )
-async def test_a_name_is_taken_for_anybody_who_wants_something_else(other: dict[str, int]) -> None:
+async def test_a_name_is_taken_for_anybody_who_wants_something_else(other: dict[str, Any]) -> None:
     fast = {**TWO_ZONES[0], "kind": "fast"}
     async with a_driver(fast) as running:
         await running.create(mib=5)

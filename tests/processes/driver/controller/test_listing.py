@@ -59,8 +59,11 @@ async def test_snapshots_are_listed_by_source_and_by_id() -> None:
         first = await running.take_snapshot(one.volume_id, "first")
         second = await running.take_snapshot(two.volume_id, "second")
 
-        async def listed(**wanted: str) -> list[str]:
-            answer = await running.call(m.LIST_SNAPSHOTS, csi.ListSnapshotsRequest(**wanted))
+        async def listed(snapshot_id: str = "", source_volume_id: str = "") -> list[str]:
+            request = csi.ListSnapshotsRequest(
+                snapshot_id=snapshot_id, source_volume_id=source_volume_id
+            )
+            answer = await running.call(m.LIST_SNAPSHOTS, request)
             return [entry.snapshot.snapshot_id for entry in answer.entries]
 
         assert await listed() == [first.snapshot_id, second.snapshot_id]

@@ -74,7 +74,7 @@ async def test_how_a_volume_is_attached_does_not_change_by_asking_again() -> Non
     ids=["writers", "readers", "two of one writer", "reader", "late writer", "one node"],
 )
 async def test_a_second_node_is_allowed_by_the_access_mode(
-    mode: AccessMode.Mode.ValueType, *, first_reads: bool, second_reads: bool, is_allowed: bool
+    mode: AccessMode.Mode, *, first_reads: bool, second_reads: bool, is_allowed: bool
 ) -> None:
     async with a_driver() as running:
         volume = await running.create(mib=1, mode=mode)

@@ -87,11 +87,11 @@ class Ground:
         return refusal.value.code
 
     async def create(self, name: str = "data", **wanted: Any) -> str:
-        answer = await self.call(m.CREATE_VOLUME, create_request(name, **wanted))
+        answer = await self.call(m.CREATE_VOLUME, wanted_volume(name, **wanted))
         return answer.volume.volume_id
 
     async def cannot_create(self, name: str = "data", **wanted: Any) -> str:
-        return await self.refused(m.CREATE_VOLUME, create_request(name, **wanted))
+        return await self.refused(m.CREATE_VOLUME, wanted_volume(name, **wanted))
 
     async def delete(self, volume_id: str) -> None:
         await self.call(m.DELETE_VOLUME, csi.DeleteVolumeRequest(volume_id=volume_id))
@@ -185,6 +185,13 @@ class Ground:
 
     def devices(self) -> list[Path]:
         return [device for device, file in loops().items() if file.is_relative_to(self.directory)]
+
+
+def wanted_volume(name: str, *, size_bytes: int = 0, **wanted: Any) -> csi.CreateVolumeRequest:
+    request = create_request(name, **wanted)
+    if size_bytes:
+        request.capacity_range.required_bytes = size_bytes
+    return request
 
 
 @asynccontextmanager

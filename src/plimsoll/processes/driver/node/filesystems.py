@@ -13,8 +13,8 @@ from plimsoll.runtime.commands import CommandError, run
 
 EXT4, XFS, BTRFS = "ext4", "xfs", "btrfs"
 MEBIBYTE = 1 << 20
-MINIMUM_BYTES = {EXT4: 2 * MEBIBYTE, XFS: 300 * MEBIBYTE, BTRFS: 128 * MEBIBYTE}
-"""By type: what its mkfs needs on each device."""
+MINIMUM_BYTES = {EXT4: 2 * MEBIBYTE, XFS: 300 * MEBIBYTE, BTRFS: 256 * MEBIBYTE}
+"""By type: what it needs on each device, to be made and to be grown later."""
 
 # Nothing is discarded: on an image, that would give back the room that was set aside for it.
 MAKE = {

@@ -33,12 +33,12 @@ def refusal(wanted: Wish, defaults: Defaults = ROOT) -> str:
         pytest.param(wish(), (1, 1, 4096, 2 * MIB), id="ext4-is-usual"),
         pytest.param(wish(None), (1, 1, 4096, 2 * MIB), id="capacity-without-capability"),
         pytest.param(wish(fs_type="xfs"), (1, 1, 4096, 300 * MIB), id="xfs"),
-        pytest.param(wish(fsType="btrfs"), (1, 1, 4096, 128 * MIB), id="btrfs-by-class"),
+        pytest.param(wish(fsType="btrfs"), (1, 1, 4096, 256 * MIB), id="btrfs-by-class"),
         pytest.param(wish(Mode.BLOCK), (1, 1, 4096, 4096), id="block"),
-        pytest.param(wish(layout="mirrored"), (2, 2, MIB, 128 * MIB), id="mirrored"),
-        pytest.param(wish(layout="striped"), (1, 3, 3 * MIB, 384 * MIB), id="over-all-disks"),
+        pytest.param(wish(layout="mirrored"), (2, 2, MIB, 256 * MIB), id="mirrored"),
+        pytest.param(wish(layout="striped"), (1, 3, 3 * MIB, 768 * MIB), id="over-all-disks"),
         pytest.param(
-            wish(layout="striped", stripes="2"), (1, 2, 2 * MIB, 256 * MIB), id="over-two-disks"
+            wish(layout="striped", stripes="2"), (1, 2, 2 * MIB, 512 * MIB), id="over-two-disks"
         ),
     ],
 )

@@ -22,10 +22,12 @@ from plimsoll.processes.driver.backends.local.forms import (
     parse_form,
     read_form,
 )
-from plimsoll.processes.driver.backends.local.images import Images
+from plimsoll.processes.driver.backends.local.images import Images, Surroundings
 from plimsoll.processes.driver.backends.local.kinds import Kind, Recorded
 from plimsoll.processes.driver.backends.local.memory import Memory
+from plimsoll.processes.driver.backends.local.room import Room
 from plimsoll.processes.driver.backends.local.settling import settle_entries
+from plimsoll.processes.driver.backends.ownership import owner_of
 from plimsoll.processes.driver.backends.protocol import (
     Charges,
     Condition,
@@ -37,7 +39,13 @@ from plimsoll.processes.driver.backends.protocol import (
     Wish,
 )
 from plimsoll.processes.driver.records import Mode, SnapshotRecord, VolumeRecord
-from plimsoll.processes.driver.settings import BackendSettings, Disk, Mounts, NodeSettings
+from plimsoll.processes.driver.settings import (
+    BackendSettings,
+    Disk,
+    Mounts,
+    NodeSettings,
+    SetupError,
+)
 from plimsoll.wire.csi.refusals import failed_precondition, invalid_argument, unimplemented
 
 DISKS, MEMORY = "disks", "memory"
@@ -64,9 +72,11 @@ class LocalBackend:
         privileged = settings.mounts is Mounts.REAL
         self.features = FEATURES if privileged else LINKED_FEATURES
         self._defaults = Defaults(privileged=privileged, stripes=_usual_stripes(nodes))
-        self._disks = Disks(nodes)
-        self._directories = Directories(self._disks)
-        self._images = Images(self._disks, settings.data_dir, settings.ids, self._form)
+        self._disks = Disks(nodes, _owner(settings))
+        self._room = Room(self._disks)
+        self._directories = Directories(self._disks, self._room)
+        around = Surroundings(settings.data_dir, settings.ids)
+        self._images = Images(self._disks, self._room, around, self._form)
         self._memory = Memory(settings.data_dir)
 
     def layout(self, wish: Wish) -> Layout:
@@ -75,7 +85,7 @@ class LocalBackend:
         return layout_of(form, frozenset(f"{node}/{folder}" for node in self._nodes))
 
     async def pools(self, charges: Charges) -> Sequence[Pool]:
-        extents = await self._disks.extents(charges)
+        extents = await self._room.extents(charges)
         pools = [
             Pool(
                 name=f"{node.id}/{DISKS}",
@@ -203,6 +213,14 @@ class LocalBackend:
         if not self._is_here(volume):
             return Condition(abnormal=True, message="its disk is not among the driver's any more")
         return await self._kind(volume).condition(volume)
+
+
+def _owner(settings: BackendSettings) -> str:
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        return owner_of(settings.data_dir, settings.ids)
+    except OSError as error:
+        raise SetupError(f"--data-dir: {settings.data_dir}: {error.strerror}") from error
 
 
 def _with_a_disk(node: NodeSettings, data_dir: Path) -> NodeSettings:

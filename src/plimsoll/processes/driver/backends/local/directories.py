@@ -7,6 +7,7 @@ from pathlib import Path
 from plimsoll.processes.driver.backends.local import files
 from plimsoll.processes.driver.backends.local.disks import SNAPSHOTS, VOLUMES, Disks
 from plimsoll.processes.driver.backends.local.kinds import Recorded
+from plimsoll.processes.driver.backends.local.room import Room
 from plimsoll.processes.driver.backends.protocol import Condition, DirectorySource, Source
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 from plimsoll.wire.csi.refusals import internal
@@ -16,13 +17,14 @@ OPEN_TO_ALL = 0o777
 
 
 class Directories:
-    def __init__(self, disks: Disks) -> None:
+    def __init__(self, disks: Disks, room: Room) -> None:
         self._disks = disks
+        self._room = room
 
     async def make(self, volume: VolumeRecord, origin: Recorded | None) -> None:
         path = self._path(volume)
         if origin is None:
-            self._disks.directory_sizes[path] = volume.size_bytes
+            self._room.promise(path, volume.size_bytes)
             files.unfinished(path).mkdir(exist_ok=True)
             files.unfinished(path).chmod(OPEN_TO_ALL)
             files.finish(path)
@@ -31,7 +33,7 @@ class Directories:
 
     async def _copy(self, origin: Recorded, copy: Recorded) -> None:
         source, target = self._path(origin), self._path(copy)
-        self._disks.directory_sizes[target] = copy.size_bytes
+        self._room.promise(target, copy.size_bytes)
         files.unfinished(target).mkdir(exist_ok=True)
         await files.copy_tree(source, files.unfinished(target), origin.size_bytes)
         files.finish(target)
@@ -39,10 +41,10 @@ class Directories:
     async def remove(self, record: Recorded) -> None:
         path = self._path(record)
         await files.discard(path)
-        self._disks.directory_sizes.pop(path, None)
+        self._room.forget(path)
 
     async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:
-        self._disks.directory_sizes[self._path(volume)] = size_bytes
+        self._room.promise(self._path(volume), size_bytes)
 
     async def snapshot(self, snapshot: SnapshotRecord, volume: VolumeRecord) -> None:
         await self._copy(volume, snapshot)
@@ -68,7 +70,7 @@ class Directories:
 
     async def settle(self, records: Sequence[Recorded]) -> None:
         for record in records:
-            self._disks.directory_sizes[self._path(record)] = record.size_bytes
+            self._room.promise(self._path(record), record.size_bytes)
 
     def _path(self, record: Recorded) -> Path:
         folder = VOLUMES if isinstance(record, VolumeRecord) else SNAPSHOTS

@@ -8,7 +8,9 @@ attached to anything.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from uuid import UUID
 
@@ -17,6 +19,7 @@ from plimsoll.processes.driver.backends.local.btrfs_identity import renew_identi
 from plimsoll.processes.driver.backends.local.disks import IMAGE, SNAPSHOTS, VOLUMES, Disks
 from plimsoll.processes.driver.backends.local.forms import FORMAT_OPTIONS, Arrangement, Form
 from plimsoll.processes.driver.backends.local.kinds import Recorded
+from plimsoll.processes.driver.backends.local.room import Room
 from plimsoll.processes.driver.backends.local.settling import settle_device
 from plimsoll.processes.driver.backends.protocol import Condition, DeviceSource, Source
 from plimsoll.processes.driver.node import filesystems, loops
@@ -32,20 +35,26 @@ WITHIN = timedelta(minutes=10)
 DEGRADED = "degraded"
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    data_dir: Path
+    ids: Ids
+
+
 class Images:
     def __init__(
-        self, disks: Disks, data_dir: Path, ids: Ids, form_of: Callable[[Recorded], Form]
+        self, disks: Disks, room: Room, around: Surroundings, form_of: Callable[[Recorded], Form]
     ) -> None:
         self._disks = disks
+        self._room = room
         self._form_of = form_of
-        self._copying = data_dir / "copying"
-        self._ids = ids
+        self._copying = around.data_dir / "copying"
+        self._ids = around.ids
         self._frozen: dict[str, asyncio.Lock] = {}
 
     async def make(self, volume: VolumeRecord, origin: Recorded | None) -> None:
         if origin is None:
-            for image, size in self._sizes(volume):
-                await files.reserve(files.unfinished(image), size)
+            await self._reserve(volume)
         else:
             await self._copy(origin, volume)
             if volume.mode is Mode.FILESYSTEM:
@@ -54,7 +63,7 @@ class Images:
         self._finish(volume)
 
     async def _copy(self, origin: Recorded, copy: Recorded) -> None:
-        sources, targets = self._images(origin), self._sizes(copy)
+        sources, targets = self._images(origin), self._images(copy)
         if len(sources) != len(targets):
             raise invalid_argument(
                 f"{copy.id}: {origin.id} has another layout; a copy has that of its origin"
@@ -63,11 +72,15 @@ class Images:
             raise failed_precondition(
                 f"{copy.id}: {lost[0]} of {origin.id} is gone; copy its files instead"
             )
-        for image, size in targets:
-            await files.reserve(files.unfinished(image), size)
+        await self._reserve(copy)
         async with self._still(origin):
-            for source, (image, _) in zip(sources, targets, strict=True):
+            for source, image in zip(sources, targets, strict=True):
                 await files.copy_file(source, files.unfinished(image), origin.size_bytes)
+
+    async def _reserve(self, record: Recorded) -> None:
+        for image, size in self._sizes(record):
+            self._room.promise(image, size)
+            await files.reserve(files.unfinished(image), size)
 
     @asynccontextmanager
     async def _still(self, origin: Recorded) -> AsyncIterator[None]:
@@ -124,6 +137,7 @@ class Images:
         for image in self._images(record):
             await loops.detach(files.unfinished(image))
             await files.discard(image)
+            self._room.forget(image)
         self._frozen.pop(record.id, None)
 
     async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:  # noqa: ARG002 - its parts say how much each image is
@@ -131,6 +145,7 @@ class Images:
             raise failed_precondition(f"volume {volume.id}: {lost[0]} is gone; it cannot grow")
         for image, size in self._sizes(volume):
             await files.enlarge(image, size)
+            self._room.promise(image, size)
             for device in loops.loops_of(image):
                 await loops.resize(device)
 
@@ -177,6 +192,8 @@ class Images:
 
     async def settle(self, records: Sequence[Recorded]) -> None:
         """Let go of what nobody uses, and of what belongs to no record."""
+        for image, size in chain.from_iterable(self._sizes(record) for record in records):
+            self._room.promise(image, size)
         for place in entries(self._copying):
             await unmount(place)
         fs_types = {

@@ -32,9 +32,9 @@ from plimsoll.processes.driver.backends.lvm.options import (
     parse_lvm,
     parse_options,
 )
-from plimsoll.processes.driver.backends.lvm.ownership import owner_of
 from plimsoll.processes.driver.backends.lvm.report import Group, LogicalVolume, PhysicalVolume
 from plimsoll.processes.driver.backends.lvm.room import outstanding
+from plimsoll.processes.driver.backends.ownership import owner_of
 from plimsoll.processes.driver.backends.protocol import (
     Charges,
     Condition,

@@ -124,6 +124,14 @@ class PoolsBackend:
         await self._end(call, entry)
 
     async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:
+        before = self._parts.get(volume.id, ())
+        try:
+            await self._grow(volume, size_bytes)
+        except Exception:
+            self._parts[volume.id] = before
+            raise
+
+    async def _grow(self, volume: VolumeRecord, size_bytes: int) -> None:
         await self._begin(Call.EXPAND, volume)
         self._take_room(volume)
         if self._content is not None:

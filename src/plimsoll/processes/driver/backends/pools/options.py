@@ -45,10 +45,15 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSettings:
     name: str
+    """Classes choose it by the parameter `pool`."""
     size_bytes: int
+    """What volumes and snapshots may take in sum."""
     topology: tuple[Mapping[str, str], ...] = ()
+    """The segments that reach it, with full keys; empty: all do."""
     kind: str = ""
+    """Classes choose it, with others of its kind, by the parameter `kind`."""
     latency: timedelta = timedelta()
+    """How long every call takes at least."""
 
 
 def parse_pools(options: Mapping[str, Any], settings: BackendSettings) -> tuple[PoolSettings, ...]:

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from plimsoll.processes.driver.backends.lvm.ownership import owner_of
+from plimsoll.processes.driver.backends.ownership import owner_of
 from plimsoll.runtime.ids import system_ids
 
 

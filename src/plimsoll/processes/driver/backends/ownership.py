@@ -1,7 +1,7 @@
-"""The id of a data directory: volumes without a record are removed only if they bear it.
+"""The id of a data directory: what it owns elsewhere, on disks and in volume groups, bears it.
 
 It is made once and kept beside the ledger. A ledger that is lost takes it along, so that the next
-one leaves the volumes it knows nothing of alone.
+one leaves alone what it knows nothing of.
 """
 
 import os

@@ -1,0 +1,92 @@
+"""Drivers on real sockets: waited for, followed through restarts, asked anew afterwards."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from grpc import StatusCode
+
+from plimsoll.processes.controller.csi.drivers import Drivers, DriverSources
+from plimsoll.runtime.clock import SteppedClock, SystemClock
+from plimsoll.wire.csi.inprocess import InProcessCsi
+from plimsoll.wire.csi.server import listening
+from tests.stories.csi_plugin import DRIVER, Plugin
+
+MOMENT = timedelta(milliseconds=20)
+TURNS = 500
+
+
+@asynccontextmanager
+async def following(drivers: Drivers) -> AsyncIterator[None]:
+    task = asyncio.ensure_future(drivers.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def until(condition: Callable[[], bool], clock: SteppedClock) -> None:
+    """A second of the drivers' time passes in every moment of ours."""
+    for _ in range(TURNS):
+        if condition():
+            return
+        clock.advance(timedelta(seconds=1))
+        await SystemClock().sleep(MOMENT)
+    raise AssertionError("it never came to that")
+
+
+def expands(drivers: Drivers) -> bool:
+    found = drivers.find(DRIVER)
+    return found is not None and "EXPAND_VOLUME" in found.controller
+
+
+async def test_a_driver_is_waited_for_and_asked_anew_when_it_comes_back(tmp_path: Path) -> None:
+    clock, socket = SteppedClock(), tmp_path / "csi.sock"
+    drivers = Drivers(DriverSources(addresses=(str(socket),)), clock)
+    came: list[str] = []
+    drivers.on_change(came.append)
+    async with following(drivers):
+        await SystemClock().sleep(MOMENT)
+        assert drivers.all() == []
+        async with listening(f"unix://{socket}", Plugin(capabilities=()).handlers()):
+            await until(lambda: drivers.find(DRIVER) is not None, clock)
+            assert not expands(drivers)
+        await until(lambda: drivers.find(DRIVER) is None, clock)
+        async with listening(f"unix://{socket}", Plugin().handlers()):
+            await until(lambda: expands(drivers), clock)
+            assert [driver.name for driver in drivers.all()] == [DRIVER]
+    assert came == [DRIVER, DRIVER]
+
+
+async def test_a_driver_that_says_no_is_still_there() -> None:
+    clock, plugin = SteppedClock(), Plugin(has_node_service=True)
+    sources = DriverSources(transports={DRIVER: InProcessCsi(plugin.handlers(), clock)})
+    drivers = Drivers(sources, clock)
+    async with following(drivers):
+        await clock.run(timedelta(seconds=1))
+        found = drivers.find(DRIVER)
+        assert found is not None
+        assert found.node == {"EXPAND_VOLUME"}
+        plugin.fail("Probe", StatusCode.INTERNAL, times=3)
+        await clock.run(timedelta(minutes=1))
+        assert drivers.find(DRIVER) is found
+
+
+@pytest.mark.parametrize(
+    "call", ["Probe", "GetPluginInfo", "GetPluginCapabilities", "ControllerGetCapabilities"]
+)
+async def test_a_driver_that_is_not_ready_is_asked_again(call: str) -> None:
+    clock, plugin = SteppedClock(), Plugin()
+    plugin.fail(call, StatusCode.UNAVAILABLE, times=5)
+    sources = DriverSources(transports={DRIVER: InProcessCsi(plugin.handlers(), clock)})
+    drivers = Drivers(sources, clock)
+    async with following(drivers):
+        await clock.run(timedelta(seconds=3))
+        assert drivers.find(DRIVER) is None
+        await clock.run(timedelta(seconds=10))
+        assert drivers.find(DRIVER) is not None

@@ -1,0 +1,122 @@
+"""`plimsoll up` as a user starts it: the whole path on hollow nodes, and a second life."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from plimsoll.api.registry import Document, resources_by_kind
+from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.ids import system_chance
+from plimsoll.ui.cli.main import cli
+from plimsoll.ui.demo.objects import database, namespace
+from plimsoll.ui.demo.stage import CLAIMS, PODS
+from plimsoll.wire.connect import connect
+from plimsoll.wire.kind import documents
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.parameters import Selection
+
+SECONDS = 120
+PAUSE = timedelta(milliseconds=200)
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """Sockets have short names: what pytest gives is too long."""
+    with tempfile.TemporaryDirectory(prefix="up-") as directory:
+        yield Path(directory)
+
+
+@contextmanager
+def up(data: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-c", "from plimsoll.ui.cli.main import main; main()", "up"]
+    process = subprocess.Popen(
+        [*command, "--data-dir", str(data), *options], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("plimsoll is up"), line
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        process.stdout.close()
+
+
+def client(data: Path) -> KubeClient:
+    around = Surroundings(environment=dict(os.environ), clock=SystemClock())
+    return connect(Wish(kubeconfig=str(data / "kubeconfig")), around, system_chance())
+
+
+async def create(kube: KubeClient, *objects: Document) -> None:
+    for document in objects:
+        group, _, version = document["apiVersion"].rpartition("/")
+        await kube.create(
+            documents(resources_by_kind()[group, version, document["kind"]]), document
+        )
+
+
+async def phases(kube: KubeClient, wanted: dict[str, str]) -> None:
+    """Wait until the pods of the demo are in these phases."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        page = await kube.list(PODS, Selection(namespace="demo"))
+        found = {pod.name: str(pod.status.phase) for pod in page.items}
+        if found == wanted:
+            return
+        assert time.monotonic() < deadline, found
+        await kube.clock.sleep(PAUSE)
+
+
+RUNNING = dict.fromkeys(("db-0", "db-1", "db-2"), "Running")
+
+
+@pytest.mark.timeout(300)
+async def test_pods_run_on_hollow_nodes_and_are_there_after_a_restart(short: Path) -> None:
+    with up(short, "--nodes", "20"):
+        kube = client(short)
+        await create(kube, namespace(), database())
+        await phases(kube, RUNNING)
+        claims = (await kube.list(CLAIMS, Selection(namespace="demo"))).items
+        assert {claim.status.phase for claim in claims} == {"Bound"}
+        await kube.close()
+    with up(short, "--nodes", "20"):
+        kube = client(short)
+        await phases(kube, RUNNING)
+        await kube.close()
+
+
+@pytest.mark.timeout(300)
+def test_the_demo_ends_well_and_leaves_nothing(short: Path) -> None:
+    command = [sys.executable, "-c", "from plimsoll.ui.cli.main import main; main()"]
+    done = subprocess.run(
+        [*command, "demo", "--once"],
+        env={**os.environ, "TMPDIR": str(short)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the room is back" in done.stdout
+    assert list(short.iterdir()) == []
+    assert str(short) not in Path("/proc/self/mounts").read_text()
+
+
+def test_a_directory_that_is_too_long_for_sockets_is_refused(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 90)
+    outcome = CliRunner().invoke(cli, ["up", "--data-dir", str(deep)])
+    assert outcome.exit_code == 2
+    assert "choose a shorter one" in outcome.output
+    assert not deep.exists()

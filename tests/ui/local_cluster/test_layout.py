@@ -1,0 +1,64 @@
+"""What `plimsoll up` starts, and with which settings."""
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll.processes.driver.configuration import Settings, configured
+from plimsoll.runtime.config import Sources, load_settings
+from plimsoll.ui.local_cluster.layout import (
+    Wanted,
+    api_server,
+    settings_file,
+    stages,
+    write_settings,
+)
+from plimsoll.ui.local_cluster.objects import LOCAL, POOLS, first_objects
+
+
+def test_real_nodes_are_processes_of_their_own(tmp_path: Path) -> None:
+    wanted = Wanted(data_dir=tmp_path, port=1, nodes=2)
+    names = [child.name for stage in stages(wanted) for child in stage]
+    assert [name for name in names if name.startswith("node")] == ["node node-0", "node node-1"]
+    assert {f"driver {LOCAL}", f"driver {POOLS}"} <= set(names)
+
+
+def test_hollow_nodes_are_no_processes_at_all(tmp_path: Path) -> None:
+    wanted = Wanted(data_dir=tmp_path, port=1, nodes=200, hollow=True)
+    names = [child.name for stage in stages(wanted) for child in stage]
+    expected = ["controller", "scheduler", f"provisioner {LOCAL}", f"provisioner {POOLS}"]
+    assert sorted(names) == sorted(expected)
+
+
+@pytest.mark.parametrize("driver", [LOCAL, POOLS])
+@pytest.mark.parametrize("hollow", [True, False], ids=["hollow", "real"])
+def test_a_driver_takes_the_settings_that_are_written_for_it(
+    tmp_path: Path, driver: str, *, hollow: bool
+) -> None:
+    wanted = Wanted(data_dir=tmp_path, port=1, nodes=4, hollow=hollow)
+    write_settings(wanted)
+    settings = load_settings(Settings, Sources(file=settings_file(wanted, driver)))
+    configuration = configured(settings)
+    assert [node.id for node in configuration.nodes] == list(wanted.names)
+    zones = {node.topology[f"topology.{driver}/zone"] for node in configuration.nodes}
+    assert zones == {"a", "b", "c"}
+
+
+def test_only_one_hollow_node_has_a_socket(tmp_path: Path) -> None:
+    wanted = Wanted(data_dir=tmp_path, port=1, nodes=50, hollow=True)
+    write_settings(wanted)
+    settings = load_settings(Settings, Sources(file=settings_file(wanted, LOCAL)))
+    assert [node.id for node in settings.nodes if node.endpoint] == ["hollow-0"]
+
+
+def test_the_server_gets_the_same_port_in_every_life(tmp_path: Path) -> None:
+    child = api_server(Wanted(data_dir=tmp_path, port=4711))
+    assert child.arguments[child.arguments.index("--port") + 1] == "4711"
+
+
+def test_classes_that_need_root_are_left_out_without_it() -> None:
+    def classes(*, root: bool) -> set[str]:
+        objects = first_objects(memory=root, mirrored=root)
+        return {o["metadata"]["name"] for o in objects if o["kind"] == "StorageClass"}
+
+    assert classes(root=True) - classes(root=False) == {"memory", "mirrored"}
