@@ -58,7 +58,7 @@ def test_the_server_gets_the_same_port_in_every_life(tmp_path: Path) -> None:
 
 def test_classes_that_need_root_are_left_out_without_it() -> None:
     def classes(*, root: bool) -> set[str]:
-        objects = first_objects(memory=root, mirrored=root)
+        objects = first_objects(real=True, root=root)
         return {o["metadata"]["name"] for o in objects if o["kind"] == "StorageClass"}
 
     assert classes(root=True) - classes(root=False) == {"memory", "mirrored"}

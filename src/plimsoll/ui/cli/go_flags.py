@@ -4,7 +4,7 @@
 `--name=false`; lists of pairs are `a=b,c=d` or `a:b,c:d`. Manifests rely on all of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import click
@@ -62,20 +62,33 @@ class GoCommand(click.Command):
     """A command whose arguments are read as Go reads them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = [param for param in self.params if isinstance(param, click.Option)]
         booleans = {
-            name
-            for param in self.params
-            if isinstance(param, click.Option) and isinstance(param.type, GoBool)
-            for name in param.opts
+            name for param in options if isinstance(param.type, GoBool) for name in param.opts
         }
-        return super().parse_args(ctx, [_spelled_out(arg, booleans) for arg in args])
+        valued = {name for param in options for name in param.opts} - booleans
+        return super().parse_args(ctx, list(_spelled_out(args, booleans, valued)))
 
 
-def _spelled_out(argument: str, booleans: set[str]) -> str:
-    # A value such as -1 is no flag.
-    if argument == "-h" or not argument.lstrip("-")[:1].isalpha() or argument[:1] != "-":
-        return argument
-    long = argument if argument.startswith("--") else f"-{argument}"
-    name, has_value, _ = long.partition("=")
-    # Go never takes the next argument for the value of a boolean; click would.
-    return f"{long}=true" if name in booleans and not has_value else long
+def _spelled_out(
+    arguments: list[str], booleans: Collection[str], valued: Collection[str]
+) -> Iterator[str]:
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
+            yield argument
+            break
+        if not argument.startswith("-") or argument in ("-", "-h"):
+            yield argument
+            continue
+        long = argument if argument.startswith("--") else f"-{argument}"
+        name, has_value, _ = long.partition("=")
+        if name in booleans and not has_value:
+            # Go never takes the next argument for the value of a boolean; click would.
+            yield f"{long}=true"
+        elif name in valued and not has_value and (value := next(rest, None)) is not None:
+            # What follows is its value, even if it looks like a flag: -1.
+            yield f"{long}={value}"
+        else:
+            yield long
+    yield from rest

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import yaml
 
+from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document
 from plimsoll.ui.local_cluster.children import Child
 from plimsoll.ui.local_cluster.objects import LOCAL, NAMESPACE, POOLS
@@ -175,16 +176,30 @@ def write_settings(wanted: Wanted) -> None:
 
 
 def local_settings(wanted: Wanted) -> Document:
-    def disks(node: str) -> list[str]:
-        where = wanted.data_dir / "disks" / node
-        return [f"{where / disk}={wanted.disk_size}" for disk in DISKS]
-
-    return _settings(wanted, LOCAL) | {
+    """Disks of nodes; those of hollow nodes are as hollow, and only counted."""
+    if wanted.hollow:
+        return _settings(wanted, LOCAL, "pools") | {
+            "options": {"pools": [_hollow_disks(wanted, name) for name in wanted.names]},
+            "nodes": [_node_entry(wanted, LOCAL, name) for name in wanted.names],
+        }
+    return _settings(wanted, LOCAL, "local") | {
         "nodes": [
-            _node_entry(wanted, LOCAL, name) | {"disks": disks(name), "memory": wanted.memory}
+            _node_entry(wanted, LOCAL, name)
+            | {"disks": _disks(wanted, name), "memory": wanted.memory}
             for name in wanted.names
         ]
     }
+
+
+def _disks(wanted: Wanted, node: str) -> list[str]:
+    where = wanted.data_dir / "disks" / node
+    return [f"{where / disk}={wanted.disk_size}" for disk in DISKS]
+
+
+def _hollow_disks(wanted: Wanted, node: str) -> Document:
+    size = len(DISKS) * parse_bytes(wanted.disk_size)
+    topology = {"zone": wanted.zone_of(node), "node": node}
+    return {"name": node, "size": size, "topology": topology}
 
 
 def pools_settings(wanted: Wanted) -> Document:
@@ -203,24 +218,26 @@ def pools_settings(wanted: Wanted) -> Document:
         "kind": "regional",
         "topology": [{"zone": zone} for zone in ZONES],
     }
-    return _settings(wanted, POOLS) | {
+    return _settings(wanted, POOLS, "pools") | {
         "options": {"pools": [*zones, region]},
         "nodes": [_node_entry(wanted, POOLS, name) for name in wanted.names],
     }
 
 
-def _settings(wanted: Wanted, driver: str) -> Document:
-    backend = driver.partition(".")[0]
+def _settings(wanted: Wanted, driver: str, backend: str) -> Document:
     found: Document = {
         "backend": backend,
         "driverName": driver,
-        "dataDir": str(wanted.data_dir / "drivers" / backend),
+        "dataDir": str(wanted.data_dir / "drivers" / driver.partition(".")[0]),
     }
     return found | ({"mounts": "none"} if wanted.hollow else {})
 
 
 def _node_entry(wanted: Wanted, driver: str, name: str) -> Document:
-    entry: Document = {"id": name, "topology": {"zone": wanted.zone_of(name)}}
+    topology = {"zone": wanted.zone_of(name)}
+    if driver == LOCAL and wanted.hollow:
+        topology["node"] = name
+    entry: Document = {"id": name, "topology": topology}
     if not wanted.hollow:
         entry["pluginRegistrationDir"] = str(wanted.registration_dir(name))
     # Of hollow nodes only one needs a socket, for those who work with the driver as a whole.

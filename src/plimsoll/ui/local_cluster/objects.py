@@ -8,22 +8,21 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 DEFAULT_SNAPSHOT_CLASS = "snapshot.storage.kubernetes.io/is-default-class"
 
 
-def first_objects(*, memory: bool, mirrored: bool) -> list[Document]:
-    """In the order in which they can be created."""
+def first_objects(*, real: bool, root: bool) -> list[Document]:
+    """In the order in which they can be created. `real`: nodes have disks of their own."""
     classes = [
         _class("local", LOCAL, {}, is_default=True),
         _class("zonal", POOLS, {"kind": "zonal"}),
         _class("regional", POOLS, {"kind": "regional"}),
         _class("two-zones", POOLS, {"kind": "zonal", "domains": "2"}),
     ]
-    if mirrored:
+    if real and root:
         parameters = {"layout": "mirrored", "csi.storage.k8s.io/fstype": "btrfs"}
         classes.append(_class("mirrored", LOCAL, parameters))
-    if memory:
         classes.append(_class("memory", LOCAL, {"medium": "memory"}))
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
-        _driver(LOCAL, attach=False, modes=["Persistent", "Ephemeral"]),
+        _driver(LOCAL, attach=not real, modes=["Persistent", *(["Ephemeral"] if real else [])]),
         _driver(POOLS, attach=True, modes=["Persistent"]),
         *classes,
         _snapshot_class("local", LOCAL, is_default=True),

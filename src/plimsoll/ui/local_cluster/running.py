@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from plimsoll.api.registry import resources_by_kind
+from plimsoll.api.registry import Document, resources_by_kind
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.ids import system_chance
@@ -60,8 +60,7 @@ async def local_cluster(
         children = await stack.enter_async_context(kept_up([[api_server(wanted)]], around))
         client = _client(wanted, clock)
         stack.push_async_callback(client.close)
-        can_mount = is_root and not wanted.hollow
-        await create_missing(client, memory=can_mount, mirrored=can_mount)
+        await create_missing(client, first_objects(real=not wanted.hollow, root=is_root))
         if wanted.hollow:
             await stack.enter_async_context(hollow(wanted, client, clock))
         children |= await stack.enter_async_context(kept_up(stages(wanted), around))
@@ -74,9 +73,9 @@ def _client(wanted: Wanted, clock: Clock) -> KubeClient:
     return connect(wish, around, system_chance(), manager=MANAGER)
 
 
-async def create_missing(client: KubeClient, *, memory: bool, mirrored: bool) -> None:
+async def create_missing(client: KubeClient, objects: list[Document]) -> None:
     """On a second start most are there; what the user changed is left as it is."""
-    for document in first_objects(memory=memory, mirrored=mirrored):
+    for document in objects:
         group, _, version = document["apiVersion"].rpartition("/")
         resource = resources_by_kind()[group, version, document["kind"]]
         try:
