@@ -101,26 +101,18 @@ class Mortal:
         data_dir = self.directory / "data"
         command = [plimsoll(), "driver", f"--data-dir={data_dir}", "--node-id=alpha", *disks]
         command += ["--memory=256Mi", "--log-level=warning"]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        self.client = CsiClient(GrpcTransport(f"unix://{data_dir / 'csi.sock'}"))
+        self.process = _begun(command, self.log)
         deadline = time.monotonic() + START_SECONDS
-        while not await self._answers():
+        while self.client is None:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError(f"the driver did not start: {self.log.read_text()[-2000:]}")
             await asyncio.sleep(0.02)
+            self.client = await _connected(data_dir / "csi.sock")
         return self.client
 
     @property
     def log(self) -> Path:
         return self.directory / "driver.log"
-
-    async def _answers(self) -> bool:
-        assert self.client is not None
-        try:
-            return (await self.client.call(m.PROBE, csi.ProbeRequest())).ready.value
-        except DriverError:
-            return False
 
     async def kill(self) -> None:
         """As the kernel would: nothing is said, nothing is finished."""
@@ -131,6 +123,25 @@ class Mortal:
             await self.client.close()
         self.process = self.client = None
         self.kills += 1
+
+
+async def _connected(socket: Path) -> CsiClient | None:
+    """A channel that fails at first tries again only after a second or more: so a new one."""
+    if not await asyncio.to_thread(socket.exists):
+        return None
+    client = CsiClient(GrpcTransport(f"unix://{socket}"))
+    try:
+        if (await client.call(m.PROBE, csi.ProbeRequest())).ready.value:
+            return client
+    except DriverError:
+        pass
+    await client.close()
+    return None
+
+
+def _begun(command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    with log.open("ab") as output:
+        return subprocess.Popen(command, stdout=output, stderr=output)
 
 
 @dataclass(slots=True)
@@ -240,7 +251,8 @@ class Round:
             try:
                 return await client.call(method, request)
             except DriverError as error:
-                assert not error.is_final, f"{self.name} ({self.kind.title}): {error}"
+                if error.is_final:
+                    raise AssertionError(f"{self.name} ({self.kind.title}): {error}") from error
                 await asyncio.sleep(0.02)
         raise AssertionError(f"{self.name} ({self.kind.title}): {method.call} never succeeds")
 

@@ -66,7 +66,7 @@ def test_subresource_of_another_group_says_so() -> None:
 
 def test_group_version_that_is_not_served_is_not_found() -> None:
     assert discovery.find_resource_list(RESOURCES, "example.com", "v1") is None
-    assert discovery.find_group(RESOURCES, "snapshot.storage.k8s.io") is None
+    assert discovery.find_group(RESOURCES, "example.com") is None
     assert discovery.find_group(RESOURCES, "") is None
 
 
@@ -135,3 +135,16 @@ def test_api_versions_name_the_server() -> None:
     document = discovery.api_versions("127.0.0.1:6443")
     assert document["versions"] == ["v1"]
     assert document["serverAddressByClientCIDRs"][0]["serverAddress"] == "127.0.0.1:6443"
+
+
+def test_snapshots_are_told_as_their_definitions_would() -> None:
+    listed = discovery.find_resource_list(RESOURCES, "snapshot.storage.k8s.io", "v1")
+    assert listed is not None
+    names = {e["name"]: e.get("shortNames") for e in listed["resources"]}
+    assert names == {
+        "volumesnapshotclasses": ["vsclass", "vsclasses"],
+        "volumesnapshotcontents": ["vsc", "vscs"],
+        "volumesnapshotcontents/status": None,
+        "volumesnapshots": ["vs"],
+        "volumesnapshots/status": None,
+    }

@@ -504,6 +504,26 @@ def test_event_series_tells_when_it_was_last_seen_and_how_often() -> None:
     assert (shown[0], shown[3], shown[5], shown[7], shown[8]) == ("1s", "node", "me", "60s", 9)
 
 
+def test_snapshots_show_what_is_missing_as_nothing() -> None:
+    group = "snapshot.storage.k8s.io"
+    snapshot = {
+        "metadata": META,
+        "spec": {"source": {"persistentVolumeClaimName": "data"}},
+        "status": {"readyToUse": False},
+    }
+    shown = cells("volumesnapshots", snapshot, group)
+    assert shown[1:8] == [False, "data", None, None, None, None, None]
+    content = {
+        "metadata": META,
+        "spec": {"driver": "d", "deletionPolicy": "Delete", "volumeSnapshotRef": {"name": "s"}},
+        "status": {"restoreSize": 10, "readyToUse": True},
+    }
+    shown = cells("volumesnapshotcontents", content, group)
+    assert shown[1:8] == [True, 10, "Delete", "d", None, "s", None]
+    class_ = {"metadata": META, "driver": "d", "deletionPolicy": "Retain"}
+    assert cells("volumesnapshotclasses", class_, group)[1:3] == ["d", "Retain"]
+
+
 @pytest.mark.parametrize("resource", tables().resources, ids=lambda r: f"{r.plural}.{r.version}")
 def test_every_kind_fills_its_columns_even_when_the_object_is_bare(resource: Any) -> None:
     shown = table(resource, [{"metadata": {"name": "x"}}], NOW)

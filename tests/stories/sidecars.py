@@ -28,6 +28,7 @@ from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
 from plimsoll.wire.csi.severed import SeverableCsi
@@ -89,6 +90,11 @@ class Storage:
 
     def count(self, call: str) -> int:
         return self.calls.count(call)
+
+    @property
+    def client(self) -> CsiClient:
+        """For calls by somebody else than the provisioner."""
+        return CsiClient(self.transport(self.settings.nodes[0].id))
 
     def transport(self, node: str) -> InProcessCsi:
         settings = next(each for each in self.settings.nodes if each.id == node)
@@ -200,7 +206,7 @@ class RunningProvisioner:
 
     def check(self) -> None:
         """Raises if it met with a bug."""
-        if self._task is not None and self._task.done():
+        if self._task is not None and self._task.done() and not self._task.cancelled():
             self._task.result()
         for line in self.metrics.exposition().decode().splitlines():
             if line.startswith(RESTARTS):
@@ -240,12 +246,12 @@ async def a_provisioner(
         await running_one.kill()
 
 
-async def add_storage_nodes(cluster: StoryCluster, nodes: Nodes = ZONES, **room: str) -> None:
+async def add_storage_nodes(cluster: StoryCluster, nodes: Nodes = ZONES) -> None:
     """Nodes that the driver is registered on, and the namespace of the provisioner."""
     if await cluster.find("Namespace", NAMESPACE) is None:
         await cluster.create(namespace(NAMESPACE))
     for name, topology in nodes.items():
-        await add_node(cluster, name, labels=full(topology), **room)
+        await add_node(cluster, name, labels=full(topology))
         await register_driver(cluster, name, topology)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ async def a_world(*loops: str) -> AsyncIterator[tuple[StoryCluster, Storage]]:
         yield cluster, storage
 
 
-def now_class(**fields: object) -> Document:
+def now_class(**fields: Any) -> Document:
     return a_class(waits=False, **fields)
 
 
@@ -167,7 +168,7 @@ async def test_a_namesake_is_served_while_the_first_claim_is_finished() -> None:
         assert storage.names == [await volume_of(cluster, "data")]
 
 
-async def released(cluster: StoryCluster, storage: Storage, **fields: object) -> str:
+async def released(cluster: StoryCluster, storage: Storage, **fields: Any) -> str:
     """A volume whose claim is gone; its name."""
     await cluster.create(now_class(**fields), claim())
     async with a_provisioner(cluster, storage):

@@ -3,17 +3,28 @@
 import importlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 
 import uvloop
 from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
+from plimsoll.decide.capacity.publishing import Publisher
+from plimsoll.decide.capacity.reports import Settings as Publishing
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.main import COMPONENT
+from plimsoll.processes.provisioner.call_metrics import CallMetrics
+from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityMeans
+from plimsoll.processes.provisioner.link import DriverLink
+from plimsoll.processes.provisioner.operation_metrics import OperationMetrics
 from plimsoll.reconcile.running import RunningLoops, Setting
+from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.supervise import Supervision, supervise
 from plimsoll.ui.cli.main import COMMANDS
+from plimsoll.wire.csi.client import CsiClient
+from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.kube import KubeClient
 from tools.reference.markdown import code, document, table
 from tools.reference.workbench import api_server, client
@@ -92,6 +103,25 @@ def node_metrics() -> list[Described]:
     return _supervised(kube, metrics)
 
 
+def provisioner_metrics() -> list[Described]:
+    kube, metrics = client(), Metrics()
+    driver = CsiClient(InProcessCsi({}, kube.clock))
+    OperationMetrics(metrics)
+    means = CapacityMeans(
+        publisher=Publisher(Publishing(driver="", publisher="", namespace="")),
+        link=DriverLink(driver, kube.clock, CallMetrics(metrics)),
+        client=kube,
+        poll_every=timedelta(minutes=1),
+        threads=1,
+        holder="",
+        retries=Backoff(first=timedelta(seconds=1), limit=timedelta(minutes=5)),
+        watches_nodes=True,
+    )
+    setting = Setting(client=kube, component=COMPONENT, metrics=metrics)
+    RunningLoops({"capacity": partial(Capacity, means=means)}, setting)
+    return _supervised(kube, metrics)
+
+
 def _supervised(kube: KubeClient, metrics: Metrics) -> list[Described]:
     supervision = Supervision(clock=kube.clock, chance=kube.chance, metrics=metrics)
     uvloop.run(supervise({"nothing": _nothing}, supervision))
@@ -126,5 +156,9 @@ PROCESSES: dict[str, Process] = {
     ),
     "driver": (f"{ON_ITS_PORT} Without it, nowhere.", driver_metrics),
     "node": (ON_ITS_PORT, node_metrics),
+    "provisioner": (
+        "At `--metrics-path` of the address that `--http-endpoint` names. Without it, nowhere.",
+        provisioner_metrics,
+    ),
     "scheduler": (ON_ITS_PORT, scheduler_metrics),
 }

@@ -104,7 +104,8 @@ class Struct:
 def shapes() -> dict[str, dict[str, int]]:
     packed = resources.files("plimsoll.api.tables").joinpath("shapes.json.gz").read_bytes()
     native = msgspec.json.decode(gzip.decompress(packed), type=dict[str, dict[str, int]])
-    return native | custom_tables()["shapes"]
+    custom: dict[str, dict[str, int]] = custom_tables()["shapes"]
+    return native | custom
 
 
 _compiled: dict[str, Struct] = {}

@@ -8,7 +8,6 @@ from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.plan import NOTHING, Patch, Plan
 from plimsoll.decide.provisioning.protection import (
-    CLONE_PROTECTION,
     Protecting,
     decide_cloned_claim,
     decide_sweep,
@@ -16,6 +15,7 @@ from plimsoll.decide.provisioning.protection import (
     release_snapshot,
 )
 from plimsoll.decide.provisioning.request.sources import (
+    CLONE_PROTECTION,
     SNAPSHOT_GROUP,
     SNAPSHOT_PROTECTION,
     Source,

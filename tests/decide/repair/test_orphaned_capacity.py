@@ -11,13 +11,16 @@ from plimsoll.api.core import Lease, LeaseSpec
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.selectors.label import LabelRequirementSpec, LabelSelectorSpec
 from plimsoll.api.storage import CSIStorageCapacity
+from plimsoll.decide.capacity.freshness import publisher_lease
+from plimsoll.decide.capacity.names import TEMPLATE_NODE
+from plimsoll.decide.capacity.reports import Settings
 from plimsoll.decide.plan import Delete
 from plimsoll.decide.repair.orphaned_capacity import (
     Evidence,
     Orphaned,
     complaints,
     decide_orphaned_capacity,
-    lease_of_publisher,
+    leases_of_publisher,
 )
 from tests.builders import DRIVER, a_capacity, a_class, a_node
 
@@ -101,10 +104,19 @@ def test_a_topology_that_cannot_be_read_is_nowhere_missing() -> None:
     assert set(complaints(unreadable, replace(FINE, nodes=()))) == set()
 
 
-def test_a_publisher_holds_the_lease_that_its_driver_is_named_in() -> None:
-    key = lease_of_publisher(capacity())
-    assert key == ObjectKey("plimsoll", "local-plimsoll-dev")
-    assert lease_of_publisher(capacity({})) is None
+def test_the_publishers_own_lease_is_a_better_proof_than_that_of_the_leader() -> None:
+    own, leader = leases_of_publisher(capacity())
+    settings = Settings(driver=DRIVER, publisher="external-provisioner", namespace="plimsoll")
+    assert own == publisher_lease(settings)
+    assert leader == ObjectKey("plimsoll", "local-plimsoll-dev")
+    assert leases_of_publisher(capacity({})) == ()
+
+
+def test_numbers_for_nodes_that_do_not_exist_yet_are_not_orphaned_by_that() -> None:
+    made = a_capacity(segment={TEMPLATE_NODE: "true", "rack": "1"}, gib=5)
+    metadata = msgspec.structs.replace(made.metadata, labels=MARKS)
+    imagined = msgspec.structs.replace(made, metadata=metadata)
+    assert set(complaints(imagined, FINE)) == set()
 
 
 @given(

@@ -15,6 +15,7 @@ from plimsoll.decide.bind.writes import CLAIMS, ClaimPhase
 from plimsoll.decide.plan import NOTHING, Patch, Plan, ResourceName
 from plimsoll.decide.provisioning.request.sources import (
     CLAIM_KIND,
+    CLONE_PROTECTION,
     SNAPSHOT_GROUP,
     SNAPSHOT_KIND,
     SNAPSHOT_PROTECTION,
@@ -24,8 +25,6 @@ from plimsoll.decide.provisioning.request.sources import (
 from plimsoll.decide.provisioning.view import ProvisionerView
 
 SNAPSHOTS = ResourceName(SNAPSHOT_GROUP, "v1", "volumesnapshots")
-CLONE_PROTECTION = "provisioner.storage.kubernetes.io/cloning-protection"
-"""Finalizer of claims that are, or were, cloned."""
 
 
 class Protecting(StrEnum):

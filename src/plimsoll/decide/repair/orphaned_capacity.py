@@ -14,7 +14,9 @@ from plimsoll.decide.capacity.names import (
     DRIVER_NAME,
     MANAGED_BY,
     leader_lease_name,
+    publisher_lease_name,
 )
+from plimsoll.decide.capacity.templates import is_template
 from plimsoll.decide.plan import Delete
 from plimsoll.decide.repair.repairs import Repair, Repaired, Rule, regarding
 
@@ -42,13 +44,21 @@ class Evidence:
     """Installed: they have a CSIDriver object or are listed by a node."""
     nodes: Collection[Node] = ()
     lease: Lease | None = None
-    """The one that the publisher of this driver would hold in the capacity's namespace."""
+    """The first that there is of `leases_of_publisher`."""
     now: datetime
 
 
-def lease_of_publisher(capacity: CSIStorageCapacity) -> ObjectKey | None:
-    driver = capacity.labels.get(DRIVER_NAME, "")
-    return ObjectKey(capacity.namespace, leader_lease_name(driver)) if driver else None
+def leases_of_publisher(capacity: CSIStorageCapacity) -> tuple[ObjectKey, ...]:
+    """By which it can be seen whether it is alive, the best proof first.
+
+    Plimsoll's publishers tell themselves when they last looked. Of others only the lease is known
+    for which copies of them compete; those that run on each node hold none.
+    """
+    driver, publisher = capacity.labels.get(DRIVER_NAME, ""), capacity.labels.get(MANAGED_BY, "")
+    if not driver:
+        return ()
+    names = (publisher_lease_name(driver, publisher), leader_lease_name(driver))
+    return tuple(ObjectKey(capacity.namespace, name) for name in names)
 
 
 def decide_orphaned_capacity(capacity: CSIStorageCapacity, evidence: Evidence) -> Repair | None:
@@ -91,7 +101,8 @@ def complaints(capacity: CSIStorageCapacity, evidence: Evidence) -> Iterable[Orp
     )
     if driver and driver not in evidence.drivers:
         yield Orphaned.DRIVER_GONE
-    if not _is_somewhere(capacity, evidence.nodes):
+    # Numbers for nodes that do not exist yet are about no node on purpose.
+    if not is_template(capacity) and not _is_somewhere(capacity, evidence.nodes):
         yield Orphaned.TOPOLOGY_GONE
 
 

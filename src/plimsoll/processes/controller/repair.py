@@ -34,7 +34,7 @@ from plimsoll.decide.repair.orphaned_capacity import (
     Evidence,
     complaints,
     decide_orphaned_capacity,
-    lease_of_publisher,
+    leases_of_publisher,
 )
 from plimsoll.decide.repair.repairs import Repair, Rule, as_plan, as_rehearsal
 from plimsoll.decide.repair.selected_node import decide_selected_node, selected_node_while_unbound
@@ -251,15 +251,20 @@ class Repairs(Loop):
     async def _asked(self, capacity: CSIStorageCapacity, evidence: Evidence) -> Evidence:
         owners = capacity.metadata.owner_references
         gone = [await self._owner_is_gone(owner, capacity.namespace) for owner in owners]
-        key = lease_of_publisher(capacity)
         return Evidence(
             owner_is_gone=bool(gone) and all(gone),
             storage_class=evidence.storage_class,
             drivers=evidence.drivers,
             nodes=evidence.nodes,
-            lease=await self.tools.client.find(LEASES, key) if key is not None else None,
+            lease=await self._lease_of(capacity),
             now=evidence.now,
         )
+
+    async def _lease_of(self, capacity: CSIStorageCapacity) -> Lease | None:
+        for key in leases_of_publisher(capacity):
+            if (lease := await self.tools.client.find(LEASES, key)) is not None:
+                return lease
+        return None
 
     async def _owner_is_gone(self, owner: OwnerReference, namespace: str) -> bool:
         """A kind that is not known says nothing about its objects."""

@@ -21,7 +21,7 @@ from plimsoll.processes.driver.controller.service import ControllerService
 from plimsoll.processes.driver.core import Driver, Identity
 from plimsoll.processes.driver.identity import IdentityService
 from plimsoll.processes.driver.ledger import Ledger
-from plimsoll.processes.driver.node.mounting import clear_leftovers
+from plimsoll.processes.driver.node.mounting import clear_leftovers, missing_without_root
 from plimsoll.processes.driver.node.registration import (
     registration_endpoint,
     registration_handlers,
@@ -141,6 +141,8 @@ class Process:
                 answers = self._calls.counted(handlers(self._driver, node, settings))
                 for socket in _sockets(node, settings.driver_name, answers):
                     await sockets.enter_async_context(socket)
+            if missing := missing_without_root(settings.mounts):
+                log.warning("driver without root", extra={"missing": missing})
             log.info("driver started", extra={"driver": settings.driver_name})
             on_ready(configuration)
             await asyncio.Event().wait()

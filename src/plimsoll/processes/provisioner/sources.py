@@ -7,11 +7,8 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.snapshots import VolumeSnapshot
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.cache.store import Change
-from plimsoll.decide.provisioning.protection import (
-    CLONE_PROTECTION,
-    decide_cloned_claim,
-    decide_sweep,
-)
+from plimsoll.decide.provisioning.protection import decide_cloned_claim, decide_sweep
+from plimsoll.decide.provisioning.request.sources import CLONE_PROTECTION
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed

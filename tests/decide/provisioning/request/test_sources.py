@@ -13,6 +13,7 @@ from plimsoll.decide.provisioning.calls import ContentSource, FromSnapshot, From
 from plimsoll.decide.provisioning.failures import Problem, RefusalError, State
 from plimsoll.decide.provisioning.request.sources import (
     ALLOW_MODE_CHANGE,
+    CLONE_PROTECTION,
     SNAPSHOT_PROTECTION,
     Filling,
     Populator,
@@ -21,7 +22,7 @@ from plimsoll.decide.provisioning.request.sources import (
     content_source,
     find_source,
 )
-from plimsoll.decide.provisioning.settings import ProvisionerSettings
+from plimsoll.decide.provisioning.settings import Mode, ProvisionerSettings
 from tests.decide.provisioning.builders import (
     SETTINGS,
     a_claim_document,
@@ -92,6 +93,17 @@ def test_a_source_that_can_never_be_used_is_refused_for_good(
 
 def test_a_claim_is_cloned_from_its_volume() -> None:
     assert filled(a_source_world(), dataSource=FROM_CLAIM) == FromVolume("disk-0")
+
+
+def test_a_claim_that_is_being_cloned_is_used_although_it_is_being_deleted() -> None:
+    world = a_source_world()
+    claim_in(world)["metadata"].update(
+        deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[CLONE_PROTECTION]
+    )
+
+    assert filled(world, dataSource=FROM_CLAIM) == FromVolume("disk-0")
+    compatible = replace(SETTINGS, mode=Mode.COMPATIBLE)
+    assert refused(lambda: filled(world, compatible, dataSource=FROM_CLAIM)) == UNUSABLE
 
 
 def test_a_clone_may_be_larger_than_its_source_but_not_smaller() -> None:

@@ -30,6 +30,8 @@ from plimsoll.decide.provisioning.view import ProvisionerView
 SNAPSHOT_KIND = "VolumeSnapshot"
 SNAPSHOT_GROUP = "snapshot.storage.k8s.io"
 CLAIM_KIND = "PersistentVolumeClaim"
+CLONE_PROTECTION = "provisioner.storage.kubernetes.io/cloning-protection"
+"""Finalizer of claims that are, or were, cloned."""
 SNAPSHOT_PROTECTION = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"
 """Finalizer of snapshots that a volume is being made from."""
 ALLOW_MODE_CHANGE = "snapshot.storage.kubernetes.io/allow-volume-mode-change"
@@ -126,12 +128,21 @@ def _from_claim(filling: Filling, view: ProvisionerView) -> FromVolume:
     return FromVolume(csi.volume_handle)
 
 
+def _is_lost(filling: Filling, source: PersistentVolumeClaim) -> bool:
+    """With our mark on it, it stays until the clone that was begun is finished.
+
+    csi-provisioner refuses then: the clone is never finished, so the mark is never taken off.
+    """
+    is_kept = CLONE_PROTECTION in source.metadata.finalizers and not filling.settings.is_compatible
+    return source.is_being_deleted and not is_kept
+
+
 def _check_source_claim(filling: Filling, source: PersistentVolumeClaim) -> None:
     spec, wanted = source.spec, filling.claim.spec
     objections = {
         f"the PVC DataSource {source.name} must have a status of Bound.  "
         f"Got {source.status.phase}": source.status.phase != ClaimPhase.BOUND,
-        f"the PVC DataSource {source.name} is currently being deleted": source.is_being_deleted,
+        f"the PVC DataSource {source.name} is currently being deleted": _is_lost(filling, source),
         f"the source PVC ({source.name}) storageclass cannot be empty": (
             spec.storage_class_name is None
         ),

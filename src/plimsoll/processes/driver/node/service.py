@@ -33,7 +33,6 @@ RPC = csi.NodeServiceCapability.RPC
 CAPABILITIES = (
     RPC.STAGE_UNSTAGE_VOLUME,
     RPC.GET_VOLUME_STATS,
-    RPC.EXPAND_VOLUME,
     RPC.VOLUME_CONDITION,
     RPC.SINGLE_NODE_MULTI_WRITER,
 )
@@ -76,11 +75,11 @@ class NodeService:
     async def get_capabilities(
         self, _: csi.NodeGetCapabilitiesRequest
     ) -> csi.NodeGetCapabilitiesResponse:
+        kinds = CAPABILITIES if self._here.can_open else ()
+        if self._here.can_open and self._here.driver.backend.features.expansion:
+            kinds = (*kinds, RPC.EXPAND_VOLUME)
         return csi.NodeGetCapabilitiesResponse(
-            capabilities=[
-                csi.NodeServiceCapability(rpc=csi.NodeServiceCapability.RPC(type=kind))
-                for kind in (CAPABILITIES if self._here.can_open else ())
-            ]
+            capabilities=[csi.NodeServiceCapability(rpc=RPC(type=kind)) for kind in kinds]
         )
 
     async def stage(self, request: csi.NodeStageVolumeRequest) -> csi.NodeStageVolumeResponse:

@@ -54,4 +54,7 @@ def _answer(room: _Room) -> Answer:
 
 
 def _bytes(text: str) -> int:
-    return parse_quantity(text).value
+    try:
+        return parse_quantity(text).value
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a size; write it like 500Gi") from error

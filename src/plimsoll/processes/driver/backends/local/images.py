@@ -2,7 +2,7 @@
 
 An image is as large on disk as the volume from its first moment, so its room is really taken. A
 mirrored volume works on with one of its images; a snapshot is a set of images of its own, never
-attached to anything.
+attached to anything. While a volume is copied, whoever writes to it has to wait.
 """
 
 import asyncio
