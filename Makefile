@@ -30,7 +30,13 @@ $(READY): pyproject.toml constraints.txt | $(UV)
 demo: $(READY) ## start the embedded cluster and show it (ONCE=1: end by itself)
 	@$(BIN)/plimsoll demo $(if $(ONCE),--once)
 
-test: $(READY) ## all tests that need nothing but this machine
+# Not part of setup: using Plimsoll needs none of it.
+SYSTEM := $(VENV)/.system
+$(SYSTEM): tools/system_packages.sh | $(READY)
+	@sh $<
+	@touch $@
+
+test: $(READY) $(SYSTEM) ## all tests that need nothing but this machine
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile tests
 	@$(BIN)/python -m tests.oracle
 
@@ -47,7 +53,7 @@ format: $(READY) ## let ruff lay the code out
 bench: $(READY) ## measure the embedded API server
 	@$(BIN)/python -m bench
 
-conformance: $(READY) ## run beside the real programs (needs Go, once)
+conformance: $(READY) $(SYSTEM) ## run beside the real programs (needs Go, once)
 	@$(BIN)/python -m conformance
 
 docs: $(READY) ## regenerate docs/reference from the code

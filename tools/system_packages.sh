@@ -1,0 +1,18 @@
+#!/bin/sh
+# Programs that some tests of the driver need, from Debian's packages. Where they cannot be
+# installed, those tests are skipped, and say so.
+set -u
+missing=""
+for pair in mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs lvm:lvm2 losetup:mount; do
+    PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair##*:}"
+done
+[ -z "$missing" ] && exit 0
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+    echo "not installed:$missing; the tests that need them are skipped" >&2
+    exit 0
+fi
+echo "installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+install() { apt-get install --yes --quiet --no-install-recommends $missing >/dev/null 2>&1; }
+install || { apt-get update --quiet >/dev/null 2>&1; install; } ||
+    echo "could not install$missing; the tests that need them are skipped" >&2
