@@ -12,6 +12,7 @@ from bench.binding import measure_binding
 from bench.capacity import measure_capacity
 from bench.embedded import measure_embedded
 from bench.measurement import table
+from bench.publishing import measure_publishing
 from bench.scheduling import measure_scheduling
 from bench.target import Target
 from bench.workloads import Scale, measure
@@ -57,10 +58,11 @@ def main() -> int:
     elif arguments.scheduling:
         found = measure_scheduling(remark)
     elif arguments.capacity:
-        found = measure_capacity(remark)
+        found = measure_capacity(remark) + measure_publishing(remark)
     else:
         found = measure_embedded(scale, remark) + measure_binding(remark)
         found += measure_scheduling(remark) + measure_capacity(remark)
+        found += measure_publishing(remark)
     if arguments.output == "json":
         print(json.dumps([each.as_json() for each in found], indent=2))
     else:

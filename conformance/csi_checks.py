@@ -12,7 +12,7 @@ import uvloop
 
 from conformance.csi_backends import Ground, two_disks, zonal_pools
 from conformance.csi_drivers import HOSTPATH_NAME, Driver, hostpathplugin, our_driver
-from conformance.csi_sidecars import install_snapshot_kinds, last_words
+from conformance.csi_sidecars import Sidecar, install_snapshot_kinds, last_words
 from conformance.csi_stories import Scene, Story, tell
 
 Say = Callable[[str], None]
@@ -29,13 +29,21 @@ class Kit:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-@contextlib.contextmanager
-def _simulated_room(_directory: Path) -> Iterator[tuple[str, ...]]:
-    yield ("--capacity=slow=1Gi", "--capacity=fast=2Gi")
+def simulated_room(**sizes: str) -> Ground:
+    """What hostpathplugin shall say that it has, for each kind of volumes."""
+
+    @contextlib.contextmanager
+    def ground(_directory: Path) -> Iterator[tuple[str, ...]]:
+        yield tuple(f"--capacity={kind}={size}" for kind, size in sizes.items())
+
+    return ground
 
 
 HOSTPATH = Kit(
-    name=HOSTPATH_NAME, start=hostpathplugin, ground=_simulated_room, parameters={"kind": "fast"}
+    name=HOSTPATH_NAME,
+    start=hostpathplugin,
+    ground=simulated_room(slow="1Gi", fast="2Gi"),
+    parameters={"kind": "fast"},
 )
 OUR_LOCAL = Kit(name="local.plimsoll.dev", start=our_driver, ground=two_disks)
 OUR_POOLS = Kit(
@@ -51,7 +59,7 @@ class Cast:
     kit: Kit
     controller: Program
     """Binds claims."""
-    sidecars: tuple[Callable[[Path, Driver], AbstractContextManager[None]], ...]
+    sidecars: tuple[Sidecar, ...]
 
 
 def play(cast: Cast, stories: tuple[Story, ...], say: Say) -> None:

@@ -187,6 +187,22 @@ async def made_by(driver: Driver) -> list[str]:
     return made
 
 
+async def attached_to(driver: Driver, volume_id: str) -> list[str]:
+    """The nodes that the driver has attached a volume to, in its own words."""
+    async with connected(driver) as client:
+        volumes = await client.call(LIST_VOLUMES, csi.ListVolumesRequest())
+    return [
+        node
+        for entry in volumes.entries
+        if entry.volume.volume_id == volume_id
+        for node in entry.status.published_node_ids
+    ]
+
+
+async def has_capability(driver: Driver, name: str) -> bool:
+    return name in await _capabilities(driver)
+
+
 def assert_nothing_left(driver: Driver) -> None:
     made = uvloop.run(made_by(driver))
     assert made == [], f"left in the driver: {made}"

@@ -1,21 +1,24 @@
-"""The real sidecars of CSI beside a driver: csi-provisioner, csi-resizer, csi-snapshotter.
+"""The sidecars of CSI beside a driver: the originals, and what we have in their place.
 
-The snapshot-controller runs with them, as it does once in every cluster. Settings are those of
-common deployments, except that nobody waits long and that nothing is elected.
+The snapshot-controller runs with csi-snapshotter, as it does once in every cluster. Settings are
+those of common deployments, except that nobody waits long and that nothing is elected.
 """
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import yaml
 
 from conformance import peers
 from conformance.csi_drivers import Driver
-from conformance.programs import running
+from conformance.programs import running, wait_for_line
 from tests.servers import endpoint_in, plimsoll
 
+Sidecar = Callable[[Path, Driver], AbstractContextManager[None]]
+"""Takes the cluster and the driver that it works for."""
 NAMESPACE = "default"
 """Where csi-provisioner publishes capacity."""
 QUICK = ("--retry-interval-start=200ms", "--retry-interval-max=2s", "--v=5")
@@ -35,6 +38,23 @@ def our_provisioner(kubeconfig: Path, driver: Driver) -> Iterator[None]:
     """In csi-provisioner's place, told the same."""
     command = [plimsoll(), "provisioner", *_provisioning(kubeconfig, driver)]
     with running(command, driver.directory / "plimsoll-provisioner.log", _environment()):
+        yield
+
+
+@contextlib.contextmanager
+def our_provisioner_of_a_node(kubeconfig: Path, driver: Driver) -> Iterator[None]:
+    """As common on nodes with disks of their own: each node has a driver and a provisioner."""
+    command = [
+        plimsoll(),
+        "provisioner",
+        *_provisioning(kubeconfig, driver),
+        "--node-deployment",
+        "--node-deployment-base-delay=500ms",
+        "--strict-topology",
+        "--immediate-topology=false",
+    ]
+    environment = _environment() | {"NODE_NAME": driver.node}
+    with running(command, driver.directory / "plimsoll-provisioner.log", environment):
         yield
 
 
@@ -87,6 +107,24 @@ def csi_snapshotter(kubeconfig: Path, driver: Driver) -> Iterator[None]:
         running(once, directory / "snapshot-controller.log", _environment()),
         running(beside, directory / "csi-snapshotter.log", _environment()),
     ):
+        yield
+
+
+@contextlib.contextmanager
+def our_csi_loops(kubeconfig: Path, driver: Driver) -> Iterator[None]:
+    """Our controller where csi-attacher, csi-resizer and both snapshotters would be."""
+    command = [
+        plimsoll(),
+        "controller",
+        f"--kubeconfig={kubeconfig}",
+        "--controllers=csi-attacher,resizer,snapshotter",
+        f"--csi-address={driver.socket}",
+        "--no-leader-elect",
+        "--metrics-port=0",
+    ]
+    log = driver.directory / "plimsoll-csi-loops.log"
+    with running(command, log) as process:
+        wait_for_line(process, log, "plimsoll controller ready")
         yield
 
 

@@ -10,8 +10,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.cluster_stories import CLAIMS, CLASSES, VOLUMES, Place, kind, place
-from conformance.csi_drivers import Driver, made_by, segments
+from conformance.cluster_stories import (
+    CLAIMS,
+    CLASSES,
+    CONTAINERS,
+    PODS,
+    VOLUMES,
+    Place,
+    kind,
+    place,
+    uses,
+)
+from conformance.csi_drivers import Driver, attached_to, has_capability, made_by, segments
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document, Resource
@@ -22,8 +32,11 @@ NODES = kind("Node")
 CSI_NODES = kind("CSINode", "storage.k8s.io")
 CSI_DRIVERS = kind("CSIDriver", "storage.k8s.io")
 CAPACITIES = kind("CSIStorageCapacity", "storage.k8s.io")
+ATTACHMENTS = kind("VolumeAttachment", "storage.k8s.io")
 
 SNAPSHOT_GROUP = "snapshot.storage.k8s.io"
+MANAGED = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+"""What a kubelet tells of itself: that it leaves attaching to a controller."""
 SMALL, LARGE = "32Mi", "64Mi"
 
 
@@ -144,8 +157,8 @@ async def story_capacity_is_published_and_follows_the_volumes(scene: Scene) -> N
     class_name = await scene.make_class("late", volumeBindingMode="WaitForFirstConsumer")
     seen: list[int] = []
 
-    async def is_published() -> bool:
-        seen[:] = await _published(scene.at, class_name)
+    async def ispublished() -> bool:
+        seen[:] = await published(scene.at, class_name)
         return bool(seen) and seen[0] > 0
 
     await scene.at.seen("capacity published", is_published)
@@ -155,19 +168,19 @@ async def story_capacity_is_published_and_follows_the_volumes(scene: Scene) -> N
     await scene.bound("data")
 
     async def is_less() -> bool:
-        return await _published(scene.at, class_name) < [before]
+        return await published(scene.at, class_name) < [before]
 
     await scene.at.seen("capacity going down", is_less)
     await scene.release("data")
 
     async def is_back() -> bool:
-        return await _published(scene.at, class_name) == [before]
+        return await published(scene.at, class_name) == [before]
 
     await scene.at.seen("capacity coming back", is_back)
     await scene.at.delete(CLASSES, class_name)
 
     async def is_withdrawn() -> bool:
-        return await _published(scene.at, class_name) == []
+        return await published(scene.at, class_name) == []
 
     await scene.at.seen("capacity withdrawn", is_withdrawn)
 
@@ -220,7 +233,7 @@ async def story_a_snapshot_is_taken_and_restored(scene: Scene) -> None:
     taken = {"persistentVolumeClaimName": "data"}
     spec = {"volumeSnapshotClassName": snapshot_class, "source": taken}
     await scene.at.create(SNAPSHOTS, "monday", spec=spec)
-    content = await _ready_content(scene.at, "monday")
+    content = await ready_content(scene.at, "monday")
     handle = content["status"]["snapshotHandle"]
     assert handle in await made_by(scene.driver)
     source = {"apiGroup": SNAPSHOT_GROUP, "kind": "VolumeSnapshot", "name": "monday"}
@@ -235,7 +248,39 @@ async def story_a_snapshot_is_taken_and_restored(scene: Scene) -> None:
     await scene.at.delete(CLASSES, class_name)
 
 
-async def _ready_content(at: Place, name: str) -> Document:
+async def story_a_volume_is_attached_while_a_pod_needs_it(scene: Scene) -> None:
+    class_name = await scene.make_class("now")
+    await scene.claim("data", class_name)
+    volume = await scene.bound("data")
+    handle, node = volume["spec"]["csi"]["volumeHandle"], scene.driver.node
+    spec = {"nodeName": node, "containers": CONTAINERS, "volumes": uses("data")}
+    await scene.at.create(PODS, "user", spec=spec)
+
+    async def attachments() -> list[bool]:
+        page = await scene.at.client.list(ATTACHMENTS, Selection())
+        return [
+            item.get("status", {}).get("attached", False)
+            for item in page.items
+            if item["spec"]["source"].get("persistentVolumeName") == volume["metadata"]["name"]
+        ]
+
+    async def is_attached() -> bool:
+        return await attachments() == [True]
+
+    await scene.at.seen("the volume attached", is_attached)
+    assert await attached_to(scene.driver, handle) == [node]
+    await scene.at.delete(PODS, "user", grace=0)
+
+    async def is_detached() -> bool:
+        return await attachments() == []
+
+    await scene.at.seen("the volume detached", is_detached)
+    assert await attached_to(scene.driver, handle) == []
+    await scene.release("data")
+    await scene.at.delete(CLASSES, class_name)
+
+
+async def ready_content(at: Place, name: str) -> Document:
     found: list[Document] = []
 
     async def is_ready() -> bool:
@@ -248,7 +293,7 @@ async def _ready_content(at: Place, name: str) -> Document:
     return await at.client.get(CONTENTS, ObjectKey("", content))
 
 
-async def _published(at: Place, class_name: str) -> list[int]:
+async def published(at: Place, class_name: str) -> list[int]:
     """What is published for the class, in bytes."""
     page = await at.client.list(CAPACITIES, Selection())
     return [
@@ -259,12 +304,13 @@ async def _published(at: Place, class_name: str) -> list[int]:
 
 
 @contextlib.asynccontextmanager
-async def _served(at: Place, driver: Driver) -> AsyncIterator[None]:
+async def served(at: Place, driver: Driver) -> AsyncIterator[None]:
     """The driver on its node, as a kubelet would have written it down."""
     reach = await segments(driver)
     entry = {"name": driver.name, "nodeID": driver.node, "topologyKeys": sorted(reach)}
-    abilities = {"attachRequired": False, "storageCapacity": True}
-    await at.create(NODES, driver.node, metadata={"labels": reach})
+    attaches = await has_capability(driver, "controller/PUBLISH_UNPUBLISH_VOLUME")
+    abilities = {"attachRequired": attaches, "storageCapacity": True}
+    await at.create(NODES, driver.node, metadata={"labels": reach, "annotations": MANAGED})
     await at.create(CSI_NODES, driver.node, spec={"drivers": [entry]})
     await at.create(CSI_DRIVERS, driver.name, spec=abilities)
     yield
@@ -282,6 +328,7 @@ VOLUME_STORIES: tuple[Story, ...] = (
 )
 GROWTH_STORIES: tuple[Story, ...] = (story_a_claim_grows,)
 SNAPSHOT_STORIES: tuple[Story, ...] = (story_a_snapshot_is_taken_and_restored,)
+ATTACHMENT_STORIES: tuple[Story, ...] = (story_a_volume_is_attached_while_a_pod_needs_it,)
 
 
 async def tell(
@@ -291,7 +338,7 @@ async def tell(
     say: Callable[[str], None],
 ) -> None:
     """`scene` takes the place, as `at`, and knows the rest."""
-    async with place(kubeconfig) as at, _served(at, scene(at=at).driver):
+    async with place(kubeconfig) as at, served(at, scene(at=at).driver):
         for story in stories:
             name: str = getattr(story, "__name__", "")
             say(name.removeprefix("story_").replace("_", " "))

@@ -29,6 +29,7 @@ THEIR_CONTROLLERS = (
     "garbage-collector-controller",
     "namespace-controller",
 )
+ATTACHING = "persistentvolume-attach-detach-controller"
 
 
 class DiedError(RuntimeError):
@@ -36,13 +37,15 @@ class DiedError(RuntimeError):
 
 
 @contextlib.contextmanager
-def our_controller(kubeconfig: Path, directory: Path) -> Iterator[None]:
+def our_controller(
+    kubeconfig: Path, directory: Path, loops: tuple[str, ...] = OUR_LOOPS
+) -> Iterator[None]:
     """The loops that both controllers have, on any server."""
     command = [
         str(Path(sys.executable).with_name("plimsoll")),
         "controller",
         f"--kubeconfig={kubeconfig}",
-        f"--controllers={','.join(OUR_LOOPS)}",
+        f"--controllers={','.join(loops)}",
         f"--data-dir={directory}",
         "--metrics-port=0",
     ]
@@ -53,11 +56,13 @@ def our_controller(kubeconfig: Path, directory: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def kube_controller_manager(kubeconfig: Path, directory: Path) -> Iterator[None]:
+def kube_controller_manager(
+    kubeconfig: Path, directory: Path, controllers: tuple[str, ...] = THEIR_CONTROLLERS
+) -> Iterator[None]:
     command = [
         str(peers.build(peers.KUBE_CONTROLLER_MANAGER)),
         f"--kubeconfig={kubeconfig}",
-        f"--controllers={','.join(THEIR_CONTROLLERS)}",
+        f"--controllers={','.join(controllers)}",
         "--leader-elect=false",
         "--use-service-account-credentials=false",
         # The only provisioner inside it that needs no cloud.

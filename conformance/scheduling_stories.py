@@ -4,7 +4,7 @@ The stories are those of the specification's end-to-end list. Each has its own n
 pods are let onto.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
@@ -32,6 +32,7 @@ HOSTNAME, STORY = "kubernetes.io/hostname", "plimsoll.dev/story"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 GIB = "1Gi"
 SETTLED = timedelta(seconds=4)
+NO_LABELS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,23 +57,28 @@ class Stage:
 
     async def add_nodes(self, letters: str, **room: str) -> None:
         for letter in letters:
-            name = self.node(letter)
-            labels = {HOSTNAME: name, STORY: self.at.namespace}
-            await self.at.create(NODES, name, metadata={"name": name, "labels": labels})
-            self._made.append((NODES, name))
-            offered = {"cpu": "4", "memory": "8Gi", "pods": "110"} | room
-            ready = {"type": "Ready", "status": "True"}
-            status = {"capacity": offered, "allocatable": offered, "conditions": [ready]}
-            await self.at.patch_status(NODES, name, status)
+            await self.add_node(self.node(letter), **room)
 
-    async def add_class(self, name: str = "local", provisioner: str = NO_PROVISIONER) -> None:
-        self._made.append((CLASSES, self.at.own(name)))
-        await self.at.create(
-            CLASSES,
-            self.at.own(name),
-            provisioner=provisioner,
-            volumeBindingMode="WaitForFirstConsumer",
-        )
+    async def add_node(
+        self, name: str, labels: Mapping[str, str] = NO_LABELS, **room: str
+    ) -> None:
+        own = {HOSTNAME: name, STORY: self.at.namespace}
+        await self.add(NODES, name, metadata={"name": name, "labels": {**labels, **own}})
+        offered = {"cpu": "4", "memory": "8Gi", "pods": "110"} | room
+        ready = {"type": "Ready", "status": "True"}
+        status = {"capacity": offered, "allocatable": offered, "conditions": [ready]}
+        await self.at.patch_status(NODES, name, status)
+
+    async def add_class(
+        self, name: str = "local", provisioner: str = NO_PROVISIONER, **fields: object
+    ) -> None:
+        wanted = {"provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
+        await self.add(CLASSES, self.at.own(name), **(wanted | fields))
+
+    async def add(self, kind_: Kind[Document], name: str, **fields: object) -> None:
+        """An object that goes when the story ends."""
+        self._made.append((kind_, name))
+        await self.at.create(kind_, name, **fields)
 
     async def add_disk(
         self, letter: str, number: int = 0, size: str = GIB, *, class_name: str = "local"
@@ -164,8 +170,7 @@ class Stage:
     async def add_tracked_class(self, name: str) -> None:
         """Of a driver that says how much room it has."""
         driver = self.at.own(name)
-        await self.at.create(DRIVERS, driver, spec={"storageCapacity": True})
-        self._made.append((DRIVERS, driver))
+        await self.add(DRIVERS, driver, spec={"storageCapacity": True})
         await self.add_class(name, driver)
 
     async def leave(self) -> None:

@@ -7,7 +7,9 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from plimsoll.decide.repair.repairs import Rule as RepairRule
 from plimsoll.enact.leading import LeadershipLostError
+from plimsoll.processes.controller.repair import Repairs, RepairSettings
 from plimsoll.processes.provisioner.settings import Settings
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim
@@ -128,6 +130,20 @@ async def test_a_claim_that_no_node_has_room_for_is_served_when_one_has() -> Non
         assert storage.names == [await volume_of(cluster, "second")]
 
 
+async def test_a_claim_put_on_a_node_does_not_wait_behind_those_that_nodes_compete_for() -> None:
+    async with on_each_node("9Gi", "9Gi", "9Gi", worker_threads=1) as (cluster, storage, _):
+        await cluster.create(a_class("now", waits=False), a_class())
+        for number in range(3):
+            await cluster.create(claim(f"now-{number}", class_name="now"))
+        await cluster.settle(timedelta(milliseconds=100))
+        await cluster.create(claim("placed", annotations={SELECTED_NODE: "node-1"}))
+        await cluster.settle(timedelta(milliseconds=500))
+        assert await volume_of(cluster, "placed")
+        await cluster.wait(timedelta(minutes=3))
+        assert len(storage.names) == 4
+        assert storage.count("CreateVolume") == 4
+
+
 LEADING = msgspec.structs.replace(PLAIN, leader_election=True, leader_election_namespace="storage")
 
 
@@ -170,3 +186,18 @@ async def test_a_leader_that_loses_its_lease_ends() -> None:
         assert provisioner.has_ended
         with pytest.raises(LeadershipLostError):
             provisioner.check()
+
+
+async def test_what_a_node_that_is_gone_had_published_is_deleted_by_repair() -> None:
+    async with on_each_node("1Gi", "1Gi", "1Gi") as (cluster, _, running):
+        rules = RepairSettings(rules=frozenset({RepairRule.ORPHANED_CAPACITY}))
+        await cluster.start(more={"repair": lambda tools: Repairs(tools, rules)})
+        await cluster.create(a_class())
+        await cluster.settle()
+        await running["node-1"].kill()
+        for kind in ("Node", "CSINode"):
+            await cluster.delete(kind, "node-1")
+        await cluster.wait(timedelta(minutes=5))
+        assert len(await published(cluster)) == 3
+        await cluster.wait(timedelta(minutes=15))
+        assert {where for _, where in await published(cluster)} == {"node-0", "node-2"}

@@ -56,6 +56,11 @@ class Loop(ABC):
         self.tools = tools
         self.queue: WorkQueue[ObjectKey] = WorkQueue(tools.clock, tools.chance, RETRY)
 
+    @property
+    def depth(self) -> int:
+        """How many objects wait to be looked at."""
+        return len(self.queue)
+
     @abstractmethod
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         """Bring one object closer to what it should be; when to look again without a change."""

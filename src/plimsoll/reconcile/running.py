@@ -101,5 +101,5 @@ class QueueDepths(Collector):
             "workqueue_depth", "Objects that wait to be looked at.", labels=["name"]
         )
         for name, loop in self._loops.items():
-            depth.add_metric([name], len(loop.queue))
+            depth.add_metric([name], loop.depth)
         yield depth

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.typed import from_document
+from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.plan import Emit, Patch
 from plimsoll.decide.provisioning.calls import CallFailed, Code
-from plimsoll.decide.provisioning.claims import after_obstacle, decide_claim
+from plimsoll.decide.provisioning.claims import after_obstacle, after_unread, decide_claim
 from plimsoll.decide.provisioning.failures import Problem, State
 from plimsoll.decide.provisioning.settings import Mode
 from plimsoll.decide.provisioning.steps import (
@@ -326,3 +328,14 @@ def test_a_short_name_is_refused_once_two_claims_would_share_it(length: int) -> 
 
     assert problem(end) is Problem.VOLUME_NAME_TAKEN
     assert len(volumes_in(world)) == 1
+
+
+def test_what_cannot_be_read_is_told_and_nothing_is_forgotten() -> None:
+    claim = from_document(PersistentVolumeClaim, a_claim_document())
+    memory = ClaimMemory(in_progress=claim)
+
+    step = after_unread(claim, memory, "not allowed")
+
+    assert isinstance(step, Refuse)
+    assert step.failure.message == "what the claim refers to cannot be read: not allowed"
+    assert step.memory == memory

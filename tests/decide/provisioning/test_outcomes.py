@@ -3,13 +3,17 @@ from datetime import timedelta
 
 import pytest
 
+from plimsoll.api.typed import from_document
+from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.plan import Emit, EventType
 from plimsoll.decide.provisioning.calls import CallFailed, Code, Deleted, FromSnapshot
 from plimsoll.decide.provisioning.failures import Problem, State
+from plimsoll.decide.provisioning.outcomes import after_unsaved
 from plimsoll.decide.provisioning.request.sources import SNAPSHOT_PROTECTION
 from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
 from plimsoll.decide.provisioning.settings import Capability, Mode
-from plimsoll.decide.provisioning.steps import Record, Refuse, Reschedule
+from plimsoll.decide.provisioning.steps import NOTHING_KNOWN, Record, Refuse, Reschedule
 from tests.decide.provisioning.builders import (
     CLAIM,
     GIB,
@@ -230,3 +234,17 @@ def test_a_volume_that_cannot_be_stored_is_neither_told_nor_deleted() -> None:
     assert isinstance(world.provision(CLAIM), Record)
     assert reasons(world) == ["Normal Provisioning"]
     assert world.driver.deleted == []
+
+
+def test_a_volume_that_cannot_be_stored_yet_is_spoken_of() -> None:
+    claim = from_document(PersistentVolumeClaim, a_claim_document())
+    record = Record(volume={"metadata": {"name": "pvc-1"}}, claim=claim, memory=NOTHING_KNOWN)
+
+    plan = after_unsaved(record, "the server is busy")
+
+    [event] = plan.writes
+    assert isinstance(event, Emit)
+    assert event.type is EventType.WARNING
+    assert event.message == (
+        "volume pvc-1 is made, but storing it failed and will be repeated: the server is busy"
+    )

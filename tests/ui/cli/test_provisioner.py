@@ -3,11 +3,10 @@
 import contextlib
 import re
 import signal
-import socket as socketlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from click.testing import CliRunner
 from plimsoll.processes.provisioner.settings import Settings, load
 from plimsoll.runtime.config import written_duration
 from plimsoll.ui.cli.main import cli
-from tests.servers import EmbeddedServer
+from tests.servers import EmbeddedServer, Endpoint, free_port
 
 PLIMSOLL = Path(sys.executable).with_name("plimsoll")
 WAIT_SECONDS = 60
@@ -136,17 +135,27 @@ def test_candidates_meet_in_the_namespace_of_the_pod() -> None:
 
 
 @pytest.fixture(scope="module")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     with EmbeddedServer(tmp_path_factory.mktemp("server")) as server:
-        yield server.endpoint.kubeconfig
+        yield server.endpoint
+
+
+@pytest.fixture
+def kubeconfig(server: Endpoint) -> Path:
+    return server.kubeconfig
 
 
 class Program:
     """A process of ours, and what it printed."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, **environment: str) -> None:
+        # By way of env(1): what else is there stays.
+        given = [f"{name}={value}" for name, value in environment.items()]
         self._process = subprocess.Popen(
-            [PLIMSOLL, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            ["/usr/bin/env", "-u", "KUBECONFIG", *given, PLIMSOLL, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
     def ready(self) -> str:
@@ -179,10 +188,19 @@ def programs() -> Iterator[list[Program]]:
 def start_driver(programs: list[Program], home: Path) -> Path:
     socket = home / "csi.sock"
     pools = home / "pools.yaml"
-    pools.write_text("pools: [{name: only, size: 1Gi}]\n")
+    pools.write_text("pools: [{name: only, size: 1Gi, topology: {zone: a}}]\n")
     options = {"backend": "pools", "pools": pools, "data-dir": home / "data", "mounts": "linked"}
     arguments = [text for key, value in options.items() for text in (f"--{key}", str(value))]
-    driver = Program("driver", *arguments, "--endpoint", f"unix://{socket}", "--node-id", "here")
+    driver = Program(
+        "driver",
+        *arguments,
+        "--endpoint",
+        f"unix://{socket}",
+        "--node-id",
+        "here",
+        "--topology",
+        "zone=a",
+    )
     programs.append(driver)
     assert "ready" in driver.ready()
     return socket
@@ -196,13 +214,6 @@ def metrics(port: int) -> str:
             return connection.getresponse().read().decode()
         time.sleep(0.1)
     raise AssertionError("nobody answers")
-
-
-def free_port() -> int:
-    with contextlib.closing(socketlib.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def test_it_serves_a_driver_until_sigterm(
@@ -237,3 +248,87 @@ def test_it_ends_when_its_driver_does(
     code, errors = provisioner.ended()
     assert code == 1
     assert "the connection to the driver is lost" in errors
+
+
+CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "fast"},
+    "provisioner": "pools.plimsoll.dev",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {
+        "name": "data",
+        "annotations": {
+            "volume.kubernetes.io/storage-provisioner": "pools.plimsoll.dev",
+            "volume.kubernetes.io/selected-node": "here",
+        },
+    },
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "256Mi"}},
+        "storageClassName": "fast",
+    },
+}
+CLASSES, CAPACITIES, VOLUMES, CLAIMS = (
+    "/apis/storage.k8s.io/v1/storageclasses",
+    "/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities",
+    "/api/v1/persistentvolumes",
+    "/api/v1/namespaces/default/persistentvolumeclaims",
+)
+
+
+def listed(server: Endpoint, path: str) -> list[dict[str, Any]]:
+    code, answer = server.request("GET", path)
+    assert code == 200
+    found: list[dict[str, Any]] = answer["items"]
+    return found
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    for _ in range(WAIT_SECONDS * 10):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it does not come true")
+
+
+def test_on_a_node_volumes_are_made_and_room_is_published(
+    server: Endpoint, tmp_path: Path, programs: list[Program]
+) -> None:
+    socket = start_driver(programs, tmp_path)
+    provisioner = Program(
+        "provisioner",
+        f"--csi-address=unix://{socket}",
+        f"--kubeconfig={server.kubeconfig}",
+        "--node-deployment",
+        "--enable-capacity=true",
+        "--capacity-ownerref-level",
+        "-1",
+        "--kube-api-capacity-qps=50",
+        NODE_NAME="here",
+        NAMESPACE="default",
+    )
+    programs.append(provisioner)
+    assert "ready" in provisioner.ready()
+    for path, document in ((CLASSES, CLASS), (CLAIMS, CLAIM)):
+        code, answer = server.request("POST", path, document)
+        assert code == 201, answer
+
+    def room() -> list[str]:
+        return [each["capacity"] for each in listed(server, CAPACITIES)]
+
+    eventually(lambda: len(listed(server, VOLUMES)) == 1)
+    eventually(lambda: room() == ["768Mi"])
+    [volume] = listed(server, VOLUMES)
+    assert volume["spec"]["csi"]["driver"] == "pools.plimsoll.dev"
+    released = volume | {"status": {"phase": "Released"}}
+    name = volume["metadata"]["name"]
+    code, answer = server.request("PUT", f"{VOLUMES}/{name}/status", released)
+    assert code == 200, answer
+    eventually(lambda: room() == ["1Gi"])
+    code, errors = provisioner.end()
+    assert code == 0, errors

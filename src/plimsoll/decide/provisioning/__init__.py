@@ -23,7 +23,8 @@ backs a `ProvisionerView` by its caches (both, and the time, make a `Context`), 
     Prepare     enact the plan (after_obstacle if that fails), read attempt.secret
                 (after_unread_secret if that fails), then decide_call(step, context)
     Call        make the call, then after_create(step, outcome, claim as it is now, context)
-    Record      enact the plan, then the creation until it went through, then after_saved
+    Record      enact the plan, then the creation until it went through (after_unsaved tells of
+                each failure), then after_saved
     CleanUp     delete what was made, then after_cleanup
 
 For each volume in its queue: `decide_volume` → Keep, Retry or Remove; a Remove's call is made, its

@@ -133,6 +133,8 @@ class Claims(Loop):
             return None
         self._begun.setdefault(uid, self.tools.clock.monotonic())
         first, context = await self._decide(claim, self._memory.get(uid, NOTHING_KNOWN))
+        if not isinstance(first, Compete):
+            self._races.forget(uid)
         step: AnyStep | None = first
         again: timedelta | None = None
         while step is not None:
@@ -220,7 +222,9 @@ class Claims(Loop):
         made = await self._sidecar.create(step.call, secrets)
         # What the claim is now decides whether the volume is wanted: no cache is asked.
         current = await self.tools.client.find(CLAIMS, claim.key)
-        return after_create(step, made, current, replace(context, now=self._sidecar.now()))
+        # The source carries our mark by now, which is to be taken off again.
+        read = await read_for(claim, self.tools.client)
+        return after_create(step, made, current, self._sidecar.context(self._caches.view(read)))
 
     async def _clean_up(self, step: CleanUp) -> DeleteOutcome:
         outcome = await self._sidecar.delete(step.call)

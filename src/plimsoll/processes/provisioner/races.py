@@ -27,6 +27,7 @@ from plimsoll.processes.provisioner import messages
 from plimsoll.processes.provisioner.sidecar import SecretUnreadableError, Sidecar
 from plimsoll.processes.provisioner.view import Caches, read_for
 from plimsoll.reconcile.loop import Tools
+from plimsoll.runtime.clock import NO_TIME
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.kind import typed
@@ -39,31 +40,51 @@ class Races:
     def __init__(self, tools: Tools, sidecar: Sidecar) -> None:
         self._tools = tools
         self._sidecar = sidecar
+        self._due: dict[str, float] = {}
+        """By the uid of a claim, when we may try to take it."""
+
+    def forget(self, uid: str) -> None:
+        """There is nothing to compete for, or not now."""
+        self._due.pop(uid, None)
 
     async def run(
         self, compete: Compete, caches: Caches, remember: Callable[[ClaimMemory], None]
     ) -> timedelta | None:
-        """When to look at the claim again: at once if it is ours now."""
+        """One step; when to look at the claim again: at once if it is ours now.
+
+        Nobody sleeps here: claims that are ours already must not wait behind this one.
+        """
+        uid = compete.claim.uid
+        due = self._due.get(uid)
+        if due is None:
+            return self._wait(compete)
+        left = timedelta(seconds=due - self._tools.clock.monotonic())
+        if left > NO_TIME:
+            return left
+        self.forget(uid)
+        # Whoever was faster may not have reached the cache yet.
+        claim = await self._tools.client.find(CLAIMS, compete.claim.key)
+        read = await read_for(claim, self._tools.client)
+        context = self._sidecar.context(caches.view(read))
+        step = await self._judged(decide_candidacy(compete, claim, context), context)
+        remember(step.memory)
+        if isinstance(step, Ignore):
+            return step.recheck_after
+        outcome = await self._tools.enactor.enact(step.plan)
+        if isinstance(outcome, Done):
+            self._tools.observed.written(outcome.left)
+            return SOON
+        lost = after_lost_race(compete)
+        remember(lost.memory)
+        return self._wait(lost)
+
+    def _wait(self, compete: Compete) -> timedelta:
         node = self._sidecar.decisions.node
         if node is None:
-            return None
-        while True:
-            chance = self._tools.chance.random()
-            await self._tools.clock.sleep(race_delay(node, compete.memory.lost_races, chance))
-            # Whoever was faster may not have reached the cache yet.
-            claim = await self._tools.client.find(CLAIMS, compete.claim.key)
-            read = await read_for(claim, self._tools.client)
-            context = self._sidecar.context(caches.view(read))
-            step = await self._judged(decide_candidacy(compete, claim, context), context)
-            remember(step.memory)
-            if isinstance(step, Ignore):
-                return step.recheck_after
-            outcome = await self._tools.enactor.enact(step.plan)
-            if isinstance(outcome, Done):
-                self._tools.observed.written(outcome.left)
-                return SOON
-            compete = after_lost_race(compete)
-            remember(compete.memory)
+            raise ValueError("only provisioners that run on a node compete for claims")
+        delay = race_delay(node, compete.memory.lost_races, self._tools.chance.random())
+        self._due[compete.claim.uid] = self._tools.clock.monotonic() + delay.total_seconds()
+        return delay
 
     async def _judged(
         self, step: Question | TakeOver | Ignore, context: Context

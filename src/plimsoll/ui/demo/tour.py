@@ -22,6 +22,7 @@ from plimsoll.ui.demo.objects import (
     snapshot,
 )
 from plimsoll.ui.demo.stage import CLAIMS, PODS, DemoFailedError, Stage
+from plimsoll.ui.local_cluster.layout import ZONES
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.parameters import Selection, merge_patch
@@ -53,19 +54,23 @@ class Tour:
         self._say("2. The nodes have registered their drivers, and room is published:")
         for node, free in self._room.items():
             self._say(f"     {node}   class local {free:>6}")
-        pools = await self._stage.until_room("zonal", bool)
+        pools = await self._stage.until_room("zonal", lambda room: len(room) == len(ZONES))
         self._say("     " + "   ".join(f"zone {zone} {free}" for zone, free in pools.items()))
 
     async def _place_a_database(self) -> None:
         await self._stage.create(namespace(), database())
         self._say("3. A StatefulSet: each claim waits for its pod's node, then its volume is made.")
+        nodes: set[str] = set()
         for name in PODS_OF_DB:
             found = await self._stage.running(name)
+            nodes.add(found.spec.node_name)
             claimed = await self._stage.client.get(CLAIMS, ObjectKey(NAMESPACE, f"data-{name}"))
             volume = claimed.spec.volume_name
             self._say(f"     {name} is Running on {found.spec.node_name} with {volume}")
-        left = await self._stage.until_room("local", lambda room: room != self._room)
-        used = [f"{node} {left[node]}" for node in left if left[node] != self._room.get(node)]
+        left = await self._stage.until_room(
+            "local", lambda room: all(room.get(node) != self._room[node] for node in nodes)
+        )
+        used = [f"{node} {left[node]}" for node in sorted(nodes)]
         self._say(f"   Room is down at once: {', '.join(used)}.")
 
     async def _write(self) -> str:

@@ -18,8 +18,9 @@ OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     # Drivers are restarted beside us: the default waits up to two minutes before it looks again.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
+    # Its name misleads: how long one attempt may take. Busy machines are slow to shake hands.
+    ("grpc.min_reconnect_backoff_ms", 20_000),
     # A connection is kept, however long nothing is said: its end is a sign.
     ("grpc.client_idle_timeout_ms", 2**31 - 1),
     # Environment variables for the outside world do not concern a driver.

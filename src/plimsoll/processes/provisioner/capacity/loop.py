@@ -198,6 +198,10 @@ class Capacity(Loop):
             volume.spec.csi.driver == self._publisher.settings.driver
         )
 
+    @property
+    def depth(self) -> int:
+        return self._publisher.waiting
+
     # What is done
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
@@ -293,7 +297,9 @@ class Capacity(Loop):
         try:
             answer = _answer(await self._means.link.call(methods.GET_CAPACITY, request))
         except DriverError as error:
-            log.warning("capacity unknown", extra={**_named(pair), "error": str(error)})
+            # With thousands of pairs, to say it again at every poll helps nobody.
+            level = logging.DEBUG if self._retries.failures(pair) else logging.WARNING
+            log.log(level, "capacity unknown", extra={**_named(pair), "error": str(error)})
             self._publisher.unanswered(pair)
             self._retries.add_rate_limited(pair)
             return
