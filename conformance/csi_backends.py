@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 
 import yaml
@@ -49,6 +50,8 @@ class Candidate:
     questions: Questions
     programs: tuple[str, ...] = ()
     """Without which it cannot work."""
+    stands_for_many: bool = False
+    """Whether many clients are tried with it: minutes each, and its like would show no more."""
 
     def obstacle(self) -> str:
         """Why it cannot be tried on this machine; empty if it can."""
@@ -114,7 +117,7 @@ def _loop_device(image: Path, size_bytes: int) -> Iterator[str]:
 
 
 NOT_ON_LVM = dict.fromkeys(MOUNTING, why) if (why := why_no_device_mapper()) else {}
-LARGER = Questions(size_bytes=512 * MEBIBYTE, expanded_bytes=1024 * MEBIBYTE)
+LARGER = Questions(size_bytes=512 * MEBIBYTE, expanded_bytes=640 * MEBIBYTE)
 """For file systems that are not made any smaller."""
 IN_EXTENTS = Questions(size_bytes=64 * MEBIBYTE, expanded_bytes=128 * MEBIBYTE)
 """lvm2 gives out whole extents: other sizes would be rounded up."""
@@ -135,16 +138,19 @@ CANDIDATES = (
         ground=two_disks,
         questions=Questions(parameters={"type": "image"}),
         programs=("mkfs.ext4",),
+        stands_for_many=True,
     ),
     Candidate(
         title="local, block",
         ground=two_disks,
         questions=Questions(access_type="block"),
+        stands_for_many=True,
     ),
     Candidate(
         title="local, memory",
         ground=two_disks,
         questions=Questions(parameters={"medium": "memory"}),
+        stands_for_many=True,
     ),
     Candidate(
         title="local, striped",
@@ -163,6 +169,7 @@ CANDIDATES = (
         ground=volume_group,
         questions=replace(IN_EXTENTS, not_asked=NOT_ON_LVM),
         programs=("lvm",),
+        stands_for_many=True,
     ),
     Candidate(
         title="lvm, striped",
@@ -170,7 +177,7 @@ CANDIDATES = (
         questions=replace(IN_EXTENTS, not_asked=NOT_ON_LVM, parameters={"layout": "striped"}),
         programs=("lvm",),
     ),
-    Candidate(title="pools, mount", ground=zonal_pools, questions=ON_POOLS),
+    Candidate(title="pools, mount", ground=zonal_pools, questions=ON_POOLS, stands_for_many=True),
     Candidate(
         title="pools, block", ground=zonal_pools, questions=replace(ON_POOLS, access_type="block")
     ),
@@ -186,7 +193,7 @@ def one_client(say: Say) -> None:
 def many_clients(say: Say) -> None:
     """The same at once, without the specs that suppose to be alone."""
     alone = {**NOT_FOR_MANY, **ALONE_ON_THE_NODE}
-    for candidate in CANDIDATES:
+    for candidate in filter(attrgetter("stands_for_many"), CANDIDATES):
         asked = candidate.questions
         _try(candidate, replace(asked, not_asked={**asked.not_asked, **alone}), CLIENTS, say)
 

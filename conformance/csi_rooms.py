@@ -10,7 +10,7 @@ which room, and whether the published numbers are those of the plugins.
 
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,7 +86,9 @@ class Yard:
         own = [item for item in page.items if item["storageClassName"] == self.at.own(kind)]
         for item in own:
             assert parse_bytes(item["maximumVolumeSize"]) == parse_bytes(item["capacity"])
-        return [(item["nodeTopology"]["matchLabels"], parse_bytes(item["capacity"])) for item in own]
+        return [
+            (item["nodeTopology"]["matchLabels"], parse_bytes(item["capacity"])) for item in own
+        ]
 
     async def ask(self, pod: str, **gib: int) -> None:
         """A pod with a claim for each kind of volumes that it wants."""
@@ -225,9 +227,7 @@ async def story_of_many_provisioners_one_takes_a_claim_that_does_not_wait(yard: 
         await yard.add_node(driver.node, driver)
     await yard.open()
     kind: Document = {"kind": "fast"}
-    await yard.stage.add_class(
-        "now", HOSTPATH.name, parameters=kind, volumeBindingMode="Immediate"
-    )
+    await yard.stage.add_class("now", HOSTPATH.name, parameters=kind, volumeBindingMode="Immediate")
     await yard.stage.add_claim("data", "1Gi", "now")
     claim = await yard.at.phase(CLAIMS, "data", "Bound")
     volume = await yard.at.phase(VOLUMES, claim["spec"]["volumeName"], "Bound")
@@ -264,9 +264,9 @@ async def _closed(yard: Yard) -> None:
 def per_cluster(kubeconfig: Path, say: Say) -> None:
     """Raises AssertionError when the story does not end as it should, or something is left."""
     rooms = ({"fast": "10Gi", "slow": "20Gi"},)
-    stories = (story_nodes_in_reach_share_the_room_of_one_plugin,)
+    story = story_nodes_in_reach_share_the_room_of_one_plugin
     with _fleet(kubeconfig, rooms, our_provisioner) as drivers:
-        uvloop.run(_tell(kubeconfig, drivers, stories, say))
+        uvloop.run(_tell(kubeconfig, drivers, {story: (THEIRS, OURS)}, say))
 
 
 def per_node(kubeconfig: Path, say: Say) -> None:
@@ -276,11 +276,13 @@ def per_node(kubeconfig: Path, say: Say) -> None:
         {"fast": "2Gi", "slow": "8Gi"},
         {"fast": "10Gi", "slow": "1Gi"},
     )
-    stories = (story_pods_go_to_the_nodes_that_have_room,)
+    stories: dict[Story, tuple[str, ...]] = {
+        story_pods_go_to_the_nodes_that_have_room: (THEIRS, OURS),
+        # There is nothing to be scheduled.
+        story_of_many_provisioners_one_takes_a_claim_that_does_not_wait: (OURS,),
+    }
     with _fleet(kubeconfig, rooms, our_provisioner_of_a_node) as drivers:
         uvloop.run(_tell(kubeconfig, drivers, stories, say))
-        alone = (story_of_many_provisioners_one_takes_a_claim_that_does_not_wait,)
-        uvloop.run(_tell(kubeconfig, drivers, alone, say, schedulers=(OURS,)))
 
 
 @contextlib.contextmanager
@@ -303,17 +305,16 @@ def _fleet(
 async def _tell(
     kubeconfig: Path,
     drivers: Sequence[Driver],
-    stories: Sequence[Story],
+    stories: Mapping[Story, Sequence[str]],
     say: Say,
-    schedulers: Sequence[str] = (THEIRS, OURS),
 ) -> None:
-    for story in stories:
-        for scheduler in schedulers:
-            name: str = getattr(story, "__name__", "")
-            say(f"{scheduler}: {name.removeprefix('story_').replace('_', ' ')}")
-            async with place(kubeconfig) as at:
-                stage = Stage(at, Who(scheduler=scheduler, provisioner=HOSTPATH.name))
-                try:
-                    await story(Yard(stage=stage, drivers=drivers))
-                finally:
-                    await stage.leave()
+    """Each story to the schedulers that are named with it."""
+    for story, scheduler in ((each, who) for each, all_ in stories.items() for who in all_):
+        name: str = getattr(story, "__name__", "")
+        say(f"{scheduler}: {name.removeprefix('story_').replace('_', ' ')}")
+        async with place(kubeconfig) as at:
+            stage = Stage(at, Who(scheduler=scheduler, provisioner=HOSTPATH.name))
+            try:
+                await story(Yard(stage=stage, drivers=drivers))
+            finally:
+                await stage.leave()

@@ -157,7 +157,7 @@ async def story_capacity_is_published_and_follows_the_volumes(scene: Scene) -> N
     class_name = await scene.make_class("late", volumeBindingMode="WaitForFirstConsumer")
     seen: list[int] = []
 
-    async def ispublished() -> bool:
+    async def is_published() -> bool:
         seen[:] = await published(scene.at, class_name)
         return bool(seen) and seen[0] > 0
 

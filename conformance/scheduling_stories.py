@@ -60,7 +60,7 @@ class Stage:
             await self.add_node(self.node(letter), **room)
 
     async def add_node(
-        self, name: str, labels: Mapping[str, str] = NO_LABELS, **room: str
+        self, name: str, labels: Mapping[str, str] = NO_LABELS, /, **room: str
     ) -> None:
         own = {HOSTNAME: name, STORY: self.at.namespace}
         await self.add(NODES, name, metadata={"name": name, "labels": {**labels, **own}})

@@ -231,6 +231,8 @@ def without_numbers(text: str) -> list[str]:
 @pytest.mark.parametrize(("document", "block", "shown"), marked("sh"), ids=str)
 def test_a_marked_command_prints_what_is_shown(document: Path, block: Block, shown: str) -> None:
     """But for numbers: ports, times and revisions differ from run to run."""
+    if "plimsoll demo" in block.text and os.geteuid() != 0:
+        pytest.skip("the demo is shown with mounts, which need root")
     printed = without_numbers("".join(run(*shlex.split(line)) for line in block.text.splitlines()))
     missing = [line for line in without_numbers(shown) if line not in printed]
     assert missing == [], name_of(document)

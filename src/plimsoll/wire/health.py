@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
+
 log = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
@@ -35,6 +37,16 @@ Pages = Mapping[str, Callable[[], Page]]
 
 def not_yet(why: str) -> Page:
     return Page(f"{why}\n".encode(), HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+def usual_pages(metrics: Metrics, ready: Callable[[], Page]) -> Pages:
+    """Those that every process has."""
+    return {
+        "/healthz": lambda: OK,
+        "/livez": lambda: OK,
+        "/readyz": ready,
+        "/metrics": lambda: Page(metrics.exposition(), content_type=CONTENT_TYPE),
+    }
 
 
 @asynccontextmanager

@@ -28,13 +28,13 @@ from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.ids import hostname, system_chance, system_ids
-from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
+from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.connect import connect
 from plimsoll.wire.csi.server import EndpointError, socket_path
 from plimsoll.wire.csi.transport import CsiTransport
 from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.health import OK, Page, Pages, not_yet, serving
+from plimsoll.wire.health import OK, Page, Pages, not_yet, serving, usual_pages
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import Surroundings, Wish
 
@@ -225,12 +225,7 @@ class Process:
         self._loops: RunningLoops | None = None
 
     def pages(self) -> Pages:
-        return {
-            "/healthz": lambda: OK,
-            "/livez": lambda: OK,
-            "/readyz": self._ready,
-            "/metrics": lambda: Page(self._metrics.exposition(), content_type=CONTENT_TYPE),
-        }
+        return usual_pages(self._metrics, self._ready)
 
     def _ready(self) -> Page:
         """A copy that waits for leadership has nothing to get ready for."""

@@ -31,12 +31,12 @@ from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.ids import system_chance
-from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
+from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.connect import connect
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.server import listening
-from plimsoll.wire.health import OK, Page, Pages, not_yet, serving
+from plimsoll.wire.health import OK, Page, Pages, not_yet, serving, usual_pages
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kubeconfig import Surroundings, Wish
 
@@ -117,12 +117,7 @@ class Process:
         self._driver: Driver | None = None
 
     def pages(self) -> Pages:
-        return {
-            "/healthz": lambda: OK,
-            "/livez": lambda: OK,
-            "/readyz": self._ready,
-            "/metrics": lambda: Page(self._metrics.exposition(), content_type=CONTENT_TYPE),
-        }
+        return usual_pages(self._metrics, self._ready)
 
     def _ready(self) -> Page:
         is_ready = self._driver is not None and self._driver.is_ready

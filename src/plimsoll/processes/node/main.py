@@ -19,10 +19,10 @@ from plimsoll.reconcile.running import Make, RunningLoops, Setting
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import system_chance
-from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
+from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.connect import connect
-from plimsoll.wire.health import OK, Page, Pages, not_yet, serving
+from plimsoll.wire.health import OK, Page, Pages, not_yet, serving, usual_pages
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import Surroundings, Wish
 
@@ -69,12 +69,7 @@ class Process:
         self._loops = RunningLoops(makers(nodes, settings.lease_renew), setting)
 
     def pages(self) -> Pages:
-        return {
-            "/healthz": lambda: OK,
-            "/livez": lambda: OK,
-            "/readyz": self._ready,
-            "/metrics": lambda: Page(self.metrics.exposition(), content_type=CONTENT_TYPE),
-        }
+        return usual_pages(self.metrics, self._ready)
 
     def _ready(self) -> Page:
         return OK if self._loops.is_synced else not_yet("not everything was seen yet")

@@ -9,10 +9,10 @@ from plimsoll.processes.scheduler.settings import COMPONENT, Settings, lease_of
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import hostname, system_chance, system_ids
-from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
+from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.connect import connect
-from plimsoll.wire.health import OK, Page, Pages, not_yet, serving
+from plimsoll.wire.health import OK, Page, Pages, not_yet, serving, usual_pages
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import Surroundings, Wish
 
@@ -31,12 +31,7 @@ class Process:
         self._scheduler: Scheduler | None = None
 
     def pages(self) -> Pages:
-        return {
-            "/healthz": lambda: OK,
-            "/livez": lambda: OK,
-            "/readyz": self._ready,
-            "/metrics": lambda: Page(self._metrics.exposition(), content_type=CONTENT_TYPE),
-        }
+        return usual_pages(self._metrics, self._ready)
 
     def _ready(self) -> Page:
         """A copy that waits for leadership has nothing to get ready for."""

@@ -50,6 +50,8 @@ def demo(*, once: bool, port: int) -> None:
     directory = Path(tempfile.mkdtemp(prefix="plimsoll-demo-"))
     try:
         uvloop.run(_show(directory, said, port=port, once=once))
+    except asyncio.CancelledError:
+        raise click.ClickException("ended in the middle") from None
     except (DemoFailedError, ChildFailedError, ConfigError, KubeError, OSError) as error:
         click.echo("\n".join(said), err=True)
         raise click.ClickException(str(error)) from error
@@ -62,6 +64,10 @@ def demo(*, once: bool, port: int) -> None:
 async def _show(directory: Path, said: deque[str], *, port: int, once: bool) -> None:
     loop = asyncio.get_running_loop()
     begun = loop.time()
+    # Whoever ends the tour in the middle is not left with its mounts.
+    tour_task = asyncio.current_task()
+    if tour_task is not None:
+        loop.add_signal_handler(signal.SIGTERM, tour_task.cancel)
     wanted = Wanted(data_dir=directory, port=port, disk_size="1Gi", log_level="error")
     is_root = os.geteuid() == 0
 
