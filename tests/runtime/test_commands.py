@@ -62,6 +62,22 @@ async def test_a_cancelled_caller_leaves_no_process(tmp_path: Path) -> None:
         await _until(partial(_is_gone, int(pid)))
 
 
+async def test_a_caller_cancelled_while_the_command_starts_leaves_no_process(
+    tmp_path: Path,
+) -> None:
+    pids = tmp_path / "pids"
+    script = f"sleep 1000 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait"
+    for turns in range(1, 8):
+        pids.unlink(missing_ok=True)
+        async with asyncio.TaskGroup() as tasks:
+            starting = tasks.create_task(run(["sh", "-c", script], within=SOON))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            starting.cancel()
+        for pid in pids.read_text().split() if pids.exists() else ():
+            await _until(partial(_is_gone, int(pid)))
+
+
 async def _until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not holds():  # noqa: ASYNC110 - about other processes, which set no event

@@ -55,7 +55,7 @@ async def run(
     """Raises CommandError unless the command ends with code 0 in time."""
     command = Path(argv[0]).name
     given = None if input is None else input.encode()
-    process = await _started(argv, extra_environment or {}, reads=given is not None)
+    process = await _surely_started(argv, extra_environment or {}, reads=given is not None)
     try:
         async with asyncio.timeout(within.total_seconds()):
             stdout, stderr = await process.communicate(given)
@@ -68,6 +68,23 @@ async def run(
     if process.returncode != 0:
         raise CommandError(command, code=process.returncode, stderr=stderr.decode(errors="replace"))
     return Completed(stdout.decode(errors="replace"))
+
+
+async def _surely_started(
+    argv: Sequence[str | Path], environment: Mapping[str, str], *, reads: bool
+) -> asyncio.subprocess.Process:
+    """Whoever is cancelled while a command starts waits until it can be killed as a group.
+
+    asyncio itself would kill the leader alone, and wait for as long as one of its children has its
+    output open.
+    """
+    starting = asyncio.ensure_future(_started(argv, environment, reads=reads))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(CommandError):
+            await _ended(await starting)
+        raise
 
 
 async def _started(
