@@ -34,7 +34,8 @@ ORIGINALS = (csi_provisioner, csi_resizer, csi_snapshotter)
 WITH_OUR_PROVISIONER = (our_provisioner, csi_resizer, csi_snapshotter)
 OURS = (our_provisioner, our_csi_loops)
 STORIES = VOLUME_STORIES + GROWTH_STORIES + SNAPSHOT_STORIES
-KILLS, SEED = 200, 7
+KILLS, SEED = 60, 7
+"""Ten for each kind of volumes; `python -m conformance.csi_endurance` takes longer walks."""
 
 
 def real_sidecars_with_our_driver(servers: Servers) -> None:

@@ -111,7 +111,7 @@ def test_every_refusal_has_its_code(code: StatusCode) -> None:
 
 
 def test_a_secret_that_a_driver_repeats_is_told_to_nobody() -> None:
-    told = "login root:hunter22 failed at a"
+    told = "login root:hunter22 failed, pin 42"
     error = driver_error(StatusCode.UNAUTHENTICATED, method="m", detail=told)
-    outcome = messages.failed(error, {"password": "hunter22", "pool": "a"})
-    assert outcome.message == "login root:… failed at a"
+    outcome = messages.failed(error, {"password": "hunter22", "pin": "42"})
+    assert outcome.message == "login root:*** failed, pin ***"

@@ -16,6 +16,7 @@ from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.hiding import without_secrets
 from plimsoll.wire.csi.methods import NODE_GET_CAPABILITIES, Method
 
 Request = TypeVar("Request", bound=Message)
@@ -23,7 +24,6 @@ Response = TypeVar("Response", bound=Message)
 
 WITHIN = timedelta(minutes=2)
 """How long a driver may take for a volume."""
-HIDDEN = "***"
 DONE = "done"
 
 _RPC = csi.NodeServiceCapability.RPC
@@ -68,7 +68,7 @@ class RegisteredDriver:
             answer = await self._client.call(method, request, within=WITHIN)
         except DriverError as error:
             self._metrics.end(method.call, error.failure.value, began)
-            detail = hidden(error.detail, secrets or {})
+            detail = without_secrets(error.detail, secrets or {})
             raise DriverError(error.failure, method=method.call, detail=detail) from None
         self._metrics.end(method.call, DONE, began)
         return answer
@@ -86,13 +86,6 @@ class RegisteredDriver:
 
     async def close(self) -> None:
         await self._client.close()
-
-
-def hidden(text: str, secrets: Mapping[str, str]) -> str:
-    """The text without any of the values; longer ones first, since one may contain another."""
-    for value in sorted(filter(None, secrets.values()), key=len, reverse=True):
-        text = text.replace(value, HIDDEN)
-    return text
 
 
 class Drivers:

@@ -19,13 +19,11 @@ from plimsoll.decide.provisioning.calls import (
 )
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.hiding import without_secrets
 
 Secrets = Mapping[str, str]
 """The content of a Secret, for the moment of one call."""
 NO_SECRETS: Secrets = {}
-SHORTEST_SECRET = 4
-"""Shorter values are found everywhere, and say nothing."""
-REMOVED = "…"
 
 
 def create_volume(call: CreateVolumeCall, secrets: Secrets) -> csi.CreateVolumeRequest:
@@ -65,11 +63,7 @@ def made_volume(answer: csi.CreateVolumeResponse) -> CreateOutcome:
 
 def failed(error: DriverError, secrets: Secrets = NO_SECRETS) -> CallFailed:
     """What a driver says is told to users: without the secrets that it was given."""
-    told = error.detail
-    for value in secrets.values():
-        if len(value) >= SHORTEST_SECRET:
-            told = told.replace(value, REMOVED)
-    return CallFailed(Code[error.code], told)
+    return CallFailed(Code[error.code], without_secrets(error.detail, secrets))
 
 
 def _capability(capability: VolumeCapability) -> csi.VolumeCapability:

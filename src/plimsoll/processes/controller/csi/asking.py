@@ -18,6 +18,7 @@ from plimsoll.decide.provisioning.calls import Block, CallFailed, Code, VolumeCa
 from plimsoll.processes.controller.csi.drivers import Driver
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.hiding import without_secrets
 from plimsoll.wire.csi.methods import Method
 from plimsoll.wire.errors import Failure as KubeFailure, KubeError
 from plimsoll.wire.kind import typed
@@ -30,7 +31,6 @@ Response = TypeVar("Response", bound=Message)
 
 Secrets = Mapping[str, str]
 SECRETS = typed(Secret)
-HIDDEN = "***"
 
 
 class SecretError(Exception):
@@ -55,7 +55,7 @@ class Asking:
         try:
             return await driver.client.call(method, request(secrets))
         except DriverError as error:
-            detail = _without(secrets, error.detail)
+            detail = without_secrets(error.detail, secrets)
             facts = {"driver": driver.name, "method": method.name, "error": detail}
             log.warning("call failed", extra=facts)
             return CallFailed(Code[error.code], detail)
@@ -74,12 +74,6 @@ class Asking:
             raise SecretError(f"secret {key} {problem}") from error
         except UnicodeDecodeError:
             raise SecretError(f"secret {key} holds a value that is not text") from None
-
-
-def _without(secrets: Secrets, text: str) -> str:
-    for value in sorted(filter(None, secrets.values()), key=len, reverse=True):
-        text = text.replace(value, HIDDEN)
-    return text
 
 
 def capability_message(capability: VolumeCapability) -> csi.VolumeCapability:

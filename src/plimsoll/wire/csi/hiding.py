@@ -1,0 +1,12 @@
+"""Drivers may repeat what they were given; what they say reaches events and logs."""
+
+from collections.abc import Mapping
+
+HIDDEN = "***"
+
+
+def without_secrets(text: str, secrets: Mapping[str, str]) -> str:
+    """The text without any of the values; longer ones first, since one may contain another."""
+    for value in sorted(filter(None, secrets.values()), key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    return text
