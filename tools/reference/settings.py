@@ -14,7 +14,8 @@ command line](cli.md) reaches those of the processes: `metrics_port` is `--metri
 file of `--config` (YAML) `metricsPort`, in the environment `PLIMSOLL_CONTROLLER_METRICS_PORT`.
 Flags win over the environment, the environment over the file; an unknown name is an error. The API
 server and the provisioner take flags only, but for what the provisioner finds in csi-provisioner's
-environment: NAMESPACE, POD_NAME, NODE_NAME, POD_NAMESPACE and KUBECONFIG. The other structs are for programs that use Plimsoll as a library."""
+environment: NAMESPACE, POD_NAME, NODE_NAME, POD_NAMESPACE and KUBECONFIG. The other structs are
+for programs that use Plimsoll as a library."""
 NOT_SET_BY_PEOPLE = frozenset({"Clock", "Ids"})
 """Where time and identity come from is a matter of tests."""
 PLACES = ("enact", "cache", "runtime", *(f"processes/{name}" for name in COMMANDS))

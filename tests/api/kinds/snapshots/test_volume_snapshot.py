@@ -7,8 +7,10 @@ CLAIM, CONTENT = "persistentVolumeClaimName", "volumeSnapshotContentName"
 ONE = f"Invalid value: exactly one of {CONTENT} and {CLAIM} must be set"
 UNCHECKED = (
     "<nil>",
-    "Invalid value: null: some validation rules were not checked because the object was invalid; "
-    "correct the existing errors to complete validation",
+    (
+        "Invalid value: null: some validation rules were not checked because the object was invalid; "
+        "correct the existing errors to complete validation"
+    ),
 )
 
 
@@ -35,8 +37,10 @@ def complaints(new: Document, old: Document | None = None) -> list[tuple[str, st
             [
                 (
                     "spec.volumeSnapshotClassName",
-                    'Invalid value: "": volumeSnapshotClassName must not be the empty string '
-                    "when set",
+                    (
+                        'Invalid value: "": volumeSnapshotClassName must not be the empty string '
+                        "when set"
+                    ),
                 )
             ],
             id="empty-class",
