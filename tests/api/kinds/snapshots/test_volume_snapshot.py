@@ -8,8 +8,8 @@ ONE = f"Invalid value: exactly one of {CONTENT} and {CLAIM} must be set"
 UNCHECKED = (
     "<nil>",
     (
-        "Invalid value: null: some validation rules were not checked because the object was invalid; "
-        "correct the existing errors to complete validation"
+        "Invalid value: null: some validation rules were not checked because the object was "
+        "invalid; correct the existing errors to complete validation"
     ),
 )
 
