@@ -34,8 +34,7 @@ ORIGINALS = (csi_provisioner, csi_resizer, csi_snapshotter)
 WITH_OUR_PROVISIONER = (our_provisioner, csi_resizer, csi_snapshotter)
 OURS = (our_provisioner, our_csi_loops)
 STORIES = VOLUME_STORIES + GROWTH_STORIES + SNAPSHOT_STORIES
-KILLS, SEED = 60, 7
-"""Ten for each kind of volumes; `python -m conformance.csi_endurance` takes longer walks."""
+KILLS, SEED = 200, 7
 
 
 def real_sidecars_with_our_driver(servers: Servers) -> None:
