@@ -193,29 +193,3 @@ async def test_a_closed_transport_sends_nothing(address: str) -> None:
     transport = GrpcTransport(address)
     await transport.close()
     assert (await failure(transport, ECHO)).failure is DriverFailure.UNREACHABLE
-
-
-@asynccontextmanager
-async def behind_a_slow_door(address: str, door: Path) -> AsyncIterator[str]:
-    """Connections are taken at once, but nothing is said for longer than gRPC's own patience."""
-
-    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-        writer.close()
-
-    async def open_door(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.3)
-        inside = await asyncio.open_unix_connection(address.removeprefix("unix://"))
-        await asyncio.gather(pass_on(reader, inside[1]), pass_on(inside[0], writer))
-
-    async with await asyncio.start_unix_server(open_door, door):
-        yield f"unix://{door}"
-
-
-@pytest.mark.usefixtures("driver")
-async def test_a_driver_on_a_busy_machine_is_waited_for(address: str, tmp_path: Path) -> None:
-    async with behind_a_slow_door(address, tmp_path / "slow.sock") as slow:
-        transport = GrpcTransport(slow)
-        assert await transport.call(ECHO, b"ab", within=PATIENCE) == b"ba"
-        await transport.close()
