@@ -82,6 +82,10 @@ def run_side_by_side(only: str) -> list[str]:
 
 def main() -> int:
     only = parsed_arguments().only
+    if only not in "speed" and not any(only in each.name for each in STEPS):
+        names = "".join(f"\n  {each.name}" for each in STEPS)
+        print(f"conformance: no step is called {only!r}; there are{names}\n  speed")
+        return 2
     try:
         build_peers()
         skipped = run_side_by_side(only)
