@@ -19,6 +19,7 @@ from tests.stories.objects import claim
 from tests.stories.schedulers import SELECTED_NODE
 from tests.stories.sidecars import (
     PLAIN,
+    ZONE,
     RunningProvisioner,
     Storage,
     a_class,
@@ -39,6 +40,7 @@ SECRET_OF_CLASS = {
     "csi.storage.k8s.io/provisioner-secret-name": "access",
     "csi.storage.k8s.io/provisioner-secret-namespace": "default",
 }
+ONLY_A = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +123,11 @@ async def arrange(cluster: StoryCluster) -> None:
         a_class("now", waits=False, parameters=SECRET_OF_CLASS),
         a_class("kept", waits=False, reclaimPolicy="Retain"),
         a_class("late"),
+        a_class("stray", waits=False, parameters={"domains": "2"}, allowedTopologies=ONLY_A),
         claim("plain", class_name="now"),
         claim("kept", class_name="kept"),
         claim("placed", class_name="late", annotations={SELECTED_NODE: "node-b"}),
+        claim("stray", class_name="stray"),
     )
 
 
@@ -153,9 +157,9 @@ async def undisturbed() -> tuple[Any, int, int]:
     async with a_life(Cut()) as life:
         end = await life.live()
         middle, last = end
-        assert [phase for _, phase in middle["claims"]] == ["Bound"] * 3
+        assert [phase for _, phase in middle["claims"]] == ["Bound"] * 3 + ["Pending"]
         assert middle["leaked"] == middle["lost"] == last["leaked"] == last["lost"] == []
-        assert last["claims"] == [("placed", "Bound")]
+        assert last["claims"] == [("placed", "Bound"), ("stray", "Pending")]
         assert [phase for phase, _, _ in last["volumes"]] == ["Bound", "Released"]
         assert not last["told secrets"]
         assert life.first_writes <= LONGEST

@@ -14,6 +14,7 @@ from tests.stories.objects import claim, volume
 from tests.stories.schedulers import volume_of
 from tests.stories.sidecars import (
     DRIVER,
+    ZONE,
     Storage,
     a_class,
     a_provisioner,
@@ -253,3 +254,26 @@ async def test_a_volume_that_is_still_attached_is_not_deleted() -> None:
             await cluster.delete("VolumeAttachment", "attached")
             await cluster.wait(timedelta(minutes=2))
             assert storage.names == []
+
+
+async def test_a_volume_in_two_zones_does_not_leave_the_one_that_its_class_allows() -> None:
+    allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
+    zones = {"node-a": {"zone": "a"}, "node-b": {"zone": "b"}}
+    async with (
+        a_cluster(*LOOPS) as cluster,
+        a_storage(cluster.clock, zonal_pools("10Gi", "10Gi"), zones) as storage,
+        a_provisioner(cluster, storage),
+    ):
+        await add_storage_nodes(cluster, zones)
+        both = now_class(parameters={"domains": "2"}, allowedTopologies=allowed)
+        await cluster.create(both, claim())
+        await cluster.wait(timedelta(minutes=4))
+        assert storage.names == []
+        assert await cluster.names("PersistentVolume") == []
+        assert storage.count("CreateVolume") == 1
+        [told] = await failures(cluster)
+        assert f"accessible from [{ZONE}=a] [{ZONE}=b]" in told
+        assert f"admit only [{ZONE} in (a)]" in told
+        await cluster.wait(timedelta(minutes=2))
+        assert storage.count("CreateVolume") == 2, "another look may end otherwise"
+        assert storage.names == []

@@ -48,6 +48,8 @@ SETTINGS = ProvisionerSettings(
 )
 ON_NODE = replace(SETTINGS, node=NodeDeployment(node_name="node-1", segment={ZONE: "a"}))
 MADE = MadeVolume(volume_id="disk-1", capacity_bytes=GIB, segments=({ZONE: "a"},))
+ONLY_A = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
+"""allowedTopologies of a class whose volumes must stay in zone a."""
 
 
 def a_claim_document(**spec: Any) -> Document:

@@ -1,6 +1,7 @@
 """Whatever a driver answers and whatever becomes of the claim: no asset is forgotten."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -13,10 +14,13 @@ from plimsoll.decide.provisioning.calls import (
     DeleteOutcome,
 )
 from plimsoll.decide.provisioning.steps import Record
+from tests.builders import ZONE
 from tests.decide.provisioning.builders import (
     CLAIM,
     MADE,
     NAME,
+    ONLY_A,
+    a_class_document,
     a_world,
     annotate,
     claim_in,
@@ -43,7 +47,7 @@ class Disk(Driver):
 class NothingIsForgotten(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.world = a_world()
+        self.world = a_world(class_=a_class_document(allowedTopologies=ONLY_A))
         self.disk = Disk()
         self.world.driver = self.disk
 
@@ -70,6 +74,14 @@ class NothingIsForgotten(RuleBasedStateMachine):
     @rule(size=st.integers(1, 5))
     def the_driver_makes_it_too_small(self, size: int) -> None:
         self.look(replace(MADE, capacity_bytes=size), leaves_asset=True)
+
+    @rule()
+    def the_driver_makes_it_where_it_must_not_be(self) -> None:
+        self.look(replace(MADE, segments=({ZONE: "a"}, {ZONE: "b"})), leaves_asset=True)
+
+    @rule()
+    def time_passes(self) -> None:
+        self.world.now += timedelta(minutes=6)
 
     @rule(code=st.sampled_from(BUSY), begun=st.booleans())
     def the_driver_takes_its_time(self, code: Code, *, begun: bool) -> None:

@@ -12,12 +12,22 @@ from plimsoll.decide.provisioning.failures import Problem, State
 from plimsoll.decide.provisioning.outcomes import after_unsaved
 from plimsoll.decide.provisioning.request.sources import SNAPSHOT_PROTECTION
 from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
-from plimsoll.decide.provisioning.settings import Capability, Mode
-from plimsoll.decide.provisioning.steps import NOTHING_KNOWN, Record, Refuse, Reschedule
+from plimsoll.decide.provisioning.settings import Capability, Mode, ProvisionerSettings
+from plimsoll.decide.provisioning.steps import (
+    NOTHING_KNOWN,
+    Delay,
+    Ignore,
+    Record,
+    Refuse,
+    Reschedule,
+)
+from tests.builders import CLASS, ZONE
 from tests.decide.provisioning.builders import (
     CLAIM,
     GIB,
     MADE,
+    NAME,
+    ONLY_A,
     SETTINGS,
     a_claim_document,
     a_class_document,
@@ -151,6 +161,81 @@ def test_a_volume_that_is_too_small_is_deleted_and_asked_for_again() -> None:
     assert volumes_in(world) == []
     world.driver.create = MADE
     assert isinstance(world.provision(CLAIM), Record)
+
+
+def test_a_flawed_volume_of_a_claim_that_is_gone_is_asked_about_no_more() -> None:
+    world = answering(Code.UNAVAILABLE)
+    world.provision(CLAIM)
+    del world.documents[CLAIMS, CLAIM]
+    world.driver.create = replace(MADE, capacity_bytes=1)
+
+    assert isinstance(world.provision(CLAIM), Ignore)
+    assert len(world.driver.deleted) == 1
+    assert world.memory.in_progress is None
+
+
+STRAY = replace(MADE, segments=({ZONE: "a"}, {ZONE: "b"}))
+
+
+def straying(settings: ProvisionerSettings = SETTINGS) -> World:
+    """A driver that makes volumes in two zones, for a class that allows one."""
+    world = a_world(settings=settings, class_=a_class_document(allowedTopologies=ONLY_A))
+    world.driver.create = STRAY
+    return world
+
+
+def test_a_volume_that_leaves_its_allowed_topologies_is_deleted_and_told() -> None:
+    world = straying()
+
+    end = world.provision(CLAIM)
+
+    assert isinstance(end, Refuse)
+    assert (end.failure.problem, end.failure.state) == (Problem.OUTSIDE_ALLOWED, State.FINISHED)
+    assert len(world.driver.deleted) == 1
+    assert volumes_in(world) == []
+    assert world.memory.in_progress is None
+    assert messages(world)[-1] == (
+        f"Warning ProvisioningFailed: the driver made volume {NAME} accessible from "
+        f"[{ZONE}=a] [{ZONE}=b], but allowedTopologies of storage class {CLASS} "
+        f"admit only [{ZONE} in (a)]; allow more, or change its parameters"
+    )
+
+
+def test_it_is_not_made_again_before_the_delay_for_senseless_requests_has_passed() -> None:
+    world = straying()
+    world.provision(CLAIM)
+    world.now += timedelta(minutes=4)
+
+    assert isinstance(world.provision(CLAIM), Delay)
+    world.now += timedelta(minutes=1)
+    world.driver.create = MADE
+    assert isinstance(world.provision(CLAIM), Record)
+
+
+def test_one_that_cannot_be_deleted_is_asked_for_again_with_the_same_call() -> None:
+    world = straying()
+    world.driver.delete = [CallFailed(Code.INTERNAL, "stuck")]
+
+    end = world.provision(CLAIM)
+
+    assert isinstance(end, Refuse)
+    assert world.memory.in_progress is not None
+    assert "volume is orphaned" in messages(world)[-1]
+    annotate(claim_in(world), selected_node="node-2")
+    world.driver.delete = [Deleted()]
+    world.provision(CLAIM)
+    assert world.driver.created[0] == world.driver.created[1]
+    assert world.memory.in_progress is None
+
+
+def test_csi_provisioner_keeps_a_volume_wherever_it_is() -> None:
+    assert isinstance(straying(COMPATIBLE).provision(CLAIM), Record)
+
+
+def test_without_topology_the_driver_has_no_say_in_where_a_volume_is() -> None:
+    plain = replace(SETTINGS, plugin_capabilities=frozenset({Capability.CONTROLLER_SERVICE}))
+
+    assert isinstance(straying(plain).provision(CLAIM), Record)
 
 
 def test_deleting_it_is_tried_five_times_and_then_told() -> None:

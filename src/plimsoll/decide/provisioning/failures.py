@@ -50,6 +50,8 @@ class Problem(StrEnum):
     DRIVER_REFUSED = "DriverRefused"
     TOO_SMALL = "VolumeTooSmall"
     CONTENT_SOURCE_MISSING = "ContentSourceMissing"
+    OUTSIDE_ALLOWED = "OutsideAllowedTopologies"
+    """The driver made the volume reachable from where its class does not allow it."""
     UNWANTED = "VolumeNotWantedAnyMore"
     """Its claim is gone or took another volume, and it could not be deleted yet."""
     NOT_CSI = "NotCsiVolume"

@@ -2,7 +2,8 @@
 
 Only a final answer ends an attempt. After any other the driver may still make the volume, so the
 same is asked again. A volume that is too small, or empty where it should be a copy, is deleted and
-asked for again.
+asked for again. One that leaves the allowedTopologies of its class is deleted and asked for again
+much later: the driver would only do the same.
 """
 
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.bind.reasons import Reason
 from plimsoll.decide.bind.writes import annotate, existing, normal, warning
 from plimsoll.decide.plan import NOTHING, Plan, Write
+from plimsoll.decide.provisioning.allowed import outside_allowed, shown_allowed, shown_segments
 from plimsoll.decide.provisioning.calls import (
     CallFailed,
     Code,
@@ -24,6 +26,7 @@ from plimsoll.decide.provisioning.calls import (
     MadeVolume,
 )
 from plimsoll.decide.provisioning.failures import Failure, Problem, State
+from plimsoll.decide.provisioning.places import places_of
 from plimsoll.decide.provisioning.protection import Protecting, release_snapshot
 from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
@@ -66,14 +69,18 @@ def _after_failure(
         memory = replace(memory, topology=NO_TOPOLOGY)
     problem, message = Problem.DRIVER_REFUSED, str(outcome)
     if outcome.code is Code.INVALID_ARGUMENT:
-        until = context.now + context.settings.infeasible_delay
-        memory = replace(memory, slow_retry=SlowRetry(until, attempt.storage_class.uid))
+        memory = replace(memory, slow_retry=_slow_retry(attempt, context))
         problem = Problem.INFEASIBLE
         message = (
             f"Volume provisioning failed with infeasible error. Retries will be delayed. {outcome}"
         )
     failure = Failure(problem=problem, message=message, state=state)
     return failed(failure, attempt.claim, memory, claim=claim)
+
+
+def _slow_retry(attempt: Attempt, context: Context) -> SlowRetry:
+    until = context.now + context.settings.infeasible_delay
+    return SlowRetry(until, attempt.storage_class.uid)
 
 
 def _state_after(code: Code, attempt: Attempt, settings: ProvisionerSettings) -> State:
@@ -115,22 +122,49 @@ def _is_still_selected(subject: PersistentVolumeClaim, current: PersistentVolume
 def _after_made(
     call: Call, made: MadeVolume, claim: PersistentVolumeClaim | None, context: Context
 ) -> Record | CleanUp:
-    attempt = call.attempt
-    flaw = _find_flaw(attempt, made, context.settings)
-    if flaw or not (context.settings.is_compatible or _is_wanted(attempt, claim)):
-        return CleanUp(
-            call=DeleteVolumeCall(volume_id=made.volume_id, secret=attempt.secret),
-            claim=attempt.claim,
-            volume_name=attempt.volume_name,
-            memory=call.memory,
-            failure=flaw,
-        )
+    attempt, memory = call.attempt, call.memory
+    if not (context.settings.is_compatible or _is_wanted(attempt, claim)):
+        return _clean_up(attempt, made, memory)
+    if flaw := _find_flaw(attempt, made, context.settings):
+        return _clean_up(attempt, made, memory, flaw)
+    if stray := _find_stray(attempt, made, context):
+        memory = replace(memory, slow_retry=_slow_retry(attempt, context))
+        return _clean_up(attempt, made, memory, stray)
     release = release_snapshot(attempt.claim, context.view)
     return Record(
         volume=volume_document(call, made, context.settings),
         claim=attempt.claim,
-        memory=replace(call.memory, topology=NO_TOPOLOGY, in_progress=None),
+        memory=replace(memory, topology=NO_TOPOLOGY, in_progress=None),
         plan=Plan(reason=Protecting.RELEASED, writes=(release,)) if release else NOTHING,
+    )
+
+
+def _clean_up(
+    attempt: Attempt, made: MadeVolume, memory: ClaimMemory, failure: Failure | None = None
+) -> CleanUp:
+    return CleanUp(
+        call=DeleteVolumeCall(volume_id=made.volume_id, secret=attempt.secret),
+        claim=attempt.claim,
+        volume_name=attempt.volume_name,
+        memory=memory,
+        failure=failure,
+    )
+
+
+def _find_stray(attempt: Attempt, made: MadeVolume, context: Context) -> Failure | None:
+    """csi-provisioner does not look: a volume may be reachable from anywhere."""
+    settings, class_ = context.settings, attempt.storage_class
+    if settings.is_compatible or not settings.supports_topology:
+        return None
+    nodes = places_of(settings, context.view).nodes()
+    allowed = class_.allowed_topologies
+    if not outside_allowed(made.segments, allowed, nodes):
+        return None
+    return Failure(
+        problem=Problem.OUTSIDE_ALLOWED,
+        message=f"the driver made volume {attempt.volume_name} accessible from "
+        f"{shown_segments(made.segments)}, but allowedTopologies of storage class {class_.name} "
+        f"admit only {shown_allowed(allowed)}; allow more, or change its parameters",
     )
 
 
@@ -179,9 +213,9 @@ def after_unsaved(record: Record, message: str) -> Plan:
 
 
 def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedule | Ignore:
-    """Whether or not it is deleted, what was wrong about the volume has to be asked for again."""
+    """What could not be deleted is asked for again, so that it is found and deleted then."""
     if cleanup.failure is not None:
-        return failed(_orphaned(cleanup.failure, cleanup, outcome), cleanup.claim, cleanup.memory)
+        return _after_flawed(cleanup, cleanup.failure, outcome)
     match outcome:
         case Deleted():
             return Ignore(reason=Ignored.ROLLED_BACK)
@@ -197,11 +231,16 @@ def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedu
             assert_never(outcome)
 
 
-def _orphaned(failure: Failure, cleanup: CleanUp, outcome: DeleteOutcome) -> Failure:
+def _after_flawed(
+    cleanup: CleanUp, failure: Failure, outcome: DeleteOutcome
+) -> Refuse | Reschedule:
     if isinstance(outcome, Deleted):
-        return failure
+        is_over = failure.state is State.FINISHED
+        memory = replace(cleanup.memory, topology=NO_TOPOLOGY) if is_over else cleanup.memory
+        return failed(failure, cleanup.claim, memory)
     message = (
         f"{failure.message}. Cleanup of volume {cleanup.volume_name} failed, "
         f"volume is orphaned: {outcome}"
     )
-    return replace(failure, message=message)
+    orphaned = replace(failure, message=message, state=State.IN_BACKGROUND)
+    return failed(orphaned, cleanup.claim, replace(cleanup.memory, slow_retry=None))
