@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from plimsoll.api.quantity import (
     MAX_INT64,
+    WRITTEN_DIGITS,
     Format,
     Quantity,
     canonical_quantity,
@@ -14,6 +15,7 @@ from plimsoll.api.quantity import (
     parse_millis,
     parse_quantity,
 )
+from tests.fuzz.sizes import ACCEPTED_MONSTERS, SIZES
 
 SUFFIXES = ["", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "e-3"]
 written = st.builds(
@@ -125,3 +127,95 @@ def test_arithmetic_and_order_are_exact(left: str, right: str) -> None:
 def test_the_canonical_text_means_the_same_number(text: str) -> None:
     quantity = parse_quantity(text)
     assert parse_quantity(quantity.canonical) == quantity
+
+
+LONGEST_NUMBER = 10 ** (2 * WRITTEN_DIGITS)
+"""No number that a quantity is worked out to is longer, whatever its text says."""
+
+
+def parsed(text: str) -> Quantity | None:
+    try:
+        return parse_quantity(text)
+    except ValueError:
+        return None
+
+
+def all_numbers(quantity: Quantity) -> list[int]:
+    return [
+        quantity.value,
+        quantity.milli_value,
+        quantity.as_int64 or 0,
+        quantity.rounded_up(0),
+        quantity.unscaled,
+        quantity.rank,
+    ]
+
+
+@pytest.mark.parametrize("text", ACCEPTED_MONSTERS)
+def test_a_quantity_with_a_huge_exponent_is_worked_out_within_bounds(text: str) -> None:
+    quantity = parse_quantity(text)
+
+    assert max(map(abs, all_numbers(quantity))) < LONGEST_NUMBER
+    assert len(str(quantity)) <= 2 * WRITTEN_DIGITS
+    assert hash(quantity) == hash(parse_quantity(text))
+
+
+@given(SIZES)
+def test_any_text_is_refused_or_worked_out_within_bounds(text: str) -> None:
+    if (quantity := parsed(text)) is not None:
+        assert max(map(abs, all_numbers(quantity))) < LONGEST_NUMBER
+        assert len(str(quantity)) <= 2 * WRITTEN_DIGITS
+
+
+@given(SIZES)
+def test_what_the_api_stores_is_the_same_number(text: str) -> None:
+    try:
+        stored = canonical_quantity(text)
+    except ValueError:
+        return
+    assert parse_quantity(stored) == parse_quantity(text.strip())
+
+
+@given(SIZES, SIZES, SIZES)
+def test_sums_of_any_quantities_stay_within_bounds(first: str, second: str, third: str) -> None:
+    quantities = [quantity for text in (first, second, third) if (quantity := parsed(text))]
+    total = sum(quantities, Quantity(0))
+
+    for quantity in (total, total - Quantity(5), -total):
+        assert max(map(abs, all_numbers(quantity))) < LONGEST_NUMBER
+        assert len(str(quantity)) <= 2 * WRITTEN_DIGITS
+
+
+@given(SIZES, SIZES)
+def test_ranks_sort_like_quantities(first: str, second: str) -> None:
+    left, right = parsed(first), parsed(second)
+    if left is not None and right is not None:
+        assert (left < right, left == right) == (left.rank < right.rank, left.rank == right.rank)
+
+
+def test_adding_a_zero_with_a_huge_exponent_changes_nothing() -> None:
+    wide = parse_quantity("9" * 20)
+
+    assert parse_quantity("0e2000000000") + wide == wide
+    assert wide + parse_quantity("0e-2000000000") == wide
+
+
+@pytest.mark.parametrize("text", ["1" * 3_000_000 + "x", "1" * 3_000_000, "." * 3_000_000])
+def test_a_text_of_megabytes_is_refused_at_a_glance(text: str) -> None:
+    with pytest.raises(ValueError, match=r"quantit"):
+        parse_quantity(text)
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "-1e2147483647", "1e1001", "9" * 990 + "e20"])
+def test_the_api_stores_no_number_that_is_too_long_to_be_written_out(text: str) -> None:
+    with pytest.raises(ValueError, match="quantit"):
+        canonical_quantity(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"), [("1e999", "1e999"), ("1e-999999999", "1e-9"), ("0e2000000000", "0")]
+)
+def test_what_is_only_small_or_nothing_is_stored_whatever_its_exponent(
+    text: str, canonical: str
+) -> None:
+    assert canonical_quantity(text) == canonical

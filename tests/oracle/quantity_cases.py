@@ -36,5 +36,15 @@ def _shown(quantity: Quantity) -> dict[str, Any]:
         "format": str(quantity.format),
         "string": str(quantity),
         "canonical": quantity.canonical,
-        "asDec": quantity.decimal,
+        "asDec": _decimal(quantity),
     }
+
+
+def _decimal(quantity: Quantity) -> str:
+    """All digits, without a suffix."""
+    sign = "-" if quantity.unscaled < 0 else ""
+    digits = str(abs(quantity.unscaled))
+    if quantity.exponent >= 0:
+        return sign + digits + "0" * (quantity.exponent if quantity.unscaled else 0)
+    digits = digits.rjust(1 - quantity.exponent, "0")
+    return f"{sign}{digits[: quantity.exponent]}.{digits[quantity.exponent :]}"

@@ -3,6 +3,9 @@
 A Quantity answers exactly as the Kubernetes API does, down to the way its numbers leave the range
 of 64 bits, because clients compare the texts. Decisions want `parse_bytes` and `parse_millis`:
 whole numbers, rounded up, that never wrap around.
+
+Whatever a text says, no number is worked out that is longer than about WRITTEN_DIGITS digits: a
+short text such as "1e999999999" names a number that would take hours to write out.
 """
 
 import re
@@ -16,17 +19,21 @@ NANO, MILLI, UNIT = -9, -3, 0
 INT64_DIGITS = 18
 BEYOND_64_BITS = 64
 """Any number times this power of ten, other than zero, overflows, and its lower 64 bits are 0."""
-WRITTEN_DIGITS = 4000
-"""Longer numbers are refused, or not worked out to the last digit: nobody means them, and they
-would take minutes."""
+WRITTEN_DIGITS = 1000
+"""Longer numbers are refused, or not worked out to the last digit: no claim means them, and a
+request full of them would hold the server for seconds."""
+RANKED_DIGITS = 20
+"""More than the 64-bit form has, and only that form has an exponent beyond WRITTEN_DIGITS."""
 
 FORMAT_WRONG = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 NOT_A_NUMBER = "unable to parse numeric part of quantity"
 NOT_A_SUFFIX = "unable to parse quantity's suffix"
+TOO_LARGE = f"quantities must have at most {WRITTEN_DIGITS} digits before the decimal point"
 
-QUANTITY = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+# Possessive: a text that does not match is read once, not once for each of its digits.
+QUANTITY = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)")
 EXPONENT_SUFFIX = re.compile(r"[eE]([-+]?[0-9]+)")
 SIMPLE_SIZE = re.compile(r"(0|[1-9][0-9]{0,11})(Ki|Mi|Gi|k|M|G|)")
 
@@ -100,14 +107,16 @@ class Quantity:
         return number if abs(number) <= MAX_INT64 else None
 
     @property
-    def decimal(self) -> str:
-        """All digits, without a suffix."""
-        sign = "-" if self.unscaled < 0 else ""
-        digits = str(abs(self.unscaled))
-        if self.exponent >= 0:
-            return sign + digits + "0" * (self.exponent if self.unscaled else 0)
-        digits = digits.rjust(1 - self.exponent, "0")
-        return f"{sign}{digits[: self.exponent]}.{digits[self.exponent :]}"
+    def rank(self) -> int:
+        """A whole number that sorts like the quantity: its thousand millionths where those can be
+        written out, and beyond that a number that is larger than all of them."""
+        shift = self.exponent - NANO
+        if not self.unscaled or shift <= WRITTEN_DIGITS:
+            return _in_nanos(self.unscaled, min(self.exponent, WRITTEN_DIGITS))
+        missing = RANKED_DIGITS - len(str(abs(self.unscaled)))
+        leading = abs(self.unscaled) * _power_of_ten(missing)
+        distance = (shift - missing) * _power_of_ten(RANKED_DIGITS) + leading
+        return self.sign * (_power_of_ten(2 * WRITTEN_DIGITS - 1) + distance)
 
     @property
     def canonical(self) -> str:
@@ -130,7 +139,7 @@ class Quantity:
         return _compare(self, other) < 0
 
     def __hash__(self) -> int:
-        return hash(_without_factors(self.unscaled, 10, self.exponent))
+        return hash(_without_zeros(self.unscaled, self.exponent))
 
     def __neg__(self) -> "Quantity":
         return Quantity(-self.unscaled, self.exponent, self.format, self.is_wide)
@@ -142,7 +151,7 @@ class Quantity:
             kept = self if self.unscaled or not other.unscaled else other
             return Quantity(kept.unscaled, kept.exponent, format_)
         if _too_far_apart(self, other):
-            larger = max(self, other, key=_magnitude)
+            larger = max(self, other, key=lambda side: (side.sign != 0, _magnitude(side)))
             return Quantity(larger.unscaled, larger.exponent, larger.format, is_wide=True)
         left, right, exponent = _aligned(self, other)
         overflows = max(map(abs, (left, right, left + right))) > MAX_INT64
@@ -180,7 +189,7 @@ class Quantity:
         return None if rest else number
 
     def _decimal_text(self) -> str:
-        number, exponent = _without_factors(self.unscaled, 10, self.exponent)
+        number, exponent = _without_zeros(self.unscaled, self.exponent)
         if self.format is not Format.DECIMAL_EXPONENT:
             # Larger than any suffix: the API would drop the suffix and change the number.
             excess = max(exponent - max(DECIMAL_BY_EXPONENT), 0)
@@ -202,12 +211,13 @@ def _binary_text(number: int) -> str:
     return f"{number}{BINARY_BY_EXPONENT[bits]}"
 
 
-def _without_factors(number: int, base: int, exponent: int) -> tuple[int, int]:
+def _without_zeros(number: int, exponent: int) -> tuple[int, int]:
+    """The same number with the zeros at its end moved into the power of ten."""
     if number == 0:
         return 0, 0
-    while number % base == 0:
-        number, exponent = number // base, exponent + 1
-    return number, exponent
+    written = str(number)
+    digits = written.rstrip("0")
+    return int(digits), exponent + len(written) - len(digits)
 
 
 def _wrapped(number: int) -> int:
@@ -333,6 +343,7 @@ class _Number:
         number, exponent = int(digits) << self.bits, self.exponent - len(self.decimals)
         if number:
             number, exponent = _in_nanos(number, exponent), NANO
+        exponent = max(exponent, -WRITTEN_DIGITS)
         format_ = self.format
         if format_ is Format.BINARY_SI:
             if number > MAX_INT64 * _power_of_ten(-NANO) and exponent == NANO:
@@ -343,8 +354,16 @@ class _Number:
 
 
 def canonical_quantity(text: str) -> str:
-    """The text under which the API stores a quantity. Blanks around it are tolerated."""
-    return str(parse_quantity(text.strip()))
+    """The text under which the API stores a quantity. Blanks around it are tolerated.
+
+    Raises ValueError also for a number with more than WRITTEN_DIGITS digits, however short its
+    text: programs that read it later may try to write it out. (kube-apiserver tries, and does not
+    answer.) `parse_quantity` still reads such a text, in case it was stored before.
+    """
+    quantity = parse_quantity(text.strip())
+    if quantity.sign and _magnitude(quantity) > WRITTEN_DIGITS:
+        raise ValueError(TOO_LARGE)
+    return str(quantity)
 
 
 @lru_cache(maxsize=4096)

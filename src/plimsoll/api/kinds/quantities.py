@@ -9,6 +9,8 @@ from plimsoll.api.field_errors import FieldError
 from plimsoll.api.quantity import MAX_INT64, MILLI, Quantity, parse_quantity
 
 MILLIS_IN_UNIT = 1000
+LARGEST_IN_MILLIS = MAX_INT64 // MILLIS_IN_UNIT
+"""The largest whole number whose thousandths 64 bits hold."""
 
 NEGATIVE = "must be greater than or equal to 0"
 NOT_POSITIVE = "must be greater than zero"
@@ -43,6 +45,16 @@ def basic_resource_errors(text: str, path: str) -> Iterator[FieldError]:
 def has_fraction(text: str) -> bool:
     """Judged by the thousandths in 64 bits, as the API does: very large amounts overflow."""
     return parse_quantity(text).milli_value % MILLIS_IN_UNIT != 0
+
+
+def comparable_numbers(*quantities: Quantity) -> tuple[int, ...]:
+    """In thousandths where those of all of them fit 64 bits, otherwise in whole units.
+
+    A quantity that is too large for either is 0, as in the API.
+    """
+    if all(quantity.value <= LARGEST_IN_MILLIS for quantity in quantities):
+        return tuple(quantity.milli_value for quantity in quantities)
+    return tuple(quantity.value for quantity in quantities)
 
 
 def round_up_resources(resources: MutableMapping[str, str] | None) -> None:

@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from plimsoll.api.quantity import NANO, Quantity
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.volumes import FILESYSTEM, PersistentVolume
 from plimsoll.decide.match import Search
 
 
 class Place(NamedTuple):
-    """Where a volume stands on its shelf. In thousand millionths of a byte sizes are exact."""
+    """Where a volume stands on its shelf: by the rank of its size, then by name."""
 
-    nanos: int
+    rank: int
     name: str
 
 
@@ -41,7 +40,7 @@ class Want(NamedTuple):
     """One claim, in the terms of shelves."""
 
     kind: Kind
-    nanos: int
+    rank: int
 
 
 Wants = tuple[Want, ...]
@@ -49,12 +48,7 @@ Wants = tuple[Want, ...]
 
 def want_of(search: Search) -> Want:
     kind = Kind(search.volume_mode, search.attributes_class, search.access_modes, search.selector)
-    return Want(kind, nanos_of(search.requested))
-
-
-def nanos_of(size: Quantity) -> int:
-    """No quantity is more precise."""
-    return size.unscaled * int(10 ** max(size.exponent - NANO, 0))
+    return Want(kind, search.requested.rank)
 
 
 class Shelf:
@@ -67,41 +61,41 @@ class Shelf:
 
     def add(self, segment: int, place: Place) -> None:
         insort(self._places.setdefault(segment, []), place)
-        self._count[place.nanos] += 1
-        if self._count[place.nanos] == 1:
-            insort(self._sizes, place.nanos)
+        self._count[place.rank] += 1
+        if self._count[place.rank] == 1:
+            insort(self._sizes, place.rank)
 
     def take(self, segment: int, place: Place) -> None:
         places = self._places[segment]
         del places[bisect_left(places, place)]
         if not places:
             del self._places[segment]
-        self._count[place.nanos] -= 1
-        if not self._count[place.nanos]:
-            del self._count[place.nanos], self._sizes[bisect_left(self._sizes, place.nanos)]
+        self._count[place.rank] -= 1
+        if not self._count[place.rank]:
+            del self._count[place.rank], self._sizes[bisect_left(self._sizes, place.rank)]
 
-    def next_size(self, nanos: int) -> int | None:
+    def next_size(self, rank: int) -> int | None:
         """The smallest size on the shelf that is large enough: all claims between two sizes get
         the same volumes."""
-        position = bisect_left(self._sizes, nanos)
+        position = bisect_left(self._sizes, rank)
         return self._sizes[position] if position < len(self._sizes) else None
 
-    def fitting(self, segments: Iterable[int], nanos: int) -> list[Place]:
+    def fitting(self, segments: Iterable[int], rank: int) -> list[Place]:
         """All that are large enough, smallest first."""
         found: list[Place] = []
         for segment in segments:
             places = self._places.get(segment, [])
-            found += places[bisect_left(places, Place(nanos, "")) :]
+            found += places[bisect_left(places, Place(rank, "")) :]
         return sorted(found)
 
-    def find(self, segments: Iterable[int], nanos: int, taken: set[str]) -> Place | None:
+    def find(self, segments: Iterable[int], rank: int, taken: set[str]) -> Place | None:
         """The smallest that is large enough and not taken; of equal ones the first by name."""
         best: Place | None = None
         for segment in segments:
             places = self._places.get(segment)
             if places is None:
                 continue
-            position = bisect_left(places, Place(nanos, ""))
+            position = bisect_left(places, Place(rank, ""))
             while position < len(places) and places[position].name in taken:
                 position += 1
             if position < len(places) and (best is None or places[position] < best):

@@ -17,7 +17,7 @@ from plimsoll.decide.columns.changes import Kept
 from plimsoll.decide.columns.labels import volume_terms
 from plimsoll.decide.columns.nodes import NodeIndex
 from plimsoll.decide.columns.segments import Cells, Segments
-from plimsoll.decide.columns.shelves import Kind, Place, Shelf, Want, Wants, nanos_of
+from plimsoll.decide.columns.shelves import Kind, Place, Shelf, Want, Wants
 from plimsoll.decide.match import AVAILABLE, Mismatch, Search, mismatches, size_of
 
 NOT_MATCHED = -1
@@ -99,7 +99,7 @@ class ClassVolumes:
     def _offer(self, volume: PersistentVolume) -> None:
         size = size_of(volume.spec.capacity)
         segment = self._segments.acquire(volume_terms(volume.spec.required_nodes))
-        free = _Free(volume, Place(nanos_of(size), volume.name), segment, size.value)
+        free = _Free(volume, Place(size.rank, volume.name), segment, size.value)
         self._free[volume.name] = free
         if segment not in self._by_segment:
             self._by_segment[segment] = set()
@@ -144,9 +144,9 @@ class ClassVolumes:
         rounded = tuple(
             Want(want.kind, -1 if size is None else size)
             for want in wants
-            for size in [self._shelf(want.kind).next_size(want.nanos)]
+            for size in [self._shelf(want.kind).next_size(want.rank)]
         )
-        if all(want.nanos < 0 for want in rounded):
+        if all(want.rank < 0 for want in rounded):
             return None
         fits = self._fits.get(rounded, lambda: Fits(np.empty((len(wants), 0), np.int64), -1))
         self._refresh(fits, rounded)
@@ -159,7 +159,7 @@ class ClassVolumes:
 
     def choices(self, cell: int, want: Want) -> list[PersistentVolume]:
         """All that a claim could have on a node of the cell, smallest first."""
-        places = self._shelf(want.kind).fitting(self.cells.segments[cell], want.nanos)
+        places = self._shelf(want.kind).fitting(self.cells.segments[cell], want.rank)
         return [self._volumes[place.name] for place in places]
 
     def _places(self, cell: int, wants: Sequence[Want]) -> list[Place | None]:
@@ -168,8 +168,8 @@ class ClassVolumes:
         found: list[Place | None] = []
         for want in wants:
             place = None
-            if want.nanos >= 0:
-                place = self._shelf(want.kind).find(segments, want.nanos, taken)
+            if want.rank >= 0:
+                place = self._shelf(want.kind).find(segments, want.rank, taken)
             if place is not None:
                 taken.add(place.name)
             found.append(place)

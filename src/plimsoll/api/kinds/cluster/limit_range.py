@@ -10,6 +10,7 @@ from plimsoll.api.kinds.cluster.resource_names import (
     resource_name_errors,
 )
 from plimsoll.api.kinds.names import qualified_name_errors
+from plimsoll.api.kinds.quantities import comparable_numbers
 from plimsoll.api.kinds.rules import KindRules
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document
@@ -162,10 +163,13 @@ def _ratio_errors(amounts: _Amounts, path: str) -> Iterator[FieldError]:
         return
     if amounts.ratio < ONE:
         yield FieldError.invalid(path, str(amounts.ratio), f"ratio {amounts.ratio} is less than 1")
-    if amounts.least is None or amounts.most is None or not amounts.least.sign:
+    if amounts.least is None or amounts.most is None:
         return
-    widest = amounts.most.milli_value / amounts.least.milli_value
-    if amounts.ratio.milli_value / 1000 > widest:
+    ratio, least, most, one = comparable_numbers(amounts.ratio, amounts.least, amounts.most, ONE)
+    if not least:
+        return
+    widest = most / least
+    if ratio / one > widest:
         yield FieldError.invalid(
             path, str(amounts.ratio), f"ratio {amounts.ratio} is greater than max/min = {widest:f}"
         )

@@ -9,7 +9,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.columns.rules.making import Request
-from plimsoll.decide.columns.shelves import Want, nanos_of, want_of
+from plimsoll.decide.columns.shelves import Want, want_of
 from plimsoll.decide.columns.volumes import VolumeColumns
 from plimsoll.decide.match import Search, size_of
 
@@ -32,8 +32,8 @@ class LateClaim(NamedTuple):
     usage_class: str
 
     @property
-    def nanos(self) -> int:
-        return self.want.nanos if self.want else nanos_of(size_of(self._requests))
+    def rank(self) -> int:
+        return self.want.rank if self.want else size_of(self._requests).rank
 
     @property
     def _requests(self) -> Mapping[str, str]:
@@ -73,7 +73,7 @@ class LateClaims:
                 late = late._replace(kept=None)
             served.add(claim.key)
             free.append(late)
-        free.sort(key=lambda late: late.nanos)
+        free.sort(key=lambda late: late.rank)
         return cls(tuple(here), tuple(free), frozenset(promised), is_readable)
 
     @property

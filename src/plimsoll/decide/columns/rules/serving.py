@@ -14,7 +14,6 @@ from plimsoll.decide.columns.rules.late_claims import (
     Policy,
 )
 from plimsoll.decide.columns.rules.making import Making
-from plimsoll.decide.columns.shelves import nanos_of
 from plimsoll.decide.match import size_of
 from plimsoll.decide.scheduling.provisioning import Provision
 from plimsoll.decide.scheduling.volume_binding import PodVolumes, StaticBinding
@@ -87,10 +86,7 @@ class Serving:
         if len(set().union(*wanted)) < len(wanted):
             return None
         options = [
-            [
-                Option(nanos_of(size_of(v.spec.capacity)) - late.nanos, v.name)
-                for v in found.values()
-            ]
+            [Option(size_of(v.spec.capacity).rank - late.rank, v.name) for v in found.values()]
             for late, found in zip(claims.free, candidates, strict=True)
         ]
         assigned = assign(options, required)

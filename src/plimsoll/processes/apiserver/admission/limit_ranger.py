@@ -3,6 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from plimsoll.api.kinds.quantities import (
+    LARGEST_IN_MILLIS,
+    MILLIS_IN_UNIT,
+    comparable_numbers,
+)
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.api.status import forbidden
@@ -165,14 +170,19 @@ def _maximum_errors(what: str, bound: Quantity, ask: Ask) -> Iterator[str]:
 
 
 def _ratio_errors(what: str, bound: Quantity, ask: Ask) -> Iterator[str]:
-    if ask.request is None or not ask.request.sign:
+    nothing = Quantity(0)
+    request, limit, _ = comparable_numbers(ask.request or nothing, ask.limit or nothing, bound)
+    if not request:
         yield f"{what}, but no request is specified or request is 0"
-    elif ask.limit is None or not ask.limit.sign:
+    elif not limit:
         yield f"{what}, but no limit is specified or limit is 0"
-    else:
-        ratio = ask.limit.milli_value / ask.request.milli_value
-        if ratio * 1000 > bound.milli_value:
-            yield f"{what}, but provided ratio is {ratio:f}"
+    elif limit / request > _ratio_of(bound):
+        yield f"{what}, but provided ratio is {limit / request:f}"
+
+
+def _ratio_of(bound: Quantity) -> float:
+    is_exact = bound.value <= LARGEST_IN_MILLIS
+    return bound.milli_value / MILLIS_IN_UNIT if is_exact else float(bound.value)
 
 
 # What is asked for
