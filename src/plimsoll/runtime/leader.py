@@ -141,7 +141,11 @@ class Election:
             await self._release()
 
     async def _acquire(self) -> None:
+        told = False
         while not await self._try_to_hold():
+            if self.holder and not told:
+                log.warning("leadership held by another copy", extra={"holder": self.holder})
+                told = True
             await self._clock.sleep(
                 self._settings.retry_period * self._chance.uniform(1.0, 1.0 + JITTER)
             )

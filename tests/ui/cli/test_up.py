@@ -1,6 +1,8 @@
 """`plimsoll up` as a user starts it: the whole path on hollow nodes, and a second life."""
 
+import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,6 +30,7 @@ from plimsoll.wire.parameters import Selection
 
 SECONDS = 120
 PAUSE = timedelta(milliseconds=200)
+COMMAND = [sys.executable, "-c", "from plimsoll.ui.cli.main import main; main()", "up"]
 
 
 @pytest.fixture
@@ -39,9 +42,8 @@ def short() -> Iterator[Path]:
 
 @contextmanager
 def up(data: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-c", "from plimsoll.ui.cli.main import main; main()", "up"]
     process = subprocess.Popen(
-        [*command, "--data-dir", str(data), *options], stdout=subprocess.PIPE, text=True
+        [*COMMAND, "--data-dir", str(data), *options], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     try:
@@ -79,19 +81,36 @@ async def phases(kube: KubeClient, wanted: dict[str, str]) -> None:
         await kube.clock.sleep(PAUSE)
 
 
+def contents(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.glob("*.yaml")}
+
+
+def already_running(data: Path, *options: str) -> int:
+    """The process that a second start names."""
+    ended = subprocess.run(
+        [*COMMAND, "--data-dir", str(data), *options], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    (pid,) = re.findall(r"already running, pid (\d+)", ended.stderr)
+    return int(pid)
+
+
 RUNNING = dict.fromkeys(("db-0", "db-1", "db-2"), "Running")
 
 
 @pytest.mark.timeout(300)
 async def test_pods_run_on_hollow_nodes_and_are_there_after_a_restart(short: Path) -> None:
-    with up(short, "--nodes", "20"):
+    with up(short, "--nodes", "20") as first:
+        kept = contents(short / "drivers")
+        assert already_running(short, "--disk-size", "1Gi") == first.pid
+        assert contents(short / "drivers") == kept
         kube = client(short)
         await create(kube, namespace(), database())
         await phases(kube, RUNNING)
         claims = (await kube.list(CLAIMS, Selection(namespace="demo"))).items
         assert {claim.status.phase for claim in claims} == {"Bound"}
         await kube.close()
-    with up(short, "--nodes", "20"):
+    with up(short):
         kube = client(short)
         await phases(kube, RUNNING)
         await kube.close()
@@ -120,3 +139,57 @@ def test_a_directory_that_is_too_long_for_sockets_is_refused(tmp_path: Path) -> 
     assert outcome.exit_code == 2
     assert "choose a shorter one" in outcome.output
     assert not deep.exists()
+
+
+def is_free(data: Path) -> bool:
+    """No process of the cluster is left: each of them holds this lock."""
+    with (data / "processes.lock").open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def stopped_when(data: Path, there: str, number: signal.Signals) -> int:
+    """The exit code of a start that gets a signal once it has made that file."""
+    (data / there).unlink(missing_ok=True)
+    process = subprocess.Popen([*COMMAND, "--data-dir", str(data), "--hollow"])
+    deadline = time.monotonic() + SECONDS
+    while not (data / there).exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+    process.send_signal(number)
+    return process.wait(SECONDS)
+
+
+@pytest.mark.timeout(300)
+def test_a_start_can_be_stopped_at_any_moment_and_done_again(short: Path) -> None:
+    """Its lock is the first thing that a start makes, the socket of a driver nearly the last."""
+    assert stopped_when(short, "up.lock", signal.SIGINT) == 130
+    assert stopped_when(short, "kubeconfig", signal.SIGINT) == 130
+    assert stopped_when(short, "run/local-hollow-0.sock", signal.SIGTERM) == 143
+    assert is_free(short)
+    with up(short):
+        assert not is_free(short)
+    assert is_free(short)
+
+
+def test_ctrl_c_before_anything_is_loaded_is_no_traceback(tmp_path: Path) -> None:
+    """The command is interrupted where it loads its modules."""
+    program = (
+        "import signal, os, sys\n"
+        "from plimsoll.ui.cli.main import main\n"
+        "sys.addaudithook(lambda event, args: event == 'import' and args[0] == 'uvloop'"
+        " and os.kill(os.getpid(), signal.SIGINT))\n"
+        "main()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "up", "--data-dir", str(tmp_path / "cluster")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 130
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "cluster").exists()

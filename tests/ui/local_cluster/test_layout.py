@@ -1,5 +1,6 @@
 """What `plimsoll up` starts, and with which settings."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,13 @@ def test_classes_that_need_root_are_left_out_without_it() -> None:
         return {o["metadata"]["name"] for o in objects if o["kind"] == "StorageClass"}
 
     assert classes(root=True) - classes(root=False) == {"memory", "mirrored"}
+
+
+def test_the_controller_gets_drivers_and_repair_rules_of_the_user(tmp_path: Path) -> None:
+    wanted = Wanted(data_dir=tmp_path, csi_addresses=("/mine.sock",), repair="selected-node")
+    (controller,) = (c for stage in stages(wanted) for c in stage if c.name == "controller")
+    words = controller.arguments
+    addresses = [value for flag, value in pairwise(words) if flag == "--csi-address"]
+    assert addresses[-1] == "/mine.sock"
+    assert words[words.index("--repair") + 1] == "selected-node"
+    assert "--repair-dry-run" not in words

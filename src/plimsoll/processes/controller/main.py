@@ -63,6 +63,9 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     """Of several copies only one acts."""
     leader_elect_namespace: str = "kube-system"
     leader_elect_name: str = COMPONENT
+    leader_elect_identity: str = ""
+    """Who this copy is to the others; empty: the machine's name and an id that is never the same.
+    To be set only where something else ensures that no two copies with it ever run."""
     metrics_port: int = 10267
     """On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0 takes a free one."""
     dynamic_provisioning: bool = True
@@ -259,7 +262,8 @@ class Process:
             await lead()
             return
         lease = ObjectKey(self._settings.leader_elect_namespace, self._settings.leader_elect_name)
-        await lead_alone(self._client, lease, self._identity, lead)
+        identity = self._settings.leader_elect_identity or self._identity
+        await lead_alone(self._client, lease, identity, lead)
 
 
 async def run(

@@ -58,7 +58,8 @@ class Process:
         if not self._settings.leader_elect:
             await lead()
             return
-        await lead_alone(self._client, lease_of(self._settings), self._identity, lead)
+        identity = self._settings.leader_elect_identity or self._identity
+        await lead_alone(self._client, lease_of(self._settings), identity, lead)
 
 
 async def run(

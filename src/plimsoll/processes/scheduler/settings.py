@@ -49,6 +49,9 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     leader_elect_namespace: str = "kube-system"
     leader_elect_name: str = ""
     """Empty: `plimsoll-scheduler`, followed by the scheduler's name unless that is `plimsoll`."""
+    leader_elect_identity: str = ""
+    """Who this copy is to the others; empty: the machine's name and an id that is never the same.
+    To be set only where something else ensures that no two copies with it ever run."""
     metrics_port: int = 10269
     """On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0 takes a free one."""
     bind_timeout: timedelta = timedelta(minutes=10)

@@ -17,9 +17,13 @@ from plimsoll.runtime.log import configure_logging
 from plimsoll.ui.demo.stage import DemoFailedError, Stage
 from plimsoll.ui.demo.tour import Tour
 from plimsoll.ui.local_cluster.children import ChildFailedError
-from plimsoll.ui.local_cluster.layout import Wanted
 from plimsoll.ui.local_cluster.leftovers import release
-from plimsoll.ui.local_cluster.running import LocalCluster, local_cluster
+from plimsoll.ui.local_cluster.running import (
+    ClusterRequest,
+    LocalCluster,
+    Reports,
+    local_cluster,
+)
 from plimsoll.wire.errors import KubeError
 
 REMEMBERED = 40
@@ -68,14 +72,16 @@ async def _show(directory: Path, said: deque[str], *, port: int, once: bool) -> 
     tour_task = asyncio.current_task()
     if tour_task is not None:
         loop.add_signal_handler(signal.SIGTERM, tour_task.cancel)
-    wanted = Wanted(data_dir=directory, port=port, disk_size="1Gi", log_level="error")
+    settings = {"port": port, "disk_size": "1Gi"}
+    request = ClusterRequest(data_dir=directory, settings=settings, log_level="error")
     is_root = os.geteuid() == 0
 
     def report(child: str, line: str) -> None:
         """Processes are killed on the tour: what they say about it is told if something fails."""
         said.append(f"{child}: {line}")
 
-    async with local_cluster(wanted, report, is_root=is_root) as cluster:
+    reports = Reports(on_line=report, on_change=say)
+    async with local_cluster(request, reports, is_root=is_root) as cluster:
         children = len(cluster.children)
         say(f"1. A cluster of {children} processes is up after {loop.time() - begun:.1f} s.")
         tour = Tour(Stage(cluster), say)

@@ -1,6 +1,8 @@
 """The `plimsoll` command. Commands are loaded when they are called for: starting stays quick."""
 
 import importlib
+import signal
+import sys
 from importlib.metadata import version
 
 import click
@@ -21,6 +23,8 @@ COMMANDS = {
     "upgrade-zonal": "plimsoll.ui.cli.upgrade_zonal:upgrade_zonal",
 }
 
+INTERRUPTED = 128 + signal.SIGINT
+
 
 class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's signature
@@ -30,7 +34,10 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        try:
+            command: click.Command = getattr(importlib.import_module(module), name)
+        except KeyboardInterrupt:  # loading takes most of the first second
+            sys.exit(INTERRUPTED)
         return command
 
 

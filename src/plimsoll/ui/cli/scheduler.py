@@ -61,6 +61,12 @@ DEFAULTS = Settings()
     help="What the lease is called.  [default: plimsoll-scheduler, and the scheduler's name]",
 )
 @click.option(
+    "--leader-elect-identity",
+    metavar="NAME",
+    help="Who this copy is to the others; only where no two copies with it can run."
+    "  [default: never the same]",
+)
+@click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
     help="Port on 127.0.0.1 for /metrics, /healthz and /readyz; 0 takes a free one."

@@ -6,25 +6,38 @@ import signal
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 import uvloop
 
 from plimsoll.api.quantity import parse_bytes
+from plimsoll.decide.repair.repairs import Rule
+from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.log import configure_logging
 from plimsoll.ui.local_cluster.children import ChildFailedError
-from plimsoll.ui.local_cluster.layout import MOST_REAL_NODES, Wanted
-from plimsoll.ui.local_cluster.running import LocalCluster, local_cluster
+from plimsoll.ui.local_cluster.directory_lock import DirectoryInUseError
+from plimsoll.ui.local_cluster.kept_settings import MOST_REAL_NODES, ClusterSettings
+from plimsoll.ui.local_cluster.running import (
+    ClusterRequest,
+    LocalCluster,
+    Reports,
+    local_cluster,
+)
 from plimsoll.wire.errors import KubeError
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
 MOST_NODES = 5000
+DEFAULTS = ClusterSettings()
+BY_SIGNAL = 128
+"""Shells report a command that a signal ended with this, and the number of the signal."""
 
 
-def _size(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     try:
-        parse_bytes(value)
+        if value is not None:
+            parse_bytes(value)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx=ctx, param=param) from error
     return value
@@ -39,9 +52,14 @@ def _size(ctx: click.Context, param: click.Parameter, value: str) -> str:
     help="Where everything is kept; the next start goes on from there.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Of the API; by default a free one."
+    "--port", type=click.IntRange(0, 65535), help="Of the API.  [default: a free one, then kept]"
 )
-@click.option("--nodes", type=click.IntRange(1, MOST_NODES), default=3, show_default=True)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, MOST_NODES),
+    help="Fewer than before only if nothing is kept on those that go."
+    f"  [default: {DEFAULTS.nodes}]",
+)
 @click.option(
     "--hollow/--real",
     default=None,
@@ -50,69 +68,112 @@ def _size(ctx: click.Context, param: click.Parameter, value: str) -> str:
 )
 @click.option(
     "--disk-size",
-    default="10Gi",
-    show_default=True,
     metavar="SIZE",
     callback=_size,
-    help="Of each of the two disks of a node.",
+    help=f"Of each of the two disks of a node.  [default: {DEFAULTS.disk_size}]",
 )
 @click.option(
     "--memory",
-    default="1Gi",
-    show_default=True,
     metavar="SIZE",
     callback=_size,
-    help="For volumes in memory, on each node.",
+    help=f"For volumes in memory, on each node.  [default: {DEFAULTS.memory}]",
 )
+@click.option(
+    "--csi-address",
+    "csi_addresses",
+    multiple=True,
+    metavar="SOCKET",
+    help="The socket of a CSI driver of your own, for the controller; may be repeated.",
+)
+@click.option(
+    "--repair",
+    metavar="RULE,…",
+    default="",
+    help="Repair rules of the controller, separated by commas:"
+    f" {', '.join(Rule)}.  [default: none]",
+)
+@click.option("--repair-dry-run", is_flag=True, help="Only tell by events what would be repaired.")
 @click.option("--log-level", type=LEVELS, default="warning", show_default=True)
-def up(  # noqa: PLR0913 - one parameter for each option
+def up(
     *,
     data_dir: Path,
-    port: int,
-    nodes: int,
-    hollow: bool | None,
-    disk_size: str,
-    memory: str,
+    csi_addresses: tuple[str, ...],
+    repair: str,
+    repair_dry_run: bool,
     log_level: str,
+    **settings: Any,
 ) -> None:
     """Run API server, controller, scheduler, drivers, provisioners and nodes, until Ctrl-C.
 
     Real nodes mount real volumes under the data directory, which needs root; without it volumes
     are directories. No containers are run: pods get their volumes and are reported as running.
+
+    The directory keeps port, nodes, kind of nodes and sizes: an option that is not given stays as
+    it was. One directory has one cluster: a second start says which process has it.
+
+    Exit codes: 0 stopped after it was up, 130 or 143 stopped (SIGINT or SIGTERM) before that, 1
+    it could not start, 2 bad usage.
     """
     configure_logging(level=log_level)
-    wanted = Wanted(
+    request = ClusterRequest(
         data_dir=data_dir.absolute(),
-        port=port,
-        nodes=nodes,
-        hollow=nodes > MOST_REAL_NODES if hollow is None else hollow,
-        disk_size=disk_size,
-        memory=memory,
+        settings=settings,
         log_level=log_level,
+        csi_addresses=csi_addresses,
+        repair=repair,
+        repair_dry_run=repair_dry_run,
     )
     try:
-        uvloop.run(_run(wanted))
+        code = uvloop.run(_until_stopped(request))
     except ConfigError as error:
         raise click.UsageError(str(error)) from error
-    except (ChildFailedError, KubeError, OSError) as error:
+    except (ChildFailedError, DirectoryInUseError, LedgerError, KubeError, OSError) as error:
         raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:  # before the signals are ours
+        code = BY_SIGNAL + signal.SIGINT
+    sys.exit(code)
 
 
-async def _run(wanted: Wanted) -> None:
-    asked = asyncio.Event()
+async def _until_stopped(request: ClusterRequest) -> int:
+    """The exit code. A signal at any moment stops what was started until then."""
+    asked: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
+    is_up = asyncio.Event()
+
+    def ask(number: signal.Signals) -> None:
+        if not asked.done():
+            click.echo("stopping", err=True)
+            asked.set_result(number)
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, asked.set)
+        asyncio.get_running_loop().add_signal_handler(number, ask, number)
+    running = asyncio.ensure_future(_run(request, is_up))
+    await asyncio.wait((running, asked), return_when=asyncio.FIRST_COMPLETED)
+    was_up = is_up.is_set()
+    running.cancel()
+    try:
+        await running
+    except asyncio.CancelledError:
+        return 0 if was_up else BY_SIGNAL + asked.result()
+    return 0
+
+
+async def _run(request: ClusterRequest, is_up: asyncio.Event) -> None:
+    """Until cancelled."""
     begun = asyncio.get_running_loop().time()
     is_root = os.geteuid() == 0
-    starting = asyncio.ensure_future(asked.wait())
-    async with local_cluster(wanted, _show, is_root=is_root) as cluster:
+    reports = Reports(on_line=_show, on_change=_announce)
+    async with local_cluster(request, reports, is_root=is_root) as cluster:
+        is_up.set()
         _tell(cluster, timedelta(seconds=asyncio.get_running_loop().time() - begun), is_root)
-        await starting
-        click.echo("stopping", err=True)
+        await asyncio.Event().wait()
 
 
 def _show(child: str, line: str) -> None:
     click.echo(f"{child}: {line}", err=True)
+
+
+def _announce(change: str) -> None:
+    click.echo(f"changed: {change}", err=True)
 
 
 def _tell(cluster: LocalCluster, took: timedelta, is_root: bool) -> None:  # noqa: FBT001

@@ -54,6 +54,8 @@ class Around:
     environment: dict[str, str]
     on_line: Callable[[str, str], None]
     """Gets the name of a child and a line of its log."""
+    inherited: tuple[int, ...] = ()
+    """Open files that children hold for as long as they live."""
 
 
 class RunningChild:
@@ -90,16 +92,7 @@ class RunningChild:
 
     async def _spawn(self) -> "tuple[Process, asyncio.Future[None]]":
         child = self.child
-        process = await asyncio.create_subprocess_exec(
-            *COMMAND,
-            *child.arguments,
-            env={**self._around.environment, **dict(child.environment)},
-            stdout=PIPE,
-            stderr=PIPE,
-            # Ctrl-C in a terminal is for us: children end in their order.
-            start_new_session=True,
-        )
-        self._process = process
+        process = self._process = await self._created()
         reader = asyncio.ensure_future(self._read_log(process))
         try:
             async with asyncio.timeout(START_LIMIT.total_seconds()):
@@ -116,6 +109,26 @@ class RunningChild:
             await reader
             raise ChildFailedError(f"{child.name} did not come up: {self._said()}")
         return process, reader
+
+    async def _created(self) -> Process:
+        """A process that exists is never lost sight of, even if we are cancelled meanwhile."""
+        creating = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                *COMMAND,
+                *self.child.arguments,
+                env={**self._around.environment, **dict(self.child.environment)},
+                stdout=PIPE,
+                stderr=PIPE,
+                pass_fds=self._around.inherited,
+                # Ctrl-C in a terminal is for us: children end in their order.
+                start_new_session=True,
+            )
+        )
+        try:
+            return await asyncio.shield(creating)
+        except asyncio.CancelledError:
+            await _ended(await creating)
+            raise
 
     async def _keep_up(self, process: Process, reader: "asyncio.Future[None]") -> None:
         clock, failures, begun = self._around.clock, 0, self._around.clock.monotonic()
@@ -171,5 +184,15 @@ async def kept_up(
             for each in started:
                 stack.push_async_callback(each.stop)
                 running[each.child.name] = each
-            await asyncio.gather(*(each.start() for each in started))
+            await _all_started(started)
         yield running
+
+
+async def _all_started(children: Sequence[RunningChild]) -> None:
+    """All of them, or none: the first that fails ends the start of the others."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in children:
+                group.create_task(each.start())
+    except* ChildFailedError as failures:
+        raise failures.exceptions[0] from None

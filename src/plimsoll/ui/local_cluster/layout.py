@@ -13,10 +13,11 @@ from plimsoll.ui.local_cluster.objects import LOCAL, NAMESPACE, POOLS
 
 ZONES = ("a", "b", "c")
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
-MOST_REAL_NODES = 16
-"""Each is a process of its own; more than that are hollow unless told otherwise."""
 DISKS = ("disk1", "disk2")
 LONGEST_SOCKET = 107
+IDENTITY = "plimsoll-up"
+"""Of the one controller and the one scheduler that the cluster runs: a copy that a user starts
+beside them waits, and one that is started again does not have to wait for its own old lease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,11 @@ class Wanted:
     memory: str = "1Gi"
     pool_size: str = "100Gi"
     log_level: str = "warning"
+    csi_addresses: tuple[str, ...] = ()
+    """Sockets of drivers beside our own, for the controller."""
+    repair: str = ""
+    """Repair rules of the controller, separated by commas."""
+    repair_dry_run: bool = False
 
     @property
     def kubeconfig(self) -> Path:
@@ -94,15 +100,18 @@ def _common(wanted: Wanted) -> tuple[str, ...]:
 
 
 def _controller(wanted: Wanted) -> Child:
-    addresses = [wanted.socket(driver, wanted.names[0]) for driver in (LOCAL, POOLS)]
+    own = (wanted.socket(driver, wanted.names[0]) for driver in (LOCAL, POOLS))
+    addresses = (*own, *wanted.csi_addresses)
     return Child(
         name="controller",
         arguments=(
             "controller",
             *_common(wanted),
-            "--no-leader-elect",
+            *("--leader-elect-identity", IDENTITY),
             *("--data-dir", str(wanted.data_dir / "controller")),
             *(part for address in addresses for part in ("--csi-address", address)),
+            *(("--repair", wanted.repair) if wanted.repair else ()),
+            *(("--repair-dry-run",) if wanted.repair_dry_run else ()),
         ),
     )
 
@@ -113,7 +122,7 @@ def _scheduler(wanted: Wanted) -> Child:
         arguments=(
             "scheduler",
             *_common(wanted),
-            "--no-leader-elect",
+            *("--leader-elect-identity", IDENTITY),
             *("--scheduler-name", "default-scheduler"),
         ),
     )
@@ -163,8 +172,13 @@ def _node(wanted: Wanted, name: str) -> Child:
     )
 
 
+def driver_dir(wanted: Wanted, driver: str) -> Path:
+    """Where the records of a driver are."""
+    return wanted.data_dir / "drivers" / driver.partition(".")[0]
+
+
 def settings_file(wanted: Wanted, driver: str) -> Path:
-    return wanted.data_dir / "drivers" / f"{driver.partition('.')[0]}.yaml"
+    return driver_dir(wanted, driver).with_suffix(".yaml")
 
 
 def write_settings(wanted: Wanted) -> None:
@@ -228,7 +242,7 @@ def _settings(wanted: Wanted, driver: str, backend: str) -> Document:
     found: Document = {
         "backend": backend,
         "driverName": driver,
-        "dataDir": str(wanted.data_dir / "drivers" / driver.partition(".")[0]),
+        "dataDir": str(driver_dir(wanted, driver)),
     }
     return found | ({"mounts": "none"} if wanted.hollow else {})
 

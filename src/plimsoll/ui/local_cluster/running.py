@@ -1,16 +1,23 @@
 """A local cluster, started, for as long as a block lasts."""
 
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from plimsoll.api.registry import Document, resources_by_kind
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.ids import system_chance
+from plimsoll.ui.local_cluster import kept_settings, removed_nodes
 from plimsoll.ui.local_cluster.children import Around, RunningChild, kept_up
+from plimsoll.ui.local_cluster.directory_lock import locked
 from plimsoll.ui.local_cluster.hollow import hollow
+from plimsoll.ui.local_cluster.kept_settings import Settlement
 from plimsoll.ui.local_cluster.layout import Wanted, api_server, stages, write_settings
 from plimsoll.ui.local_cluster.objects import first_objects
 from plimsoll.wire.connect import connect
@@ -23,48 +30,128 @@ MANAGER = "plimsoll-up"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRequest:
+    """What the user asked for, before it is compared with what the directory keeps."""
+
+    data_dir: Path
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ClusterSettings that were given; None: not given."""
+    log_level: str = "warning"
+    csi_addresses: tuple[str, ...] = ()
+    repair: str = ""
+    repair_dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """Who is told what while the cluster starts and runs."""
+
+    on_line: Callable[[str, str], None]
+    """Gets the name of a child and a line of its log."""
+    on_change: Callable[[str], None]
+    """Gets a sentence for each way in which this start differs from the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCluster:
     wanted: Wanted
     client: KubeClient
     children: dict[str, RunningChild]
 
 
-def with_port(wanted: Wanted) -> Wanted:
-    """The same port in every life: clients find the server again after it was restarted."""
-    if wanted.port:
-        return wanted
-    kept = wanted.data_dir / "port"
-    if kept.exists():
-        return replace(wanted, port=int(kept.read_text()))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    kept.write_text(f"{port}\n")
-    return replace(wanted, port=port)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    wanted: Wanted
+    settlement: Settlement
+    removed: tuple[str, ...] = ()
+    """Nodes of the last start that this one does not have."""
 
 
 @asynccontextmanager
 async def local_cluster(
-    wanted: Wanted, on_line: Callable[[str, str], None], *, is_root: bool
+    request: ClusterRequest, reports: Reports, *, is_root: bool
 ) -> AsyncIterator[LocalCluster]:
-    """Raises ConfigError, ChildFailedError, KubeError, OSError."""
-    if complaint := wanted.complaint():
-        raise ConfigError(f"{complaint}; choose a shorter one")
+    """Raises ConfigError, DirectoryInUseError, ChildFailedError, LedgerError, KubeError, OSError.
+
+    Nothing in the directory is changed before it is certain that the cluster can be started so.
+    """
     clock = SystemClock()
-    for directory in ("run", "drivers", "nodes", "disks"):
-        (wanted.data_dir / directory).mkdir(mode=0o700, parents=True, exist_ok=True)
-    wanted = with_port(wanted)
-    write_settings(wanted)
-    around = Around(clock=clock, environment=dict(environment()), on_line=on_line)
+    _planned(request)
+    request.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
+        inherited = await stack.enter_async_context(locked(request.data_dir, clock))
+        start = _prepared(_planned(request), reports)
+        wanted = start.wanted
+        around = Around(
+            clock=clock,
+            environment=dict(environment()),
+            on_line=reports.on_line,
+            inherited=(inherited,),
+        )
         children = await stack.enter_async_context(kept_up([[api_server(wanted)]], around))
         client = _client(wanted, clock)
         stack.push_async_callback(client.close)
+        await removed_nodes.delete_objects(client, start.removed)
+        kept_settings.keep(wanted.data_dir, start.settlement.settings)
         await create_missing(client, first_objects(real=not wanted.hollow, root=is_root))
         if wanted.hollow:
             await stack.enter_async_context(hollow(wanted, client, clock))
         children |= await stack.enter_async_context(kept_up(stages(wanted), around))
         yield LocalCluster(wanted=wanted, client=client, children=children)
+
+
+def _planned(request: ClusterRequest) -> _Start:
+    """Only reads. Raises ConfigError when the cluster cannot be started so."""
+    before = kept_settings.read(request.data_dir)
+    settlement = kept_settings.settle(before, request.settings)
+    wanted = _wanted(request, settlement.settings)
+    if complaint := wanted.complaint():
+        raise ConfigError(f"{complaint}; choose a shorter one")
+    if before is None:
+        return _Start(wanted=wanted, settlement=settlement)
+    removed = removed_nodes.removed(_wanted(request, before), wanted)
+    return _Start(wanted=wanted, settlement=settlement, removed=removed)
+
+
+def _wanted(request: ClusterRequest, settings: kept_settings.ClusterSettings) -> Wanted:
+    return Wanted(
+        data_dir=request.data_dir,
+        **msgspec.structs.asdict(settings),
+        log_level=request.log_level,
+        csi_addresses=request.csi_addresses,
+        repair=request.repair,
+        repair_dry_run=request.repair_dry_run,
+    )
+
+
+def _prepared(start: _Start, reports: Reports) -> _Start:
+    """The directory as the processes need it; the caller holds its lock. Raises ConfigError."""
+    before, wanted = start.settlement.before, start.wanted
+    if before is not None:
+        removed_nodes.refuse_occupied(wanted, start.removed, before.nodes)
+    for change in start.settlement.changes:
+        reports.on_change(change)
+    for node in start.removed:
+        reports.on_change(f"{node} is removed; its files stay under {wanted.data_dir}")
+    settings = start.settlement.settings
+    if not settings.port:
+        settings = msgspec.structs.replace(settings, port=_free_port())
+    # Nodes that are to go are kept until the API server has forgotten them.
+    most = max(settings.nodes, before.nodes) if before else settings.nodes
+    kept_settings.keep(wanted.data_dir, msgspec.structs.replace(settings, nodes=most))
+    for directory in ("run", "drivers", "nodes", "disks"):
+        (wanted.data_dir / directory).mkdir(mode=0o700, exist_ok=True)
+    wanted = replace(wanted, port=settings.port)
+    write_settings(wanted)
+    return replace(start, wanted=wanted, settlement=replace(start.settlement, settings=settings))
+
+
+def _free_port() -> int:
+    """For the first start; the same in every life: clients find the server again."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
 
 
 def _client(wanted: Wanted, clock: Clock) -> KubeClient:

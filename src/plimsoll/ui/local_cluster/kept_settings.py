@@ -1,0 +1,96 @@
+"""What a cluster was started with, kept in its directory and compared with what is asked now.
+
+An option that is not given stays as it was. One that differs from what was kept is announced if the
+cluster can take it, and refused if it would put what is stored out of reach.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from plimsoll.runtime.config import ConfigError, Settings, Sources, load_settings
+
+FILE_NAME = "settings.yaml"
+MOST_REAL_NODES = 16
+"""Each is a process of its own; more than that are hollow unless told otherwise."""
+
+
+class ClusterSettings(Settings, frozen=True, kw_only=True):
+    """The file `settings.yaml` in the directory of a cluster."""
+
+    port: int = 0
+    """Of the API; 0: one that is free at the first start, the same from then on."""
+    nodes: int = 3
+    hollow: bool = False
+    """Nodes that mount nothing, all in one process."""
+    disk_size: str = "10Gi"
+    memory: str = "1Gi"
+    pool_size: str = "100Gi"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """What the cluster is started with."""
+
+    settings: ClusterSettings
+    before: ClusterSettings | None = None
+    """None at the first start."""
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """In words for the user: what differs from the last start."""
+        if self.before is None:
+            return ()
+        return tuple(
+            f"{option(name)}: {value} before, {getattr(self.settings, name)} now"
+            for name, value in msgspec.structs.asdict(self.before).items()
+            if value != getattr(self.settings, name)
+        )
+
+
+def option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def settle(before: ClusterSettings | None, asked: Mapping[str, Any]) -> Settlement:
+    """`asked` has the options that were given, by name. Raises ConfigError."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    if not given.get("port"):
+        given.pop("port", None)
+    settings = msgspec.structs.replace(before or ClusterSettings(), **given)
+    if "hollow" not in given and ("nodes" in given or before is None):
+        settings = msgspec.structs.replace(settings, hollow=settings.nodes > MOST_REAL_NODES)
+    if before is not None and settings.hollow != before.hollow:
+        raise ConfigError(
+            f"the cluster has {before.nodes} {_kind(before)} nodes, and {settings.nodes} "
+            f"{_kind(settings)} ones were asked for: volumes of one kind cannot be used by the "
+            f"other; add --{_kind(before)}, or give another --data-dir"
+        )
+    return Settlement(settings=settings, before=before)
+
+
+def _kind(settings: ClusterSettings) -> str:
+    return "hollow" if settings.hollow else "real"
+
+
+def read(directory: Path) -> ClusterSettings | None:
+    """None at the first start. Raises ConfigError."""
+    path = directory / FILE_NAME
+    return load_settings(ClusterSettings, Sources(file=path)) if path.exists() else None
+
+
+def keep(directory: Path, settings: ClusterSettings) -> None:
+    """Whole or not at all, whenever the process dies."""
+    path = directory / FILE_NAME
+    draft = path.with_suffix(".new")
+    text = yaml.safe_dump(msgspec.to_builtins(settings), sort_keys=False)
+    with draft.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
