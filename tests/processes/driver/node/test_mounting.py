@@ -66,15 +66,6 @@ def _can_run(script: Path) -> bool:
 
 
 @needs_root
-async def test_options_that_a_directory_cannot_have_are_refused(
-    ground_dir: Path, volume: Path
-) -> None:
-    mounts = RealMounts(ground_dir / "private")
-    with pytest.raises(CannotShowError, match="mount option discard means nothing"):
-        await mounts.bind(volume, ground_dir / "data", options=["discard"])
-
-
-@needs_root
 async def test_mounts_over_each_other_are_all_taken_away(ground_dir: Path, volume: Path) -> None:
     mounts, target = RealMounts(ground_dir / "private"), ground_dir / "data"
     await mounts.bind(volume, target)

@@ -66,6 +66,10 @@ class Layout:
     """In how many pools, of different segments, the whole of it is kept."""
     pools: frozenset[str] | None = None
     """The only pools that will do; None: any."""
+    mounted_as: str = ""
+    """The list in `mount_options.ALLOWED` that holds for it; empty: it is never mounted."""
+    also_mount_options: frozenset[str] = frozenset()
+    """What it can be mounted with beyond that list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +111,8 @@ class DeviceSource:
     mount_options: tuple[str, ...] = ()
     format_options: tuple[str, ...] = ()
     """For its mkfs, should there be no file system on it yet."""
+    also_mount_options: frozenset[str] = frozenset()
+    """What callers may ask for beyond the options of every such file system."""
 
 
 Source = DirectorySource | DeviceSource

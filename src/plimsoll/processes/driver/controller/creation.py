@@ -4,6 +4,8 @@ For one name there is at most one volume, however often, from wherever and at wh
 asked for, and whatever dies in between: the record comes first, with its id and the room it takes.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from plimsoll.processes.driver.backends.protocol import Layout, Wish
@@ -22,6 +24,7 @@ from plimsoll.processes.driver.controller.requests import (
     required,
 )
 from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.mount_options import find_problem
 from plimsoll.processes.driver.records import Phase, Placement, SnapshotRecord, VolumeRecord
 from plimsoll.processes.driver.work import name_key, snapshot_key, volume_key
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
@@ -71,6 +74,8 @@ class Creation:
         if origin is not None and not wanted.fs_type:
             wish = _with_file_system(wish, origin)
         layout = driver.backend.layout(wish)
+        if problem := refused_options(wanted.mount_options, layout):
+            raise invalid_argument(f"volume {wanted.name}: {problem}")
         size = chosen_size(wanted.size, layout, at_least=0 if origin is None else origin.size_bytes)
         async with driver.placing:
             place = await self._place(wanted, layout, size)
@@ -185,6 +190,13 @@ def difference(known: VolumeRecord, wanted: VolumeRequest) -> str:
         ),
     }
     return ", ".join(text for text, is_so in differs.items() if is_so)
+
+
+def refused_options(options: Sequence[str], layout: Layout) -> str:
+    """Why a volume of that layout cannot be mounted with these options; empty: it can."""
+    if not layout.mounted_as:
+        return ""
+    return find_problem(options, layout.mounted_as, also=layout.also_mount_options)
 
 
 def _is_where_wanted(known: VolumeRecord, wanted: VolumeRequest) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from plimsoll.processes.driver.backends.protocol import Features, Wish
 from plimsoll.processes.driver.controller.placing import Requirement, Segment
+from plimsoll.processes.driver.mount_options import parse_options
 from plimsoll.processes.driver.records import Mode
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.refusals import invalid_argument
@@ -41,6 +42,7 @@ class Capability:
     fs_type: str
     access_mode: str
     """By its name in CSI."""
+    mount_options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ class VolumeRequest:
     size: SizeRange
     mode: Mode
     fs_type: str
+    mount_options: tuple[str, ...]
     access_modes: tuple[str, ...]
     parameters: Mapping[str, str]
     mutable_parameters: Mapping[str, str]
@@ -77,6 +80,7 @@ def parse_create(request: csi.CreateVolumeRequest, features: Features) -> Volume
         size=parse_size(request.capacity_range),
         mode=mode,
         fs_type=fs_type,
+        mount_options=tuple(option for item in capabilities for option in item.mount_options),
         access_modes=tuple(sorted({item.access_mode for item in capabilities})),
         parameters=parse_parameters(request.parameters),
         mutable_parameters=parse_mutable(request.mutable_parameters, features),
@@ -152,6 +156,7 @@ def parse_capability(given: csi.VolumeCapability) -> Capability:
         mode=Mode.BLOCK if access == "block" else Mode.FILESYSTEM,
         fs_type=given.mount.fs_type,
         access_mode=AccessMode.Mode.Name(number),
+        mount_options=parse_options(given.mount.mount_flags),
     )
 
 

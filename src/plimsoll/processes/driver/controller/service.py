@@ -7,7 +7,7 @@ UNIMPLEMENTED, and not advertised.
 from plimsoll.processes.driver.backends.protocol import Features
 from plimsoll.processes.driver.controller.answers import context_of
 from plimsoll.processes.driver.controller.changes import Changes
-from plimsoll.processes.driver.controller.creation import Creation
+from plimsoll.processes.driver.controller.creation import Creation, refused_options
 from plimsoll.processes.driver.controller.listing import Listing
 from plimsoll.processes.driver.controller.publishing import Publishing
 from plimsoll.processes.driver.controller.requests import (
@@ -17,7 +17,7 @@ from plimsoll.processes.driver.controller.requests import (
     unsupported,
 )
 from plimsoll.processes.driver.controller.rooms_service import Rooms
-from plimsoll.processes.driver.controller.snapshots import Snapshots
+from plimsoll.processes.driver.controller.snapshots import Snapshots, wish_of
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.records import VolumeRecord
 from plimsoll.wire.csi import methods as m
@@ -147,6 +147,9 @@ class ControllerService:
                 return f"volume {volume.id} is a {volume.mode} one"
             if capability.fs_type and volume.fs_type not in ("", capability.fs_type):
                 return f"volume {volume.id} has file system {volume.fs_type}"
+            layout = self._driver.backend.layout(wish_of(volume))
+            if problem := refused_options(capability.mount_options, layout):
+                return f"volume {volume.id}: {problem}"
         given_parameters = parse_parameters(request.parameters)
         if given_parameters and given_parameters != dict(volume.parameters):
             return f"volume {volume.id} was made with other parameters"

@@ -8,6 +8,7 @@ from pathlib import Path
 from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
 from plimsoll.processes.driver.controller.requests import Capability
 from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.mount_options import BIND, READ_ONLY, find_problem
 from plimsoll.processes.driver.node.filesystems import NotPermittedError
 from plimsoll.processes.driver.node.mounting import CannotShowError, Mounting, Shown
 from plimsoll.processes.driver.records import Mode, VolumeRecord
@@ -24,7 +25,14 @@ class Use:
     """How a volume is to be used, as a request says it."""
 
     capability: Capability
-    flags: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return self.capability.mount_options
+
+    @property
+    def is_read_only(self) -> bool:
+        return READ_ONLY in self.options
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,20 @@ def check_use(volume: VolumeRecord, use: Use, source: Source | None) -> None:
             )
         case DirectorySource() | DeviceSource() | None:
             return
+
+
+def check_options(volume: VolumeRecord, use: Use, source: Source) -> None:
+    """Raises CsiStatusError (INVALID_ARGUMENT) for options that must not reach `mount`."""
+    if volume.mode is Mode.FILESYSTEM and (problem := _refused_options(use, source)):
+        raise invalid_argument(f"volume {volume.id}: {problem}")
+
+
+def _refused_options(use: Use, source: Source) -> str:
+    match source:
+        case DirectorySource():
+            return find_problem(use.options, BIND)
+        case DeviceSource(fs_type=fs_type, also_mount_options=also):
+            return find_problem(use.options, fs_type, also=also)
 
 
 @contextmanager

@@ -54,5 +54,7 @@ async def resize(device: Path) -> None:
 
 
 async def detach(file: Path) -> None:
+    """Its devices, and before them those that lie on these."""
     for device in loops_of(file):
+        await detach(device)
         await run(["losetup", "--detach", device], within=WITHIN)

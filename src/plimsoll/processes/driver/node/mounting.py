@@ -15,6 +15,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
+from plimsoll.processes.driver.node.device_mounts import mounts_of
 from plimsoll.processes.driver.node.mountinfo import (
     Content,
     Mount,
@@ -27,10 +28,6 @@ from plimsoll.runtime.commands import run
 
 WITHIN = timedelta(minutes=1)
 PRIVATE = "mounting"
-PER_MOUNT_OPTIONS = frozenset(
-    f"{no}{option}" for option in ("atime", "diratime", "dev", "exec", "suid") for no in ("", "no")
-) | {"relatime", "norelatime", "strictatime", "ro", "rw", "defaults"}
-"""Those that a view of a directory can have of its own."""
 
 
 class CannotShowError(Exception):
@@ -149,9 +146,7 @@ class RealMounts:
             content = content_at(mounts, directory)
             found = [m for m in mounts if m.content == content and m.path != directory]
         else:
-            names = {str(device) for device in source.devices}
-            nodes = {content_at(mounts, device.resolve()) for device in source.devices}
-            found = [m for m in mounts if m.source in names or m.content in nodes]
+            found = mounts_of(source.devices, mounts)
         return tuple(_shown(mount) for mount in found)
 
     async def mount(self, source: DeviceSource, target: Path, options: Sequence[str]) -> None:
@@ -165,12 +160,6 @@ class RealMounts:
     async def bind(
         self, shown: Path, target: Path, *, read_only: bool = False, options: Sequence[str] = ()
     ) -> None:
-        unknown = sorted(set(options) - PER_MOUNT_OPTIONS)
-        if unknown:
-            raise CannotShowError(
-                f"mount option {', '.join(unknown)} means nothing for a directory;"
-                f" take it out, or use a volume of type image"
-            )
         wanted = [*options, "ro"] if read_only else list(options)
         make_room_for(shown, target)
         if not wanted:

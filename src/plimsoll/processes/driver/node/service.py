@@ -29,6 +29,8 @@ from plimsoll.wire.csi.refusals import (
 )
 from plimsoll.wire.csi.server import answering
 
+PATH_BYTES, PART_BYTES = 4095, 255
+"""What the kernel takes."""
 RPC = csi.NodeServiceCapability.RPC
 CAPABILITIES = (
     RPC.STAGE_UNSTAGE_VOLUME,
@@ -118,7 +120,7 @@ class NodeService:
             raise failed_precondition(f"volume {volume_id}: staging_target_path must be given")
 
         async def publish(volume: VolumeRecord) -> None:
-            staged_at = Path(request.staging_target_path)
+            staged_at = _readable(request.staging_target_path, "staging_target_path")
             if inline:
                 staged_at = self._inline.staged_at(volume)
                 await self._staging.stage(volume, staged_at, use)
@@ -151,7 +153,7 @@ class NodeService:
         self, request: csi.NodeGetVolumeStatsRequest
     ) -> csi.NodeGetVolumeStatsResponse:
         volume_id = required(request.volume_id, "volume_id")
-        path = Path(required(request.volume_path, "volume_path"))
+        path = _readable(required(request.volume_path, "volume_path"), "volume_path")
         volume = self._volume(volume_id)
         self._check_place(volume, path)
         condition = await self._here.driver.backend.condition(volume)
@@ -166,7 +168,7 @@ class NodeService:
 
     async def expand(self, request: csi.NodeExpandVolumeRequest) -> csi.NodeExpandVolumeResponse:
         volume_id = required(request.volume_id, "volume_id")
-        path = Path(required(request.volume_path, "volume_path"))
+        path = _readable(required(request.volume_path, "volume_path"), "volume_path")
         wanted = request.capacity_range.required_bytes
 
         async def expand(volume: VolumeRecord) -> int:
@@ -211,12 +213,21 @@ class NodeService:
 
 
 def _path(given: str, field: str) -> Path:
-    path = Path(required(given, field))
+    path = _readable(required(given, field), field)
     if not path.is_absolute():
         raise invalid_argument(f"{field}: {given} is not absolute")
     return path
 
 
+def _readable(given: str, field: str) -> Path:
+    """Refuses what the kernel would not take for a path."""
+    parts = Path(given).parts
+    if "\0" in given or len(given.encode()) > PATH_BYTES:
+        raise invalid_argument(f"{field}: is no path: it has a NUL, or over {PATH_BYTES} bytes")
+    if any(len(part.encode()) > PART_BYTES for part in parts):
+        raise invalid_argument(f"{field}: is no path: a part of it has over {PART_BYTES} bytes")
+    return Path(given)
+
+
 def _use(given: csi.VolumeCapability) -> Use:
-    capability = parse_capability(given)
-    return Use(capability=capability, flags=tuple(given.mount.mount_flags))
+    return Use(capability=parse_capability(given))

@@ -13,7 +13,13 @@ import msgspec
 
 from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
 from plimsoll.processes.driver.node import filesystems
-from plimsoll.processes.driver.node.here import Here, Use, check_use, staging_place
+from plimsoll.processes.driver.node.here import (
+    Here,
+    Use,
+    check_options,
+    check_use,
+    staging_place,
+)
 from plimsoll.processes.driver.node.mounting import Shown, clear, real
 from plimsoll.processes.driver.records import Mode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
@@ -41,6 +47,7 @@ class Staging:
         is_shown = False
         try:
             check_use(volume, use, source)
+            check_options(volume, use, source)
             await self._show(volume, source, place, use)
             is_shown = True
         finally:
@@ -54,7 +61,7 @@ class Staging:
             raise failed_precondition(
                 f"volume {volume.id}: something else is mounted at {shown.path}; unmount it"
             )
-        if shown.is_read_only != ("ro" in use.flags):
+        if shown.is_read_only != use.is_read_only:
             state = "read-only" if shown.is_read_only else "writable"
             raise already_exists(f"volume {volume.id}: is staged at {shown.path} already, {state}")
         await self.grow(volume)
@@ -63,13 +70,13 @@ class Staging:
         mounting = self._here.mounting
         match source:
             case DirectorySource(path=directory):
-                await mounting.bind(directory, place, options=use.flags)
+                await mounting.bind(directory, place, options=use.options)
             case DeviceSource(devices=devices) if volume.mode is Mode.BLOCK:
                 await mounting.bind(devices[0], place)
             case DeviceSource():
                 if mounting.kind is not Mounts.NONE:
                     await self._prepare(volume, source)
-                await mounting.mount(source, place, use.flags)
+                await mounting.mount(source, place, use.options)
                 await self.grow(self._here.driver.volume(volume.id))
 
     async def _prepare(self, volume: VolumeRecord, source: DeviceSource) -> None:
@@ -125,6 +132,10 @@ class Staging:
             )
         if own:
             await self._here.mounting.unmount(place)
+        elif (other := self._here.mounting.find(place)) is not None:
+            raise failed_precondition(
+                f"volume {volume.id}: something else is mounted at {other.path}; unmount it"
+            )
         if volume.mode is Mode.BLOCK:
             clear(place)
         await self._close_unused(volume)

@@ -67,7 +67,7 @@ def test_without_root_directories_are_usual() -> None:
         pytest.param(wish(type="directory", layout="striped"), "needs type: image", id="striped"),
         pytest.param(wish(type="image", medium="memory"), "no type: image", id="memory-image"),
         pytest.param(wish(type="directory", fs_type="xfs"), "none of its own", id="directory-xfs"),
-        pytest.param(wish(layout="striped", stripes="1"), "must be 2 or more", id="one-stripe"),
+        pytest.param(wish(layout="striped", stripes="1"), "no number from 2 to", id="one-stripe"),
         pytest.param(wish(stripes="2"), "is for layout: striped", id="stripes-without-need"),
     ],
 )

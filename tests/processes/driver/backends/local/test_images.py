@@ -201,16 +201,6 @@ async def test_another_file_system_than_the_volumes_is_refused(ground: Ground) -
     assert ground.devices() == []
 
 
-async def test_a_mount_option_that_the_file_system_does_not_know_leaves_nothing(
-    ground: Ground,
-) -> None:
-    volume = await ground.create(mib=16)
-    request = ground.stage_request(volume, flags=["no-such-option"])
-    assert await ground.refused(m.NODE_STAGE_VOLUME, request) == "INTERNAL"
-    assert ground.devices() == []
-    assert left_mounted(ground.directory) == []
-
-
 async def test_a_lost_image_is_told(ground: Ground) -> None:
     volume = await ground.create(mib=16)
     ground.images(volume)[0].unlink()

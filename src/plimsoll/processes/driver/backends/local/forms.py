@@ -1,11 +1,13 @@
 """The parameters of a class, read: what a volume is made of, and what it costs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
+from plimsoll.processes.driver.backends.counts import parse_count
 from plimsoll.processes.driver.backends.protocol import Layout, Wish
+from plimsoll.processes.driver.mount_options import BIND
 from plimsoll.processes.driver.node.filesystems import BTRFS, EXT4, MEBIBYTE, MINIMUM_BYTES
 from plimsoll.processes.driver.records import Mode
 from plimsoll.wire.csi.refusals import invalid_argument
@@ -13,6 +15,8 @@ from plimsoll.wire.csi.refusals import invalid_argument
 BLOCK_BYTES = 4096
 KNOWN = ("type", "medium", "layout", "stripes", "fsType")
 COPIES = 2
+MOST_STRIPES = 128
+"""More disks than any node has; a class that asks for more is a mistake."""
 
 
 class Type(StrEnum):
@@ -115,10 +119,9 @@ def _one_of(choices: type[Choice], given: Mapping[str, str], key: str, usual: Ch
 
 
 def _stripes(given: Mapping[str, str], usual: int) -> int:
-    text = given.get("stripes", str(usual))
-    if not text.isdecimal() or int(text) < COPIES:
-        raise invalid_argument(f"parameters: stripes: {text!r} must be 2 or more")
-    return int(text)
+    if "stripes" not in given:
+        return usual
+    return parse_count(given, "stripes", least=COPIES, most=MOST_STRIPES)
 
 
 def _problems(form: Form, wish: Wish, defaults: Defaults) -> list[str]:
@@ -175,6 +178,11 @@ def _with_file_system(form: Form, wish: Wish) -> Form:
 
 
 def layout_of(form: Form, pools: frozenset[str]) -> Layout:
+    mounted_as = BIND if form.type is Type.DIRECTORY else form.fs_type
+    return replace(_cost(form, pools), mounted_as=mounted_as)
+
+
+def _cost(form: Form, pools: frozenset[str]) -> Layout:
     minimum = MINIMUM_BYTES.get(form.fs_type, BLOCK_BYTES)
     match form.arrangement:
         case Arrangement.LINEAR:

@@ -23,8 +23,9 @@ from plimsoll.processes.driver.backends.local.room import Room
 from plimsoll.processes.driver.backends.local.settling import settle_device
 from plimsoll.processes.driver.backends.protocol import Condition, DeviceSource, Source
 from plimsoll.processes.driver.node import filesystems, loops
+from plimsoll.processes.driver.node.device_mounts import file_systems_of
 from plimsoll.processes.driver.node.filesystems import MOUNT_OPTIONS, XFS
-from plimsoll.processes.driver.node.mountinfo import Mount, read_mounts
+from plimsoll.processes.driver.node.mountinfo import read_mounts
 from plimsoll.processes.driver.node.mounting import entries, make_directory, unmount
 from plimsoll.processes.driver.records import Mode, SnapshotRecord, VolumeRecord
 from plimsoll.runtime.commands import run
@@ -91,7 +92,7 @@ class Images:
         # Several copies may be made at once, and a file system can be frozen only once.
         async with self._frozen.setdefault(origin.id, asyncio.Lock()):
             devices = self._devices(origin)
-            mounted = _mounts_of(devices)
+            mounted = file_systems_of(devices, read_mounts())
             for device in devices if not mounted else ():
                 await run(["blockdev", "--flushbufs", device], within=WITHIN)
             if not mounted:
@@ -236,8 +237,3 @@ def _source(devices: Sequence[Path], form: Form, *, degraded: bool) -> DeviceSou
 
 def _missing(images: Sequence[Path]) -> list[Path]:
     return [image for image in images if not image.exists()]
-
-
-def _mounts_of(devices: Sequence[Path]) -> list[Mount]:
-    names = {str(device) for device in devices}
-    return [mount for mount in read_mounts() if mount.source in names]

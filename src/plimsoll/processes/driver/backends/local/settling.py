@@ -11,7 +11,8 @@ from pathlib import Path
 from plimsoll.processes.driver.backends.local.disks import UNFINISHED, Disks
 from plimsoll.processes.driver.backends.local.files import discard
 from plimsoll.processes.driver.node import filesystems, loops
-from plimsoll.processes.driver.node.mountinfo import Mount, content_at, read_mounts
+from plimsoll.processes.driver.node.device_mounts import file_systems_of, mounts_of
+from plimsoll.processes.driver.node.mountinfo import Mount, read_mounts
 from plimsoll.runtime.commands import CommandError, run
 
 log = logging.getLogger(__name__)
@@ -21,26 +22,19 @@ WITHIN = timedelta(minutes=1)
 
 async def settle_device(device: Path, file: Path, fs_type: str | None) -> None:
     """`fs_type` is what the volume has, None when there is no record of it."""
-    shown = shown_at(device)
+    shown = mounts_of((device,), read_mounts())
     if fs_type is None:
         log.warning("device of an unknown volume let go", extra={"file": str(file)})
         for mount in reversed(shown):
             await _unmount(mount)
-        shown = shown_at(device)
-    for mount in shown:
+        shown = mounts_of((device,), read_mounts())
+    for mount in file_systems_of((device,), shown):
         # The last run may have died while it held the file system still.
-        if mount.source == str(device) and await filesystems.thaw(mount.path):
+        if await filesystems.thaw(mount.path):
             log.warning("file system thawed", extra={"path": str(mount.path)})
     if not shown:
         await filesystems.forget(fs_type or "", (device,))
         await loops.detach(file)
-
-
-def shown_at(device: Path) -> list[Mount]:
-    """Where its file system is mounted, or the device itself is shown, in the order of mounting."""
-    mounts = read_mounts()
-    node = content_at(mounts, device)
-    return [m for m in mounts if m.source == str(device) or m.content == node]
 
 
 async def _unmount(mount: Mount) -> None:

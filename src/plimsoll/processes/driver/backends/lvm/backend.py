@@ -11,7 +11,7 @@ none the driver says so in its capabilities and in every refusal.
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from plimsoll.processes.driver.backends.lvm import content, tags
@@ -46,6 +46,7 @@ from plimsoll.processes.driver.backends.protocol import (
     Source,
     Wish,
 )
+from plimsoll.processes.driver.mount_options import DISCARD
 from plimsoll.processes.driver.records import Mode, SnapshotRecord, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings
 from plimsoll.wire.csi.refusals import (
@@ -57,6 +58,9 @@ from plimsoll.wire.csi.refusals import (
 )
 
 log = logging.getLogger(__name__)
+
+MOUNT_OPTIONS = frozenset({DISCARD})
+"""The extents of a volume stay its own, whatever its file system discards of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +117,14 @@ class LvmBackend:
         if shape.arrangement is Arrangement.MIRRORED and self._why_no_devices:
             # Of all refusals the one that sends a claim to another node, which may have it.
             raise resource_exhausted(f"a mirrored volume cannot be made: {self._why_no_devices}")
-        needed = 0 if wish.mode is not Mode.FILESYSTEM else smallest_file_system(wish.fs_type)
-        return layout_of(shape, extent_bytes=self._seen.extent_bytes, at_least=needed)
+        if wish.mode is not Mode.FILESYSTEM:
+            return layout_of(shape, extent_bytes=self._seen.extent_bytes)
+        needed = smallest_file_system(wish.fs_type)
+        return replace(
+            layout_of(shape, extent_bytes=self._seen.extent_bytes, at_least=needed),
+            mounted_as=wish.fs_type or DEFAULT_FS_TYPE,
+            also_mount_options=MOUNT_OPTIONS,
+        )
 
     async def pools(self, charges: Charges) -> Sequence[Pool]:
         group = await self._read()
@@ -248,7 +258,11 @@ class LvmBackend:
 
     def _source(self, volume: VolumeRecord) -> DeviceSource:
         device = device_of(self._group.lvm.group, tags.checked(volume.id))
-        return DeviceSource(devices=(device,), fs_type=volume.fs_type or DEFAULT_FS_TYPE)
+        return DeviceSource(
+            devices=(device,),
+            fs_type=volume.fs_type or DEFAULT_FS_TYPE,
+            also_mount_options=MOUNT_OPTIONS,
+        )
 
     async def close(self, volume: VolumeRecord, node_id: str) -> None:  # noqa: ARG002 - one
         found = self._find(await self._read(), volume.id)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from plimsoll.processes.driver.backends.counts import parse_count
 from plimsoll.processes.driver.backends.protocol import Layout
 from plimsoll.processes.driver.node.filesystems import EXT4, MINIMUM_BYTES
 from plimsoll.wire.csi.refusals import invalid_argument
@@ -59,13 +60,9 @@ def _arrangement(text: str) -> Arrangement:
 
 
 def _stripes(parameters: Mapping[str, str], devices: int) -> int:
-    text = parameters.get(STRIPES)
-    if text is None:
+    if STRIPES not in parameters:
         return min(devices, MOST_STRIPES)
-    stripes = int(text) if text.isascii() and text.isdigit() else 0
-    if not 1 <= stripes <= MOST_STRIPES:
-        raise invalid_argument(f"{STRIPES}: {text!r} is no number from 1 to {MOST_STRIPES}")
-    return stripes
+    return parse_count(parameters, STRIPES, least=1, most=MOST_STRIPES)
 
 
 def smallest_file_system(fs_type: str) -> int:

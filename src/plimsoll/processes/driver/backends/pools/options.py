@@ -19,7 +19,10 @@ from typing import Any
 import msgspec
 
 from plimsoll.api.quantity import parse_bytes
+from plimsoll.processes.driver.backends.counts import parse_count
 from plimsoll.processes.driver.backends.protocol import Layout, Wish
+from plimsoll.processes.driver.mount_options import BIND
+from plimsoll.processes.driver.records import Mode
 from plimsoll.processes.driver.settings import BackendSettings, SetupError
 from plimsoll.runtime.config import parse_duration
 from plimsoll.wire.csi.refusals import invalid_argument
@@ -28,6 +31,7 @@ MEBIBYTE = 1024**2
 PARAMETERS = frozenset({"pool", "kind", "domains"})
 MUTABLE = frozenset({"iops", "throughput"})
 MOST_DOMAINS = 5
+MOST_PER_SECOND = 10**12
 
 
 class _PoolEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,12 +100,13 @@ def layout_of(wish: Wish, pools: Sequence[PoolSettings]) -> Layout:
         known = ", ".join(sorted(PARAMETERS))
         raise invalid_argument(f"parameters: unknown {', '.join(unknown)}; known are {known}")
     for name in wish.mutable_parameters:
-        _positive(wish.mutable_parameters, name)
+        parse_count(wish.mutable_parameters, name, least=1, most=MOST_PER_SECOND)
     return Layout(
         unit_bytes=MEBIBYTE,
         minimum_bytes=MEBIBYTE,
         domains=_domains(parameters),
         pools=_chosen(parameters, pools),
+        mounted_as="" if wish.mode is Mode.BLOCK else BIND,
     )
 
 
@@ -121,14 +126,6 @@ def _chosen(parameters: Mapping[str, str], pools: Sequence[PoolSettings]) -> fro
 
 
 def _domains(parameters: Mapping[str, str]) -> int:
-    number = _positive(parameters, "domains") if "domains" in parameters else 1
-    if number > MOST_DOMAINS:
-        raise invalid_argument(f"parameters: domains: at most {MOST_DOMAINS}")
-    return number
-
-
-def _positive(parameters: Mapping[str, str], name: str) -> int:
-    text = parameters[name]
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise invalid_argument(f"parameters: {name}: {text!r} is no number above 0")
-    return int(text)
+    if "domains" not in parameters:
+        return 1
+    return parse_count(parameters, "domains", least=1, most=MOST_DOMAINS)
