@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from plimsoll.api import discovery
-from plimsoll.api.registry import Document, Resource, resources_by_path, tables
+from plimsoll.api.registry import NOT_SERVED, Document, Resource, resources_by_path, tables
 
 RESOURCES = tables().resources
 
@@ -148,3 +148,16 @@ def test_snapshots_are_told_as_their_definitions_would() -> None:
         "volumesnapshots": ["vs"],
         "volumesnapshots/status": None,
     }
+
+
+def test_nothing_is_told_of_that_no_real_server_serves_as_v1() -> None:
+    served = {
+        (resource.group, name)
+        for resource in RESOURCES
+        for name in (
+            resource.plural,
+            *(f"{resource.plural}/{sub.name}" for sub in resource.subresources),
+        )
+    }
+    assert ("storage.k8s.io", "csinodes") in served
+    assert served.isdisjoint(NOT_SERVED)

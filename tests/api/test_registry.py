@@ -5,8 +5,8 @@ from plimsoll.api.schema import schema_name
 
 
 def test_all_resources_of_the_api_are_known() -> None:
-    assert len(tables().resources) == 75
-    assert len(resources_by_path()) == 75
+    assert len(tables().resources) == 71
+    assert len(resources_by_path()) == 71
 
 
 def test_a_resource_knows_its_names() -> None:

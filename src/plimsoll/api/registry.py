@@ -16,6 +16,18 @@ import msgspec
 Document = dict[str, Any]
 
 
+NOT_SERVED = frozenset(
+    {
+        ("certificates.k8s.io", "clustertrustbundles"),
+        ("certificates.k8s.io", "podcertificaterequests"),
+        ("resource.k8s.io", "devicetaintrules"),
+        ("storage.k8s.io", "csinodes/status"),
+        ("storagemigration.k8s.io", "storageversionmigrations"),
+    }
+)
+"""(group, plural) of what the tables know as v1 and no release of Kubernetes serves as v1."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subresource:
     name: str
@@ -81,7 +93,11 @@ def tables() -> Tables:
     packed = resources.files("plimsoll.api.tables").joinpath("kubernetes.json.gz").read_bytes()
     raw, custom = msgspec.json.decode(gzip.decompress(packed)), custom_tables()
     return Tables(
-        resources=tuple(_resource(entry) for entry in raw["resources"] + custom["resources"]),
+        resources=tuple(
+            _resource(entry)
+            for entry in raw["resources"] + custom["resources"]
+            if (entry["group"], entry["resource"]) not in NOT_SERVED
+        ),
         columns={
             name: tuple(msgspec.convert(c, Column) for c in columns)
             for name, columns in (raw["tables"] | custom["tables"]).items()
@@ -119,6 +135,7 @@ def _resource(entry: Document) -> Resource:
                 verbs=tuple(sub["verbs"]),
             )
             for sub in entry["subresources"]
+            if (entry["group"], f"{entry['resource']}/{sub['name']}") not in NOT_SERVED
         ),
     )
 

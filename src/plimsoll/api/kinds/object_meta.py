@@ -5,7 +5,7 @@ Two halves: what the server does to metadata before it looks at the rest of a re
 `object_meta_update_errors`). Uids, times and random suffixes are arguments.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plimsoll.api.field_errors import FieldError
@@ -81,6 +81,12 @@ def prepare_meta_update(new: Document, old: Document) -> None:
     _drop_unreadable_managers(new)
     if "managedFields" not in new:
         _keep("managedFields", new, old)
+
+
+def keep_meta(new: Document, old: Document, fields: Iterable[str]) -> None:
+    """Put back what an endpoint leaves alone, whatever the client says about it."""
+    for field in fields:
+        _keep(field, new, old)
 
 
 def drop_repeated_owners(meta: Document) -> list[str]:

@@ -17,6 +17,7 @@ from plimsoll.api.ownership.field_set import (
     FieldSet,
     difference,
     has_path,
+    in_order,
     intersection,
     union,
     without_subtrees,
@@ -86,7 +87,7 @@ def _applied(
         # Who changes nothing gets what it mentions, but no time.
         held_since = "" if last is None else last.time
         time = manager.time if new != old else held_since
-        owners[applier.key] = replace(applier, fields=mine, time=time)
+        owners[applier.key] = replace(applier, fields=in_order(mine), time=time)
     return Applied(new, entries.managed_fields(owners))
 
 

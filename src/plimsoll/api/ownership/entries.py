@@ -89,7 +89,8 @@ def parse_owners(managed_fields: Iterable[Any]) -> Owners | None:
         if not all(_is_readable(entry) for entry in entries):
             return None
         return owners_of(
-            entry | {"fieldsV1": field_set.parse(entry.get("fieldsV1") or {})} for entry in entries
+            entry | {"fieldsV1": field_set.in_order(field_set.parse(entry.get("fieldsV1") or {}))}
+            for entry in entries
         )
     except (field_set.UnreadableSetError, RecursionError):
         return None
@@ -149,7 +150,7 @@ def capped(owners: Owners) -> Owners:
         bucket = Entry(manager=ANCIENT, operation=UPDATE, api_version=entry.api_version)
         gathered = kept.get(bucket.key) or kept.pop(first.key)
         del kept[entry.key]
-        fields = field_set.union(gathered.fields, entry.fields)
+        fields = field_set.in_order(field_set.union(gathered.fields, entry.fields))
         kept[bucket.key] = replace(bucket, time=entry.time, fields=fields)
         surplus -= 1
     return kept

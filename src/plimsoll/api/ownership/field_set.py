@@ -125,6 +125,36 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     return common
 
 
+def in_order(fields: FieldSet) -> FieldSet:
+    """The same set, its elements in the order in which the API writes them."""
+    ordered = sorted(fields, key=_order) if len(fields) > 1 else fields
+    return {element: in_order(node) if (node := fields[element]) else node for element in ordered}
+
+
+def _order(element: str) -> tuple[str, Any]:
+    """The field itself, then fields by name, members of lists by their keys, values, places."""
+    form, text = element[:1], element[2:]
+    if form in (SELF, "f"):
+        return form, text
+    value = msgspec.json.decode(text)
+    if form == "k":
+        return form, [(name, _rank(part)) for name, part in sorted(value.items())]
+    return ("y" if form == "v" else "z"), _rank(value)
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    """Numbers before texts before booleans; what lists are keyed by is one of these."""
+    match value:
+        case bool():
+            return 2, value
+        case int() | float():
+            return 0, value
+        case str():
+            return 1, value
+        case _:
+            return 3, _plain_json(value)
+
+
 def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
     """The path of every field in the set, fields before those below them."""
     for element, node in sorted(fields.items()):

@@ -18,14 +18,9 @@ STATUS_WITHOUT_METADATA = frozenset(
         ("apiregistration.k8s.io", "APIService"),
         ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
-        ("internal.apiserver.k8s.io", "StorageVersion"),
         ("networking.k8s.io", "ServiceCIDR"),
-        ("resource.k8s.io", "DeviceTaintRule"),
         ("resource.k8s.io", "ResourceClaim"),
-        ("resource.k8s.io", "ResourcePoolStatusRequest"),
-        ("scheduling.k8s.io", "PodGroup"),
         ("storage.k8s.io", "VolumeAttachment"),
-        ("storagemigration.k8s.io", "StorageVersionMigration"),
     }
 )
 """Kinds whose status cannot be written together with metadata."""
@@ -40,9 +35,26 @@ EXCEPTIONS: dict[tuple[str, str, str], FieldSet] = {
     | {"f:status": {"f:conditions": {}}},
     ("certificates.k8s.io", "CertificateSigningRequest", "approval"): SPEC
     | {"f:status": {"f:certificate": {}}},
-    ("certificates.k8s.io", "PodCertificateRequest", ""): {},
 }
 """By (group, kind, subresource)."""
+
+METADATA = (
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+    "deletionTimestamp",
+    "generation",
+)
+"""What an endpoint puts back that resets metadata as a whole."""
+
+
+def reset_metadata(fields: FieldSet) -> tuple[str, ...]:
+    """The names of the fields of metadata that are among the fields that an endpoint resets."""
+    below = fields.get("f:metadata")
+    if below is None:
+        return ()
+    return tuple(element.removeprefix("f:") for element in below) or METADATA
 
 
 def reset_fields(resource: Resource, subresource: str) -> FieldSet:

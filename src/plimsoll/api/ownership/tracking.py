@@ -14,6 +14,7 @@ from plimsoll.api.ownership.field_set import (
     SELF,
     FieldSet,
     difference,
+    in_order,
     union,
     without_subtrees,
 )
@@ -74,7 +75,7 @@ def _tracked(
         )
         previous = owners.get(writer.key)
         fields = mine if previous is None else union(previous.fields, mine)
-        owners[writer.key] = replace(writer, fields=fields)
+        owners[writer.key] = replace(writer, fields=in_order(fields))
         owners = entries.capped(owners)
     return entries.managed_fields(owners)
 

@@ -23,19 +23,6 @@ def resource_slice_cells(resource_slice: Document, now: datetime) -> list[Any]:
     ]
 
 
-def device_taint_cells(rule: Document, now: datetime) -> list[Any]:
-    meta, taint = rule["metadata"], rule.get("spec", {}).get("taint", {})
-    added_at = taint.get("timeAdded")
-    return [
-        meta.get("name", ""),
-        taint.get("key", ""),
-        taint.get("value", ""),
-        taint.get("effect", ""),
-        since(added_at, now) if added_at else "",
-        since(meta.get("creationTimestamp"), now),
-    ]
-
-
 def _state(claim: Document) -> str:
     status, deleted = claim.get("status", {}), bool(claim["metadata"].get("deletionTimestamp"))
     states = ["deleted"] if deleted else []

@@ -58,7 +58,6 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
     ("policy", "poddisruptionbudgets"): workloads.disruption_budget_cells,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): access.role_binding_cells,
     ("rbac.authorization.k8s.io", "rolebindings"): access.role_binding_cells,
-    ("resource.k8s.io", "devicetaintrules"): devices.device_taint_cells,
     ("resource.k8s.io", "resourceclaims"): devices.resource_claim_cells,
     ("resource.k8s.io", "resourceslices"): devices.resource_slice_cells,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class_cells,

@@ -14,6 +14,7 @@ from plimsoll.api.field_errors import FieldError
 from plimsoll.api.kinds import object_meta
 from plimsoll.api.ownership import tracking
 from plimsoll.api.ownership.endpoint import Endpoint, endpoint
+from plimsoll.api.ownership.reset_fields import reset_metadata
 from plimsoll.api.ownership.tracking import Manager
 from plimsoll.api.registry import Document
 from plimsoll.api.status import (
@@ -342,6 +343,8 @@ def _prepare(write: Write, new: Document, old: Document) -> None:
     object_meta.prepare_meta_update(new["metadata"], old["metadata"])
     if write.target.subresource == "status":
         rules.prepare_status(new, old, write.now)
+        kept = reset_metadata(write.endpoint.reset)
+        object_meta.keep_meta(new["metadata"], old["metadata"], kept)
     else:
         rules.prepare_update(new, old, write.now)
         counted = rules.has_generation and not rules.generation_stays

@@ -72,7 +72,6 @@ def test_a_wish_that_nobody_could_have_made_gets_all_complaints() -> None:
 
 def test_the_attacher_reports_its_state_and_nothing_else() -> None:
     reported = an_attachment(nodeName="node-2") | {"status": {"attached": True}}
-    reported["metadata"] |= {"labels": {"x": "y"}, "finalizers": ["a.b/c"]}
 
     RULES.prepare_status(reported, an_attachment(), NOW)
 

@@ -223,12 +223,6 @@ def signer_field(document: Document) -> dict[str, str]:
     return {"spec.signerName": document.get("spec", {}).get("signerName", "")}
 
 
-def certificate_request_fields(request: Document) -> dict[str, str]:
-    spec = request.get("spec", {})
-    names = ("signerName", "podName", "nodeName")
-    return {f"spec.{field}": spec.get(field, "") for field in names}
-
-
 def _policy(default: Callable[[Document], None]) -> KindRules:
     """Objects of admission, which have no status or none that a client could create."""
     return KindRules(
@@ -280,19 +274,6 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
         selectable_fields=signer_field,
         selectable_names=frozenset(signer_field({})),
     ),
-    (CERTIFICATES, "ClusterTrustBundle"): KindRules(
-        selectable_fields=signer_field,
-        selectable_names=frozenset(signer_field({})),
-        name_errors=name_is_path_segment,
-        unconditional_update=False,
-    ),
-    (CERTIFICATES, "PodCertificateRequest"): KindRules(
-        prepare_create=drop_status,
-        prepare_update=keep_status,
-        selectable_fields=certificate_request_fields,
-        selectable_names=frozenset(certificate_request_fields({})),
-        unconditional_update=False,
-    ),
     (NETWORKING, "IPAddress"): KindRules(name_errors=name_is_address),
     (NETWORKING, "Ingress"): _with_status(generation=True),
     (NETWORKING, "IngressClass"): KindRules(default=default_ingress_class, has_generation=True),
@@ -303,12 +284,6 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
         default_priority_level, generation=True
     ),
     (DEVICES, "DeviceClass"): KindRules(has_generation=True, returns_deleted=True),
-    (DEVICES, "DeviceTaintRule"): KindRules(
-        prepare_create=drop_status,
-        prepare_update=keep_status,
-        has_generation=True,
-        returns_deleted=True,
-    ),
     (DEVICES, "ResourceClaim"): KindRules(
         default=default_device_claim,
         prepare_create=drop_status,
@@ -323,9 +298,6 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
         selectable_names=frozenset(slice_fields({})),
         has_generation=True,
         returns_deleted=True,
-    ),
-    ("storagemigration.k8s.io", "StorageVersionMigration"): KindRules(
-        prepare_create=drop_status, prepare_update=keep_status, unconditional_update=False
     ),
 }
 """By (group, kind)."""

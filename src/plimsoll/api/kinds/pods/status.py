@@ -48,11 +48,6 @@ def condition(type_: str, status: str, now: datetime) -> Document:
 
 def prepare_status(new: Document, old: Document, now: datetime) -> None:
     keep_all_but_status(new, old, now)
-    meta, old_meta = new["metadata"], old["metadata"]
-    # Old node agents sent owners in a form that broke garbage collection.
-    meta.pop("ownerReferences", None)
-    if "ownerReferences" in old_meta:
-        meta["ownerReferences"] = old_meta["ownerReferences"]
     status, old_status = new.setdefault("status", {}), old.get("status") or {}
     for name in ("qosClass", "observedGeneration"):
         if not status.get(name) and old_status.get(name):

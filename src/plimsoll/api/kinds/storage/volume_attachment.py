@@ -6,7 +6,7 @@ from datetime import datetime
 from plimsoll.api.field_errors import FieldError
 from plimsoll.api.kinds.names import dns_subdomain_errors
 from plimsoll.api.kinds.quantities import round_up_resources
-from plimsoll.api.kinds.rules import KindRules, keep_all_but_status, keep_status
+from plimsoll.api.kinds.rules import KindRules, keep_status
 from plimsoll.api.kinds.storage.driver_names import driver_name_errors, size_bytes
 from plimsoll.api.kinds.storage.volume_sources import default_source
 from plimsoll.api.kinds.storage.volume_spec import inline_spec_errors
@@ -15,15 +15,6 @@ from plimsoll.api.registry import Document
 METADATA_LIMIT_BYTES = 256 * 1024
 MESSAGE_LIMIT_BYTES = 1024
 ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
-# The status endpoint takes nothing of the metadata but the version it is checked against.
-KEPT_METADATA = (
-    "labels",
-    "annotations",
-    "finalizers",
-    "ownerReferences",
-    "deletionTimestamp",
-    "generation",
-)
 
 
 def default(attachment: Document) -> None:
@@ -40,15 +31,6 @@ def _source(attachment: Document) -> Document:
 
 def prepare_create(attachment: Document, _now: datetime) -> None:
     attachment["status"] = {"attached": False}
-
-
-def prepare_status(new: Document, old: Document, now: datetime) -> None:
-    keep_all_but_status(new, old, now)
-    metadata, before = new.setdefault("metadata", {}), old.get("metadata") or {}
-    for field in KEPT_METADATA:
-        metadata.pop(field, None)
-        if field in before:
-            metadata[field] = before[field]
 
 
 def validate(attachment: Document) -> Iterator[FieldError]:
@@ -102,7 +84,6 @@ RULES = KindRules(
     default=default,
     prepare_create=prepare_create,
     prepare_update=keep_status,
-    prepare_status=prepare_status,
     validate=validate,
     validate_update=validate_update,
     validate_status=validate_update,
