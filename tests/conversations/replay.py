@@ -21,7 +21,7 @@ from tests.servers import Endpoint
 ORACLE = Path(__file__).parents[1] / "oracle"
 CORPUS = ORACLE / "api-conversations.jsonl.gz"
 COMPACTION = ORACLE / "api-compaction.jsonl.gz"
-NOT_DUE_YET = frozenset({"apply", "random-apply", "crd", "auth", "subresources"})
+NOT_DUE_YET = frozenset({"crd", "auth", "subresources"})
 
 Conversation = dict[str, Any]
 Failure = dict[str, Any]

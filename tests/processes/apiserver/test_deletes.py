@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.registry import Document
 from plimsoll.runtime.clock import SteppedClock
 from tests.processes.apiserver.api import MAPS, Api, a_map
 
@@ -126,3 +127,21 @@ async def test_an_endless_grace_period_is_refused_or_taken_but_never_a_crash(
 ) -> None:
     await api.ask("POST", PODS, a_pod("p", "node-1"))
     assert (await api.ask("DELETE", f"{PODS}/p", gracePeriodSeconds=grace)).status < 500
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        pytest.param({"orphanDependents": False}, 202, id="not-to-orphan-in-the-old-way"),
+        pytest.param({"propagationPolicy": "Foreground"}, 200, id="in-the-foreground"),
+        pytest.param({}, 200, id="nothing-said"),
+    ],
+)
+async def test_a_deletion_that_waits_is_accepted_where_the_client_asked_in_the_old_way(
+    api: Api, options: Document, status: int
+) -> None:
+    held = a_map("a")
+    held["metadata"]["finalizers"] = ["example.com/wait"]
+    await api.ask("POST", MAPS, held)
+    reply = await api.ask("DELETE", f"{MAPS}/a", options)
+    assert (reply.status, reply.document["kind"]) == (status, "ConfigMap")

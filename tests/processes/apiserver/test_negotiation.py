@@ -11,12 +11,11 @@ from plimsoll.wire.transport import Request
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-FORMS = (Form.TABLE, Form.METADATA)
 
 
 def asking(accept: str) -> Wanted:
     request = Request(method="GET", path="/", headers={"accept": accept} if accept else {})
-    return wanted(request, forms=FORMS)
+    return wanted(request)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +28,12 @@ def asking(accept: str) -> Wanted:
         pytest.param("application/yaml", Wanted(media_type="application/yaml"), id="yaml"),
         pytest.param(f"{TABLE},application/json", Wanted(form=Form.TABLE), id="a-table"),
         pytest.param(METADATA, Wanted(form=Form.METADATA), id="metadata"),
+        pytest.param(
+            TABLE.replace("v=v1", "v=v1beta1"),
+            Wanted(form=Form.TABLE, version="v1beta1"),
+            id="an-older-table",
+        ),
+        pytest.param(f"*/*,{METADATA}", Wanted(form=Form.METADATA), id="anything-comes-last"),
         pytest.param(
             f"application/json;q=0.5,{TABLE};q=0.9", Wanted(form=Form.TABLE), id="quality-decides"
         ),
@@ -49,9 +54,9 @@ def test_the_best_form_that_can_be_served_is_served(accept: str, served: Wanted)
         pytest.param("text/html", id="unknown-type"),
         pytest.param("application/*", id="half-a-type"),
         pytest.param("application/json;as=Table;v=v9;g=meta.k8s.io", id="unknown-version"),
-        pytest.param(
-            "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", id="not-here"
-        ),
+        pytest.param("application/json;v=v1;g=meta.k8s.io", id="a-version-of-nothing"),
+        pytest.param(f"{PROTOBUF};as=Table;v=v1;g=meta.k8s.io", id="tables-are-text"),
+        pytest.param("application/json;stream=video", id="unknown-stream"),
     ],
 )
 def test_a_form_that_cannot_be_served_is_not_acceptable(accept: str) -> None:

@@ -4,50 +4,53 @@ from typing import Any
 
 from plimsoll.api.ownership import apply as ownership
 from plimsoll.api.ownership.conflicts import ApplyConflictError
+from plimsoll.api.ownership.endpoint import Endpoint
 from plimsoll.api.ownership.merging import RepeatedError
 from plimsoll.api.ownership.typed_paths import UnkeyedError
 from plimsoll.api.registry import Document
 from plimsoll.api.status import bad_request, conflict, not_found
 from plimsoll.processes.apiserver import writes
 from plimsoll.processes.apiserver.collection import Record
+from plimsoll.processes.apiserver.kinds_of import KindOf
 from plimsoll.processes.apiserver.writes import Write
 
 
 def apply(write: Write, wanted: Any) -> tuple[Record, bool]:
     """The record, and whether it is new. Raises ApiError."""
-    _check(write, wanted)
+    check(write.kind, wanted)
     record = write.cluster.collection(write.kind).newest(write.target.key)
     live = None if record is None else writes.shown(write.kind, record)
-    applied = _applied(write, live, wanted)
-    new = writes.typed(write.kind, applied.document)
+    result = applied(write, write.endpoint, live, wanted)
+    new = writes.typed(write.kind, result.document)
     writes.check_place(write, new["metadata"])
     if record is not None:
-        managed = applied.managed_fields
+        managed = result.managed_fields
         return writes.update(write, new, record, patched=True, managed_fields=managed), False
-    return _create(write, new, applied.managed_fields), True
+    return _create(write, new, result.managed_fields), True
 
 
-def _check(write: Write, wanted: Any) -> None:
+def check(kind: KindOf, wanted: Any) -> None:
     """What is applied has a type and no unknown fields; who owns what is not its to say."""
-    resource = write.kind.resource
+    resource = kind.resource
     if not isinstance(wanted, dict):
         raise bad_request("the body must be an object")
     found = wanted.get("apiVersion", ""), wanted.get("kind", "")
     if found != (resource.api_version, resource.kind):
         raise bad_request(f"invalid object type: {found[0]}, Kind={found[1]}")
     unknown: list[str] = []
-    writes.typed(write.kind, wanted, complaints=unknown)
+    writes.typed(kind, wanted, complaints=unknown)
     if unknown:
         raise bad_request(f"failed to create typed patch object: {', '.join(unknown)}")
     if (wanted.get("metadata") or {}).get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
 
 
-def _applied(write: Write, live: Document | None, wanted: Document) -> ownership.Applied:
+def applied(
+    write: Write, at: Endpoint, live: Document | None, wanted: Document
+) -> ownership.Applied:
+    """What the document makes of the live one, and of its owners. Raises ApiError."""
     try:
-        return ownership.apply(
-            write.endpoint, live, wanted, write.manager, force=write.options.force
-        )
+        return ownership.apply(at, live, wanted, write.manager, force=write.options.force)
     except ApplyConflictError as error:
         raise error.answer from error
     except (UnkeyedError, RepeatedError) as error:

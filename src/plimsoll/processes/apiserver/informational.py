@@ -8,7 +8,7 @@ from plimsoll.api import discovery, openapi
 from plimsoll.api.registry import Document, tables
 from plimsoll.api.status import ApiError
 from plimsoll.processes.apiserver.answers import Answer, json_answer, text_answer
-from plimsoll.processes.apiserver.negotiation import not_acceptable, wanted
+from plimsoll.processes.apiserver.negotiation import YAML, encode_yaml, not_acceptable, wanted
 from plimsoll.processes.apiserver.requests import method_not_allowed, resource_missing
 from plimsoll.wire.transport import Request
 
@@ -98,8 +98,11 @@ def _discovery(request: Request, parts: list[str]) -> Answer:
         aggregated = _aggregated(accept, parts[0])
         if aggregated is not None:
             return aggregated
-    wanted(request, forms=())
-    return json_answer(_classic(parts, request.headers.get("host", "")))
+    form = wanted(request, forms=frozenset())
+    document = msgspec.json.encode(_classic(parts, request.headers.get("host", "")))
+    if form.media_type == YAML:
+        return Answer(body=encode_yaml(document), content_type=YAML)
+    return Answer(body=document)
 
 
 def _aggregated(accept: str, root: str) -> Answer | None:

@@ -57,3 +57,26 @@ def stored_kind(collection: str) -> KindOf:
     plural, _, group = collection.partition(".")
     matching = [r for (g, _, p), r in resources_by_path().items() if (g, p) == (group, plural)]
     return kind_of(matching[0])
+
+
+@cache
+def scale_kind() -> KindOf:
+    """What the scale subresources of all workloads speak of; nothing of it is stored."""
+    resource = Resource(
+        group="autoscaling",
+        version="v1",
+        plural="scales",
+        kind="Scale",
+        singular="scale",
+        namespaced=True,
+        short_names=(),
+        categories=(),
+        verbs=(),
+        subresources=(),
+    )
+    return KindOf(
+        resource=resource,
+        rules=KindRules(),
+        schema=schema_name("autoscaling", "v1", "Scale"),
+        collection="",
+    )

@@ -29,6 +29,9 @@ class Form(StrEnum):
     METADATA_LIST = "PartialObjectMetadataList"
 
 
+ALL_FORMS = frozenset({Form.TABLE, Form.METADATA, Form.METADATA_LIST})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     media_type: str = JSON
@@ -42,6 +45,24 @@ class Wanted:
     @property
     def meta_version(self) -> str:
         return f"{META_GROUP}/{self.version}"
+
+    def check_object(self) -> None:
+        """One object is no list. Raises 406."""
+        if self.form is Form.METADATA_LIST:
+            raise not_acceptable(f"you requested {self.form}, but the answer is not a list")
+
+    def check_list(self) -> None:
+        """A list is not one object. Raises 406."""
+        if self.form is Form.METADATA:
+            raise not_acceptable(f"you requested {self.form}, but the answer is a list")
+
+    def check_watch(self) -> None:
+        """A watch sends one object after the other, each on a line. Raises 406."""
+        self.check_object()
+        if self.media_type == YAML:
+            raise not_acceptable(
+                f"only the following media types are accepted: {JSON};stream=watch"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +86,20 @@ def _clauses(header: str) -> list[_Clause]:
         except ValueError:
             quality = 0.0
         clauses.append(_Clause(media_type.lower(), parameters, quality))
-    return sorted(clauses, key=lambda clause: -clause.quality)
+    return sorted(clauses, key=lambda clause: (-clause.quality, clause.media_type == "*/*"))
 
 
-def not_acceptable() -> ApiError:
+def not_acceptable(message: str = "") -> ApiError:
     available = ", ".join(BODY_TYPES)
-    message = f"only the following media types are accepted: {available}"
+    message = message or f"only the following media types are accepted: {available}"
     return ApiError(406, "NotAcceptable", message, {})
 
 
-def wanted(request: Request, *, forms: tuple[Form, ...]) -> Wanted:
-    """The best clause of the Accept header that can be served; 406 when there is none."""
+def wanted(request: Request, *, forms: frozenset[Form] = ALL_FORMS) -> Wanted:
+    """The best clause of the Accept header that can be served; 406 when there is none.
+
+    Whether the answer has the form that the clause asks for is not known yet.
+    """
     header = request.headers.get("accept", "")
     if not header:
         return Wanted()
@@ -86,16 +110,20 @@ def wanted(request: Request, *, forms: tuple[Form, ...]) -> Wanted:
     raise not_acceptable()
 
 
-def _served(clause: _Clause, forms: tuple[Form, ...]) -> Wanted | None:
+def _served(clause: _Clause, forms: frozenset[Form]) -> Wanted | None:
     if clause.media_type not in (*BODY_TYPES, "*/*"):
+        return None
+    if clause.parameters.get("stream", "") not in ("", "watch"):
         return None
     # Protobuf is read, never written: every client that asks for it takes JSON as well.
     media_type = YAML if clause.media_type == YAML else JSON
-    form = clause.parameters.get("as", "")
-    if not form:
+    if clause.parameters.keys().isdisjoint(("as", "g", "v")):
         return Wanted(media_type=media_type)
+    form = clause.parameters.get("as", "")
     version = _META_VERSIONS.get(clause.parameters.get("v", ""))
     if clause.parameters.get("g") != META_GROUP or version is None or form not in forms:
+        return None
+    if form == Form.TABLE and clause.media_type == PROTOBUF:
         return None
     return Wanted(media_type=media_type, form=Form(form), version=version)
 

@@ -42,7 +42,7 @@ def too_large(revision: int, current: int) -> ApiError:
     return ApiError(
         504,
         "Timeout",
-        f"Too large resource version: {revision}, current: {current}",
+        f"Timeout: Too large resource version: {revision}, current: {current}",
         {
             "causes": [
                 {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}

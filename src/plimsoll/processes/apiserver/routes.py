@@ -3,11 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
-from typing import Any
 
 from plimsoll.api import schema
-from plimsoll.api.patch import json_patch, merge_patch, strategic
-from plimsoll.api.patch.errors import PatchError
 from plimsoll.api.printing.tables import IncludeObject
 from plimsoll.api.registry import Document
 from plimsoll.api.status import ApiError, bad_request
@@ -16,24 +13,26 @@ from plimsoll.processes.apiserver.answers import Answer, Stream, json_answer
 from plimsoll.processes.apiserver.cluster import Cluster
 from plimsoll.processes.apiserver.collection import Record
 from plimsoll.processes.apiserver.identity import User
-from plimsoll.processes.apiserver.kinds_of import KindOf, kind_of
+from plimsoll.processes.apiserver.kinds_of import KindOf, kind_of, scale_kind
 from plimsoll.processes.apiserver.negotiation import (
     Form,
     Wanted,
     body_type,
     decode_applied,
     decode_body,
-    decode_json,
     unsupported,
     wanted,
 )
 from plimsoll.processes.apiserver.options import (
     APPLY,
-    FieldValidation,
     WriteOptions,
-    patch_complaint,
-    patch_refusal,
     write_options,
+)
+from plimsoll.processes.apiserver.patches import (
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    Patch,
 )
 from plimsoll.processes.apiserver.requests import Query, Target, method_not_allowed
 from plimsoll.processes.apiserver.reviews import review
@@ -42,17 +41,10 @@ from plimsoll.processes.apiserver.views import View
 from plimsoll.processes.apiserver.writes import Write
 from plimsoll.wire.transport import Request
 
-OBJECT_FORMS = (Form.TABLE, Form.METADATA)
-LIST_FORMS = (Form.TABLE, Form.METADATA_LIST)
-WATCH_FORMS = (Form.TABLE, Form.METADATA)
-FORMS = {"get": OBJECT_FORMS, "list": LIST_FORMS, "watch": WATCH_FORMS}
-PATCH_TYPES = (
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-    APPLY,
-)
-CUSTOM_PATCH_TYPES = tuple(name for name in PATCH_TYPES if "strategic" not in name)
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY)
+CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)
+IN_STREAM = (HTTPStatus.GONE, HTTPStatus.GATEWAY_TIMEOUT)
+"""Watches from a revision that is forgotten, or not there yet."""
 PARTS = ("", "status")
 """Subresources that are a part of the object and answer with the whole of it."""
 
@@ -67,6 +59,7 @@ class ResourceRoutes:
         if verb in ("get", "list", "watch"):
             return self._read(verb, request, target, query)
         call = _Call(self._cluster, request, target, user)
+        _check_form(verb, call.form)
         try:
             answer = getattr(call, verb)()
             quotas.refresh(self._cluster, target.namespace)
@@ -81,8 +74,10 @@ class ResourceRoutes:
 
     def _read(self, verb: str, request: Request, target: Target, query: Query) -> Answer:
         kind = kind_of(target.resource)
-        form = wanted(request, forms=FORMS[verb])
-        view = View(kind, form, include_object(query, form))
+        form = wanted(request)
+        _check_form(verb, form)
+        shown = scale_kind() if target.subresource == "scale" else kind
+        view = View(shown, form, include_object(query, form))
         if verb == "get":
             return self._get(kind, target, query, view)
         selection = Selection(kind, target, query)
@@ -93,11 +88,11 @@ class ResourceRoutes:
         return Answer(body=body, content_type=view.content_type)
 
     def _get(self, kind: KindOf, target: Target, query: Query, view: View) -> Answer:
-        if target.subresource == "scale":
-            return json_answer(subresources.get_scale(self._cluster, kind, target))
-        if target.subresource not in PARTS:
+        if target.subresource not in (*PARTS, "scale"):
             raise _not_served(target)
         record = reads.get(self._cluster, kind, target, query)
+        if target.subresource == "scale":
+            record = subresources.scale_record(kind, record)
         body = view.object(record, self._cluster.clock.now())
         return Answer(body=body, content_type=view.content_type)
 
@@ -107,9 +102,9 @@ class ResourceRoutes:
                 self._cluster, query, kind=kind, selection=selection, view=view
             )
         except ApiError as error:
-            if error.code != HTTPStatus.GONE:
+            if error.code not in IN_STREAM:
                 raise
-            # Clients look for this one in the stream; as the answer itself, some of them take it
+            # Clients look for these in the stream; as the answer itself, some of them take it
             # for a mishap and ask again for ever.
             told = Stream(
                 chunks=_only(reads.expired_event(error)), close=_nothing, overflow=asyncio.Event()
@@ -171,6 +166,18 @@ def _check_verb(verb: str, target: Target) -> None:
         raise method_not_allowed()
 
 
+def _check_form(verb: str, form: Wanted) -> None:
+    match verb:
+        case "list" | "deletecollection":
+            form.check_list()
+        case "watch":
+            form.check_watch()
+        case "delete":
+            pass  # Mostly a Status, which has the same form for everybody.
+        case _:
+            form.check_object()
+
+
 def include_object(query: Query, form: Wanted) -> IncludeObject:
     """How much of each object a table carries."""
     match query.text("includeObject"):
@@ -215,7 +222,7 @@ class _Call:
         self._query = Query(request)
         self._user = user
         self._kind = kind_of(target.resource)
-        self._form = wanted(request, forms=OBJECT_FORMS)
+        self.form = wanted(request)
         self.warnings: list[str] = []
 
     def _write(self, options_kind: str) -> Write:
@@ -237,18 +244,26 @@ class _Call:
             user=self._user.name,
         )
 
-    def _body(self, options: WriteOptions) -> Document:
+    def _body(self, options: WriteOptions, kind: KindOf | None = None) -> Document:
         """The typed body; complaints about it go where the options say."""
+        kind = kind or self._kind
         raw = decode_body(self._request)
         complaints: list[str] = []
         if body_type(self._request) in ("", "application/json"):
-            complaints += schema.duplicate_fields(self._request.body, self._kind.schema)
-        document = writes.typed(self._kind, raw, complaints=complaints)
+            complaints += schema.duplicate_fields(self._request.body, kind.schema)
+        document = writes.typed(kind, raw, complaints=complaints)
         options.complain(complaints)
         return document
 
     def _shown(self, record: Record, options: WriteOptions, status: int = 200) -> Later:
-        view = View(self._kind, self._form, include_object(self._query, self._form))
+        view = View(self._kind, self.form, include_object(self._query, self.form))
+        return self._viewed(view, record, options, status)
+
+    def _shown_scale(self, record: Record, options: WriteOptions) -> Later:
+        view = View(scale_kind(), self.form, include_object(self._query, self.form))
+        return self._viewed(view, record, options, 200)
+
+    def _viewed(self, view: View, record: Record, options: WriteOptions, status: int) -> Later:
         now = self._cluster.clock.now()
         return lambda: Answer(
             status=status,
@@ -276,8 +291,9 @@ class _Call:
     def update(self) -> Later:
         write = self._write("UpdateOptions")
         if self._target.subresource == "scale":
-            scale = subresources.put_scale(write, decode_body(self._request))
-            return lambda: json_answer(scale)
+            scale = self._body(write.options, scale_kind())
+            record = subresources.rescale(write, lambda _old: scale)
+            return self._shown_scale(record, write.options)
         document = self._body(write.options)
         if self._target.subresource == "finalize":
             return self._shown(subresources.finalize_namespace(write, document), write.options)
@@ -294,60 +310,26 @@ class _Call:
         write = self._write("PatchOptions")
         if media_type == APPLY:
             return self._apply(write)
-        body = decode_json(self._request.body)
         if self._target.subresource == "scale":
-            scale = subresources.patch_scale(write, lambda old: self._patched(body, old, SCALE))
-            return lambda: json_answer(scale)
+            change = Patch(self._request, scale_kind(), write.options)
+            return self._shown_scale(subresources.rescale(write, change), write.options)
         if self._target.subresource not in PARTS:
             raise _not_served(self._target)
-
-        def apply(current: Document) -> Document:
-            patched = self._patched(body, current, self._kind.schema)
-            complaints = self._patch_complaints(body)
-            try:
-                document = writes.typed(self._kind, patched, complaints=complaints)
-            except writes.UnreadableError as error:
-                raise patch_refusal(str(error)) from error
-            self._complain_of_patch(write.options, complaints)
-            return document
-
-        return self._shown(writes.patch(write, apply), write.options)
+        change = Patch(self._request, self._kind, write.options)
+        return self._shown(writes.patch(write, change), write.options)
 
     def _apply(self, write: Write) -> Later:
-        if self._target.subresource not in PARTS:
+        if self._target.subresource not in (*PARTS, "scale"):
             raise _not_served(self._target)
         body = self._request.body
         wanted = decode_applied(body)
+        kind = scale_kind() if self._target.subresource == "scale" else self._kind
         if body.lstrip().startswith(b"{"):
-            write.options.complain(schema.duplicate_fields(body, self._kind.schema))
+            write.options.complain(schema.duplicate_fields(body, kind.schema))
+        if self._target.subresource == "scale":
+            return self._shown_scale(subresources.apply_scale(write, wanted), write.options)
         record, is_new = applies.apply(write, wanted)
         return self._shown(record, write.options, 201 if is_new else 200)
-
-    def _patch_complaints(self, body: Any) -> list[str]:
-        if body_type(self._request) == PATCH_TYPES[0]:
-            return json_patch.unknown_fields(body)
-        return schema.duplicate_fields(self._request.body, self._kind.schema)
-
-    def _complain_of_patch(self, options: WriteOptions, complaints: list[str]) -> None:
-        if complaints and options.field_validation is FieldValidation.STRICT:
-            raise patch_complaint(complaints)
-        options.complain(complaints)
-
-    def _patched(self, body: Any, current: Document, schema_name: str) -> Document:
-        try:
-            match body_type(self._request):
-                case "application/json-patch+json":
-                    patched = json_patch.apply(current, body)
-                case "application/merge-patch+json":
-                    patched = merge_patch.apply(current, body)
-                case _:
-                    patched = strategic.apply(current, body, schema_name)
-        except PatchError as error:
-            details: Document | None = {} if error.reason == "Invalid" else None
-            raise ApiError(error.code, error.reason, error.message, details) from error
-        if not isinstance(patched, dict):
-            raise bad_request("the patched document is not an object")
-        return patched
 
     def _delete_options(self) -> deletes.DeleteOptions:
         body = decode_body(self._request) if self._request.body.strip() else None
@@ -363,7 +345,9 @@ class _Call:
         write = self._deleting(options)
         deleted = deletes.delete(write, options)
         if not deleted.gone or self._kind.rules.returns_deleted:
-            return self._shown(deleted.record, write.options)
+            # Of all that waits, clients are told so only where they asked for it in the old way.
+            accepted = not deleted.gone and options.orphan_dependents is False
+            return self._shown(deleted.record, write.options, 202 if accepted else 200)
         meta = deleted.record.document()["metadata"]
         details: Document = {"name": meta["name"]}
         if self._target.resource.group:
@@ -379,14 +363,12 @@ class _Call:
         chosen = [r for r in collection.newest_records(selection.prefix) if selection.matches(r)]
         write = self._deleting(options)
         deleted = deletes.delete_each(write, options, chosen)
-        view = View(self._kind, Wanted())
+        view = View(self._kind, self.form, include_object(self._query, self.form))
 
         def answer() -> Answer:
             meta = {"resourceVersion": str(self._cluster.revisions.committed)}
             body = view.list(deleted, meta, self._cluster.clock.now())
-            return Answer(body=body, warnings=tuple(write.options.warnings))
+            warnings = tuple(write.options.warnings)
+            return Answer(body=body, content_type=view.content_type, warnings=warnings)
 
         return answer
-
-
-SCALE = subresources.SCALE

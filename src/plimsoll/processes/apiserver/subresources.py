@@ -6,18 +6,18 @@ from typing import Any
 from plimsoll.api import schema
 from plimsoll.api.kinds.pods.binding import bind, check_binding
 from plimsoll.api.kinds.workloads.scale import scale_of, scaled
+from plimsoll.api.ownership import scale_owners
+from plimsoll.api.ownership.endpoint import endpoint
+from plimsoll.api.ownership.entries import managed_fields, owners_of
 from plimsoll.api.ownership.tracking import track_update
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.api.status import bad_request, not_found
-from plimsoll.processes.apiserver import deletes, writes
-from plimsoll.processes.apiserver.cluster import Cluster
-from plimsoll.processes.apiserver.collection import Record
-from plimsoll.processes.apiserver.kinds_of import KindOf, kind_of
-from plimsoll.processes.apiserver.requests import Target
+from plimsoll.processes.apiserver import applies, deletes, writes
+from plimsoll.processes.apiserver.collection import Record, encode_raw
+from plimsoll.processes.apiserver.kinds_of import KindOf, kind_of, scale_kind
 from plimsoll.processes.apiserver.writes import Write
 
 BINDING = "io.k8s.api.core.v1.Binding"
-SCALE = "io.k8s.api.autoscaling.v1.Scale"
 
 
 def _typed(name: str, body: Any) -> Document:
@@ -50,29 +50,60 @@ def create_binding(write: Write, body: Any) -> Document:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-def get_scale(cluster: Cluster, kind: KindOf, target: Target) -> Document:
-    record = cluster.collection(kind).get(target.key)
-    if record is None:
-        raise not_found(kind.resource, target.name)
-    return scale_of(writes.shown(kind, record))
+def scale_record(kind: KindOf, workload: Record) -> Record:
+    """The Scale of a workload in the form in which objects are shown."""
+    scale = scale_of(writes.shown(kind, workload))
+    return Record(workload.key, workload.revision, encode_raw(_untyped(scale)), {}, {})
 
 
-def put_scale(write: Write, body: Any) -> Document:
-    """Set the number of replicas, by way of the object that has them."""
-    return _rescale(write, lambda _old: body)
+def _untyped(document: Document) -> Document:
+    return {key: value for key, value in document.items() if key not in ("kind", "apiVersion")}
 
 
-def patch_scale(write: Write, apply: Callable[[Document], Document]) -> Document:
-    return _rescale(write, apply)
+def rescale(write: Write, change: Callable[[Document], Document]) -> Record:
+    """Set the number of replicas, by way of the object that has them.
+
+    `change` makes the wanted Scale, typed, from the current one.
+    """
+
+    def wanted(live: Document) -> tuple[Document, list[Document]]:
+        scale = change(live)
+        at = endpoint(scale_kind().resource, write.target.subresource)
+        return scale, track_update(at, scale, live, write.manager)
+
+    return _rescaled(write, wanted)
 
 
-def _rescale(write: Write, apply: Callable[[Document], Any]) -> Document:
+def apply_scale(write: Write, wanted: Any) -> Record:
+    """Server-side apply to a Scale."""
+    kind = scale_kind()
+    applies.check(kind, wanted)
+
+    def applied(live: Document) -> tuple[Document, list[Document]]:
+        at = endpoint(kind.resource, write.target.subresource)
+        result = applies.applied(write, at, live, wanted)
+        return writes.typed(kind, result.document), result.managed_fields
+
+    return _rescaled(write, applied)
+
+
+def _rescaled(
+    write: Write, change: Callable[[Document], tuple[Document, list[Document]]]
+) -> Record:
+    """`change` makes the new Scale and its owners; versions and rules are the workload's."""
     old = _newest(write)
-    owner = writes.shown(write.kind, old)
-    wanted = scaled(owner, _typed(SCALE, apply(scale_of(owner))))
-    # Versions and rules are those of the object that is scaled.
-    record = writes.update(write, wanted, old, patched=True)
-    return scale_of(writes.shown(write.kind, record))
+    workload = writes.shown(write.kind, old)
+    owners = owners_of(workload["metadata"].get("managedFields", ()))
+    live = scale_of(workload)
+    live["metadata"]["managedFields"] = managed_fields(scale_owners.of_scale(owners))
+    scale, new_owners = change(live)
+    writes.check_place(write, scale["metadata"])
+    version = write.kind.resource.api_version
+    kept = scale_owners.of_workload(owners, owners_of(new_owners), version)
+    new = scaled(workload, scale)
+    return scale_record(
+        write.kind, writes.update(write, new, old, managed_fields=managed_fields(kept))
+    )
 
 
 def finalize_namespace(write: Write, body: Document) -> Record:
@@ -89,7 +120,7 @@ def finalize_namespace(write: Write, body: Document) -> Record:
         return writes.finish(write, namespace, old)
     if namespace == old.document():
         return old
-    managed_fields = track_update(write.endpoint, namespace, old.document(), write.manager)
-    if managed_fields:
-        namespace["metadata"]["managedFields"] = managed_fields
+    owners = track_update(write.endpoint, namespace, old.document(), write.manager)
+    if owners:
+        namespace["metadata"]["managedFields"] = owners
     return writes.store(write, old.key, namespace, old)

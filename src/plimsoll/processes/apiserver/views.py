@@ -44,6 +44,7 @@ class View:
         return self._wanted.media_type
 
     def object(self, record: Record, now: datetime) -> bytes:
+        self._wanted.check_object()
         if self._wanted.form is Form.OBJECT:
             whole = self._whole(record)
         elif self._wanted.is_metadata:

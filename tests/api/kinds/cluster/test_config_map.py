@@ -27,7 +27,7 @@ def test_the_decoded_content_has_a_limit() -> None:
 
     assert complaints(RULES.validate(config_map)) == Counter()
     config_map["binaryData"] = {"c": "aGk="}
-    assert complaints(RULES.validate(config_map)) == Counter([("TooLong", "")])
+    assert complaints(RULES.validate(config_map)) == Counter([("TooLong", "[]")])
 
 
 @pytest.mark.parametrize(

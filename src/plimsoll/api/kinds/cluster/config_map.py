@@ -12,7 +12,7 @@ KEY = re.compile(r"[-._a-zA-Z0-9]+")
 KEY_LIMIT = 253
 SIZE_LIMIT = 1024 * 1024
 FROZEN = "field is immutable when `immutable` is set"
-WHOLE_OBJECT = ""
+WHOLE_OBJECT = "[]"
 """Field of an error that belongs to no field."""
 
 
