@@ -36,6 +36,16 @@ class Nodes:
         driver = self.drivers[node]
         return {driver.name: InProcessCsi(driver.handlers(), self._cluster.clock)}
 
+    async def start_each(self) -> dict[str, Controller]:
+        """Each node in a process of its own, so that one can be killed alone."""
+        served = self.served()
+        lives = {name: await self.start_one(name, served[name]) for name in served}
+        await self._cluster.settle()
+        return lives
+
+    async def start_one(self, name: str, served: ServedNode | None = None) -> Controller:
+        return await self._cluster.start(more=makers({name: served or self.served()[name]}))
+
     async def start(self) -> Controller:
         life = await self._cluster.start(more=makers(self.served()))
         await self._cluster.settle()

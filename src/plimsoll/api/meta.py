@@ -111,6 +111,8 @@ class Condition(ApiStruct, frozen=True, kw_only=True):
     observed_generation: int = 0
     last_transition_time: datetime | None = None
     last_probe_time: datetime | None = None
+    last_heartbeat_time: datetime | None = None
+    """Of a node's condition: when its agent last said so."""
 
     @property
     def holds(self) -> bool:

@@ -9,12 +9,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
-import msgspec
-
 from plimsoll.api.core import Node
-from plimsoll.api.meta import Condition, wire_time
+from plimsoll.api.meta import wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
+from plimsoll.decide.conditions import condition_document
 from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan, ResourceName, Write
 from plimsoll.decide.protection import is_shut_down
 
@@ -95,14 +94,7 @@ def _with_disruption(pod: Pod, now: datetime) -> list[Document]:
     if pod.metadata.generation:
         told["observedGeneration"] = pod.metadata.generation
     kept = [condition for condition in pod.status.conditions if condition.type != DISRUPTION]
-    return [*map(_document, kept), told]
-
-
-def _document(condition: Condition) -> Document:
-    document: Document = msgspec.to_builtins(condition)
-    times = {"lastTransitionTime": condition.last_transition_time}
-    times["lastProbeTime"] = condition.last_probe_time
-    return document | {name: wire_time(at) for name, at in times.items() if at is not None}
+    return [*map(condition_document, kept), told]
 
 
 def surplus(pods: Iterable[Pod], limit: int) -> list[Pod]:

@@ -15,11 +15,13 @@ from plimsoll.processes.controller.ephemeral_volume import EphemeralVolume
 from plimsoll.processes.controller.garbage_collector import GarbageCollector
 from plimsoll.processes.controller.job import Jobs
 from plimsoll.processes.controller.namespace import NamespaceDeletion
+from plimsoll.processes.controller.node_lifecycle import NodeLifecycle
 from plimsoll.processes.controller.pod_gc import PodGarbageCollector
 from plimsoll.processes.controller.repair import Repairs
 from plimsoll.processes.controller.replica_set import ReplicaSets
 from plimsoll.processes.controller.service_accounts import ServiceAccounts
 from plimsoll.processes.controller.stateful_set import StatefulSets
+from plimsoll.processes.controller.taint_eviction import TaintEvictions
 from plimsoll.processes.controller.volume_protection import VolumeProtection
 from plimsoll.processes.controller.zonal_upgrade import ZonalUpgrades
 from plimsoll.reconcile.loop import Loop, Tools
@@ -43,6 +45,12 @@ LOOPS: dict[str, Entry] = {
     "garbage-collector": Entry(make=GarbageCollector, about="delete what nobody owns any more"),
     "namespace": Entry(make=NamespaceDeletion, about="empty namespaces that are being deleted"),
     "pod-gc": Entry(make=PodGarbageCollector, about="end pods whose node is gone"),
+    "node-lifecycle": Entry(
+        make=NodeLifecycle, about="mark nodes that fall silent, and taint nodes by their conditions"
+    ),
+    "taint-eviction": Entry(
+        make=TaintEvictions, about="end pods that do not tolerate a NoExecute taint of their node"
+    ),
     "service-accounts": Entry(
         make=ServiceAccounts, about="give every namespace its default service account"
     ),

@@ -9,6 +9,9 @@ from pathlib import Path
 import msgspec
 
 from plimsoll.api.meta import ObjectKey
+from plimsoll.decide.node_lifecycle.health import GracePeriods
+from plimsoll.decide.node_lifecycle.survey import SurveySettings
+from plimsoll.decide.node_lifecycle.zones import EvictionRates
 from plimsoll.decide.repair.repairs import Rule
 from plimsoll.decide.snapshotting.names import GROUP
 from plimsoll.enact.leading import lead_alone
@@ -19,13 +22,14 @@ from plimsoll.processes.controller.csi.drivers import DriverSources
 from plimsoll.processes.controller.csi.resizer import Resizer
 from plimsoll.processes.controller.csi.snapshotter import Snapshotter
 from plimsoll.processes.controller.loops import LOOPS, chosen
+from plimsoll.processes.controller.node_lifecycle import NodeLifecycle
 from plimsoll.processes.controller.pod_gc import PodGarbageCollector, PodGcSettings
 from plimsoll.processes.controller.provisioners.registry import Installation, Registry, installed
 from plimsoll.processes.controller.repair import Repairs, RepairSettings
 from plimsoll.reconcile.running import Make, RunningLoops, Setting
 from plimsoll.runtime import config
 from plimsoll.runtime.backoff import Backoff
-from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.clock import NO_TIME, SystemClock
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.ids import hostname, system_chance, system_ids
 from plimsoll.runtime.metrics import Metrics
@@ -80,6 +84,20 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     """How long a CSI driver may take for one call."""
     csi_extra_metadata: bool = False
     """Tell CSI drivers, by parameters, for which objects they take snapshots."""
+    node_monitor_grace_period: timedelta = timedelta(seconds=50)
+    """For how long a node may be silent before it counts as not ready."""
+    node_startup_grace_period: timedelta = timedelta(seconds=60)
+    """For how long a node that has never reported its status may be silent."""
+    node_monitor_period: timedelta = timedelta(seconds=5)
+    """How often all nodes are looked at."""
+    node_eviction_rate: float = 0.1
+    """Of how many nodes per second and zone the pods may be ended."""
+    secondary_node_eviction_rate: float = 0.01
+    """The same in a zone of which a large part is not ready."""
+    large_cluster_size_threshold: int = 50
+    """In such a zone, if it has no more nodes than that, no pods are ended."""
+    unhealthy_zone_threshold: float = 0.55
+    """From which fraction of nodes that are not ready this is the case; three at least."""
     terminated_pod_gc_threshold: int = 12_500
     """So many finished pods may stay before the oldest are deleted; 0: all of them."""
     repair: str = ""
@@ -106,6 +124,32 @@ def repair_settings(settings: Settings) -> RepairSettings:
         dry_run=settings.repair_dry_run,
         per_minute=settings.repair_per_minute,
         node_lost_after=settings.repair_node_lost_after,
+    )
+
+
+def survey_settings(settings: Settings) -> SurveySettings:
+    """Raises ConfigError for times and rates that make no sense."""
+    times = {
+        "node_monitor_period": settings.node_monitor_period,
+        "node_monitor_grace_period": settings.node_monitor_grace_period,
+        "node_startup_grace_period": settings.node_startup_grace_period,
+    }
+    for name, duration in times.items():
+        if duration <= NO_TIME:
+            raise ConfigError(f"{name}: {duration}: must be longer than nothing")
+    if settings.node_monitor_grace_period < settings.node_monitor_period:
+        raise ConfigError("node_monitor_grace_period: must not be shorter than node_monitor_period")
+    return SurveySettings(
+        every=settings.node_monitor_period,
+        grace=GracePeriods(
+            running=settings.node_monitor_grace_period, starting=settings.node_startup_grace_period
+        ),
+        rates=EvictionRates(
+            normal=settings.node_eviction_rate,
+            disrupted=settings.secondary_node_eviction_rate,
+            large_zone=settings.large_cluster_size_threshold,
+            unhealthy_threshold=settings.unhealthy_zone_threshold,
+        ),
     )
 
 
@@ -140,6 +184,8 @@ def makers(
     if PodGarbageCollector.name in found:
         pod_gc = PodGcSettings(terminated_pod_threshold=settings.terminated_pod_gc_threshold)
         found[PodGarbageCollector.name] = partial(PodGarbageCollector, settings=pod_gc)
+    if NodeLifecycle.name in found:
+        found[NodeLifecycle.name] = partial(NodeLifecycle, settings=survey_settings(settings))
     if Binding.name in found:
         found[Binding.name] = partial(
             Binding,
@@ -162,6 +208,7 @@ def check(settings: Settings) -> None:
     """
     repair_settings(settings)
     csi_settings(settings)
+    survey_settings(settings)
     if Binding.name in wanted_loops(settings, on_cluster=False):
         installed_provisioners(settings)
 

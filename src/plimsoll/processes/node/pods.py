@@ -204,7 +204,8 @@ class Pods(Loop):
                     all_grown &= is_grown
         if failed or waits:
             return await self._wait(key, pod, waits, failed=failed)
-        if not _is_running(pod):
+        if not _is_running(pod) or not pod.is_ready:
+            # The second after this node was silent: the controller has marked its pods.
             await self._write(pod, running(pod, self._where(served, pod), now))
             return None
         if not all_grown:

@@ -121,6 +121,11 @@ def _joined(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...
     help="Tell drivers for which objects they take snapshots.  [default: no-csi-extra-metadata]",
 )
 @click.option(
+    "--node-monitor-grace-period",
+    metavar="DURATION",
+    help="For how long a node may be silent before it counts as not ready.  [default: 50s]",
+)
+@click.option(
     "--terminated-pod-gc-threshold",
     type=click.IntRange(min=0),
     help="How many finished pods may stay before the oldest are deleted; 0: all of them."
