@@ -3,11 +3,14 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from plimsoll.wire.csi.refusals import internal, unavailable
 from tests.processes.node.scripted_driver import EXPANDS, STAGES
 from tests.stories.cluster import a_cluster
 from tests.stories.nodes import DRIVER, Nodes, a_bound_claim, driver_object, phase
 from tests.stories.objects import pod, uses
+from tests.stories.workload_objects import job
 
 IN_AND_OUT = [
     "NodeStageVolume",
@@ -307,6 +310,47 @@ async def test_a_pod_that_runs_for_a_time_succeeds_and_gives_its_volume_back() -
         await cluster.wait(timedelta(seconds=12))
         assert await phase(cluster, "web") == "Succeeded"
         assert nodes.driver.called == IN_AND_OUT
+
+
+@pytest.mark.parametrize(
+    ("policy", "annotations", "expected"),
+    [
+        pytest.param("Never", {}, "Succeeded", id="never-restarted"),
+        pytest.param("OnFailure", {}, "Succeeded", id="restarted-on-failure"),
+        pytest.param("Always", {}, "Running", id="always-restarted"),
+        pytest.param("Never", {"plimsoll.dev/run-for": "1h"}, "Running", id="runs-for-an-hour"),
+        pytest.param("Never", {"plimsoll.dev/run-for": "forever"}, "Running", id="runs-for-ever"),
+        pytest.param("Never", {"plimsoll.dev/run-for": "soon"}, "Running", id="unreadable-time"),
+    ],
+)
+async def test_a_pod_that_is_meant_to_end_succeeds_by_itself(
+    policy: str, annotations: dict[str, str], expected: str
+) -> None:
+    async with a_cluster() as cluster:
+        await Nodes(cluster).start()
+        made = pod(node="node-0", annotations=annotations)
+        made["spec"]["restartPolicy"] = policy
+        await cluster.create(made)
+        await cluster.wait(timedelta(seconds=10))
+        assert await phase(cluster, "web") == expected
+
+
+async def test_a_job_completes_by_itself() -> None:
+    async with a_cluster("job") as cluster:
+        await Nodes(cluster).start()
+        await cluster.create(job(completions=3, parallelism=2))
+        for _ in range(3):
+            await cluster.settle()
+            for name in await cluster.names("Pod"):
+                if not (await cluster.get("Pod", name))["spec"].get("nodeName"):
+                    await cluster.bind(name, "node-0")
+            await cluster.wait(timedelta(seconds=5))
+        status = (await cluster.get("Job", "work"))["status"]
+        assert status["succeeded"] == 3
+        assert [c["type"] for c in status["conditions"] if c["status"] == "True"] == [
+            "SuccessCriteriaMet",
+            "Complete",
+        ]
 
 
 async def test_a_volume_that_has_grown_is_expanded_under_its_pod() -> None:

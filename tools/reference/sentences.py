@@ -15,6 +15,20 @@ class Event:
 
 
 EVENTS = (
+    Event(
+        "NodeNotReady",
+        "Normal or Warning",
+        "node, pod",
+        "The node has fallen silent; the pod is on such a node.",
+    ),
+    Event("RegisteredNode", "Normal", "node", "The controller sees the node for the first time."),
+    Event("RemovingNode", "Normal", "node", "The Node object is gone."),
+    Event(
+        "TaintManagerEviction",
+        "Normal",
+        "pod",
+        "A NoExecute taint of its node ends the pod, or does not any more.",
+    ),
     Event("BackoffLimitExceeded", "Warning", "Job", "More pods failed than the job allows."),
     Event("ClaimLost", "Warning", "claim", "A bound claim has lost its volume, and its data."),
     Event("ClaimMisbound", "Warning", "claim", "The volume that the claim names serves another."),
@@ -237,6 +251,15 @@ TITLES: dict[Name, str] = {
     ("decide.lost_nodes", "Ending"): "Why a pod is ended by force.",
     ("decide.match", "Mismatch"): "What speaks against giving a volume to a claim.",
     ("decide.namespace_content", "Content"): "About namespaces that are being deleted.",
+    ("decide.node_lifecycle.eviction", "TaintEviction"): "About pods and the NoExecute taints of "
+    "their nodes.",
+    ("decide.node_lifecycle.health", "NodeHealth"): "About nodes that are not heard of. The first "
+    "two are reasons of their conditions as well.",
+    ("decide.node_lifecycle.taints", "EvictionLeave"): "Whether the pods of a node that is not "
+    "ready may be ended. No plan or event has these.",
+    ("decide.node_lifecycle.taints", "Tainting"): "About the taints of nodes.",
+    ("decide.node_lifecycle.zones", "ZoneState"): "How much of a zone is ready. No plan or event "
+    "has these.",
     ("decide.protection", "Protection"): "About the finalizers of claims in use and bound volumes.",
     (
         "decide.repair.repairs",

@@ -176,6 +176,8 @@ class PodSecurityContext(ApiStruct, frozen=True, kw_only=True):
 class PodSpec(ApiStruct, frozen=True, kw_only=True):
     node_name: str = ""
     scheduler_name: str = ""
+    restart_policy: str = ""
+    """Always, OnFailure or Never; empty: Always."""
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     resources: Resources | None = None

@@ -2,7 +2,8 @@
 
 No container is run: the volumes of a pod are real, what would use them is not. A pod whose volumes
 are in place is reported as running and ready, so that everybody who waits for it goes on; the
-condition Ready says what is the case.
+condition Ready says what is the case. A pod that is meant to end, by its restart policy, succeeds a
+moment later, as if its containers had done their work: a Job completes.
 """
 
 from collections.abc import Iterable
@@ -21,7 +22,10 @@ from plimsoll.decide.plan import Delete, Patch, ResourceName
 
 PODS = ResourceName("", "v1", "pods")
 RUN_FOR = "plimsoll.dev/run-for"
-"""On a pod: it succeeds after it has run for this long, as `2s`."""
+"""On a pod: it succeeds after it has run for this long, as `2s`, or `forever`."""
+FOREVER = "forever"
+BRIEFLY = timedelta(seconds=1)
+"""For so long runs a pod that is meant to end and does not say for how long it runs."""
 NO_CONTAINERS = "NoContainersRun"
 NO_CONTAINERS_MESSAGE = "the volumes are in place; plimsoll node runs no containers"
 KILLED = 143
@@ -142,6 +146,11 @@ def gone(pod: Pod) -> Delete:
 def running_since(pod: Pod) -> datetime | None:
     ready = find_condition(pod.status.conditions, "Ready")
     return ready.last_transition_time if ready is not None and ready.holds else None
+
+
+def usual_run_time(pod: Pod) -> timedelta | None:
+    """Of a pod that does not say for how long it runs; None: until it is deleted."""
+    return BRIEFLY if pod.spec.restart_policy in ("Never", "OnFailure") else None
 
 
 def time_left(pod: Pod, run_for: timedelta, now: datetime) -> timedelta:

@@ -38,6 +38,7 @@ class EvictionLeave(StrEnum):
     """Whether the pods of a node that is not ready may be ended."""
 
     GRANTED = "Granted"
+    """The zone allows it."""
     WAITING = "Waiting"
     """Not yet; a taint that is there already stays."""
     HALTED = "Halted"

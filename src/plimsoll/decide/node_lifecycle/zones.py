@@ -20,7 +20,9 @@ FEWEST_UNREADY = 2
 
 class ZoneState(StrEnum):
     NORMAL = "Normal"
+    """Most nodes of the zone are ready."""
     PARTIAL_DISRUPTION = "PartialDisruption"
+    """A large part of the zone is not ready."""
     FULL_DISRUPTION = "FullDisruption"
     """No node of the zone is ready."""
 

@@ -17,6 +17,7 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import Change
 from plimsoll.decide.node.admission import find_rejection, is_taken
 from plimsoll.decide.node.status import (
+    FOREVER,
     RUN_FOR,
     Phase,
     Reporting,
@@ -28,6 +29,7 @@ from plimsoll.decide.node.status import (
     running,
     started,
     time_left,
+    usual_run_time,
 )
 from plimsoll.decide.node.volumes import PATIENCE, Ready, Wait
 from plimsoll.decide.plan import Emit, Plan, Write
@@ -296,8 +298,11 @@ def _essence(node: Node | None) -> tuple[object, ...]:
 
 
 def _run_for(pod: Pod) -> timedelta | None:
+    """None: until it is deleted."""
     text = pod.annotations.get(RUN_FOR)
     if text is None:
+        return usual_run_time(pod)
+    if text == FOREVER:
         return None
     try:
         return parse_duration(text)
