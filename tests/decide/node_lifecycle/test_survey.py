@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given, strategies as st
 from msgspec import structs
 
@@ -11,7 +10,6 @@ from plimsoll.api.core import Lease, LeaseSpec, Node
 from plimsoll.api.meta import Condition
 from plimsoll.decide.node_lifecycle.survey import NO_SURVEY, Survey, SurveySettings, look
 from plimsoll.decide.node_lifecycle.taints import EvictionLeave
-from plimsoll.decide.node_lifecycle.zones import EvictionRates, ZoneState, zone_state
 from tests.builders import ZONE, a_node, meta
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
@@ -152,20 +150,6 @@ def test_a_zone_that_is_lost_as_a_whole_is_given_up() -> None:
     watching.go_on(30, NAMES)
     after = watching.go_on(75, ("b-1", "b-2"))
     assert after.granted == {"a-1", "a-2"}
-
-
-@pytest.mark.parametrize(
-    ("ready", "unready", "state"),
-    [
-        (0, 1, ZoneState.FULL_DISRUPTION),
-        (1, 2, ZoneState.NORMAL),
-        (2, 3, ZoneState.PARTIAL_DISRUPTION),
-        (3, 3, ZoneState.NORMAL),
-        (0, 0, ZoneState.NORMAL),
-    ],
-)
-def test_states_of_zones(ready: int, unready: int, state: ZoneState) -> None:
-    assert zone_state([True] * ready + [False] * unready, EvictionRates()) is state
 
 
 @given(steps=st.lists(st.sets(st.sampled_from(NAMES)), max_size=40))
