@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from random import Random
 
 import pytest
@@ -13,6 +14,7 @@ from plimsoll.processes.apiserver.main import make_server, running
 from plimsoll.processes.apiserver.revisions import HistoryLimits
 from plimsoll.processes.apiserver.store import MemoryStore
 from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.wire.kube import KubeClient
 
@@ -35,7 +37,9 @@ async def test_a_second_copy_does_not_act_while_the_first_leads(client: KubeClie
         await asyncio.Event().wait()
 
     copies = [
-        asyncio.ensure_future(lead_alone(client, LEASE, name, lambda name=name: lead(name)))  # type: ignore[misc]  # the name is bound now
+        asyncio.ensure_future(
+            lead_alone(client, LEASE, name, partial(lead, name), fence=Fence(client.clock))
+        )
         for name in ("one", "two")
     ]
     await settle()
@@ -51,4 +55,4 @@ async def test_a_leader_that_stops_leading_says_so(client: KubeClient) -> None:
         """There is nothing to do."""
 
     with pytest.raises(LeadershipLostError, match="another copy"):
-        await lead_alone(client, LEASE, "one", lead)
+        await lead_alone(client, LEASE, "one", lead, fence=Fence(client.clock))

@@ -29,6 +29,7 @@ from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.errors import Failure, KubeError
@@ -99,6 +100,7 @@ class Controller:
             ids=ids,
             chance=chance,
             metrics=metrics,
+            fence=Fence.left_open(clock),
         )
         self.loops = {name: make(self.tools) for name, make in loops.items()}
         self._tasks: list[asyncio.Future[None]] = []

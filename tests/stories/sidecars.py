@@ -163,9 +163,11 @@ class RunningProvisioner:
         seed: int = 1,
         cut_after: int | None = None,
         rule: Rule = open_to_all,
+        clock: SteppedClock | None = None,
     ) -> None:
+        """`clock` is that of its machine, if it is not the one that all others share."""
         check(settings)
-        self._clock = cluster.clock
+        self._clock = clock or cluster.clock
         self.lifeline = Lifeline()
         self.metrics = Metrics()
         self.begun: list[str] = []
@@ -176,7 +178,7 @@ class RunningProvisioner:
         def client() -> KubeClient:
             transport = SeverableTransport(self._counted, self.lifeline)
             return KubeClient(
-                transport, clock=cluster.clock, chance=chance, manager="plimsoll-provisioner"
+                transport, clock=self._clock, chance=chance, manager="plimsoll-provisioner"
             )
 
         node = settings.node_name or storage.settings.nodes[0].id
@@ -185,7 +187,7 @@ class RunningProvisioner:
             capacity=client(),
             election=client(),
             driver=SeverableCsi(storage.transport(node), self.lifeline),
-            clock=cluster.clock,
+            clock=self._clock,
         )
         # Not those of the other processes: names of events are made of them.
         ids = seeded_ids(FIRST_SEED + seed)

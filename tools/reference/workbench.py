@@ -13,6 +13,7 @@ from plimsoll.processes.controller.main import COMPONENT
 from plimsoll.reconcile.loop import Tools
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.clock import SteppedClock
+from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.kube import KubeClient
@@ -40,4 +41,5 @@ def controller_tools() -> Tools:
         ids=ids,
         chance=kube.chance,
         metrics=metrics,
+        fence=Fence.left_open(kube.clock),
     )

@@ -20,6 +20,7 @@ from plimsoll.enact.enactor import Done, Enactor, Outcome, Overtaken
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import Ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.workqueue import WorkQueue
@@ -44,6 +45,8 @@ class Tools:
     ids: Ids
     chance: Random
     metrics: Metrics
+    fence: Fence
+    """What `client` asks before it writes; whoever acts by other means asks it as well."""
 
 
 class Loop(ABC):

@@ -14,6 +14,7 @@ from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.observed import Observed
+from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import Ids, system_chance, system_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.supervise import Supervision, supervise
@@ -40,13 +41,17 @@ class Setting:
     """Which of several copies this is, for the events."""
     unpatchable: Collection[ResourceName] = ()
     """What our role lets us replace, but not patch."""
+    fence: Fence | None = None
+    """Of the leader, if one is elected: nothing is written once it is closed."""
 
 
 class RunningLoops:
     """One life: make it, run it once."""
 
     def __init__(self, makers: Mapping[str, Make], setting: Setting) -> None:
-        client, metrics = setting.client, setting.metrics
+        metrics = setting.metrics
+        fence = setting.fence or Fence.left_open(setting.client.clock)
+        client = setting.client.fenced(fence)
         self._recorder = EventRecorder(
             client,
             RecorderSettings(component=setting.component, instance=setting.instance, quiet=QUIET),
@@ -63,6 +68,7 @@ class RunningLoops:
             ids=setting.ids,
             chance=setting.chance,
             metrics=metrics,
+            fence=fence,
         )
         self._loops = {name: make(tools) for name, make in makers.items()}
         self.metrics = metrics

@@ -36,6 +36,13 @@ class Clock(ABC):
     def monotonic(self) -> float:
         """Seconds that only ever grow; for measuring."""
 
+    def boottime(self) -> float:
+        """Like `monotonic`, but time goes on while the machine is suspended.
+
+        For what other machines count on meanwhile. Not comparable with `monotonic`.
+        """
+        return self.monotonic()
+
     @abstractmethod
     def call_later(self, delay: timedelta, callback: Callable[[], object]) -> Alarm:
         """Call back from the event loop after the delay."""
@@ -78,6 +85,11 @@ class SystemClock(Clock):
     def monotonic(self) -> float:
         return time.monotonic()
 
+    def boottime(self) -> float:
+        # Only Linux tells both times apart; elsewhere the one that there is has to do.
+        clock = getattr(time, "CLOCK_BOOTTIME", None)
+        return time.monotonic() if clock is None else time.clock_gettime(clock)
+
     def call_later(self, delay: timedelta, callback: Callable[[], object]) -> Alarm:
         return asyncio.get_running_loop().call_later(delay.total_seconds(), callback)
 
@@ -98,14 +110,22 @@ class SteppedClock(Clock):
     def __init__(self, start: datetime = EPOCH) -> None:
         self._start = start
         self._elapsed = NO_TIME
+        self._suspended = NO_TIME
         self._alarms: list[_SteppedAlarm] = []
         self._number = 0
 
     def now(self) -> datetime:
-        return self._start + self._elapsed
+        return self._start + self._elapsed + self._suspended
 
     def monotonic(self) -> float:
         return self._elapsed.total_seconds()
+
+    def boottime(self) -> float:
+        return (self._elapsed + self._suspended).total_seconds()
+
+    def suspend(self, duration: timedelta) -> None:
+        """The machine sleeps: time passes for the world, but no alarm comes closer."""
+        self._suspended += duration
 
     def call_later(self, delay: timedelta, callback: Callable[[], object]) -> Alarm:
         self._number += 1

@@ -3,8 +3,10 @@
 Compatible with other programs that elect through Lease objects: the same fields mean the same.
 Clocks of different machines are never compared. A candidate notes by its own clock when it last
 saw the record change; only when the record stood still for the duration written in it is the
-leader taken for dead. A leader stops by its own clock `renew_deadline` after its last renewal,
-which is before anybody else may take over.
+leader taken for dead. A leader stops by its own clock `renew_deadline` after it sent its last
+renewal, which is before another candidate may take over. The fence says so to everything that has
+an effect, also before the leader itself gets to know: a process that was stopped wakes with much to
+do, and its timers are only one part of it.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from random import Random
 from typing import Protocol
 
 from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.fence import Fence
 
 log = logging.getLogger(__name__)
 
@@ -105,22 +108,28 @@ def next_record(settings: ElectionSettings, held: LeaseRecord | None, now: datet
 
 class Election:
     def __init__(
-        self, settings: ElectionSettings, store: LeaseStore, clock: Clock, chance: Random
+        self,
+        settings: ElectionSettings,
+        store: LeaseStore,
+        clock: Clock,
+        chance: Random,
+        *,
+        fence: Fence | None = None,
     ) -> None:
+        """`fence` is for those who act for the leader."""
         self._settings = settings
+        self._fence = fence or Fence(clock)
         self._store = store
         self._clock = clock
         self._chance = chance
         self._seen: Observation | None = None
         self._ours: StoredLease | None = None
-        self._renewed_at = 0.0
         self._leads = False
 
     @property
     def is_leader(self) -> bool:
-        """True while nobody else can believe to be the leader; checked by the clock."""
-        deadline = self._renewed_at + self._settings.renew_deadline.total_seconds()
-        return self._leads and self._clock.monotonic() < deadline
+        """True while no other candidate can believe to be the leader; checked by the clock."""
+        return self._leads and self._fence.is_open
 
     @property
     def holder(self) -> str:
@@ -152,25 +161,30 @@ class Election:
         self._leads = True
 
     async def _lead_while_renewing(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Whichever of the two ends first ends the other."""
+        """Whichever of these ends first ends the others."""
         async with asyncio.TaskGroup() as group:
-            leading = group.create_task(_awaited(lead), name="lead")
-            renewing = group.create_task(self._renew_until_lost(), name="renew-lease")
-            leading.add_done_callback(lambda _: renewing.cancel())
-            renewing.add_done_callback(lambda _: leading.cancel())
+            tasks = (
+                group.create_task(_awaited(lead), name="lead"),
+                group.create_task(self._renew_until_lost(), name="renew-lease"),
+                group.create_task(self._lost_when_refused(), name="watch-fence"),
+            )
+            for task in tasks:
+                task.add_done_callback(lambda _: [each.cancel() for each in tasks])
 
     async def _renew_until_lost(self) -> None:
         while self._leads:
             await self._clock.sleep(self._settings.retry_period)
-            left = self._settings.renew_deadline.total_seconds() - (
-                self._clock.monotonic() - self._renewed_at
-            )
             try:
-                async with self._clock.timeout(timedelta(seconds=max(left, 0.0))):
+                async with self._clock.timeout(timedelta(seconds=self._fence.seconds_left)):
                     await self._renew()
             except TimeoutError:
                 self._leads = False
         log.warning("leadership lost", extra={"identity": self._settings.identity})
+
+    async def _lost_when_refused(self) -> None:
+        await self._fence.refused()
+        self._leads = False
+        log.warning("leadership lost by the clock", extra={"identity": self._settings.identity})
 
     async def _renew(self) -> None:
         while not await self._try_to_hold():
@@ -181,7 +195,7 @@ class Election:
 
     async def _try_to_hold(self) -> bool:
         """Read the lease, and take or renew it where that is allowed."""
-        asked_at = self._clock.monotonic()
+        asked_at, sent_after = self._clock.monotonic(), self._clock.boottime()
         stored, self._ours = self._ours, None  # known to be current until a request fails
         try:
             self._ours = await self._write_or_wait(stored or await self._store.read())
@@ -190,7 +204,8 @@ class Election:
         if self._ours is None:
             return False
         self._seen = observe(self._seen, self._ours, asked_at)
-        self._renewed_at = asked_at
+        # What others see of the renewal they see later than this.
+        self._fence.extend(sent_after + self._settings.renew_deadline.total_seconds())
         return True
 
     async def _write_or_wait(self, stored: StoredLease | None) -> StoredLease | None:
@@ -207,6 +222,7 @@ class Election:
     async def _release(self) -> None:
         """Give the lease back, so that the next leader need not wait for it to expire."""
         was_leader, self._leads = self.is_leader, False
+        self._fence.close()
         if not was_leader:
             return
         try:

@@ -1,8 +1,8 @@
 """What can go wrong with a Kubernetes request, and what may safely happen next.
 
-One tree with one branch: KubeError. Callers look at `failure`, never at codes or texts. The
-difference that matters most is certainty: every failure but UNKNOWN_OUTCOME and TIMEOUT means
-that the write did not happen.
+One tree: KubeError, and below it FencedError for what this process did not allow itself. Callers
+look at `failure`, never at codes or texts. The difference that matters most is certainty: every
+failure but UNKNOWN_OUTCOME and TIMEOUT means that the write did not happen.
 """
 
 from collections.abc import Mapping
@@ -41,6 +41,8 @@ class Failure(StrEnum):
     """The server gave up waiting: a write may or may not have happened."""
     UNKNOWN_OUTCOME = "UnknownOutcome"
     """No answer that can be trusted: a write may or may not have happened."""
+    FENCED = "Fenced"
+    """Nothing was sent: this process may not be the leader any more, and has to end."""
 
 
 UNCERTAIN = frozenset({Failure.TIMEOUT, Failure.UNKNOWN_OUTCOME})
@@ -123,6 +125,14 @@ class KubeError(Exception):
     def is_passing(self) -> bool:
         """True when the same request may succeed later though nobody changes anything."""
         return self.failure in PASSING
+
+
+class FencedError(KubeError):
+    """A write or a driver call was turned away before it left: see `wire.fenced`."""
+
+    def __init__(self, *, operation: str) -> None:
+        message = "not sent: the lease was not renewed in time, another copy may lead by now"
+        super().__init__(Failure.FENCED, message, operation=operation)
 
 
 def error_from_response(

@@ -6,11 +6,11 @@ followed (credentials go nowhere but to the server they were given for).
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
 from http import HTTPStatus
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Self
 
 import aiohttp
@@ -113,6 +113,7 @@ class HttpTransport:
             proxy=self._access.proxy or None,
             timeout=timeout,
             allow_redirects=False,
+            trace_request_ctx=request.permit,
         )
 
     def _headers(self, request: Request, identity: Identity) -> list[tuple[str, str]]:
@@ -135,7 +136,10 @@ class HttpTransport:
                 limit=0 if streams else CONNECTIONS, keepalive_timeout=KEEPALIVE.total_seconds()
             )
             session = aiohttp.ClientSession(
-                connector=connector, trust_env=False, read_bufsize=BUFFER_BYTES
+                connector=connector,
+                trust_env=False,
+                read_bufsize=BUFFER_BYTES,
+                trace_configs=[_permitting()],
             )
             self._sessions[streams] = session
         return session
@@ -165,6 +169,20 @@ class HttpTransport:
         said = str(error) or type(error).__name__
         message = f"{self._access.server} ({self._access.source}): {said}"
         return KubeError(failure, message, operation=f"{request.method} {request.path}")
+
+
+def _permitting() -> aiohttp.TraceConfig:
+    """Asks for the permit of a request when its connection is there, and nothing was sent."""
+    config = aiohttp.TraceConfig()
+    config.on_connection_reuseconn.append(_ask_permit)
+    config.on_connection_create_end.append(_ask_permit)
+    return config
+
+
+async def _ask_permit(_session: aiohttp.ClientSession, trace: SimpleNamespace, _: object) -> None:
+    permit: Callable[[], None] | None = trace.trace_request_ctx
+    if permit is not None:
+        permit()
 
 
 def _lower(response: aiohttp.ClientResponse) -> dict[str, str]:

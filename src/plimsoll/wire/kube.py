@@ -19,7 +19,9 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import NO_TIME, Clock
+from plimsoll.runtime.fence import Fence
 from plimsoll.wire.errors import Failure, KubeError, error_from_response
+from plimsoll.wire.fenced import FencedTransport
 from plimsoll.wire.kind import Kind, Page, WatchEvent, documents, key_of
 from plimsoll.wire.parameters import (
     AS_USUAL,
@@ -55,6 +57,11 @@ class KubeClient:
         self._clock = clock
         self._chance = chance
         self._manager = manager
+
+    def fenced(self, fence: Fence) -> "KubeClient":
+        """The same client, for the time that the fence is open; the connections stay ours."""
+        transport = FencedTransport(self._transport, fence)
+        return KubeClient(transport, clock=self._clock, chance=self._chance, manager=self._manager)
 
     @property
     def clock(self) -> Clock:

@@ -9,7 +9,7 @@ A transport answers with whatever status the server gave, 4xx and 5xx included. 
 request, UNKNOWN_OUTCOME when it may have.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -32,6 +32,8 @@ class Request:
     timeout: timedelta | None = None
     """Time allowed until the answer (for a stream: its head) is there; None leaves it to the
     transport."""
+    permit: Callable[[], None] | None = None
+    """Called when everything is ready to send; raises KubeError if the request must not leave."""
 
     @property
     def query_string(self) -> str:

@@ -31,6 +31,7 @@ from plimsoll.runtime import config
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import NO_TIME, SystemClock
 from plimsoll.runtime.config import ConfigError, environment
+from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import hostname, system_chance, system_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.signals import until_signalled
@@ -290,6 +291,7 @@ class Process:
         if not names:
             raise ConfigError(f"--controllers: the server does not serve {GROUP}/v1")
         made = makers(names, self._settings, self._transports)
+        fence = Fence(self._client.clock) if self._settings.leader_elect else None
 
         async def lead() -> None:
             setting = Setting(
@@ -299,18 +301,19 @@ class Process:
                 ids=self._ids,
                 chance=self._client.chance,
                 instance=self._identity,
+                fence=fence,
             )
             self._loops = RunningLoops(made, setting)
             log.info("loops starting", extra={"loops": names})
             on_begin(names)
             await self._loops.run()
 
-        if not self._settings.leader_elect:
+        if fence is None:
             await lead()
             return
         lease = ObjectKey(self._settings.leader_elect_namespace, self._settings.leader_elect_name)
         identity = self._settings.leader_elect_identity or self._identity
-        await lead_alone(self._client, lease, identity, lead)
+        await lead_alone(self._client, lease, identity, lead, fence=fence)
 
 
 async def run(

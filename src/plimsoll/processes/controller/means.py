@@ -17,7 +17,9 @@ from plimsoll.processes.controller.provisioners import protocol
 from plimsoll.processes.controller.provisioners.protocol import ProvisionerError, Trouble
 from plimsoll.processes.controller.provisioners.registry import Registry
 from plimsoll.reconcile.loop import Tools
+from plimsoll.runtime.fence import Fence
 from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.fenced import check_fence
 from plimsoll.wire.kind import Kind, typed
 
 log = logging.getLogger(__name__)
@@ -38,6 +40,10 @@ class Means:
     registry: Registry
     view: Callable[[], ClusterView]
     metrics: OperationMetrics
+
+    async def ask(self, provisioner: str, call: Callable[[], Awaitable[T]]) -> T:
+        """Raises ProvisionerError and FencedError."""
+        return await asked(provisioner, call, self.tools.fence)
 
     async def find_volume(self, name: str) -> PersistentVolume | None:
         """As the server knows it, not as it was seen last."""
@@ -81,11 +87,14 @@ class Means:
             raise ProvisionerError(Trouble.TRY_AGAIN, message) from error
 
 
-async def asked(provisioner: str, call: Awaitable[T]) -> T:
+async def asked(provisioner: str, call: Callable[[], Awaitable[T]], fence: Fence) -> T:
     """What a provisioner answers. It is foreign code: whatever it raises becomes a
-    ProvisionerError, and its text, which could hold a secret, is neither shown nor logged."""
+    ProvisionerError, and its text, which could hold a secret, is neither shown nor logged.
+
+    Raises FencedError, and then the provisioner was not asked."""
+    check_fence(fence, f"provisioner {provisioner}")
     try:
-        return await call
+        return await call()
     except ProvisionerError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever foreign code comes up with

@@ -29,7 +29,7 @@ from plimsoll.decide.rollback import (
     lift_guard,
 )
 from plimsoll.enact.enactor import Done, Overtaken
-from plimsoll.processes.controller.means import CLAIMS, Means, asked
+from plimsoll.processes.controller.means import CLAIMS, Means
 from plimsoll.processes.controller.operations import Verdict
 from plimsoll.processes.controller.provisioners.protocol import (
     DeleteRequest,
@@ -119,7 +119,7 @@ class Provisioning:
             return volume_document(request, await provisioner.provision(request))
 
         with self._means.metrics.measured(provisioner.name, "volume_provision"):
-            volume = await asked(provisioner.name, make())
+            volume = await self._means.ask(provisioner.name, make)
         log.info(
             "volume made",
             extra={"volume": operation.volume_name, "claim": str(operation.claim.key)},
@@ -185,7 +185,7 @@ class Provisioning:
             volume_name=volume_name, volume=None, secret=self._means.read_secret
         )
         with self._means.metrics.measured(provisioner.name, "volume_delete"):
-            await asked(provisioner.name, provisioner.delete(request))
+            await self._means.ask(provisioner.name, lambda: provisioner.delete(request))
 
     async def _lift(self, claim: PersistentVolumeClaim) -> bool:
         return await self._means.write_about(

@@ -18,7 +18,7 @@ from plimsoll.decide.operations import (
 )
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.reclaim import after_delete, after_recycle, has_ended, is_released
-from plimsoll.processes.controller.means import VOLUMES, Means, asked
+from plimsoll.processes.controller.means import VOLUMES, Means
 from plimsoll.processes.controller.operations import Verdict
 from plimsoll.processes.controller.provisioners.protocol import (
     DeleteRequest,
@@ -50,7 +50,7 @@ class Reclaiming:
         outcome: Finished | Failed = Finished()
         try:
             with self._means.metrics.measured(provisioner.name, "volume_recycle"):
-                await asked(provisioner.name, provisioner.recycle(volume))
+                await self._means.ask(provisioner.name, lambda: provisioner.recycle(volume))
         except ProvisionerError as error:
             outcome = Failed(error.message)
         return await self._tell(
@@ -78,7 +78,7 @@ class Reclaiming:
         )
         try:
             with self._means.metrics.measured(provisioner.name, "volume_delete"):
-                await asked(provisioner.name, provisioner.delete(request))
+                await self._means.ask(provisioner.name, lambda: provisioner.delete(request))
         except ProvisionerError as error:
             in_use = error.trouble is Trouble.IN_USE
             return InUse(error.message) if in_use else Failed(error.message)

@@ -19,7 +19,7 @@ from plimsoll.decide.capacity.publishing import Publisher
 from plimsoll.decide.capacity.reports import Settings as PublishingSettings
 from plimsoll.decide.provisioning.protection import SNAPSHOTS
 from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
-from plimsoll.enact.leading import lead_as
+from plimsoll.enact.leading import Candidacy, lead_as
 from plimsoll.processes.provisioner.call_metrics import CallMetrics
 from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityMeans
 from plimsoll.processes.provisioner.capacity.node_types import load_node_types
@@ -36,11 +36,13 @@ from plimsoll.reconcile.running import Make, RunningLoops, Setting
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.config import ConfigError, environment
+from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import Ids, hostname, system_chance, system_ids
 from plimsoll.runtime.leader import ElectionSettings
 from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
 from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.csi.client import CsiClient
+from plimsoll.wire.csi.fenced import FencedCsi
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.csi.server import EndpointError, socket_path
 from plimsoll.wire.csi.transport import CsiTransport
@@ -72,6 +74,15 @@ class Clients:
     driver: CsiTransport
     clock: Clock
 
+    def fenced(self, fence: Fence) -> "Clients":
+        """All but the one for the election, which has to get through."""
+        return replace(
+            self,
+            kube=self.kube.fenced(fence),
+            capacity=self.capacity.fenced(fence),
+            driver=FencedCsi(self.driver, fence),
+        )
+
     async def close(self) -> None:
         for client in (self.kube, self.capacity, self.election):
             await client.close()
@@ -86,7 +97,9 @@ class Provisioner:
 
     def __init__(self, settings: Settings, clients: Clients, ids: Ids, metrics: Metrics) -> None:
         self._settings = settings
-        self._clients = clients
+        is_alone = not settings.leader_election
+        self._fence = Fence.left_open(clients.clock) if is_alone else Fence(clients.clock)
+        self._clients = clients = clients.fenced(self._fence)
         self._metrics = metrics
         self._instance = f"{hostname()}_{ids.uid()}"
         self._ids = ids
@@ -117,9 +130,12 @@ class Provisioner:
         except ValueError as error:
             raise ConfigError(str(error)) from error
         namespace = settings.leader_election_namespace or "default"
-        lease = ObjectKey(namespace, leader_lease_name(facts.name))
-        labels = settings.leader_election_labels
-        await lead_as(self._clients.election, lease, pace, lead, labels=labels)
+        candidacy = Candidacy(
+            lease=ObjectKey(namespace, leader_lease_name(facts.name)),
+            pace=pace,
+            labels=settings.leader_election_labels,
+        )
+        await lead_as(self._clients.election, candidacy, lead, fence=self._fence)
 
     async def _lead(
         self, facts: DriverFacts, makers: dict[str, Make], on_begin: Callable[[str], None]
@@ -132,6 +148,7 @@ class Provisioner:
             chance=self._clients.kube.chance,
             instance=self._instance,
             unpatchable=UNPATCHABLE,
+            fence=self._fence,
         )
         loops = RunningLoops(makers, setting)
         on_begin(facts.name)

@@ -8,6 +8,7 @@ from plimsoll.processes.scheduler.running import Scheduler, Setting
 from plimsoll.processes.scheduler.settings import COMPONENT, Settings, lease_of
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
+from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import hostname, system_chance, system_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.signals import until_signalled
@@ -41,6 +42,7 @@ class Process:
 
     async def run(self, on_begin: Callable[[], None]) -> None:
         """Until cancelled. Raises LeadershipLostError."""
+        fence = Fence(self._client.clock) if self._settings.leader_elect else None
 
         async def lead() -> None:
             setting = Setting(
@@ -49,17 +51,19 @@ class Process:
                 ids=self._ids,
                 chance=self._client.chance,
                 instance=self._identity,
+                fence=fence,
             )
             self._scheduler = Scheduler(self._settings, setting)
             log.info("scheduling", extra={"scheduler": self._settings.scheduler_name})
             on_begin()
             await self._scheduler.run()
 
-        if not self._settings.leader_elect:
+        if fence is None:
             await lead()
             return
         identity = self._settings.leader_elect_identity or self._identity
-        await lead_alone(self._client, lease_of(self._settings), identity, lead)
+        lease = lease_of(self._settings)
+        await lead_alone(self._client, lease, identity, lead, fence=fence)
 
 
 async def run(

@@ -19,6 +19,7 @@ from plimsoll.processes.scheduler.metrics import PendingPods, SchedulerMetrics
 from plimsoll.processes.scheduler.queue import SchedulingQueue
 from plimsoll.processes.scheduler.settings import Settings, backoff_of, shape_of
 from plimsoll.processes.scheduler.state import Believer, State
+from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import Ids, system_chance, system_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.supervise import Supervision, supervise
@@ -37,13 +38,16 @@ class Setting:
     chance: Random = field(default_factory=system_chance)
     instance: str = ""
     """Which of several copies this is, for the events."""
+    fence: Fence | None = None
+    """Of the leader, if one is elected: nothing is written once it is closed."""
 
 
 class Scheduler:
     """One life: make it, run it once."""
 
     def __init__(self, settings: Settings, setting: Setting) -> None:
-        client, metrics = setting.client, setting.metrics
+        metrics = setting.metrics
+        client = setting.client.fenced(setting.fence or Fence.left_open(setting.client.clock))
         self._client = client
         # Users look for events of the scheduler that their pods name.
         component = RecorderSettings(component=settings.scheduler_name, instance=setting.instance)

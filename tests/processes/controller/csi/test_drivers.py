@@ -11,8 +11,12 @@ from grpc import StatusCode
 
 from plimsoll.processes.controller.csi.drivers import Drivers, DriverSources
 from plimsoll.runtime.clock import SteppedClock, SystemClock
+from plimsoll.runtime.fence import Fence
+from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.server import listening
+from plimsoll.wire.errors import FencedError
 from tests.stories.csi_plugin import DRIVER, Plugin
 
 MOMENT = timedelta(milliseconds=20)
@@ -47,7 +51,7 @@ def expands(drivers: Drivers) -> bool:
 
 async def test_a_driver_is_waited_for_and_asked_anew_when_it_comes_back(tmp_path: Path) -> None:
     clock, socket = SteppedClock(), tmp_path / "csi.sock"
-    drivers = Drivers(DriverSources(addresses=(str(socket),)), clock)
+    drivers = Drivers(DriverSources(addresses=(str(socket),)), clock, Fence.left_open(clock))
     came: list[str] = []
     drivers.on_change(came.append)
     async with following(drivers):
@@ -66,7 +70,7 @@ async def test_a_driver_is_waited_for_and_asked_anew_when_it_comes_back(tmp_path
 async def test_a_driver_that_says_no_is_still_there() -> None:
     clock, plugin = SteppedClock(), Plugin(has_node_service=True)
     sources = DriverSources(transports={DRIVER: InProcessCsi(plugin.handlers(), clock)})
-    drivers = Drivers(sources, clock)
+    drivers = Drivers(sources, clock, Fence.left_open(clock))
     async with following(drivers):
         await clock.run(timedelta(seconds=1))
         found = drivers.find(DRIVER)
@@ -84,9 +88,23 @@ async def test_a_driver_that_is_not_ready_is_asked_again(call: str) -> None:
     clock, plugin = SteppedClock(), Plugin()
     plugin.fail(call, StatusCode.UNAVAILABLE, times=5)
     sources = DriverSources(transports={DRIVER: InProcessCsi(plugin.handlers(), clock)})
-    drivers = Drivers(sources, clock)
+    drivers = Drivers(sources, clock, Fence.left_open(clock))
     async with following(drivers):
         await clock.run(timedelta(seconds=3))
         assert drivers.find(DRIVER) is None
         await clock.run(timedelta(seconds=10))
         assert drivers.find(DRIVER) is not None
+
+
+async def test_a_driver_is_not_called_once_another_controller_may_lead() -> None:
+    clock, plugin = SteppedClock(), Plugin()
+    fence = Fence(clock)
+    fence.extend(5)
+    sources = DriverSources(transports={DRIVER: InProcessCsi(plugin.handlers(), clock)})
+    drivers = Drivers(sources, clock, fence)
+    async with following(drivers):
+        await clock.run(timedelta(seconds=10))
+        found = drivers.find(DRIVER)
+        assert found is not None, "questions are allowed"
+        with pytest.raises(FencedError):
+            await found.client.call(methods.DELETE_SNAPSHOT, csi.DeleteSnapshotRequest())

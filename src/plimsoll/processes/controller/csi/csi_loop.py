@@ -33,7 +33,7 @@ class CsiLoop(Loop):
     def __init__(self, tools: Tools, settings: CsiSettings = NO_DRIVERS) -> None:
         super().__init__(tools)
         self.settings = settings
-        self.drivers = Drivers(settings.sources, tools.clock)
+        self.drivers = Drivers(settings.sources, tools.clock, tools.fence)
         self.drivers.on_change(self.driver_came)
         self.asking = Asking(tools.client)
 

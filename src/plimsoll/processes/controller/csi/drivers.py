@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.fence import Fence
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError, DriverFailure
+from plimsoll.wire.csi.fenced import FencedCsi
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.csi.server import socket_path
@@ -48,8 +50,9 @@ class Driver:
 
 
 class Drivers:
-    def __init__(self, sources: DriverSources, clock: Clock) -> None:
+    def __init__(self, sources: DriverSources, clock: Clock, fence: Fence) -> None:
         self._sources = sources
+        self._fence = fence
         self._clock = clock
         self._known: dict[str, Driver] = {}
         self._handlers: list[Callable[[str], None]] = []
@@ -72,7 +75,9 @@ class Drivers:
         try:
             async with asyncio.TaskGroup() as group:
                 for where, transport in (opened | dict(self._sources.transports)).items():
-                    client = CsiClient(transport, within=self._sources.within)
+                    client = CsiClient(
+                        FencedCsi(transport, self._fence), within=self._sources.within
+                    )
                     group.create_task(self._follow(where, client), name=f"driver {where}")
                 await asyncio.Event().wait()
         finally:

@@ -1,0 +1,56 @@
+"""Whether this process may still act as the leader: a moment by its own clock, and nothing else.
+
+Election extends the fence with each renewal of its lease, counted from before the renewal was sent,
+so that it closes before another copy can take over. Whatever has an effect outside the process asks
+the fence right before: a process that was stopped, or whose machine slept, finds it closed when it
+wakes, however long it takes until its own timers have told it so.
+
+A fence that turned an effect away stays closed: what was decided before may not be true any more.
+"""
+
+import asyncio
+import math
+
+from plimsoll.runtime.clock import Clock
+
+
+class Fence:
+    """Closed until it is extended for the first time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._open_until = -math.inf
+        self._refused = asyncio.Event()
+
+    @classmethod
+    def left_open(cls, clock: Clock) -> "Fence":
+        """For a process that is alone and needs no lease."""
+        fence = cls(clock)
+        fence.extend(math.inf)
+        return fence
+
+    @property
+    def is_open(self) -> bool:
+        return not self._refused.is_set() and self._clock.boottime() < self._open_until
+
+    @property
+    def seconds_left(self) -> float:
+        return max(self._open_until - self._clock.boottime(), 0.0)
+
+    def extend(self, until: float) -> None:
+        """`until` is a time of `Clock.boottime`."""
+        self._open_until = until
+
+    def close(self) -> None:
+        """Until it is extended again."""
+        self._open_until = -math.inf
+
+    def passes(self) -> bool:
+        """Ask right before each effect. Where it does not pass, the leadership has to end."""
+        if not self.is_open:
+            self._refused.set()
+        return self.is_open
+
+    async def refused(self) -> None:
+        """Returns once an effect was turned away."""
+        await self._refused.wait()

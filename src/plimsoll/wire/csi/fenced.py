@@ -1,0 +1,43 @@
+"""A way to a driver that is closed once the leadership may be over; asking is always allowed."""
+
+from datetime import timedelta
+
+from plimsoll.runtime.fence import Fence
+from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.transport import CsiTransport
+from plimsoll.wire.fenced import check_fence
+
+HARMLESS_CALLS = frozenset(
+    method.name
+    for method in (
+        methods.PROBE,
+        methods.GET_PLUGIN_INFO,
+        methods.GET_PLUGIN_CAPABILITIES,
+        methods.CONTROLLER_GET_CAPABILITIES,
+        methods.NODE_GET_CAPABILITIES,
+        methods.NODE_GET_INFO,
+        methods.GET_CAPACITY,
+        methods.LIST_VOLUMES,
+        methods.LIST_SNAPSHOTS,
+        methods.GET_SNAPSHOT,
+        methods.CONTROLLER_GET_VOLUME,
+        methods.LIST_POOLS,
+    )
+)
+"""Calls that only ask; every other one may change something."""
+
+
+class FencedCsi:
+    """Implements CsiTransport."""
+
+    def __init__(self, inner: CsiTransport, fence: Fence) -> None:
+        self._inner = inner
+        self._fence = fence
+
+    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
+        if method not in HARMLESS_CALLS:
+            check_fence(self._fence, method)
+        return await self._inner.call(method, request, within=within)
+
+    async def close(self) -> None:
+        await self._inner.close()

@@ -1,0 +1,174 @@
+"""A leader whose machine slept beyond its lease: another copy leads, and it writes nothing more.
+
+Each copy has a clock of its own. The one that slept is in the worst position: none of its timers
+has told it anything yet, and everything that happens still reaches it at once.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+from plimsoll.enact.leading import LeadershipLostError
+from plimsoll.processes.apiserver.inprocess import InProcessTransport
+from plimsoll.processes.controller.main import Process as Controller, Settings as ControllerSettings
+from plimsoll.processes.scheduler.main import Process as Scheduler
+from plimsoll.processes.scheduler.settings import Settings as SchedulerSettings
+from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.transport import Request
+from tests.stories.cluster import StoryCluster, a_cluster
+from tests.stories.doors import Door, open_to_all
+from tests.stories.objects import claim, volume
+from tests.stories.schedulers import a_pod, add_node, volume_of
+from tests.stories.sidecars import (
+    PLAIN,
+    RunningProvisioner,
+    Storage,
+    a_class,
+    a_storage,
+    add_storage_nodes,
+    zonal_pools,
+)
+from tests.stories.workload_objects import replica_set, stateful_set
+
+MINUTE = timedelta(minutes=1)
+ELECTED = msgspec.structs.replace(PLAIN, leader_election=True, leader_election_namespace="storage")
+
+Run = Callable[[KubeClient], "asyncio.Future[None]"]
+
+
+class Machine:
+    """One copy of a process, with its own time; `written` is what it changed, but for leases."""
+
+    def __init__(self, cluster: StoryCluster, run: Run, seed: int) -> None:
+        self.clock = SteppedClock()
+        self.written: list[str] = []
+        door = Door(InProcessTransport(cluster.server), self._note)
+        self.task = run(KubeClient(door, clock=self.clock, chance=Random(seed), manager="copy"))
+
+    def _note(self, request: Request) -> int:
+        if not request.is_read and "/leases" not in request.path:
+            self.written.append(f"{request.method} {request.path}")
+        return open_to_all(request)
+
+    def sleep(self) -> None:
+        """Time passes, but no timer of this machine goes off."""
+        self.clock.suspend(MINUTE)
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def two_copies(cluster: StoryCluster, run: Run) -> AsyncIterator[tuple[Machine, Machine]]:
+    """The first of them leads."""
+    first = Machine(cluster, run, 1)
+    await first.clock.run(timedelta(seconds=1))
+    second = Machine(cluster, run, 2)
+    await settle()
+    try:
+        yield first, second
+    finally:
+        await first.stop()
+        await second.stop()
+
+
+def controllers(where: Path) -> Run:
+    settings = ControllerSettings(data_dir=str(where))
+
+    def run(client: KubeClient) -> "asyncio.Future[None]":
+        return asyncio.ensure_future(Controller(settings, client).run(lambda _: None))
+
+    return run
+
+
+def schedulers(client: KubeClient) -> "asyncio.Future[None]":
+    return asyncio.ensure_future(Scheduler(SchedulerSettings(), client).run(lambda: None))
+
+
+async def test_a_controller_that_slept_leaves_everything_to_the_next(tmp_path: Path) -> None:
+    async with (
+        a_cluster() as cluster,
+        two_copies(cluster, controllers(tmp_path)) as (old, new),
+    ):
+        old.sleep()
+        before = len(old.written)
+        await cluster.create(
+            replica_set("web", replicas=3),
+            stateful_set("db", claims=(), replicas=1),
+            volume("by-hand"),
+            claim("bound"),
+            a_class("made", waits=False) | {"provisioner": "plimsoll.dev/host-path"},
+            claim("made", class_name="made"),
+        )
+        await settle()
+        assert await cluster.names("Pod") == [], "the new one waits, the old one must not write"
+        await new.clock.run(MINUTE)
+        await settle()
+
+        pods = await cluster.names("Pod")
+        assert pods[0] == "db-0"
+        assert len(pods) == 4
+        assert await volume_of(cluster, "bound") == "by-hand"
+        assert await volume_of(cluster, "made") != ""
+        assert old.written[before:] == []
+        assert {"POST", "PATCH"} <= {line.partition(" ")[0] for line in new.written}
+        with pytest.raises(LeadershipLostError):
+            await old.task
+
+
+async def test_a_scheduler_that_slept_binds_no_pod() -> None:
+    async with a_cluster() as cluster, two_copies(cluster, schedulers) as (old, new):
+        await add_node(cluster, "node-1")
+        old.sleep()
+        before = len(old.written)
+        await cluster.create(a_pod())
+        await settle()
+        await new.clock.run(MINUTE)
+        await settle()
+
+        assert (await cluster.get("Pod", "web"))["spec"].get("nodeName") == "node-1"
+        assert old.written[before:] == []
+        with pytest.raises(LeadershipLostError):
+            await old.task
+
+
+async def test_a_provisioner_that_slept_asks_nothing_of_its_driver() -> None:
+    clock = SteppedClock()
+    async with (
+        a_cluster("binding") as cluster,
+        a_storage(cluster.clock, zonal_pools("10Gi")) as storage,
+    ):
+        await add_storage_nodes(cluster, {"node-a": {"zone": "a"}})
+        old = RunningProvisioner(cluster, storage, ELECTED, clock=clock)
+        await old.start()
+        await clock.run(timedelta(seconds=1))
+        clock.suspend(MINUTE)
+        written = old.writes
+        await cluster.create(a_class(waits=False), claim())
+        await cluster.settle()
+        assert storage.count("CreateVolume") == 0
+        assert old.writes == written
+        assert old.has_ended
+
+        async with _another(cluster, storage):
+            await cluster.wait(MINUTE)
+            assert storage.names == [await volume_of(cluster, "data")]
+        await old.kill()
+
+
+@asynccontextmanager
+async def _another(cluster: StoryCluster, storage: Storage) -> AsyncIterator[None]:
+    other = RunningProvisioner(cluster, storage, ELECTED, seed=2)
+    await other.start()
+    try:
+        yield
+    finally:
+        await other.kill()
