@@ -101,7 +101,7 @@ class Mortal:
         disks = [f"--disk={self.directory / name}=4Gi" for name in ("disk-a", "disk-b")]
         data_dir = self.directory / "data"
         command = [plimsoll(), "driver", f"--data-dir={data_dir}", "--node-id=alpha", *disks]
-        command += ["--memory=256Mi", "--log-level=warning"]
+        command += ["--create-disk", "--memory=256Mi", "--log-level=warning"]
         self.process = _begun(command, self.log)
         deadline = time.monotonic() + START_SECONDS
         while self.client is None:

@@ -71,7 +71,8 @@ async def a_driver(backend: str, directory: Path) -> AsyncIterator[CsiClient]:
                 yield client
         return
     is_root = os.geteuid() == 0
-    disks = tuple(Disk(path=directory / f"disk-{n}", size_bytes=64 * MIB) for n in range(2))
+    paths = (directory / "disk-0", directory / "disk-1")
+    disks = tuple(Disk(path=path, size_bytes=64 * MIB, create=True) for path in paths)
     settings = BackendSettings(
         driver_name=f"{backend}.test",
         data_dir=directory,

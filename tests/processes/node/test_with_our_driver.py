@@ -39,7 +39,13 @@ def started(log: Path, command: list[str]) -> subprocess.Popen[bytes]:
 async def the_driver(directory: Path, registry: Path) -> AsyncIterator[CsiClient]:
     endpoint = f"unix://{directory}/csi.sock"
     command = ["driver", "--backend", "local", "--endpoint", endpoint, "--node-id", "node-0"]
-    command += ["--data-dir", f"{directory}/driver", "--disk", f"{directory}/disk=512Mi"]
+    command += [
+        "--data-dir",
+        f"{directory}/driver",
+        "--disk",
+        f"{directory}/disk=512Mi",
+        "--create-disk",
+    ]
     command += ["--plugin-registration-dir", str(registry)]
     process = started(directory / "driver.log", command)
     client = CsiClient(GrpcTransport(endpoint), within=timedelta(seconds=30))

@@ -239,6 +239,9 @@ async def test_a_node_is_where_its_labels_say(tmp_path: Path) -> None:
     [
         (("--backend=tape",), "tape"),
         (("--disk=/srv=much",), "is no size"),
+        (("--disk=/srv=5",), "'5' has no unit; write it like 5Gi"),
+        (("--memory=500m",), "is no size; write it like 10Gi"),
+        (("--disk=/nosuch",), "disk /nosuch: does not exist"),
         (("--topology=zone",), "write KEY=VALUE"),
         (("--backend=pools",), "pools: none are described"),
         (("--driver-name=No",), "--driver-name"),

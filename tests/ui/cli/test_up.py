@@ -193,3 +193,11 @@ def test_ctrl_c_before_anything_is_loaded_is_no_traceback(tmp_path: Path) -> Non
     assert ended.returncode == 130
     assert "Traceback" not in ended.stderr
     assert not (tmp_path / "cluster").exists()
+
+
+@pytest.mark.parametrize("flag", ["--disk-size", "--memory"])
+def test_a_size_without_a_unit_is_bad_usage(tmp_path: Path, flag: str) -> None:
+    outcome = CliRunner().invoke(cli, ["up", "--data-dir", str(tmp_path / "c"), flag, "5"])
+    assert outcome.exit_code == 2
+    assert "'5' has no unit; write it like 5Gi" in outcome.output
+    assert not (tmp_path / "c").exists()

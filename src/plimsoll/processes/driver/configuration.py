@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from plimsoll.api.quantity import parse_bytes
+from plimsoll.api.sizes import parse_size
 from plimsoll.processes.driver.backends.registry import BACKENDS
 from plimsoll.processes.driver.settings import (
     BackendSettings,
@@ -65,6 +65,8 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     """Empty: the backend's, `local.plimsoll.dev` and so on."""
     disks: tuple[str, ...] = ()
     """Directories, disks or partitions for volumes, each with the size to be used: /srv/a=100Gi."""
+    create_disk: bool = False
+    """Make the directories of disks that do not exist; otherwise a missing one is refused."""
     memory: str = "0"
     """How much memory volumes of `medium: memory` may take in sum."""
     volume_group: str = ""
@@ -184,7 +186,7 @@ def _node(entry: NodeEntry, settings: Settings, driver_name: str) -> NodeSetting
         endpoint=entry.endpoint,
         topology=segment(driver_name, topology, f"node {entry.id}"),
         max_volumes=entry.max_volumes or settings.max_volumes,
-        disks=tuple(parse_disk(text) for text in entry.disks),
+        disks=tuple(parse_disk(text, create=settings.create_disk) for text in entry.disks),
         memory_bytes=_size(entry.memory, "memory"),
         plugin_registration_dir=entry.plugin_registration_dir,
     )
@@ -203,7 +205,7 @@ def segment(driver_name: str, topology: Mapping[str, str], where: str) -> dict[s
     return found
 
 
-def parse_disk(text: str) -> Disk:
+def parse_disk(text: str, *, create: bool = False) -> Disk:
     """`/srv/a` or `/srv/a=100Gi`. Raises ConfigError."""
     path, equals, size = text.rpartition("=")
     if not equals:
@@ -213,14 +215,14 @@ def parse_disk(text: str) -> Disk:
     wanted = _size(size, f"--disk: {text}") if equals else None
     if wanted == 0:
         raise ConfigError(f"--disk: {text}: has no room")
-    return Disk(path=Path(path).absolute(), size_bytes=wanted)
+    return Disk(path=Path(path).absolute(), size_bytes=wanted, create=create)
 
 
 def _size(text: str, where: str) -> int:
     try:
-        size = parse_bytes(text)
+        size = parse_size(text)
     except ValueError as error:
-        raise ConfigError(f"{where}: {text!r} is no size; write it like 10Gi") from error
+        raise ConfigError(f"{where}: {error}") from error
     if size < 0:
         raise ConfigError(f"{where}: {text} must not be negative")
     return size

@@ -29,6 +29,8 @@ class Disk:
     path: Path
     size_bytes: int | None = None
     """How much of it volumes may take; None: what the file system has."""
+    create: bool = False
+    """Whether it may be made, on whatever file system is above it, should it not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

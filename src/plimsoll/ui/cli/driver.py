@@ -92,6 +92,12 @@ def _given(
     callback=_given,
     help="A directory or disk for volumes, and how much of it; may be repeated.",
 )
+@click.option(
+    "--create-disk/--no-create-disk",
+    "create_disk",
+    default=None,
+    help="Make directories of --disk that do not exist, on the file system above them.",
+)
 @click.option("--memory", metavar="SIZE", help="Memory for volumes of medium memory, in sum.")
 @click.option("--volume-group", metavar="NAME", help="For the lvm backend.")
 @click.option(

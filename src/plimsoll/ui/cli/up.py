@@ -11,7 +11,7 @@ from typing import Any
 import click
 import uvloop
 
-from plimsoll.api.quantity import parse_bytes
+from plimsoll.api.sizes import parse_size
 from plimsoll.decide.repair.repairs import Rule
 from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.runtime.config import ConfigError
@@ -37,7 +37,7 @@ BY_SIGNAL = 128
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     try:
         if value is not None:
-            parse_bytes(value)
+            parse_size(value)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx=ctx, param=param) from error
     return value

@@ -197,11 +197,12 @@ def local_settings(wanted: Wanted) -> Document:
             "nodes": [_node_entry(wanted, LOCAL, name) for name in wanted.names],
         }
     return _settings(wanted, LOCAL, "local") | {
+        "createDisk": True,
         "nodes": [
             _node_entry(wanted, LOCAL, name)
             | {"disks": _disks(wanted, name), "memory": wanted.memory}
             for name in wanted.names
-        ]
+        ],
     }
 
 

@@ -204,7 +204,9 @@ async def a_local_driver(
     mounts: Mounts = Mounts.REAL,
 ) -> AsyncIterator[Ground]:
     """Can be started again and again on the same directory, as after a crash."""
-    found = tuple(Disk(path=directory / f"disk-{n}", size_bytes=size_bytes) for n in range(disks))
+    found = tuple(
+        Disk(path=directory / f"disk-{n}", size_bytes=size_bytes, create=True) for n in range(disks)
+    )
     topology = {f"topology.{DRIVER}/node": NODE}
     node = NodeSettings(id=NODE, topology=topology, disks=found, memory_bytes=memory_bytes)
     data_dir = directory / "data"

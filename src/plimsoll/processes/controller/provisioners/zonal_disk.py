@@ -7,7 +7,7 @@ provisioned and reclaimed, which is what they are for.
 from pathlib import Path
 
 from plimsoll.api.core import Node
-from plimsoll.api.quantity import parse_bytes
+from plimsoll.api.sizes import parse_size
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.processes.controller.provisioners.protocol import (
@@ -153,6 +153,6 @@ def make(surroundings: Surroundings) -> ZonalDisk:
     size = surroundings.options.get("zone-size")
     cloud = SimulatedCloud(
         None if file == "memory" else Path(file),
-        zone_bytes=None if size is None else parse_bytes(size),
+        zone_bytes=None if size is None else parse_size(size),
     )
     return ZonalDisk(cloud, surroundings.blocking)

@@ -12,6 +12,7 @@ from plimsoll.processes.driver.records import Phase
 from plimsoll.processes.driver.settings import BackendSettings, Disk, NodeSettings, SetupError
 from tests.processes.driver.node.ground import (
     MIB,
+    a_file_system,
     a_local_driver,
     left_mounted,
     needs_root,
@@ -112,14 +113,14 @@ async def test_a_disk_that_was_taken_away_does_not_keep_the_driver_from_starting
 
 
 def test_one_disk_serves_one_node(tmp_path: Path) -> None:
-    disk = Disk(path=tmp_path / "disk")
+    disk = Disk(path=tmp_path / "disk", create=True)
     nodes = (NodeSettings(id="a", disks=(disk,)), NodeSettings(id="b", disks=(disk,)))
     with pytest.raises(SetupError, match="is given twice"):
         make(BackendSettings(driver_name="d", data_dir=tmp_path / "data", nodes=nodes))
 
 
 def test_a_disk_has_one_driver(tmp_path: Path) -> None:
-    nodes = (NodeSettings(id="a", disks=(Disk(path=tmp_path / "disk"),)),)
+    nodes = (NodeSettings(id="a", disks=(Disk(path=tmp_path / "disk", create=True),)),)
     for _ in range(2):
         make(BackendSettings(driver_name="d", data_dir=tmp_path / "data", nodes=nodes))
     with pytest.raises(SetupError, match="belongs to a driver with another --data-dir"):
@@ -131,3 +132,31 @@ def test_a_disk_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
     nodes = (NodeSettings(id="a", disks=(Disk(path=tmp_path / "file"),)),)
     with pytest.raises(SetupError, match="give a directory that can be written to"):
         make(BackendSettings(driver_name="d", data_dir=tmp_path / "data", nodes=nodes))
+
+
+def test_a_disk_that_does_not_exist_is_refused_and_not_made(tmp_path: Path) -> None:
+    nodes = (NodeSettings(id="a", disks=(Disk(path=tmp_path / "nosuch"),)),)
+    with pytest.raises(
+        SetupError, match="nosuch: does not exist; mount it there, or give --create"
+    ):
+        make(BackendSettings(driver_name="d", data_dir=tmp_path / "data", nodes=nodes))
+    assert not (tmp_path / "nosuch").exists()
+
+
+def test_a_disk_that_is_no_mount_point_is_warned_about(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "disk").mkdir()
+    nodes = (NodeSettings(id="a", disks=(Disk(path=tmp_path / "disk"),)),)
+    make(BackendSettings(driver_name="d", data_dir=tmp_path / "data", nodes=nodes))
+    assert "disk is no mount point" in caplog.text
+
+
+@needs_root
+def test_a_disk_that_is_mounted_is_no_matter(
+    ground_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with a_file_system(ground_dir / "disk.img", 16 << 20) as disk:
+        nodes = (NodeSettings(id="a", disks=(Disk(path=disk),)),)
+        make(BackendSettings(driver_name="d", data_dir=ground_dir / "data", nodes=nodes))
+    assert caplog.text == ""

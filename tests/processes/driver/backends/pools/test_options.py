@@ -32,11 +32,11 @@ def wish(**parameters: str) -> Wish:
 def test_pools_are_read_with_full_keys_and_sorted() -> None:
     described = [
         {"name": "b", "size": "1Gi", "topology": [{"zone": "a"}, {"zone": "b"}]},
-        {"name": "a", "size": 5, "topology": {"other.org/rack": "1"}, "latency": "50ms"},
+        {"name": "a", "size": 5 << 20, "topology": {"other.org/rack": "1"}, "latency": "50ms"},
         {"name": "c", "size": "0"},
     ]
     first, second, third = parse_pools({"pools": described}, SETTINGS)
-    assert (first.size_bytes, first.topology) == (5, ({"other.org/rack": "1"},))
+    assert (first.size_bytes, first.topology) == (5 << 20, ({"other.org/rack": "1"},))
     assert first.latency == timedelta(milliseconds=50)
     key = "topology.d.example/zone"
     assert second.topology == ({key: "a"}, {key: "b"})
@@ -49,6 +49,8 @@ def test_pools_are_read_with_full_keys_and_sorted() -> None:
         {},
         {"pools": []},
         {"pools": [{"name": "a"}]},
+        {"pools": [{"name": "a", "size": 5}]},
+        {"pools": [{"name": "a", "size": "5"}]},
         {"pools": [{"name": "a", "size": "much"}]},
         {"pools": [{"name": "", "size": "1Gi"}]},
         {"pools": [{"name": "a", "size": "1Gi", "latency": "soon"}]},

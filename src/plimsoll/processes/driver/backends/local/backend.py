@@ -227,7 +227,8 @@ def _with_a_disk(node: NodeSettings, data_dir: Path) -> NodeSettings:
     """A node that was given nothing keeps its volumes beside the records."""
     if node.disks or node.memory_bytes:
         return node
-    return replace(node, disks=(Disk(path=data_dir / "disks" / quote(node.id, safe="")),))
+    path = data_dir / "disks" / quote(node.id, safe="")
+    return replace(node, disks=(Disk(path=path, create=True),))
 
 
 def _node_of(volume: VolumeRecord) -> str:

@@ -1,11 +1,15 @@
 """The disks of all nodes: whose they are, and where things lie on them."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from plimsoll.processes.driver.node.mountinfo import find_mount, read_mounts
 from plimsoll.processes.driver.records import Part
-from plimsoll.processes.driver.settings import NodeSettings, SetupError
+from plimsoll.processes.driver.settings import Disk, NodeSettings, SetupError
+
+log = logging.getLogger(__name__)
 
 VOLUMES, SNAPSHOTS = "volumes", "snapshots"
 UNFINISHED = ".new"
@@ -28,6 +32,8 @@ class Disks:
     def __init__(self, nodes: Sequence[NodeSettings], owner: str) -> None:
         """Raises SetupError."""
         self._disks = {disk.extent: disk for node in nodes for disk in _disks_of(node)}
+        for wanted in (disk for node in nodes for disk in node.disks):
+            _look_at(wanted)
         for disk in self._disks.values():
             _claim(disk.path, owner)
         paths = [disk.path.resolve() for disk in self._disks.values()]
@@ -63,6 +69,21 @@ def _disks_of(node: NodeSettings) -> Iterator[LocalDisk]:
             path=disk.path,
             size_bytes=disk.size_bytes,
         )
+
+
+def _look_at(disk: Disk) -> None:
+    """A disk that is not there must not become a directory of the disk above it, whose room would
+    then be promised."""
+    if disk.create:
+        return
+    if not disk.path.exists():
+        raise SetupError(
+            f"disk {disk.path}: does not exist; mount it there, or give --create-disk for a"
+            " directory on the file system above it"
+        )
+    if find_mount(read_mounts(), disk.path.resolve()) is None:
+        facts = {"disk": str(disk.path)}
+        log.warning("disk is no mount point: its volumes share a file system", extra=facts)
 
 
 def _claim(path: Path, owner: str) -> None:

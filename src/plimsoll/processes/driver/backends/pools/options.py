@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from plimsoll.api.quantity import parse_bytes
+from plimsoll.api.sizes import parse_size
 from plimsoll.processes.driver.backends.counts import parse_count
 from plimsoll.processes.driver.backends.protocol import Layout, Wish
 from plimsoll.processes.driver.mount_options import BIND
@@ -77,9 +77,12 @@ def parse_pools(options: Mapping[str, Any], settings: BackendSettings) -> tuple[
 
 def _pool(entry: _PoolEntry, settings: BackendSettings) -> PoolSettings:
     segments = (entry.topology,) if isinstance(entry.topology, dict) else entry.topology
-    size = parse_bytes(str(entry.size))
+    # A number is what a program wrote: bytes. People write text, with a unit.
+    size = entry.size if isinstance(entry.size, int) else parse_size(entry.size)
     if not entry.name or size < 0:
         raise ValueError(f"{entry.name or 'one without a name'}: needs a name and a size")
+    if 0 < size < MEBIBYTE:
+        raise ValueError(f"{entry.name}: size: {size} bytes hold no volume; write it like 10Gi")
     return PoolSettings(
         name=entry.name,
         size_bytes=size,
