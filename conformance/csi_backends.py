@@ -1,7 +1,7 @@
 """Every backend of our driver before csi-sanity: with what it is started, and what is asked of it.
 
-Disks are directories or loop devices in a directory of the test, so that nothing of the machine is
-touched. What a machine cannot do is skipped, and said.
+Disks are sparse images in a directory of the test, so that nothing of the machine is touched.
+What a machine cannot do is skipped, and said.
 """
 
 import contextlib
@@ -25,6 +25,8 @@ Say = Callable[[str], None]
 Ground = Callable[[Path], AbstractContextManager[tuple[str, ...]]]
 """Makes what a driver is to work on, in a directory, and gives the flags that tell it so."""
 GIBIBYTE = 1 << 30
+DISK_BYTES = 24 * GIBIBYTE
+"""What csi-sanity asks for in sum, in images that are written to here and there."""
 CLIENTS = 8
 LIMIT = 16
 """Volumes per node; more than all clients have attached at a time."""
@@ -63,11 +65,33 @@ class Candidate:
 
 @contextlib.contextmanager
 def two_disks(directory: Path) -> Iterator[tuple[str, ...]]:
-    """Two disks, and memory."""
-    disks = [directory / name for name in ("disk-a", "disk-b")]
-    for disk in disks:
-        disk.mkdir()
-    yield ("--backend=local", "--memory=12Gi", *(f"--disk={disk}=24Gi" for disk in disks))
+    """Two disks, and memory. Each disk is a file system of its own in a sparse image.
+
+    What is published is then the room of the disks, whatever else the machine's disk is used for.
+    """
+    with contextlib.ExitStack() as mounted:
+        disks = [
+            mounted.enter_context(_file_system(directory / name, DISK_BYTES))
+            for name in ("disk-a", "disk-b")
+        ]
+        yield ("--backend=local", "--memory=12Gi", *(f"--disk={disk}" for disk in disks))
+
+
+@contextlib.contextmanager
+def _file_system(where: Path, size_bytes: int) -> Iterator[Path]:
+    """Room that is given back is given back to the machine (discard), so the image stays small."""
+    where.mkdir()
+    with _loop_device(where.with_suffix(".img"), size_bytes) as device:
+        _done("mkfs.ext4", "-q", "-O", "^has_journal", "-E", "lazy_itable_init=1", device)
+        _done("mount", "-o", "discard", device, str(where))
+        try:
+            yield where
+        finally:
+            _done("umount", str(where))
+
+
+def _done(*command: str) -> None:
+    subprocess.run(command, check=True, timeout=60)
 
 
 @contextlib.contextmanager
@@ -117,7 +141,7 @@ def _loop_device(image: Path, size_bytes: int) -> Iterator[str]:
 
 
 NOT_ON_LVM = dict.fromkeys(MOUNTING, why) if (why := why_no_device_mapper()) else {}
-LARGER = Questions(size_bytes=512 * MEBIBYTE, expanded_bytes=640 * MEBIBYTE)
+LARGER = Questions(size_bytes=256 * MEBIBYTE, expanded_bytes=320 * MEBIBYTE)
 """For file systems that are not made any smaller."""
 IN_EXTENTS = Questions(size_bytes=64 * MEBIBYTE, expanded_bytes=128 * MEBIBYTE)
 """lvm2 gives out whole extents: other sizes would be rounded up."""

@@ -87,6 +87,9 @@ KINDS = (
     ),
 )
 
+DISK_SIZE = "2Gi"
+"""As much as a round needs, so that a small machine has it: what is free depends on it alone."""
+
 
 @dataclass(slots=True)
 class Mortal:
@@ -98,7 +101,7 @@ class Mortal:
     kills: int = 0
 
     async def start(self) -> CsiClient:
-        disks = [f"--disk={self.directory / name}=4Gi" for name in ("disk-a", "disk-b")]
+        disks = [f"--disk={self.directory / name}={DISK_SIZE}" for name in ("disk-a", "disk-b")]
         data_dir = self.directory / "data"
         command = [plimsoll(), "driver", f"--data-dir={data_dir}", "--node-id=alpha", *disks]
         command += ["--create-disk", "--memory=256Mi", "--log-level=warning"]

@@ -1,9 +1,11 @@
 import asyncio
+import socket
+from datetime import timedelta
 from http import HTTPStatus
 
 import pytest
 
-from plimsoll.wire.health import OK, Page, not_yet, serving
+from plimsoll.wire.health import OK, Page, is_answered, not_yet, serving
 
 PAGES = {
     "/healthz": lambda: OK,
@@ -57,3 +59,18 @@ async def test_a_port_that_is_taken_is_an_error() -> None:
         with pytest.raises(OSError, match=str(port)):
             async with serving(port, PAGES):
                 pass
+
+
+async def test_any_status_is_an_answer_and_a_closed_port_is_none() -> None:
+    async with serving(0, PAGES) as port:
+        for path in ("/healthz", "/readyz", "/secrets"):
+            assert await is_answered(f"http://127.0.0.1:{port}{path}", timedelta(seconds=60))
+    assert not await is_answered(f"http://127.0.0.1:{port}/healthz", timedelta(seconds=60))
+
+
+async def test_a_server_that_takes_connections_and_says_nothing_does_not_answer() -> None:
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen()
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}/healthz"
+        assert not await is_answered(url, timedelta(milliseconds=50))

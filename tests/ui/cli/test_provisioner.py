@@ -230,7 +230,8 @@ def test_it_serves_a_driver_until_sigterm(
         "-v=5",
     )
     programs.append(provisioner)
-    assert provisioner.ready() == "plimsoll provisioner ready for pools.plimsoll.dev\n"
+    where = f"metrics http://127.0.0.1:{port}/metrics"
+    assert provisioner.ready() == f"plimsoll provisioner ready for pools.plimsoll.dev; {where}\n"
     shown = metrics(port)
     assert 'csi_sidecar_operations_seconds_count{driver_name="pools.plimsoll.dev"' in shown
     code, errors = provisioner.end()

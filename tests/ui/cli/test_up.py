@@ -4,6 +4,7 @@ import fcntl
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -22,13 +23,16 @@ from plimsoll.runtime.ids import system_chance
 from plimsoll.ui.cli.main import cli
 from plimsoll.ui.demo.objects import database, namespace
 from plimsoll.ui.demo.stage import CLAIMS, PODS
+from plimsoll.ui.local_cluster.objects import LOCAL, POOLS
 from plimsoll.wire.connect import connect
+from plimsoll.wire.health import is_answered
 from plimsoll.wire.kind import documents
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import Surroundings, Wish
 from plimsoll.wire.parameters import Selection
 
 SECONDS = 120
+DRIVERS = (LOCAL, POOLS)
 PAUSE = timedelta(milliseconds=200)
 COMMAND = [sys.executable, "-c", "from plimsoll.ui.cli.main import main; main()", "up"]
 
@@ -85,6 +89,23 @@ def contents(directory: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in directory.glob("*.yaml")}
 
 
+def addresses(data: Path) -> list[tuple[str, str]]:
+    lines = (data / "addresses").read_text().splitlines()
+    return [(name.strip(), address) for name, _, address in (x.rpartition("  ") for x in lines)]
+
+
+def is_socket(address: str) -> bool:
+    return Path(address.removeprefix("unix://")).is_socket()
+
+
+async def is_reached(data: Path, address: str) -> bool:
+    if address.startswith("unix://"):
+        return is_socket(address)
+    authority = data / "apiserver" / "pki" / "ca.crt"
+    trust = ssl.create_default_context(cafile=authority) if address.startswith("https") else None
+    return await is_answered(address, timedelta(seconds=SECONDS), trust)
+
+
 def already_running(data: Path, *options: str) -> int:
     """The process that a second start names."""
     ended = subprocess.run(
@@ -104,6 +125,10 @@ async def test_pods_run_on_hollow_nodes_and_are_there_after_a_restart(short: Pat
         kept = contents(short / "drivers")
         assert already_running(short, "--disk-size", "1Gi") == first.pid
         assert contents(short / "drivers") == kept
+        listed = addresses(short)
+        processes = ("apiserver", "controller", "scheduler", *(f"provisioner {d}" for d in DRIVERS))
+        assert [name for name, _ in listed] == [*processes, *(f"driver {d}" for d in DRIVERS)]
+        assert [each for each in listed if not await is_reached(short, each[1])] == []
         kube = client(short)
         await create(kube, namespace(), database())
         await phases(kube, RUNNING)

@@ -3,25 +3,35 @@
 import asyncio
 import os
 import signal
+import ssl
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.ui.local_cluster.children import Around, Child, ChildFailedError, kept_up
+from plimsoll.ui.local_cluster.health_watch import HealthRule
+from plimsoll.wire.health import is_answered
+
+IMPATIENT = HealthRule(
+    every=timedelta(milliseconds=100), limit=timedelta(milliseconds=500), misses=2
+)
 
 
-def around(lines: list[str]) -> Around:
+def around(lines: list[str], health: HealthRule | None = None) -> Around:
     return Around(
         clock=SystemClock(),
         environment=dict(os.environ),
         on_line=lambda name, line: lines.append(f"{name}: {line}"),
+        health=health,
     )
 
 
 def server(directory: object, port: str = "0") -> Child:
     arguments = ("apiserver", "--data-dir", str(directory), "--port", port)
-    return Child(name="apiserver", arguments=arguments)
+    authority = Path(str(directory)) / "pki" / "ca.crt"
+    return Child(name="apiserver", arguments=arguments, authority=authority)
 
 
 async def test_a_child_that_does_not_come_up_says_why() -> None:
@@ -41,6 +51,28 @@ async def test_a_child_that_is_killed_is_started_again(tmp_path: object) -> None
             await first.restarted()
         assert first.pid != before
         assert first.restarts == 1
+
+
+async def test_a_child_that_is_alive_and_does_not_answer_is_replaced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stopped process takes connections and says nothing; only SIGKILL ends it."""
+    monkeypatch.setattr("plimsoll.ui.local_cluster.children.STOP_LIMIT", timedelta(seconds=1))
+    async with kept_up([[server(tmp_path)]], around([], IMPATIENT)) as children:
+        (child,) = children.values()
+        assert child.pid is not None
+        before = child.pid
+        os.kill(before, signal.SIGSTOP)
+        async with asyncio.timeout(timedelta(seconds=60).total_seconds()):
+            await child.restarted()
+        with pytest.raises(ProcessLookupError):
+            os.kill(before, 0)
+        assert await is_answered(
+            f"{child.address}/healthz",
+            timedelta(seconds=60),
+            ssl.create_default_context(cafile=tmp_path / "pki" / "ca.crt"),
+        )
+    assert "process alive but silent, ended" in caplog.messages
 
 
 async def test_no_child_is_left_when_the_block_ends(tmp_path: object) -> None:

@@ -287,8 +287,13 @@ def address_of(settings: Settings) -> tuple[str, int] | None:
     return host.strip("[]"), int(port)
 
 
-async def run(settings: Settings, on_begin: Callable[[str], None]) -> None:
-    """Until SIGTERM or SIGINT. Raises DriverLostError when the driver goes away."""
+async def run(
+    settings: Settings, on_serving: Callable[[int], None], on_begin: Callable[[str], None]
+) -> None:
+    """Until SIGTERM or SIGINT. Raises DriverLostError when the driver goes away.
+
+    `on_serving` gets the port of metrics and health, where they were asked for.
+    """
     address, clock, metrics = address_of(settings), SystemClock(), Metrics()
     try:
         socket = socket_path(settings.csi_address)
@@ -302,7 +307,8 @@ async def run(settings: Settings, on_begin: Callable[[str], None]) -> None:
         stack.push_async_callback(clients.close)
         if address is not None:
             shown = pages(metrics, settings.metrics_path)
-            await stack.enter_async_context(serving(address[1], shown, host=address[0]))
+            served = serving(address[1], shown, host=address[0])
+            on_serving(await stack.enter_async_context(served))
         provisioner = Provisioner(settings, clients, system_ids(), metrics)
         await until_signalled(_while_connected(transport, provisioner.run(on_begin)))
 

@@ -115,17 +115,21 @@ def provisioner(
         del flags[name.replace("-", "_")]
     form = LogFormat.JSON if logging_format == "json" else LogFormat.CONSOLE
     configure_logging(level="debug" if verbosity >= DEBUG_FROM else log_level, form=form)
+    ports: list[int] = []
+
+    def ready(driver: str) -> None:
+        asked = settings.http_endpoint or settings.metrics_address
+        host = asked.rpartition(":")[0] or "127.0.0.1"
+        where = f"; metrics http://{host}:{ports[0]}{settings.metrics_path}" if ports else ""
+        click.echo(f"plimsoll provisioner ready for {driver}{where}")
+        sys.stdout.flush()
+
     try:
         settings = load(environment(), flags)
-        uvloop.run(process.run(settings, _ready))
+        uvloop.run(process.run(settings, ports.append, ready))
     except (ConfigError, KubeconfigError) as error:
         raise click.UsageError(str(error)) from error
     except (KubeError, DriverError, LeadershipLostError, process.DriverLostError) as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"cannot serve metrics: {error}") from error
-
-
-def _ready(driver: str) -> None:
-    click.echo(f"plimsoll provisioner ready for {driver}")
-    sys.stdout.flush()

@@ -16,6 +16,7 @@ from plimsoll.decide.repair.repairs import Rule
 from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.log import configure_logging
+from plimsoll.ui.local_cluster import addresses
 from plimsoll.ui.local_cluster.children import ChildFailedError
 from plimsoll.ui.local_cluster.directory_lock import DirectoryInUseError
 from plimsoll.ui.local_cluster.kept_settings import MOST_REAL_NODES, ClusterSettings
@@ -93,13 +94,21 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
     f" {', '.join(Rule)}.  [default: none]",
 )
 @click.option("--repair-dry-run", is_flag=True, help="Only tell by events what would be repaired.")
+@click.option(
+    "--restart-unresponsive/--no-restart-unresponsive",
+    default=True,
+    show_default=True,
+    help="End and start again a process that has not answered for 40 seconds. Switch it off to stop"
+    " one in a debugger.",
+)
 @click.option("--log-level", type=LEVELS, default="warning", show_default=True)
-def up(
+def up(  # noqa: PLR0913 - one for each option that the directory does not keep
     *,
     data_dir: Path,
     csi_addresses: tuple[str, ...],
     repair: str,
     repair_dry_run: bool,
+    restart_unresponsive: bool,
     log_level: str,
     **settings: Any,
 ) -> None:
@@ -122,6 +131,7 @@ def up(
         csi_addresses=csi_addresses,
         repair=repair,
         repair_dry_run=repair_dry_run,
+        restart_unresponsive=restart_unresponsive,
     )
     try:
         code = uvloop.run(_until_stopped(request))
@@ -188,5 +198,8 @@ def _tell(cluster: LocalCluster, took: timedelta, is_root: bool) -> None:  # noq
         lines.append(f"  volumes of pods are under {wanted.data_dir / 'nodes'}")
     if not is_root and not wanted.hollow:
         lines.append("  not root: volumes are directories; no block, memory or mirrored volumes")
+    lines.append(f"  addresses, kept in {wanted.data_dir / addresses.FILE_NAME} with the sockets:")
+    processes = addresses.of_processes(cluster.children.values())
+    lines += [f"    {line}" for line in addresses.table(processes)]
     click.echo("\n".join(lines))
     sys.stdout.flush()

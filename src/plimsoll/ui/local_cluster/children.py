@@ -1,22 +1,26 @@
 """Processes started and kept up: each is a `plimsoll` command of its own.
 
-A child that ends is started again, after a pause that grows while it keeps ending. Children are
-stopped in the reverse order of their start, so that whoever needs another one ends before it.
+A child that ends is started again, after a pause that grows while it keeps ending. One that is
+alive and does not answer is ended first. Children are stopped in the reverse order of their start,
+so that a child ends before those that it needs.
 """
 
 import asyncio
 import contextlib
 import logging
+import re
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.ids import system_chance
+from plimsoll.ui.local_cluster.health_watch import HealthPage, HealthRule, until_silent
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +37,10 @@ COMMAND = (
 )
 
 
+ADDRESS = re.compile(r"https?://127\.0\.0\.1:\d+[^\s;,]*")
+PATH = re.compile(r"(?<=\d)/.*")
+
+
 class ChildFailedError(Exception):
     """A child did not come up; the message has its name and what it said last."""
 
@@ -44,6 +52,12 @@ class Child:
     """Of the `plimsoll` command."""
     environment: tuple[tuple[str, str], ...] = ()
     """On top of ours."""
+    authority: Path | None = None
+    """Whose certificate it shows, if it answers with one."""
+
+
+def _nothing() -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +70,18 @@ class Around:
     """Gets the name of a child and a line of its log."""
     inherited: tuple[int, ...] = ()
     """Open files that children hold for as long as they live."""
+    health: HealthRule | None = field(default_factory=HealthRule)
+    """When a child that does not answer is ended; None: never, for users with a debugger."""
+    on_restart: Callable[[], None] = _nothing
+    """Called when a child is up again; its address may be another one."""
 
 
 class RunningChild:
     def __init__(self, child: Child, around: Around) -> None:
         self.child = child
         self.restarts = 0
+        self.address = ""
+        """Where it answers, as its first line says; empty if it does not say."""
         self._around = around
         self._process: Process | None = None
         self._last_lines: list[str] = []
@@ -108,6 +128,8 @@ class RunningChild:
             await _ended(process)
             await reader
             raise ChildFailedError(f"{child.name} did not come up: {self._said()}")
+        found = ADDRESS.search(ready.decode(errors="replace"))
+        self.address = found.group() if found else ""
         return process, reader
 
     async def _created(self) -> Process:
@@ -133,7 +155,7 @@ class RunningChild:
     async def _keep_up(self, process: Process, reader: "asyncio.Future[None]") -> None:
         clock, failures, begun = self._around.clock, 0, self._around.clock.monotonic()
         while True:
-            code = await process.wait()
+            code = await self._life_of(process)
             await reader
             if clock.monotonic() - begun > LONG_LIFE.total_seconds():
                 failures = 0
@@ -145,7 +167,33 @@ class RunningChild:
                     process, reader = await self._spawn()
                     break
             self.restarts += 1
+            self._around.on_restart()
             self._again.set()
+
+    async def _life_of(self, process: Process) -> int:
+        """The exit code of a process that ended, or was ended because it did not answer."""
+        rule = self._around.health
+        if rule is None or not self.address:
+            return await process.wait()
+        page = HealthPage(
+            url=PATH.sub("", self.address) + "/healthz", authority=self.child.authority
+        )
+        ended = asyncio.ensure_future(process.wait())
+        silent = asyncio.ensure_future(until_silent(page, rule, self._around.clock))
+        try:
+            await asyncio.wait((ended, silent), return_when=asyncio.FIRST_COMPLETED)
+            if silent.done():
+                silent.result()
+                log.warning(
+                    "process alive but silent, ended",
+                    extra={"child": self.child.name, "pid": process.pid, "asked": page.url},
+                )
+                await _ended(process)
+            return await ended
+        finally:
+            for task in (ended, silent):
+                task.cancel()
+            await asyncio.gather(ended, silent, return_exceptions=True)
 
     async def _read_log(self, process: Process) -> None:
         assert process.stderr is not None  # noqa: S101 - PIPE was asked for

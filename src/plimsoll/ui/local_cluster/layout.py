@@ -77,6 +77,7 @@ def api_server(wanted: Wanted) -> Child:
             *("--write-kubeconfig", str(wanted.kubeconfig)),
             *("--log-level", wanted.log_level),
         ),
+        authority=wanted.data_dir / "apiserver" / "pki" / "ca.crt",
     )
 
 
@@ -134,6 +135,7 @@ def _driver(wanted: Wanted, driver: str) -> Child:
         arguments=(
             "driver",
             *("--settings", str(settings_file(wanted, driver))),
+            *("--metrics-port", "0"),
             *("--log-level", wanted.log_level),
         ),
     )
@@ -146,6 +148,7 @@ def _provisioner(wanted: Wanted, driver: str, *more: str) -> Child:
             "provisioner",
             *("--kubeconfig", str(wanted.kubeconfig)),
             *("--csi-address", wanted.socket(driver, wanted.names[0])),
+            *("--http-endpoint", "127.0.0.1:0"),
             # Nobody else is on this server: no need to hold back.
             *("--kube-api-qps", "0", "--kube-api-capacity-qps", "0"),
             *("--enable-capacity", "--capacity-ownerref-level", "-1"),

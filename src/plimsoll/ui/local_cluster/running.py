@@ -13,9 +13,10 @@ from plimsoll.api.registry import Document, resources_by_kind
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.ids import system_chance
-from plimsoll.ui.local_cluster import kept_settings, removed_nodes
+from plimsoll.ui.local_cluster import addresses, kept_settings, removed_nodes
 from plimsoll.ui.local_cluster.children import Around, RunningChild, kept_up
 from plimsoll.ui.local_cluster.directory_lock import locked
+from plimsoll.ui.local_cluster.health_watch import HealthRule
 from plimsoll.ui.local_cluster.hollow import hollow
 from plimsoll.ui.local_cluster.kept_settings import Settlement
 from plimsoll.ui.local_cluster.layout import Wanted, api_server, stages, write_settings
@@ -40,6 +41,8 @@ class ClusterRequest:
     csi_addresses: tuple[str, ...] = ()
     repair: str = ""
     repair_dry_run: bool = False
+    restart_unresponsive: bool = True
+    """Whether a process that is alive and does not answer is ended and started again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +85,16 @@ async def local_cluster(
         inherited = await stack.enter_async_context(locked(request.data_dir, clock))
         start = _prepared(_planned(request), reports)
         wanted = start.wanted
+        children: dict[str, RunningChild] = {}
         around = Around(
             clock=clock,
             environment=dict(environment()),
             on_line=reports.on_line,
             inherited=(inherited,),
+            health=HealthRule() if request.restart_unresponsive else None,
+            on_restart=lambda: addresses.write(wanted, children.values()),
         )
-        children = await stack.enter_async_context(kept_up([[api_server(wanted)]], around))
+        children |= await stack.enter_async_context(kept_up([[api_server(wanted)]], around))
         client = _client(wanted, clock)
         stack.push_async_callback(client.close)
         await removed_nodes.delete_objects(client, start.removed)
@@ -97,6 +103,7 @@ async def local_cluster(
         if wanted.hollow:
             await stack.enter_async_context(hollow(wanted, client, clock))
         children |= await stack.enter_async_context(kept_up(stages(wanted), around))
+        addresses.write(wanted, children.values())
         yield LocalCluster(wanted=wanted, client=client, children=children)
 
 

@@ -1,0 +1,41 @@
+"""Where the processes of a local cluster answer: the file `addresses` in its directory.
+
+One line for each address: the process, then where. All of them are on loopback, or sockets.
+"""
+
+from collections.abc import Iterable
+
+from plimsoll.ui.local_cluster.children import RunningChild
+from plimsoll.ui.local_cluster.layout import Wanted
+from plimsoll.ui.local_cluster.objects import LOCAL, POOLS
+
+FILE_NAME = "addresses"
+
+
+def of_processes(children: Iterable[RunningChild]) -> list[tuple[str, str]]:
+    """The API, and for the others the metrics; /healthz and /readyz are beside them."""
+    return [(each.child.name, each.address) for each in children if each.address]
+
+
+def of_drivers(wanted: Wanted) -> list[tuple[str, str]]:
+    """The CSI sockets: one for each real node, and one in all for hollow ones."""
+    nodes = wanted.names[:1] if wanted.hollow else wanted.names
+    return [
+        (f"driver {driver}", wanted.socket(driver, node))
+        for driver in (LOCAL, POOLS)
+        for node in nodes
+    ]
+
+
+def table(rows: Iterable[tuple[str, str]]) -> list[str]:
+    found = list(rows)
+    width = max((len(name) for name, _ in found), default=0)
+    return [f"{name:<{width}}  {address}" for name, address in found]
+
+
+def write(wanted: Wanted, children: Iterable[RunningChild]) -> None:
+    path = wanted.data_dir / FILE_NAME
+    draft = path.with_suffix(".new")
+    rows = [*of_processes(children), *of_drivers(wanted)]
+    draft.write_text("".join(f"{line}\n" for line in table(rows)))
+    draft.replace(path)
