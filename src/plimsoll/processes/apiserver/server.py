@@ -1,6 +1,7 @@
 """The embedded API server without any network: a request and a user in, an answer out."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 from plimsoll.api.status import ApiError
@@ -9,6 +10,7 @@ from plimsoll.processes.apiserver.answers import Answer, refusal
 from plimsoll.processes.apiserver.cluster import Cluster
 from plimsoll.processes.apiserver.identity import AdminsOnly, Authorizer, User
 from plimsoll.processes.apiserver.metrics import ServerMetrics
+from plimsoll.processes.apiserver.not_enforced import ignored_headers
 from plimsoll.processes.apiserver.requests import Query, Target, parse_target
 from plimsoll.processes.apiserver.routes import ResourceRoutes
 from plimsoll.processes.apiserver.store import StoreFailedError
@@ -30,7 +32,9 @@ class ApiServer:
         """Never raises for anything a client can send."""
         try:
             self._authorize(request, user)
-            return await self._answer(request, user)
+            answer = await self._answer(request, user)
+            ignored = ignored_headers(request.headers)
+            return replace(answer, warnings=answer.warnings + ignored) if ignored else answer
         except ApiError as error:
             return refusal(error)
         except StoreFailedError as error:

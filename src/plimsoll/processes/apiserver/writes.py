@@ -32,6 +32,7 @@ from plimsoll.processes.apiserver.admission.attributes import Attributes, Operat
 from plimsoll.processes.apiserver.cluster import Cluster, timestamp
 from plimsoll.processes.apiserver.collection import Record
 from plimsoll.processes.apiserver.kinds_of import KindOf, stored_kind
+from plimsoll.processes.apiserver.not_enforced import not_enforced
 from plimsoll.processes.apiserver.options import WriteOptions
 from plimsoll.processes.apiserver.requests import Target
 
@@ -221,6 +222,7 @@ def _admit_create(write: Write, document: Document) -> None:
     ]
     _refuse(write, document, errors)
     write.options.warnings.extend(rules.warnings(document, None))
+    write.options.warnings.extend(not_enforced(write.kind.resource, document, None))
     chain.check(attributes)
 
 
@@ -379,6 +381,7 @@ def _validate(write: Write, new: Document, old: Document) -> None:
     _refuse(write, new, errors)
     if not status:
         write.options.warnings.extend(rules.warnings(new, old))
+        write.options.warnings.extend(not_enforced(write.kind.resource, new, old))
 
 
 def finish(write: Write, new: Document, old: Record) -> Record:

@@ -93,6 +93,11 @@ def _counted_resources(name: str) -> Iterator[tuple[str, str]]:
         yield "", CLAIMS
 
 
+def is_counted(name: str) -> bool:
+    """Whether a limit that a quota calls `name` is kept."""
+    return any(True for _ in _counted_resources(name))
+
+
 def usage(quota: Document, reader: Reader) -> dict[str, str]:
     """What `status.used` should say: of everything that the quota limits and that is counted."""
     used = measured(quota, reader, _hard(quota))
