@@ -1,10 +1,10 @@
 """Where a service can be reached: Endpoints, and EndpointSlices that took their place."""
 
 from collections.abc import Iterator, Sequence
-from ipaddress import ip_address
 
 from plimsoll.api.field_errors import FieldError
-from plimsoll.api.kinds.cluster.service import LAST_PORT, PROTOCOLS, is_address
+from plimsoll.api.kinds.addresses import find_address, reachable_errors
+from plimsoll.api.kinds.cluster.service import LAST_PORT, PROTOCOLS
 from plimsoll.api.kinds.names import dns_label_errors, dns_subdomain_errors
 from plimsoll.api.kinds.object_meta import IMMUTABLE
 from plimsoll.api.kinds.rules import KindRules
@@ -54,7 +54,7 @@ def _subset_errors(subset: Document, path: str) -> Iterator[FieldError]:
 
 
 def _endpoint_errors(endpoint: Document, path: str) -> Iterator[FieldError]:
-    yield from address_errors(endpoint.get("ip", ""), f"{path}.ip")
+    yield from reachable_errors(endpoint.get("ip", ""), f"{path}.ip")
     hostname = endpoint.get("hostname", "")
     if hostname:
         for error in dns_label_errors(hostname):
@@ -62,20 +62,6 @@ def _endpoint_errors(endpoint: Document, path: str) -> Iterator[FieldError]:
     if "nodeName" in endpoint:
         for error in dns_subdomain_errors(endpoint["nodeName"]):
             yield FieldError.invalid(f"{path}.nodeName", endpoint["nodeName"], error)
-
-
-def address_errors(text: str, path: str) -> Iterator[FieldError]:
-    """An address that other machines can reach."""
-    if not is_address(text):
-        yield FieldError.invalid(path, text, "must be a valid IP address")
-        return
-    address = ip_address(text)
-    if address.is_unspecified:
-        yield FieldError.invalid(path, text, f"may not be unspecified ({text})")
-    if address.is_loopback:
-        yield FieldError.invalid(path, text, "may not be in the loopback range")
-    if address.is_link_local:
-        yield FieldError.invalid(path, text, "may not be in the link-local range")
 
 
 def _port_errors(port: Document, path: str) -> Iterator[FieldError]:
@@ -144,9 +130,10 @@ def _addresses_errors(addresses: Sequence[str], kind: str, path: str) -> Iterato
             for error in dns_subdomain_errors(address):
                 yield FieldError.invalid(f"{path}[{index}]", address, error)
         elif kind in ("IPv4", "IPv6"):
-            if is_address(address) and f"IPv{ip_address(address).version}" != kind:
+            meant = find_address(address)
+            if meant is not None and f"IPv{meant.version}" != kind:
                 yield FieldError.invalid(path, address, f"must be an {kind} address")
-            yield from address_errors(address, f"{path}[{index}]")
+            yield from reachable_errors(address, f"{path}[{index}]")
 
 
 ENDPOINTS = KindRules(

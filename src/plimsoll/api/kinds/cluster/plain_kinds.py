@@ -4,12 +4,12 @@ They get their defaults, because people see those with kubectl, and the checks o
 metadata; their contents are taken as they are.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
-from ipaddress import ip_address
 from typing import Any
 
 from plimsoll.api.field_errors import FieldError
+from plimsoll.api.kinds.addresses import address_errors, find_address, range_errors
 from plimsoll.api.kinds.names import name_is_path_segment
 from plimsoll.api.kinds.rules import KindRules, keep_status, leave
 from plimsoll.api.registry import Document
@@ -163,11 +163,35 @@ def default_ingress_class(ingress_class: Document) -> None:
 
 def name_is_address(name: str, _prefix: bool) -> list[str]:  # noqa: FBT001  (contract of KindRules)
     """An IPAddress object is named after its address, in the one usual way to write it."""
-    try:
-        usual = str(ip_address(name))
-    except ValueError:
-        return ["must be a valid IP address"]
-    return [] if name == usual else [f'must be in canonical form ("{usual}")']
+    errors = [error.detail for error in address_errors(name, "")]
+    usual = str(find_address(name))
+    return errors or ([] if name == usual else [f'must be in canonical form ("{usual}")'])
+
+
+def network_policy_errors(policy: Document) -> Iterator[FieldError]:
+    yield from _blocks(policy, ())
+
+
+def network_policy_update_errors(new: Document, old: Document) -> Iterator[FieldError]:
+    yield from _blocks(new, [text for _, text in _cidrs(old)])
+
+
+def _blocks(policy: Document, known: Collection[str]) -> Iterator[FieldError]:
+    for path, text in _cidrs(policy):
+        yield from range_errors(text, path, known)
+
+
+def _cidrs(policy: Document) -> Iterator[tuple[str, str]]:
+    """The ranges of addresses that the policy names, and where it does."""
+    spec = policy.get("spec") or {}
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        for i, rule in enumerate(spec.get(direction) or ()):
+            for j, peer in enumerate(rule.get(peers) or ()):
+                block, path = peer.get("ipBlock"), f"spec.{direction}[{i}].{peers}[{j}].ipBlock"
+                if block is not None:
+                    yield f"{path}.cidr", block.get("cidr", "")
+                    for k, text in enumerate(block.get("except") or ()):
+                        yield f"{path}.except[{k}]", text
 
 
 # flowcontrol.apiserver.k8s.io
@@ -277,7 +301,12 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
     (NETWORKING, "IPAddress"): KindRules(name_errors=name_is_address),
     (NETWORKING, "Ingress"): _with_status(generation=True),
     (NETWORKING, "IngressClass"): KindRules(default=default_ingress_class, has_generation=True),
-    (NETWORKING, "NetworkPolicy"): KindRules(default=default_network_policy, has_generation=True),
+    (NETWORKING, "NetworkPolicy"): KindRules(
+        default=default_network_policy,
+        validate=network_policy_errors,
+        validate_update=network_policy_update_errors,
+        has_generation=True,
+    ),
     (NETWORKING, "ServiceCIDR"): _with_status(),
     (FLOW_CONTROL, "FlowSchema"): _with_status(default_flow_schema, generation=True),
     (FLOW_CONTROL, "PriorityLevelConfiguration"): _with_status(

@@ -6,10 +6,16 @@ without one shows none. Everything else is filled in and checked.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from ipaddress import ip_address
 from typing import Any
 
 from plimsoll.api.field_errors import FieldError
+from plimsoll.api.kinds.addresses import (
+    address_errors,
+    address_warnings,
+    range_errors,
+    range_warnings,
+    reachable_errors,
+)
 from plimsoll.api.kinds.names import dns_label_errors, dns_subdomain_errors, name_is_dns_label
 from plimsoll.api.kinds.object_meta import IMMUTABLE, label_errors
 from plimsoll.api.kinds.rules import KindRules, keep_status
@@ -23,6 +29,7 @@ TRAFFIC_POLICIES = ("Cluster", "Local")
 AFFINITY_SECONDS = 3 * 60 * 60
 LAST_PORT = 65535
 PORT_NAME_LIMIT = 15
+OLD_EXTERNAL = "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
 
 
 def default(service: Document) -> None:
@@ -83,6 +90,10 @@ def prepare_update(new: Document, old: Document, now: datetime) -> None:
 
 
 def validate(service: Document) -> Iterator[FieldError]:
+    return _errors(service, {})
+
+
+def _errors(service: Document, old: Document) -> Iterator[FieldError]:
     spec = service["spec"]
     kind, ports = spec["type"], spec.get("ports", [])
     headless = spec.get("clusterIPs", [])[:1] == ["None"]
@@ -99,11 +110,11 @@ def validate(service: Document) -> Iterator[FieldError]:
     yield from _ports_errors(ports, kind)
     yield from label_errors(spec.get("selector", {}), "spec.selector")
     yield from _choice_errors(spec)
-    yield from _address_errors(spec)
+    yield from _address_errors(spec, old)
 
 
 def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
-    yield from validate(new)
+    yield from _errors(new, old["spec"])
     before, after = (s["spec"].get("clusterIPs", [])[:1] for s in (old, new))
     named = "ExternalName" in (old["spec"]["type"], new["spec"]["type"])
     if before and before != after and not named:
@@ -191,27 +202,37 @@ def _choice_errors(spec: Document) -> Iterator[FieldError]:
         )
 
 
-def _address_errors(spec: Document) -> Iterator[FieldError]:
+def _address_errors(spec: Document, old: Document) -> Iterator[FieldError]:
+    """`old` is the specification that the service has so far; empty for a new one."""
     if spec["type"] == "ExternalName":
         return
     for index, address in enumerate(spec.get("clusterIPs", ())):
-        if address != "None" and not is_address(address):
-            yield FieldError.invalid(
-                f"spec.clusterIPs[{index}]", address, "must be a valid IP address"
-            )
+        if address != "None":
+            known = old.get("clusterIPs", ())
+            yield from address_errors(address, f"spec.clusterIPs[{index}]", known)
     for index, address in enumerate(spec.get("externalIPs", ())):
-        if not is_address(address):
-            yield FieldError.invalid(
-                f"spec.externalIPs[{index}]", address, "must be a valid IP address"
-            )
+        known = old.get("externalIPs", ())
+        yield from reachable_errors(address, f"spec.externalIPs[{index}]", known)
+    for index, text in enumerate(spec.get("loadBalancerSourceRanges", ())):
+        known = [text.strip() for text in old.get("loadBalancerSourceRanges", ())]
+        yield from range_errors(text.strip(), f"spec.LoadBalancerSourceRanges[{index}]", known)
 
 
-def is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
+def warnings(new: Document, old: Document | None) -> list[str]:
+    spec = new["spec"]
+    if old is not None and old["spec"] == spec:
+        return []
+    external = spec.get("externalIPs") or ()
+    found = []
+    for index, address in enumerate(external):
+        found += address_warnings(address, f"spec.externalIPs[{index}]")
+    if external and spec["type"] != "ExternalName" and spec.get("clusterIP") != "None":
+        found.append(OLD_EXTERNAL)
+    if spec.get("loadBalancerIP"):
+        found += address_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
+    for index, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        found += range_warnings(text, f"spec.loadBalancerSourceRanges[{index}]")
+    return found
 
 
 def selectable_fields(service: Document) -> dict[str, str]:
@@ -225,6 +246,7 @@ RULES = KindRules(
     prepare_update=prepare_update,
     validate=validate,
     validate_update=validate_update,
+    warnings=warnings,
     name_errors=name_is_dns_label,
     selectable_fields=selectable_fields,
     selectable_names=frozenset({"spec.clusterIP", "spec.type"}),

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from plimsoll.api.field_errors import FieldError
+from plimsoll.api.kinds.addresses import address_errors
 from plimsoll.api.kinds.pods.values import (
     dns_label,
     dns_search,
     dns_subdomain,
-    ip_address,
     required_one_of,
 )
 from plimsoll.api.registry import Document
@@ -30,7 +30,7 @@ def network_errors(spec: Document, path: str, *, is_pod: bool) -> Iterator[Field
     yield from _hostname_override_errors(spec, f"{path}.hostnameOverride")
     for index, alias in enumerate(spec.get("hostAliases") or []):
         where = f"{path}.hostAliases[{index}]"
-        yield from ip_address(alias.get("ip", ""), f"{where}.ip")
+        yield from address_errors(alias.get("ip", ""), f"{where}.ip")
         for position, hostname in enumerate(alias.get("hostnames") or []):
             yield from dns_subdomain(hostname, f"{where}.hostnames[{position}]")
 
@@ -61,7 +61,7 @@ def _dns_errors(policy: str, config: Document | None, path: str) -> Iterator[Fie
             f"{path}.nameservers", servers, f"must not have more than {NAMESERVERS_LIMIT}"
         )
     for index, server in enumerate(servers):
-        yield from ip_address(server, f"{path}.nameservers[{index}]")
+        yield from address_errors(server, f"{path}.nameservers[{index}]")
     searches = (config or {}).get("searches") or []
     if len(searches) > SEARCHES_LIMIT:
         yield FieldError.invalid(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from plimsoll.api.field_errors import FieldError
+from plimsoll.api.kinds.addresses import address_errors, find_address
 from plimsoll.api.kinds.pods.annotations import (
     annotation_change_errors,
     annotation_content_errors,
@@ -12,8 +13,6 @@ from plimsoll.api.kinds.pods.spec import containers_with_paths
 from plimsoll.api.kinds.pods.totals import quality_of_service
 from plimsoll.api.kinds.pods.values import (
     dns_subdomain,
-    find_address,
-    ip_address,
     qualified_name,
     user_or_group,
 )
@@ -208,7 +207,7 @@ def _address_errors(status: Document, old_status: Document) -> Iterator[FieldErr
         known = [item.get("ip", "") for item in old_status.get(name) or []]
         for index, address in enumerate(addresses):
             if address not in known:
-                yield from ip_address(address, f"status.{name}[{index}]")
+                yield from address_errors(address, f"status.{name}[{index}]")
         families = {parsed.version for parsed in map(find_address, addresses) if parsed}
         if len(addresses) > 1 and (len(addresses) > IP_FAMILIES or len(families) != IP_FAMILIES):
             yield FieldError.invalid(

@@ -1,6 +1,5 @@
 """Rules of single values that pods and workloads share: numbers, names, paths, ports, addresses."""
 
-import ipaddress
 import re
 from collections.abc import Iterable, Iterator
 
@@ -159,31 +158,3 @@ def port_number_or_name(value: int | str, path: str) -> Iterator[FieldError]:
         return
     for error in port_name_errors(value):
         yield FieldError.invalid(path, value, error)
-
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-
-def find_address(value: str) -> Address | None:
-    try:
-        return None if "%" in value else ipaddress.ip_address(value)
-    except ValueError:
-        return None
-
-
-def ip_address(value: str, path: str) -> Iterator[FieldError]:
-    address = find_address(value)
-    if address is None:
-        yield FieldError.invalid(
-            path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-        )
-    elif isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        yield FieldError.invalid(path, value, "must not be an IPv4-mapped IPv6 address")
-
-
-def ip_warnings(value: str, path: str) -> list[str]:
-    """One address can be written in several ways; clients should use the standard one."""
-    address = find_address(value)
-    if not isinstance(address, ipaddress.IPv6Address) or str(address) == value:
-        return []
-    return [f'{path}: IPv6 address "{value}" should be in RFC 5952 canonical format ("{address}")']

@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
+from plimsoll.api.kinds.addresses import address_warnings
 from plimsoll.api.kinds.names import dns_label_errors, label_value_errors
 from plimsoll.api.kinds.pods.affinity import PREFERRED, REQUIRED
 from plimsoll.api.kinds.pods.annotations import SECCOMP_CONTAINER, SECCOMP_POD, Containers
 from plimsoll.api.kinds.pods.app_armor import app_armor_warnings
 from plimsoll.api.kinds.pods.overlaps import overlap_warnings
 from plimsoll.api.kinds.pods.spec import containers_with_paths
-from plimsoll.api.kinds.pods.values import ip_warnings
 from plimsoll.api.kinds.quantities import has_fraction
 from plimsoll.api.kinds.storage.claim_spec import claim_spec_warnings
 from plimsoll.api.registry import Document
@@ -104,9 +104,9 @@ def _warnings(meta: Document, spec: Document, prefix: str) -> Iterator[str]:
         )
     yield from _pod_affinity_warnings(spec.get("affinity") or {}, f"{path}.affinity")
     for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or []):
-        yield from ip_warnings(server, f"{path}.dnsConfig.nameservers[{index}]")
+        yield from address_warnings(server, f"{path}.dnsConfig.nameservers[{index}]")
     for index, alias in enumerate(spec.get("hostAliases") or []):
-        yield from ip_warnings(alias.get("ip", ""), f"{path}.hostAliases[{index}].ip")
+        yield from address_warnings(alias.get("ip", ""), f"{path}.hostAliases[{index}].ip")
 
 
 def _node_warnings(spec: Document, path: str) -> Iterator[str]:
