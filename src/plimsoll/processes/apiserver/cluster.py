@@ -1,12 +1,13 @@
 """What all handlers share: the objects, the watches, and the sources of time and identity."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
 
 from plimsoll.api.registry import Document
+from plimsoll.processes.apiserver.admission.chain import Admission
 from plimsoll.processes.apiserver.collection import (
     Change,
     ChangeKind,
@@ -52,6 +53,7 @@ class Cluster:
     hub: WatchHub
     clock: Clock
     ids: Ids
+    admission: Admission = field(default_factory=Admission)
 
     @property
     def reader(self) -> NewestReader:

@@ -10,7 +10,6 @@ from plimsoll.api import schema
 from plimsoll.api.field_errors import FieldError
 from plimsoll.api.registry import Document
 from plimsoll.api.status import bad_request, conflict, invalid, not_found
-from plimsoll.processes.apiserver.admission import chain
 from plimsoll.processes.apiserver.admission.attributes import Operation
 from plimsoll.processes.apiserver.cluster import timestamp
 from plimsoll.processes.apiserver.collection import Record
@@ -121,7 +120,7 @@ def delete(write: "Write", options: DeleteOptions) -> Deleted:
         raise not_found(write.kind.resource, write.target.name)
     document = old.document()
     _check_preconditions(write, options, document["metadata"])
-    chain.check(write.attributes(Operation.DELETE, document, None))
+    write.cluster.admission.check(write.attributes(Operation.DELETE, document, None))
     if not options.propagation and options.orphan_dependents is None:
         _warn(write, write.kind.rules.deletion_warning)
     return _delete(write, options, old, document)

@@ -16,6 +16,7 @@ from pathlib import Path
 import uvicorn
 import yaml
 
+from plimsoll.processes.apiserver.admission.chain import Admission
 from plimsoll.processes.apiserver.app import AsgiApp
 from plimsoll.processes.apiserver.certificates import Credentials, load_or_create, private_write
 from plimsoll.processes.apiserver.cluster import Cluster, describe
@@ -49,6 +50,7 @@ class Settings:
     write_kubeconfig: Path | None = None
     history: timedelta = timedelta(minutes=5)
     """How far back watches can resume and lists can go on."""
+    disabled_admission_plugins: frozenset[str] = frozenset()
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=system_ids)
 
@@ -57,13 +59,27 @@ def limits_for(history: timedelta) -> HistoryLimits:
     return HistoryLimits(age=history, every=min(timedelta(seconds=30), history / 4))
 
 
-def make_server(store: Store, clock: Clock, ids: Ids, limits: HistoryLimits) -> ApiServer:
+def make_server(
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    limits: HistoryLimits,
+    *,
+    disabled_plugins: frozenset[str] = frozenset(),
+) -> ApiServer:
     """A server with everything that the store holds."""
     revisions = Revisions(store, clock, limits)
     hub = WatchHub()
     revisions.on_durable(hub.publish)
     revisions.load(describe)
-    return ApiServer(Cluster(revisions=revisions, hub=hub, clock=clock, ids=ids))
+    cluster = Cluster(
+        revisions=revisions,
+        hub=hub,
+        clock=clock,
+        ids=ids,
+        admission=Admission(disabled=disabled_plugins),
+    )
+    return ApiServer(cluster)
 
 
 Tasks = frozenset["asyncio.Future[None]"]
@@ -156,7 +172,13 @@ async def serving(settings: Settings) -> AsyncIterator[Serving]:
         store = SqliteStore(
             settings.data_dir / FILE_NAME, first=int(settings.clock.now().timestamp())
         )
-        made = make_server(store, settings.clock, settings.ids, limits_for(settings.history))
+        made = make_server(
+            store,
+            settings.clock,
+            settings.ids,
+            limits_for(settings.history),
+            disabled_plugins=settings.disabled_admission_plugins,
+        )
         # What was loaded stays for long: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()

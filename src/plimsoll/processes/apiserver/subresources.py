@@ -13,6 +13,7 @@ from plimsoll.api.ownership.tracking import track_update
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.api.status import bad_request, not_found
 from plimsoll.processes.apiserver import applies, deletes, writes
+from plimsoll.processes.apiserver.admission.attributes import Operation
 from plimsoll.processes.apiserver.collection import Record, encode_raw
 from plimsoll.processes.apiserver.kinds_of import KindOf, kind_of, scale_kind
 from plimsoll.processes.apiserver.writes import Write
@@ -44,6 +45,8 @@ def create_binding(write: Write, body: Any) -> Document:
     record = write.cluster.collection(pods).newest(key)
     if record is None:
         raise not_found(pods.resource, name)
+    binding.setdefault("metadata", {})
+    write.cluster.admission.admit(write.attributes(Operation.CREATE, binding, None))
     pod = bind(record.document(), binding, write.now)
     if not write.options.dry_run:
         write.cluster.put(pods, key, pod)

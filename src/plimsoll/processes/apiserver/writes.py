@@ -27,7 +27,6 @@ from plimsoll.api.status import (
     not_found,
 )
 from plimsoll.processes.apiserver import deletes
-from plimsoll.processes.apiserver.admission import chain
 from plimsoll.processes.apiserver.admission.attributes import Attributes, Operation
 from plimsoll.processes.apiserver.cluster import Cluster, timestamp
 from plimsoll.processes.apiserver.collection import Record
@@ -206,7 +205,7 @@ def _identify(write: Write, document: Document) -> str:
 def _admit_create(write: Write, document: Document) -> None:
     rules, meta = write.kind.rules, document["metadata"]
     attributes = write.attributes(Operation.CREATE, document, None)
-    chain.admit(attributes)
+    write.cluster.admission.admit(attributes)
     if rules.has_generation:
         meta["generation"] = 1
     rules.prepare_create(document, write.now)
@@ -223,7 +222,7 @@ def _admit_create(write: Write, document: Document) -> None:
     _refuse(write, document, errors)
     write.options.warnings.extend(rules.warnings(document, None))
     write.options.warnings.extend(not_enforced(write.kind.resource, document, None))
-    chain.check(attributes)
+    write.cluster.admission.check(attributes)
 
 
 def replace(write: Write, body: Document) -> tuple[Record, bool]:
@@ -294,11 +293,11 @@ def update(
     if managed_fields is None:
         managed_fields = tracking.track_update(write.endpoint, new, old, write.manager)
     attributes = write.attributes(Operation.UPDATE, new, old)
-    chain.admit(attributes)
+    write.cluster.admission.admit(attributes)
     _prepare(write, new, old)
     _set_managed_fields(new["metadata"], managed_fields)
     _validate(write, new, old)
-    chain.check(attributes)
+    write.cluster.admission.check(attributes)
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     if deletes.is_finished(write.kind, new, old):
         return finish(write, new, old_record)

@@ -9,6 +9,7 @@ import click
 import uvloop
 
 from plimsoll.processes.apiserver import main as process, maintenance
+from plimsoll.processes.apiserver.admission.chain import parse_disabled
 from plimsoll.processes.apiserver.certificates import UnreadableKeysError
 from plimsoll.processes.apiserver.store import StoreCorruptError, StoreFailedError
 from plimsoll.runtime.log import LogFormat, configure_logging
@@ -45,6 +46,12 @@ LEVELS = click.Choice(["debug", "info", "warning", "error"])
     show_default=True,
     help="How far back watches can resume.",
 )
+@click.option(
+    "--disable-admission-plugins",
+    default="",
+    metavar="NAMES",
+    help="Admission plugins to switch off, by kube-apiserver's names, separated by commas.",
+)
 @click.option("--log-level", type=LEVELS, default="info", show_default=True)
 @click.option(
     "--log-format", type=click.Choice([f.value for f in LogFormat]), default=LogFormat.CONSOLE.value
@@ -57,6 +64,7 @@ def apiserver(  # noqa: PLR0913 one parameter for each option
     port: int,
     write_kubeconfig: Path | None,
     history_seconds: float,
+    disable_admission_plugins: str,
     log_level: str,
     log_format: str,
 ) -> None:
@@ -68,11 +76,16 @@ def apiserver(  # noqa: PLR0913 one parameter for each option
     if ctx.invoked_subcommand is not None:
         return
     configure_logging(level=log_level, form=LogFormat(log_format))
+    try:
+        disabled = parse_disabled(disable_admission_plugins)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--disable-admission-plugins") from error
     settings = process.Settings(
         data_dir=data_dir,
         port=port,
         write_kubeconfig=write_kubeconfig,
         history=timedelta(seconds=history_seconds),
+        disabled_admission_plugins=disabled,
     )
 
     def ready(url: str) -> None:

@@ -86,3 +86,36 @@ def test_a_quota_with_a_scope_looks_only_at_what_is_in_it() -> None:
     check(a_request(an_object("Pod", spec={}), quota))
     with pytest.raises(ApiError, match="exceeded quota"):
         check(a_request(an_object("Pod", spec={"activeDeadlineSeconds": 1}), quota))
+
+
+def a_service(type_: str, *node_ports: int, **spec: object) -> Document:
+    ports = [{"port": 80 + i, "nodePort": port} for i, port in enumerate(node_ports)]
+    return an_object("Service", "s", spec={"type": type_, "ports": ports} | spec)
+
+
+@pytest.mark.parametrize(
+    ("service", "limit", "requested"),
+    [
+        (a_service("NodePort", 0, 0), "services.nodeports", 2),
+        (a_service("LoadBalancer", 0), "services.nodeports", 1),
+        (a_service("LoadBalancer"), "services.loadbalancers", 1),
+        (
+            a_service("LoadBalancer", 0, 30000, allocateLoadBalancerNodePorts=False),
+            "services.nodeports",
+            1,
+        ),
+    ],
+)
+def test_ports_and_balancers_of_services_are_counted(
+    service: Document, limit: str, requested: int
+) -> None:
+    with pytest.raises(ApiError, match=f"requested: {limit}={requested},"):
+        check(a_request(service, a_quota(**{limit: "0"})))
+
+
+def test_a_service_that_becomes_a_balancer_is_counted_then() -> None:
+    plain, balancer = a_service("ClusterIP", 0), a_service("LoadBalancer", 0)
+    quota = a_quota(**{"services.loadbalancers": "0", "services": "1"})
+    check(a_request(balancer, quota, balancer, old=balancer))
+    with pytest.raises(ApiError, match="exceeded quota"):
+        check(a_request(balancer, quota, plain, old=plain))

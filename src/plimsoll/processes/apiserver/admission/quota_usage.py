@@ -19,6 +19,8 @@ Usage = dict[str, Quantity]
 ONE, NOTHING = Quantity(1), Quantity(0)
 BY_CLASS = ".storageclass.storage.k8s.io/"
 CLAIMS, STORAGE = "persistentvolumeclaims", "requests.storage"
+SERVICES, NODE_PORTS = "services", "services.nodeports"
+LOAD_BALANCERS = "services.loadbalancers"
 # Core kinds that can be limited without the prefix `count/`.
 COUNTED = frozenset(
     {
@@ -28,7 +30,7 @@ COUNTED = frozenset(
         "replicationcontrollers",
         "resourcequotas",
         "secrets",
-        "services",
+        SERVICES,
     }
 )
 FINISHED = ("Failed", "Succeeded")
@@ -41,9 +43,25 @@ def charge(group: str, plural: str, document: Document) -> Usage:
         return charged
     if plural == CLAIMS:
         return charged | _claim_charge(document)
+    if plural == SERVICES:
+        return charged | _service_charge(document.get("spec") or {})
     if plural == "pods" and (document.get("status") or {}).get("phase") in FINISHED:
         return charged
     return charged | {plural: ONE}
+
+
+def _service_charge(spec: Document) -> Usage:
+    """Node ports as they are meant: they may not be allocated yet."""
+    ports = spec.get("ports") or []
+    match spec.get("type"):
+        case "NodePort":
+            return {SERVICES: ONE, NODE_PORTS: Quantity(len(ports))}
+        case "LoadBalancer":
+            if spec.get("allocateLoadBalancerNodePorts") is False:
+                ports = [port for port in ports if port.get("nodePort")]
+            return {SERVICES: ONE, LOAD_BALANCERS: ONE, NODE_PORTS: Quantity(len(ports))}
+        case _:
+            return {SERVICES: ONE}
 
 
 def _claim_charge(claim: Document) -> Usage:
@@ -89,6 +107,8 @@ def _counted_resources(name: str) -> Iterator[tuple[str, str]]:
         yield group, plural
     elif name in COUNTED:
         yield "", name
+    elif name in (NODE_PORTS, LOAD_BALANCERS):
+        yield "", SERVICES
     elif name == STORAGE or name.endswith((BY_CLASS + CLAIMS, BY_CLASS + STORAGE)):
         yield "", CLAIMS
 

@@ -13,6 +13,8 @@ from plimsoll.processes.apiserver.admission.attributes import Attributes, Operat
 from plimsoll.processes.apiserver.admission.quota_scopes import in_scope
 from plimsoll.processes.apiserver.admission.quota_usage import charge, limited_here, measured
 
+GROWING = ("persistentvolumeclaims", "services")
+
 
 def check(attributes: Attributes) -> None:
     if not attributes.namespace or attributes.subresource or not _can_grow(attributes):
@@ -22,8 +24,8 @@ def check(attributes: Attributes) -> None:
 
 
 def _can_grow(attributes: Attributes) -> bool:
-    """Of the objects that exist already, only claims can come to use more."""
-    if (attributes.resource.group, attributes.resource.plural) == ("", "persistentvolumeclaims"):
+    """Of the objects that exist already, only claims and services can come to use more."""
+    if not attributes.resource.group and attributes.resource.plural in GROWING:
         return attributes.operation is not Operation.DELETE
     return attributes.operation is Operation.CREATE
 
