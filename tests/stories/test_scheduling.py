@@ -395,6 +395,52 @@ async def test_no_volume_is_promised_twice_while_pods_come_in_bursts() -> None:
         assert running.sample('scheduler_pending_pods{queue="unschedulable"}') == 5
 
 
+def unschedulable(code: str) -> str:
+    return f'plimsoll_scheduler_unschedulable_pods{{code="{code}"}}'
+
+
+async def test_pods_that_wait_are_counted_by_code_until_they_have_their_node() -> None:
+    async with a_cluster("binding") as cluster, a_scheduler(cluster) as running:
+        await add_nodes(cluster, "node-a")
+        await cluster.create(a_late_class(), a_claim(), a_pod(claims=["data"]))
+        await cluster.create(a_pod("large", requests={"cpu": "100"}))
+        await cluster.settle()
+        assert running.sample(unschedulable("NoMatchingVolume")) == 1
+        assert running.sample(unschedulable("InsufficientResource")) == 1
+        await cluster.create(a_local_volume("node-a"))
+        await cluster.delete("Pod", "large")
+        await cluster.settle(timedelta(seconds=30))
+        assert running.sample(unschedulable("NoMatchingVolume")) == 0
+        assert running.sample(unschedulable("InsufficientResource")) == 0
+        attempts = "plimsoll_scheduler_attempts_total"
+        assert running.sample(f'{attempts}{{result="scheduled"}}') == 1
+        assert running.sample(f'{attempts}{{result="unschedulable"}}') >= 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "outcome"),
+    [
+        pytest.param({"storageCapacity": True}, "consulted", id="tracked"),
+        pytest.param({"storageCapacity": False}, "not-tracked", id="not-tracked"),
+        pytest.param(None, "unknown-driver", id="no-object"),
+    ],
+)
+async def test_whether_capacity_was_consulted_is_counted(
+    spec: Document | None, outcome: str
+) -> None:
+    async with a_cluster() as cluster, a_scheduler(cluster) as running:
+        await add_nodes(cluster, "node-a")
+        if spec is not None:
+            driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "spec": spec}
+            await cluster.create(driver | {"metadata": {"name": "disk.example.com"}})
+        await cluster.create(a_late_class("fast", "disk.example.com"), a_claim(class_name="fast"))
+        await cluster.create(a_pod(claims=["data"]))
+        await cluster.settle()
+        checks = "plimsoll_scheduler_capacity_checks_total{"
+        assert running.sample(f'{checks}outcome="{outcome}"}}') == 1
+        assert running.sample(checks) == 1
+
+
 async def test_what_does_not_help_a_pod_does_not_wake_it() -> None:
     async with a_cluster("binding") as cluster, a_scheduler(cluster) as running:
         await add_nodes(cluster, "node-a")

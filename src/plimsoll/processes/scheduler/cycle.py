@@ -14,6 +14,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.columns.flags import AnyRule
 from plimsoll.decide.schedule import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.bind_volumes import AllBound, Choice
+from plimsoll.decide.scheduling.capacity_use import capacity_uses
 from plimsoll.decide.scheduling.reasons import Finding, Verdict
 from plimsoll.decide.wakeups import concerns, helps, may_help_anybody
 from plimsoll.processes.scheduler.binding import Binder, Stage
@@ -110,14 +111,17 @@ class Cycle:
         began = parts.clock.monotonic()
         decision = parts.kernel.decide(pod)
         parts.metrics.judged(parts.clock.monotonic() - began)
+        parts.metrics.capacity_used(capacity_uses(pod, parts.kernel.columns))
         if isinstance(decision, NoNode):
             self._refuse(entry, decision, began)
             return
         choice = parts.state.assume(pod, decision.volumes, decision.node)
         if isinstance(choice, Finding):
             parts.metrics.volumes_failed(Operation.ASSUME)
+            entry.reasons = frozenset({choice.reason})
             self._fail(entry, with_code(choice.sentence, choice.reason), began)
             return
+        entry.reasons = frozenset()
         parts.state.place(pod, decision.node)
         log.debug("pod placed", extra={"pod": str(pod.key), "node": decision.node})
         bindings.create_task(self._bind(entry, decision, choice, began), name=f"bind {pod.key}")
@@ -125,6 +129,7 @@ class Cycle:
     def _refuse(self, entry: QueuedPod, refused: NoNode, began: float) -> None:
         parts = self._parts
         message = refusal_text(refused)
+        entry.reasons = frozenset(refused.reasons)
         if refused.rejected and refused.rejected.judgement.verdict is Verdict.ERROR:
             self._fail(entry, message, began)
             return
@@ -159,6 +164,7 @@ class Cycle:
         if failed.stage is not Stage.ASSIGNING:
             parts.metrics.volumes_failed(Operation.BIND)
         self._give_back(pod, choice)
+        entry.reasons = frozenset({failed.reason} if failed.reason else ())
         self._fail(entry, with_code(failed.sentence, failed.reason), began)
 
     def _give_back(self, pod: Pod, choice: Choice | AllBound) -> None:

@@ -1,12 +1,17 @@
-"""What is counted about pods on their way to nodes, under kube-scheduler's names."""
+"""What is counted about pods on their way to nodes.
 
-from collections.abc import Iterator
+What kube-scheduler counts has its names; what only Plimsoll knows, such as codes, has ours.
+"""
+
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from enum import StrEnum
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from plimsoll.decide.scheduling.capacity_use import CapacityUse
+from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.processes.scheduler.queue import Cause, Place, QueuedPod, SchedulingQueue
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.metrics import Metrics
@@ -80,6 +85,24 @@ class SchedulerMetrics:
             "Attempts that failed because of volumes.",
             ["operation"],
         )
+        self._results = metrics.counter(
+            "plimsoll_scheduler_attempts_total",
+            "Attempts to schedule pods, by how they ended.",
+            ["result"],
+        )
+        self._capacity_checks = metrics.counter(
+            "plimsoll_scheduler_capacity_checks_total",
+            "Delay-bound claims that were judged, by whether published capacity was consulted.",
+            ["outcome"],
+        )
+        for result in Result:
+            self._results.labels(result.value)
+        for use in CapacityUse:
+            self._capacity_checks.labels(use.value)
+
+    def capacity_used(self, uses: Iterable[CapacityUse]) -> None:
+        for use in uses:
+            self._capacity_checks.labels(use.value).inc()
 
     def entered(self, place: Place, cause: Cause) -> None:
         self._incoming.labels(place.value, cause.value).inc()
@@ -93,6 +116,7 @@ class SchedulerMetrics:
     def ended(self, result: Result, began: float) -> None:
         labels = (result.value, self._profile)
         self._attempts.labels(*labels).inc()
+        self._results.labels(result.value).inc()
         self._attempt_times.labels(*labels).observe(self._clock.monotonic() - began)
 
     def scheduled(self, entry: QueuedPod) -> None:
@@ -124,5 +148,14 @@ class PendingPods(Collector):
             pending.add_metric([place.value], counts[place])
         for rule, number in self._queue.unschedulable_by_rule().items():
             turned_away.add_metric([rule.value, self._profile], number)
+        by_code = GaugeMetricFamily(
+            "plimsoll_scheduler_unschedulable_pods",
+            "Pods whose last attempt came to nothing, by code; a pod counts once for each code.",
+            labels=["code"],
+        )
+        reasons = self._queue.unschedulable_by_reason()
+        for reason in Reason:
+            by_code.add_metric([reason.value], reasons[reason])
         yield pending
         yield turned_away
+        yield by_code

@@ -18,6 +18,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.columns.flags import RULES, AnyRule
 from plimsoll.decide.scheduling.backoff import Attempts, Backoff
 from plimsoll.decide.scheduling.queue_order import Turn, turn_of
+from plimsoll.decide.scheduling.reasons import Reason
 
 SWEEP_AFTER = timedelta(minutes=5)
 
@@ -56,6 +57,8 @@ class QueuedPod:
     attempts: int = 0
     rules: frozenset[AnyRule] = frozenset()
     """Those that turned it away; none: every change may help."""
+    reasons: frozenset[Reason] = frozenset()
+    """Why its last attempt came to nothing; none: it has not ended, or no code is known."""
     ticket: int = 0
     """The newest one; older ones do not count any more."""
 
@@ -96,6 +99,10 @@ class SchedulingQueue:
 
     def unschedulable_by_rule(self) -> dict[AnyRule, int]:
         return {rule: self._rules[rule] for rule in RULES}
+
+    def unschedulable_by_reason(self) -> Counter[Reason]:
+        """A pod counts once for each reason."""
+        return Counter(reason for entry in self._entries.values() for reason in entry.reasons)
 
     def find(self, key: ObjectKey) -> QueuedPod | None:
         return self._entries.get(key)
