@@ -70,6 +70,12 @@ def findings(overview: Overview) -> list[Found]:
     return sorted(found, key=lambda each: order[each.about])
 
 
+def stale_sentence(entry: Entry, now: datetime) -> str | None:
+    """Why the numbers of an object are not to be believed; None: nothing says that they are old."""
+    said = (sentence for finding, sentence in _stale(entry, now) if finding is Finding.STALE)
+    return next(said, None)
+
+
 def _alone(entry: Entry, overview: Overview) -> Iterator[Found]:
     """What can be said of an object without looking at others."""
     key = entry.capacity.key
@@ -90,7 +96,7 @@ def _stale(entry: Entry, now: datetime) -> Iterator[Said]:
         elif fresh.unanswered and _is_old(fresh.oldest_report_at, now - 2 * fresh.lasts):
             sentence = f"the driver does not answer for {fresh.unanswered} of its publisher's pairs"
             yield Finding.UNANSWERED, sentence
-    elif leader is not None and (late := _late(leader, now)) is not None:
+    elif leader is not None and (late := overdue_by(leader, now)) is not None:
         yield Finding.STALE, f"its publisher has had no leader for {_whole(late)}"
 
 
@@ -98,8 +104,8 @@ def _is_old(at: datetime | None, limit: datetime) -> bool:
     return at is not None and at < limit
 
 
-def _late(lease: Lease, now: datetime) -> timedelta | None:
-    """For how long the lease has been overdue."""
+def overdue_by(lease: Lease, now: datetime) -> timedelta | None:
+    """For how long the lease of a leader has been overdue; None: it is not, or nobody can tell."""
     if lease.spec.renew_time is None:
         return None
     due = lease.spec.renew_time + timedelta(seconds=lease.spec.lease_duration_seconds or 0)

@@ -1,9 +1,11 @@
 """The scheduler process: connection, leadership, signals."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 
 from plimsoll.enact.leading import lead_alone
+from plimsoll.processes.scheduler.identity import SchedulerIdentity
 from plimsoll.processes.scheduler.running import Scheduler, Setting
 from plimsoll.processes.scheduler.settings import COMPONENT, Settings, lease_of
 from plimsoll.runtime.clock import SystemClock
@@ -12,6 +14,7 @@ from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import hostname, system_chance, system_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.signals import until_signalled
+from plimsoll.runtime.supervise import Supervision, supervise
 from plimsoll.wire.connect import connect
 from plimsoll.wire.health import OK, Page, Pages, not_yet, serving, usual_pages
 from plimsoll.wire.kube import KubeClient
@@ -56,7 +59,7 @@ class Process:
             self._scheduler = Scheduler(self._settings, setting)
             log.info("scheduling", extra={"scheduler": self._settings.scheduler_name})
             on_begin()
-            await self._scheduler.run()
+            await self._run(self._scheduler)
 
         if fence is None:
             await lead()
@@ -64,6 +67,19 @@ class Process:
         identity = self._settings.leader_elect_identity or self._identity
         lease = lease_of(self._settings)
         await lead_alone(self._client, lease, identity, lead, fence=fence)
+
+    async def _run(self, scheduler: Scheduler) -> None:
+        identity = SchedulerIdentity(self._settings, self._client, self._identity)
+        supervision = Supervision(
+            clock=self._client.clock, chance=self._client.chance, metrics=self._metrics
+        )
+        beside = supervise({"identity": identity.run}, supervision)
+        announcing = asyncio.ensure_future(beside)
+        try:
+            await scheduler.run()
+        finally:
+            announcing.cancel()
+            await asyncio.gather(announcing, return_exceptions=True)
 
 
 async def run(
