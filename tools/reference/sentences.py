@@ -267,8 +267,10 @@ TITLES: dict[Name, str] = {
     ): "About what repair rules have found. Each is an event, too.",
     ("decide.rollback", "Guarding"): "About the finalizer that guards a claim while an asset may "
     "exist that no volume tells of.",
-    ("decide.scheduling.reasons", "Reason"): "What speaks against a node for a pod. The rules are "
-    "there; the scheduler that applies them is not there yet, so no plan or event has these today.",
+    ("decide.scheduling.reasons", "Reason"): "What speaks against a node for a pod, or keeps a pod "
+    "from its node or its volumes. The scheduler puts them in brackets behind the message of the "
+    "event `FailedScheduling` and of the condition `PodScheduled`, and counts pods by them; "
+    "`plimsoll explain` prints them with numbers.",
     ("decide.service_accounts", "Accounts"): "About the default account of a namespace.",
     ("decide.workloads.daemon_set", "Daemons"): "About DaemonSets.",
     ("decide.workloads.deployment", "Rollout"): "About Deployments.",
@@ -366,7 +368,8 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "NO_CAPACITY_PUBLISHED": "The driver reports capacity, but none for this node.",
         "CAPACITY_ZERO": "Nothing is left in the segment that the node belongs to.",
         "CAPACITY_TOO_SMALL": "What is left, or the largest possible volume, is too small.",
-        "CAPACITY_STALE": "The reported capacity is too old to be trusted.",
+        "CAPACITY_STALE": "The publisher of the capacity has not looked for longer than its lease "
+        "promises: the number may be anything.",
         "CAPACITY_RESERVED": "What is left is kept for volumes that are decided but not reported.",
         "CLAIMS_DO_NOT_FIT_TOGETHER": "Each of the pod's claims fits, all of them do not.",
         "DRIVER_NOT_ON_NODE": "The CSI driver does not run on this node.",
@@ -386,7 +389,25 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "UNBOUND_IMMEDIATE_CLAIM": "The claim is to be bound at once, and is not bound yet.",
         "SELECTED_ELSEWHERE": "Provisioning for the claim is under way for another node.",
         "READ_WRITE_ONCE_POD_CONFLICT": "Another pod uses a claim that only one pod may use.",
-        "PROVISIONER_REFUSED": "The provisioner turned the node down.",
+        "DATA_SOURCE_NOT_FOUND": "The claim or snapshot that the claim is to be a copy of does not "
+        "exist.",
+        "DATA_SOURCE_NOT_READY": "The claim or snapshot that the claim is to be a copy of cannot "
+        "be copied yet.",
+        "PROVISIONER_STOPPED": "The lease of the provisioner, or of its capacity publisher, ran "
+        "out: no process makes volumes for the claim.",
+        "PROVISIONER_REFUSED": "The provisioner, or the driver behind it, said no to the claim, "
+        "or turned the node down.",
+        "PROVISIONING_FAILED": "The provisioner tries to make the volume, and fails.",
+        "PROVISIONING_OVERDUE": "The claim was handed over to a provisioner more than five minutes "
+        "ago, and no event or volume shows that it is at work.",
+        "MOUNT_FAILED": "A volume could not be attached to the pod's node, or not mounted there.",
+        "NODE_GONE": "The node that was selected for the claim, or that the pod is on, does not "
+        "exist.",
+        "NODE_NOT_READY": "The node that the pod is on is not ready: its volumes are not mounted.",
+        "SCHEDULER_STOPPED": "The lease of the scheduler that the pod names ran out.",
+        "SCHEDULING_FAILED": "The scheduler's last attempt failed, for a reason that `explain` "
+        "does not find now.",
+        "PODS_MISSING": "A workload has fewer pods than it asks for.",
         "NODE_NOT_FOUND": "The node is gone.",
         "POD_NOT_FOUND": "The pod is gone.",
         "BINDING_TIMED_OUT": "The volumes were not bound in time.",

@@ -1,7 +1,11 @@
-"""The command, as a user calls it, against a server of its own with a fault for every pod."""
+"""The command, as a user calls it, against a server of its own with a fault for every pod.
+
+Faults that no rule about nodes finds are in `test_explain_evidence`.
+"""
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -220,6 +224,7 @@ def test_every_fault_is_told_by_its_code(server: EmbeddedServer, pod: str) -> No
     expected, _ = FAULTS[pod]
     document = explained(server, f"pod/default/{pod}")
     assert document["state"] == "Unschedulable"
+    assert document["isWell"] is False
     assert expected in codes(document)
 
 
@@ -250,6 +255,7 @@ def test_a_finding_has_its_numbers_its_object_and_how_old_that_is(server: Embedd
             "namespace": "default",
             "name": "capacity-small",
         },
+        "occurrences": None,
     }
 
 
@@ -261,13 +267,18 @@ def test_the_document_has_the_fields_that_are_documented(server: EmbeddedServer)
         "pod",
         "scheduler",
         "policy",
+        "policySource",
         "state",
+        "isWell",
+        "cause",
         "message",
         "node",
         "nodes",
         "claims",
+        "findings",
         "everywhere",
         "groups",
+        "remarks",
     ]
     assert document["apiVersion"] == "explain.plimsoll.dev/v1"
     assert document["nodes"] == {"total": 3, "fitting": []}
@@ -319,8 +330,44 @@ def test_what_does_not_exist_or_makes_no_sense_is_said_so(server: EmbeddedServer
     missing = run(server, "pod/default/nobody")
     assert (missing.exit_code, "not found" in missing.output) == (1, True)
     assert run(server, "claim/default/nobody").exit_code == 1
-    for nonsense in ("pod", "node/x", "pod/a/b/c"):
-        assert run(server, nonsense).exit_code == 2
+    for nonsense in ("pod", "node/x", "pod/a/b/c", "pod/", "pod//x", "deploy"):
+        told = run(server, nonsense)
+        assert (told.exit_code, "write pod/NAME" in told.output) == (2, True)
+
+
+def test_the_namespace_comes_from_the_reference_the_option_or_the_context(
+    server: EmbeddedServer,
+) -> None:
+    assert run(server, "pod/small").exit_code == 1
+    assert run(server, "pod/small", "-n", "default").exit_code == 1
+    elsewhere = run(server, "pod/small", "-n", "kube-system")
+    assert (elsewhere.exit_code, "not found" in elsewhere.output) == (1, True)
+    contradicted = run(server, "pod/default/small", "-n", "kube-system")
+    assert (contradicted.exit_code, "-n says kube-system" in contradicted.output) == (2, True)
+
+
+def test_without_one_the_namespace_of_the_context_is_meant(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
+    config = yaml.safe_load(server.kubeconfig.read_text())
+    config["contexts"][0]["context"]["namespace"] = "kube-system"
+    elsewhere = tmp_path / "kubeconfig"
+    elsewhere.write_text(yaml.safe_dump(config))
+    found = CliRunner().invoke(explain, ["pod/small", "--kubeconfig", str(elsewhere)])
+    assert (found.exit_code, "not found" in found.output) == (1, True)
+
+
+def test_a_missing_class_is_the_cause_and_the_unbound_claim_its_consequence(
+    server: EmbeddedServer,
+) -> None:
+    pod = explained(server, "pod/default/no-class")
+    assert [finding["code"] for finding in pod["everywhere"]] == [
+        "ClassNotFound",
+        "UnboundImmediateClaim",
+    ]
+    assert pod["cause"]["code"] == "ClassNotFound"
+    claim = explained(server, "claim/default/no-class")
+    assert claim["cause"]["code"] == "ClassNotFound"
 
 
 def test_nothing_is_written(server: EmbeddedServer) -> None:

@@ -1,4 +1,7 @@
-"""Why a pod has no node, or a claim no volume: everything that the rules find, for people.
+"""Why a pod has no node or no volumes, or a claim no volume: all that rules and objects tell.
 
 Start with `pod`. `groups` puts nodes together that the same things speak against, so that thousands
-of nodes stay readable; `claim` tells what a claim is waiting for."""
+of nodes stay readable; `claim` tells what a claim is waiting for, `workload` folds the pods of one
+owner. `evidence` is what was read beside the objects that decisions look at; `provisioning`,
+`mounting`, `attempts` and `presence` find in it what goes wrong, `causes` says what to mend first.
+"""

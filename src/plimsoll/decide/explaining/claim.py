@@ -1,4 +1,5 @@
-"""What a claim is waiting for: a pod, a node for its pod, a volume, or somebody to make one."""
+"""What a claim is waiting for: a pod, a node for its pod, a volume, or a provisioner; and what is
+seen to go wrong with that."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,8 +8,11 @@ from dataclasses import dataclass, replace
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.explaining.causes import causes_first
+from plimsoll.decide.explaining.evidence import Evidence
 from plimsoll.decide.explaining.groups import NodeGroup, SharedTrouble, Trouble, shared
 from plimsoll.decide.explaining.pod import PodExplanation, explain_pod
+from plimsoll.decide.explaining.provisioning import provisioning_troubles
 from plimsoll.decide.explaining.standing import ClaimStanding, ClaimState, claim_standing
 from plimsoll.decide.match import Mismatch, Search, is_reachable, mismatches
 from plimsoll.decide.schedule import Kernel
@@ -38,6 +42,7 @@ class ClaimExplanation:
     claim: ClaimStanding
     message: str
     troubles: tuple[SharedTrouble, ...] = ()
+    """The cause first."""
     volumes: int = 0
     """How many of its class there are."""
     unsuited: tuple[Unsuited, ...] = ()
@@ -46,8 +51,22 @@ class ClaimExplanation:
     pods: tuple[PodExplanation, ...] = ()
     """Pods without a node that use it, with the troubles that the claim makes them."""
 
+    @property
+    def is_well(self) -> bool:
+        """It is bound, or on its way without anything that is seen to go wrong."""
+        return not self.troubles and all(pod.is_well for pod in self.pods)
 
-def explain_claim(key: ObjectKey, pods: Iterable[Pod], kernel: Kernel) -> ClaimExplanation:
+    @property
+    def cause(self) -> SharedTrouble | None:
+        """What to mend first; None: nothing is wrong."""
+        of_pods = [pod.cause for pod in self.pods]
+        found = causes_first((*self.troubles, *(cause for cause in of_pods if cause)))
+        return found[0] if found else None
+
+
+def explain_claim(
+    key: ObjectKey, pods: Iterable[Pod], kernel: Kernel, evidence: Evidence | None = None
+) -> ClaimExplanation:
     """`pods` are those that use it."""
     columns = kernel.columns
     standing = claim_standing(key, columns)
@@ -57,11 +76,12 @@ def explain_claim(key: ObjectKey, pods: Iterable[Pod], kernel: Kernel) -> ClaimE
         troubles = _troubles(Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=message, claim=key))
         return ClaimExplanation(claim=standing, message=message, troubles=troubles)
     waiting = [pod for pod in pods if not pod.spec.node_name]
-    explained = tuple(_about(explain_pod(pod, kernel), key) for pod in waiting)
+    explained = tuple(_about(explain_pod(pod, kernel, evidence), key) for pod in waiting)
+    seen = provisioning_troubles(claim, columns, evidence) if evidence else ()
     found = ClaimExplanation(
         claim=standing,
         message=_message(standing, claim, kernel, len(waiting)),
-        troubles=_troubles(*_findings(standing, claim, kernel)),
+        troubles=causes_first((*_troubles(*_findings(standing, claim, kernel)), *seen)),
         pods=explained,
     )
     if standing.state is ClaimState.BOUND:
@@ -81,7 +101,7 @@ def _message(
         case ClaimState.DELETING:
             return "It is being deleted."
         case ClaimState.SELECTED:
-            return f"Node {standing.selected_node} was selected; waits for {_maker(claim, kernel)}."
+            return f"Node {standing.selected_node} is selected; waits for {_maker(claim, kernel)}."
         case ClaimState.WAITS_FOR_NODE if pods:
             return "Waits for its pod to get a node."
         case ClaimState.WAITS_FOR_NODE:
@@ -159,7 +179,9 @@ def _about(explanation: PodExplanation, claim: ObjectKey) -> PodExplanation:
         if (troubles := _of_claim(group.troubles, claim))
     )
     everywhere = _of_claim(explanation.everywhere, claim)
-    return replace(explanation, groups=groups, everywhere=everywhere)
+    # What was seen to go wrong with the claim is told of the claim itself, once.
+    findings = tuple(t for t in explanation.findings if t.claim is None)
+    return replace(explanation, groups=groups, everywhere=everywhere, findings=findings)
 
 
 def _of_claim(troubles: Iterable[SharedTrouble], claim: ObjectKey) -> tuple[SharedTrouble, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from plimsoll.api.meta import ObjectKey
@@ -17,6 +18,25 @@ class Unit(StrEnum):
     BYTES = "bytes"
     MILLI_CPU = "millicpu"
     COUNT = "count"
+
+
+class Area(StrEnum):
+    """Where something was seen to go wrong that no rule about nodes judges."""
+
+    SCHEDULING = "Scheduling"
+    PROVISIONING = "Provisioning"
+    CAPACITY = "Capacity"
+    MOUNTING = "Mounting"
+    WORKLOAD = "Workload"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrences:
+    """How often something was reported, and when."""
+
+    count: int = 1
+    first_at: datetime | None = None
+    last_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +71,13 @@ def unit_of(finding: Finding) -> Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedTrouble:
-    """One thing that speaks against all nodes of a group."""
+    """One thing that speaks against all nodes of a group, or that was seen to go wrong whatever
+    node is chosen."""
 
-    rule: AnyRule
+    rule: AnyRule | Area
     reason: Reason
     sentence: str
-    unit: Unit
+    unit: Unit = Unit.BYTES
     claim: ObjectKey | None = None
     wanted: int | None = None
     least: int | None = None
@@ -64,6 +85,8 @@ class SharedTrouble:
     most: int | None = None
     about: Seen | None = None
     """Where most was seen; if no numbers matter, on the first node."""
+    occurrences: Occurrences | None = None
+    """None: it is a state, which no event counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class ClaimState(StrEnum):
     DELETING = "Deleting"
     BOUND = "Bound"
     SELECTED = "NodeSelected"
-    """The scheduler has chosen a node; its volume is being made."""
+    """The scheduler has chosen a node; its volume is to be made there."""
     WAITS_FOR_NODE = "WaitsForNode"
     """It gets its volume when its pod gets a node."""
     WAITS_FOR_VOLUME = "WaitsForVolume"

@@ -1,67 +1,62 @@
-"""`plimsoll explain`: why a pod has no node, or a claim no volume. Reads, never writes."""
+"""`plimsoll explain`: why a pod has no node or no volumes, or a claim no volume.
 
-import asyncio
+Reads, never writes.
+"""
+
 import json
 import sys
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass
 
 import click
 import uvloop
 import yaml
 
-from plimsoll.api.core import Node
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.api.registry import Document, Resource, tables
-from plimsoll.api.storage import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    StorageClass,
-    VolumeAttachment,
-)
-from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.api.registry import Document
+from plimsoll.api.workloads import Deployment, ReplicaSet
 from plimsoll.decide.columns.cluster import Columns
 from plimsoll.decide.columns.rules.judge import Settings
 from plimsoll.decide.columns.rules.late_claims import Policy
 from plimsoll.decide.explaining.claim import ClaimExplanation, explain_claim
-from plimsoll.decide.explaining.pod import PodExplanation, PodState, explain_pod
-from plimsoll.decide.explaining.standing import ClaimState
+from plimsoll.decide.explaining.pod import PodExplanation, explain_pod
+from plimsoll.decide.explaining.policies import ChosenPolicy, choose_policy
+from plimsoll.decide.explaining.workload import (
+    Workload,
+    WorkloadExplanation,
+    explain_workload,
+    pods_of,
+)
 from plimsoll.decide.schedule import Kernel
-from plimsoll.decide.scheduling.reasons import Seen
+from plimsoll.decide.scheduler_identity import KUBE_SCHEDULER, scheduler_of
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import system_chance
 from plimsoll.ui.cli import explain_output as output
-from plimsoll.ui.cli.explain_output import Ages
+from plimsoll.ui.cli.explain_output import Margin
+from plimsoll.ui.cli.explain_reading import ClusterReading, look_closer, read_ages, read_cluster
+from plimsoll.ui.cli.explain_reference import Reference, Subject, parse_reference
 from plimsoll.wire.connect import connect
-from plimsoll.wire.errors import KubeError
-from plimsoll.wire.kind import documents, typed
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig import Surroundings, Wish, find_access
 from plimsoll.wire.kubeconfig_files import KubeconfigError
-from plimsoll.wire.parameters import EVERYTHING, Selection
+from plimsoll.wire.parameters import Selection
 
-KUBE_SCHEDULER = "default-scheduler"
-UNFINISHED = Selection(fields="status.phase!=Succeeded,status.phase!=Failed")
-KINDS: tuple[type[ApiObject], ...] = (
-    Node,
-    StorageClass,
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    VolumeAttachment,
-    PersistentVolume,
-    PersistentVolumeClaim,
-)
 FORMATS = click.Choice(["table", "json", "yaml"])
-AT_ONCE = 8
 
 
 @click.command()
-@click.argument("what", metavar="pod/[NAMESPACE/]NAME | claim/[NAMESPACE/]NAME")
+@click.argument("what", metavar="KIND/[NAMESPACE/]NAME")
+@click.option(
+    "-n",
+    "--namespace",
+    default="",
+    metavar="NAME",
+    help="Where it is; by default the namespace of the context.",
+)
 @click.option(
     "--kubeconfig", default="", metavar="FILE", help="Which cluster; default: as kubectl."
 )
@@ -69,144 +64,172 @@ AT_ONCE = 8
 @click.option(
     "--policy",
     type=click.Choice([policy.value for policy in Policy]),
-    help="Whose rules; by default those of the scheduler that the pod names: compatible for"
-    " default-scheduler, default for others.",
+    help="Whose rules; by default those that the scheduler which the pod names has published, or"
+    " kube-scheduler's.",
 )
 @click.option("-o", "output_format", type=FORMATS, default="table", show_default=True)
-def explain(
-    what: str, *, kubeconfig: str, context_name: str, policy: str | None, output_format: str
-) -> None:
-    """Tell why a pod has no node, or a claim no volume, on any cluster; nothing is changed.
+def explain(what: str, *, policy: str | None, output_format: str, **where: str) -> None:
+    """Tell why a pod has no node or no volumes, or a claim no volume; nothing is changed.
+
+    KIND is pod, claim (pvc), deploy, sts, job, ds or rs, or the long name; of a workload all pods
+    are explained, those with the same answer together.
 
     For every node and claim: a code, what is wanted, what was seen, in which object and how old
-    that is. Nodes that the same things speak against are shown together.
+    that is. Nodes that the same things speak against are shown together. What events, leases and
+    attachments show to go wrong comes first.
 
-    Exit codes: 0 all is well, or some node would do; 1 something speaks against all nodes, the
-    object does not exist, or the cluster could not be reached; 2 bad usage.
+    Exit codes: 0 all is well; 1 something is wrong, the object does not exist, or the cluster could
+    not be reached; 2 bad usage.
     """
-    kind, _, rest = what.partition("/")
-    if kind not in READERS or not rest or rest.count("/") > 1:
-        raise click.UsageError(f"{what}: write pod/NAMESPACE/NAME or claim/NAMESPACE/NAME")
-    wish = Wish(kubeconfig=kubeconfig, context=context_name)
+    wish = Wish(kubeconfig=where["kubeconfig"], context=where["context_name"])
     around = Surroundings(environment=environment(), clock=SystemClock())
     asked = Policy(policy) if policy else None
     try:
+        usual = find_access(wish, around).namespace
+        reference = parse_reference(what, where["namespace"], usual)
         client = connect(wish, around, system_chance(), manager="plimsoll-explain")
-        found, is_well = uvloop.run(_explained(client, kind, output.namespaced(rest), asked))
-    except KubeconfigError as error:
+        answer = uvloop.run(_answered(client, reference, asked))
+    except (KubeconfigError, ValueError) as error:
         raise click.UsageError(str(error)) from error
     except KubeError as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(_shown(found, output_format))
-    sys.exit(0 if is_well else 1)
+        raise click.ClickException(_told(error, what)) from error
+    for remark in answer.margin.remarks:
+        click.echo(f"remark: {remark}", err=True)
+    click.echo(_shown(answer, output_format))
+    sys.exit(0 if answer.explained.is_well else 1)
 
 
-Shown = tuple[str, Document]
-"""As text and as a document."""
+Explained = PodExplanation | ClaimExplanation | WorkloadExplanation
 
 
-def _shown(found: Shown, output_format: str) -> str:
-    text, document = found
+@dataclass(frozen=True, slots=True)
+class Answer:
+    explained: Explained
+    margin: Margin
+
+
+def _told(error: KubeError, what: str) -> str:
+    if error.failure is Failure.NOT_FOUND:
+        return f"{what} was not found; look for it with kubectl get, or name its namespace with -n"
+    if error.failure is Failure.FORBIDDEN:
+        return f"{error}; explain needs to list nodes, pods, claims, volumes and storage kinds"
+    return str(error)
+
+
+def _shown(answer: Answer, output_format: str) -> str:
+    if output_format == "table":
+        return _text(answer)
+    document = _document(answer)
     if output_format == "json":
         return json.dumps(document, indent=2)
-    if output_format == "yaml":
-        return yaml.safe_dump(document, sort_keys=False).rstrip()
-    return text
+    return yaml.safe_dump(document, sort_keys=False).rstrip()
 
 
-async def _explained(
-    client: KubeClient, kind: str, key: ObjectKey, policy: Policy | None
-) -> tuple[Shown, bool]:
+def _text(answer: Answer) -> str:
+    match answer.explained:
+        case PodExplanation() as pod:
+            return output.pod_text(pod, answer.margin)
+        case ClaimExplanation() as claim:
+            return output.claim_text(claim, answer.margin)
+        case WorkloadExplanation() as workload:
+            return output.workload_text(workload, answer.margin)
+
+
+def _document(answer: Answer) -> Document:
+    match answer.explained:
+        case PodExplanation() as pod:
+            return output.pod_document(pod, answer.margin)
+        case ClaimExplanation() as claim:
+            return output.claim_document(claim, answer.margin)
+        case WorkloadExplanation() as workload:
+            return output.workload_document(workload, answer.margin)
+
+
+async def _answered(client: KubeClient, reference: Reference, asked: Policy | None) -> Answer:
     try:
-        observed = await _observed(client)
-        return await READERS[kind](client, observed, key, policy)
+        return await _Explainer(client, reference.key, asked).explain(reference)
     finally:
         await client.close()
 
 
-async def _observed(client: KubeClient) -> list[ApiObject]:
-    """Everything that decisions look at."""
-    pages = await asyncio.gather(*(client.list(typed(type_), EVERYTHING) for type_ in KINDS))
-    pods = await client.list(typed(Pod), UNFINISHED)
-    return [*(item for page in pages for item in page.items), *pods.items]
+class _Explainer:
+    """Reads the cluster once and explains one thing in it."""
+
+    def __init__(self, client: KubeClient, key: ObjectKey, asked: Policy | None) -> None:
+        self._client = client
+        self._key = key
+        self._asked = asked
+        self._policies: dict[str, ChosenPolicy] = {}
+        self._kernels: dict[Policy, Kernel] = {}
+
+    async def explain(self, reference: Reference) -> Answer:
+        reading = await read_cluster(self._client, self._key.namespace)
+        match reference.subject:
+            case Subject.POD:
+                return await self._explain_pod(reading)
+            case Subject.CLAIM:
+                return await self._explain_claim(reading)
+            case Subject.WORKLOAD:
+                assert reference.workload is not None  # noqa: S101 - the parser saw to it
+                workload = await self._client.get(typed(reference.workload), self._key)
+                return await self._explain_workload(workload, reading)
+
+    async def _explain_pod(self, reading: ClusterReading) -> Answer:
+        pod = await self._client.get(typed(Pod), self._key)
+        reading = await look_closer(self._client, reading, pod.claims)
+        return await self._answer(self._pod(pod, reading), reading)
+
+    async def _explain_claim(self, reading: ClusterReading) -> Answer:
+        pods = [pod for pod in reading.all(Pod) if self._key in pod.claims]
+        waiting = [pod for pod in pods if not pod.spec.node_name]
+        claims = {self._key, *(key for pod in waiting for key in pod.claims)}
+        reading = await look_closer(self._client, reading, claims)
+        names = {scheduler_of(pod) for pod in waiting} or {KUBE_SCHEDULER}
+        kernels = [self._kernel(name, reading) for name in sorted(names)]
+        explained = explain_claim(self._key, pods, kernels[0], reading.evidence)
+        return await self._answer(explained, reading)
+
+    async def _explain_workload(self, workload: Workload, reading: ClusterReading) -> Answer:
+        owners: list[ApiObject] = [workload]
+        if isinstance(workload, Deployment):
+            sets = await self._client.list(
+                typed(ReplicaSet), Selection(namespace=self._key.namespace)
+            )
+            owners = [each for each in sets.items if _owner(each) == workload.uid]
+        pods = pods_of(owners, reading.all(Pod))
+        claims = [key for pod in pods for key in pod.claims]
+        reading = await look_closer(self._client, reading, claims)
+        explained = [self._pod(pod, reading) for pod in pods]
+        answer = explain_workload(workload, explained, owners, reading.evidence)
+        return await self._answer(answer, reading)
+
+    def _pod(self, pod: Pod, reading: ClusterReading) -> PodExplanation:
+        return explain_pod(pod, self._kernel(scheduler_of(pod), reading), reading.evidence)
+
+    def _kernel(self, scheduler: str, reading: ClusterReading) -> Kernel:
+        """That of the policy by which pods of the scheduler are judged."""
+        evidence = reading.evidence
+        chosen = choose_policy(scheduler, self._asked, evidence.leases, evidence.now)
+        self._policies[scheduler] = chosen
+        if chosen.policy not in self._kernels:
+            self._kernels[chosen.policy] = _kernel(reading.objects, chosen.policy)
+        return self._kernels[chosen.policy]
+
+    async def _answer(self, explained: Explained, reading: ClusterReading) -> Answer:
+        ages = await read_ages(self._client, output.seen_in(explained))
+        margin = Margin(
+            now=reading.evidence.now,
+            ages=ages,
+            policies=self._policies,
+            remarks=reading.remarks,
+        )
+        return Answer(explained, margin)
 
 
-def policy_of(scheduler: str) -> Policy:
-    """By whose rules the pods of a scheduler are judged."""
-    return Policy.COMPATIBLE if scheduler == KUBE_SCHEDULER else Policy.DEFAULT
+def _owner(object_: ApiObject) -> str:
+    controller = object_.metadata.controller
+    return controller.uid if controller else ""
 
 
 def _kernel(observed: Iterable[ApiObject], policy: Policy) -> Kernel:
     return Kernel(Columns.of(observed), Settings(policy=policy))
-
-
-async def _read_pod(
-    client: KubeClient, observed: list[ApiObject], key: ObjectKey, policy: Policy | None
-) -> tuple[Shown, bool]:
-    pod = await client.get(typed(Pod), key)
-    scheduler = pod.spec.scheduler_name or KUBE_SCHEDULER
-    chosen = policy or policy_of(scheduler)
-    explained = explain_pod(pod, _kernel(observed, chosen))
-    ages = await _ages(client, explained)
-    text = output.pod_text(explained, scheduler, chosen, ages)
-    document = output.pod_document(explained, scheduler, chosen, ages)
-    return (text, document), explained.state in (PodState.SCHEDULED, PodState.SCHEDULABLE)
-
-
-async def _read_claim(
-    client: KubeClient, observed: list[ApiObject], key: ObjectKey, policy: Policy | None
-) -> tuple[Shown, bool]:
-    pods = [each for each in observed if isinstance(each, Pod) and key in each.claims]
-    names = {pod.spec.scheduler_name or KUBE_SCHEDULER for pod in pods if not pod.spec.node_name}
-    chosen = policy or policy_of(min(names, default=KUBE_SCHEDULER))
-    explained = explain_claim(key, pods, _kernel(observed, chosen))
-    ages = await _ages(client, explained)
-    texts, found = [], []
-    for each in explained.pods:
-        scheduler = each.pod.spec.scheduler_name or KUBE_SCHEDULER
-        texts.append(output.pod_text(each, scheduler, chosen, ages))
-        found.append(output.pod_document(each, scheduler, chosen, ages))
-    text = output.claim_text(explained, texts, ages)
-    document = output.claim_document(explained, found, ages)
-    return (text, document), explained.claim.state is ClaimState.BOUND
-
-
-READERS = {"pod": _read_pod, "claim": _read_claim, "pvc": _read_claim}
-
-
-async def _ages(
-    client: KubeClient, explained: PodExplanation | ClaimExplanation
-) -> dict[Seen, Ages]:
-    """Of the objects that are named; there are as many as groups of nodes."""
-    limit = asyncio.Semaphore(AT_ONCE)
-
-    async def age(seen: Seen) -> tuple[Seen, Ages]:
-        async with limit:
-            return seen, await _age(client, seen)
-
-    return dict(await asyncio.gather(*map(age, sorted(output.seen_in(explained)))))
-
-
-async def _age(client: KubeClient, seen: Seen) -> Ages:
-    resource = _resource(seen.kind)
-    found = None
-    if resource is not None:
-        found = await client.find(documents(resource), seen.key)
-    if found is None:
-        return output.NO_AGES
-    metadata: dict[str, Any] = found["metadata"]
-    times = [metadata.get("creationTimestamp")]
-    times += [entry.get("time") for entry in metadata.get("managedFields", ())]
-    known = [datetime.fromisoformat(time) for time in times if time]
-    now = client.clock.now()
-    if not known:
-        return output.NO_AGES
-    made = datetime.fromisoformat(metadata["creationTimestamp"])
-    return Ages(now - made, now - max(known))
-
-
-def _resource(kind: str) -> Resource | None:
-    for resource in tables().resources:
-        if resource.kind == kind and resource.version == "v1" and resource.verbs:
-            return resource
-    return None

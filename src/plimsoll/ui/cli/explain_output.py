@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.decide.explaining.claim import ClaimExplanation
-from plimsoll.decide.explaining.groups import NodeGroup, SharedTrouble, Unit
+from plimsoll.decide.explaining.groups import NodeGroup, Occurrences, SharedTrouble, Unit
 from plimsoll.decide.explaining.pod import PodExplanation, PodState
+from plimsoll.decide.explaining.policies import ChosenPolicy
 from plimsoll.decide.explaining.standing import ClaimStanding, ClaimState
+from plimsoll.decide.explaining.workload import WorkloadExplanation, kind_of
+from plimsoll.decide.scheduler_identity import scheduler_of
 from plimsoll.decide.scheduling.reasons import Seen
+from plimsoll.ui.cli.explain_reading import NO_AGES, Ages
 
 API_VERSION = "explain.plimsoll.dev/v1"
 SHOWN_NODES = 3
@@ -23,52 +26,59 @@ CLAIM_STATES = {
     ClaimState.LOST: "lost",
     ClaimState.DELETING: "being deleted",
     ClaimState.BOUND: "bound",
-    ClaimState.SELECTED: "volume being made",
+    ClaimState.SELECTED: "node selected",
     ClaimState.WAITS_FOR_NODE: "waits for a node",
     ClaimState.WAITS_FOR_VOLUME: "waits for a volume",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Ages:
-    """How long ago an object was made and last written; None: not known."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margin:
+    """What is told beside an explanation."""
 
-    since_made: timedelta | None = None
-    since_changed: timedelta | None = None
-
-
-AgesOf = Mapping[Seen, Ages]
-NO_AGES = Ages()
+    now: datetime
+    ages: Mapping[Seen, Ages]
+    policies: Mapping[str, ChosenPolicy]
+    """By the scheduler that pods name."""
+    remarks: tuple[str, ...] = ()
 
 
 # Documents
 
 
-def pod_document(explained: PodExplanation, scheduler: str, policy: str, ages: AgesOf) -> Document:
-    pod = explained.pod
+def pod_document(explained: PodExplanation, margin: Margin) -> Document:
+    pod, scheduler = explained.pod, scheduler_of(explained.pod)
+    policy = margin.policies[scheduler]
     return {
         "apiVersion": API_VERSION,
         "kind": "PodExplanation",
         "pod": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
         "scheduler": scheduler,
-        "policy": str(policy),
+        "policy": policy.policy.value,
+        "policySource": {"code": policy.source.value, "message": policy.sentence},
         "state": explained.state.value,
+        "isWell": explained.is_well,
+        "cause": _cause_document(explained.cause),
         "message": explained.message,
         "node": pod.spec.node_name or explained.best or None,
         "nodes": {"total": explained.nodes, "fitting": list(explained.fitting)},
         "claims": [_claim_document(claim) for claim in explained.claims],
-        "everywhere": [_trouble_document(trouble, ages) for trouble in explained.everywhere],
-        "groups": [_group_document(group, ages) for group in explained.groups],
+        "findings": [_trouble_document(trouble, margin) for trouble in explained.findings],
+        "everywhere": [_trouble_document(trouble, margin) for trouble in explained.everywhere],
+        "groups": [_group_document(group, margin) for group in explained.groups],
+        "remarks": list(margin.remarks),
     }
 
 
-def claim_document(explained: ClaimExplanation, pods: Sequence[Document], ages: AgesOf) -> Document:
+def claim_document(explained: ClaimExplanation, margin: Margin) -> Document:
     return {
         "apiVersion": API_VERSION,
         "kind": "ClaimExplanation",
         "claim": _claim_document(explained.claim),
+        "isWell": explained.is_well,
+        "cause": _cause_document(explained.cause),
         "message": explained.message,
-        "findings": [_trouble_document(trouble, ages) for trouble in explained.troubles],
+        "findings": [_trouble_document(trouble, margin) for trouble in explained.troubles],
         "volumes": {
             "total": explained.volumes,
             "unsuited": [
@@ -77,8 +87,43 @@ def claim_document(explained: ClaimExplanation, pods: Sequence[Document], ages: 
             ],
             "reachableFrom": explained.reachable_from,
         },
-        "pods": list(pods),
+        "pods": [pod_document(pod, margin) for pod in explained.pods],
+        "remarks": list(margin.remarks),
     }
+
+
+def workload_document(explained: WorkloadExplanation, margin: Margin) -> Document:
+    workload = explained.workload
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "WorkloadExplanation",
+        "workload": {
+            "kind": kind_of(workload),
+            "namespace": workload.namespace,
+            "name": workload.name,
+            "uid": workload.uid,
+        },
+        "isWell": explained.is_well,
+        "message": explained.message,
+        "pods": {"wanted": explained.wanted, "total": explained.pods},
+        "findings": [_trouble_document(trouble, margin) for trouble in explained.findings],
+        "groups": [
+            {
+                "count": len(group.pods),
+                "pods": list(group.pods),
+                "example": pod_document(group.example, margin),
+            }
+            for group in explained.groups
+        ],
+        "remarks": list(margin.remarks),
+    }
+
+
+def _cause_document(cause: SharedTrouble | None) -> Document | None:
+    if cause is None:
+        return None
+    claim = cause.claim.name if cause.claim else None
+    return {"code": cause.reason.value, "claim": claim, "message": cause.sentence}
 
 
 def _claim_document(claim: ClaimStanding) -> Document:
@@ -93,15 +138,15 @@ def _claim_document(claim: ClaimStanding) -> Document:
     }
 
 
-def _group_document(group: NodeGroup, ages: AgesOf) -> Document:
+def _group_document(group: NodeGroup, margin: Margin) -> Document:
     return {
         "count": len(group.nodes),
         "nodes": list(group.nodes),
-        "findings": [_trouble_document(trouble, ages) for trouble in group.troubles],
+        "findings": [_trouble_document(trouble, margin) for trouble in group.troubles],
     }
 
 
-def _trouble_document(trouble: SharedTrouble, ages: AgesOf) -> Document:
+def _trouble_document(trouble: SharedTrouble, margin: Margin) -> Document:
     has_seen = trouble.most is not None
     return {
         "code": trouble.reason.value,
@@ -111,14 +156,29 @@ def _trouble_document(trouble: SharedTrouble, ages: AgesOf) -> Document:
         "unit": trouble.unit.value if has_seen or trouble.wanted is not None else None,
         "wanted": trouble.wanted,
         "seen": {"least": trouble.least, "most": trouble.most} if has_seen else None,
-        "object": _object_document(trouble.about, ages),
+        "object": _object_document(trouble.about, margin),
+        "occurrences": _occurrences_document(trouble.occurrences, margin.now),
     }
 
 
-def _object_document(about: Seen | None, ages: AgesOf) -> Document | None:
+def _occurrences_document(found: Occurrences | None, now: datetime) -> Document | None:
+    if found is None:
+        return None
+    return {
+        "count": found.count,
+        "firstSecondsAgo": _seconds(_since(found.first_at, now)),
+        "lastSecondsAgo": _seconds(_since(found.last_at, now)),
+    }
+
+
+def _since(at: datetime | None, now: datetime) -> timedelta | None:
+    return None if at is None else max(now - at, timedelta(0))
+
+
+def _object_document(about: Seen | None, margin: Margin) -> Document | None:
     if about is None:
         return None
-    age = ages.get(about, NO_AGES)
+    age = margin.ages.get(about, NO_AGES)
     return {
         "kind": about.kind,
         "namespace": about.key.namespace or None,
@@ -135,18 +195,27 @@ def _seconds(duration: timedelta | None) -> int | None:
 # Tables
 
 Row = tuple[str, ...]
+FINDINGS: Row = ("CODE", "CLAIM", "OBJECT", "COUNT", "LAST SEEN", "WHAT")
 TROUBLES: Row = ("NODES", "CODE", "CLAIM", "WANTED", "SEEN", "OBJECT", "AGE", "WHICH")
 CLAIMS: Row = ("CLAIM", "STATE", "CLASS", "SIZE", "VOLUME", "SELECTED NODE")
 UNSUITED: Row = ("VOLUMES", "WHY NOT", "EXAMPLE")
 EVERYWHERE = "all"
+LONGEST_TEXT = 400
 
 
-def pod_text(explained: PodExplanation, scheduler: str, policy: str, ages: AgesOf) -> str:
-    head = f"Pod {explained.pod.key} ({scheduler}, policy {policy}): {explained.state}"
-    parts = [f"{head}\n{explained.message}"]
+def pod_text(explained: PodExplanation, margin: Margin) -> str:
+    scheduler = scheduler_of(explained.pod)
+    policy = margin.policies[scheduler]
+    head = f"Pod {explained.pod.key} ({scheduler}, policy {policy.policy}): {explained.state}"
+    lines = [head, plain(explained.message), *_cause_lines(explained.cause)]
+    if not explained.pod.spec.node_name:
+        lines.append(f"Judged by policy {policy.policy}, {policy.sentence}.")
+    parts = ["\n".join(lines)]
     if explained.claims:
         parts.append(table(CLAIMS, (_claim_row(claim) for claim in explained.claims)))
-    rows = [*_everywhere_rows(explained.everywhere, ages), *_group_rows(explained.groups, ages)]
+    if explained.findings:
+        parts.append(table(FINDINGS, _finding_rows(explained.findings, margin)))
+    rows = [*_everywhere_rows(explained.everywhere, margin), *_group_rows(explained.groups, margin)]
     if rows:
         parts.append(table(TROUBLES, rows))
     if explained.state is PodState.SCHEDULABLE:
@@ -155,18 +224,47 @@ def pod_text(explained: PodExplanation, scheduler: str, policy: str, ages: AgesO
     return "\n\n".join(parts)
 
 
-def claim_text(explained: ClaimExplanation, pods: Sequence[str], ages: AgesOf) -> str:
+def claim_text(explained: ClaimExplanation, margin: Margin) -> str:
     claim = explained.claim
-    parts = [f"Claim {claim.key}: {CLAIM_STATES[claim.state]}\n{explained.message}"]
+    lines = [f"Claim {claim.key}: {CLAIM_STATES[claim.state]}", explained.message]
+    parts = ["\n".join([*lines, *_cause_lines(explained.cause)])]
     parts.append(table(CLAIMS, [_claim_row(claim)]))
     if explained.reachable_from is not None:
         parts.append(f"The volume can be reached from {explained.reachable_from} nodes.")
     if explained.troubles:
-        parts.append(table(TROUBLES, _everywhere_rows(explained.troubles, ages)))
+        parts.append(table(FINDINGS, _finding_rows(explained.troubles, margin)))
     if explained.unsuited:
         rows = [(str(u.volumes), u.mismatch.value, u.example) for u in explained.unsuited]
         parts.append(table(UNSUITED, rows))
-    return "\n\n".join([*parts, *pods])
+    return "\n\n".join([*parts, *(pod_text(pod, margin) for pod in explained.pods)])
+
+
+def workload_text(explained: WorkloadExplanation, margin: Margin) -> str:
+    workload = explained.workload
+    verdict = "all is well" if explained.is_well else "something is wrong"
+    parts = [f"{kind_of(workload)} {workload.key}: {verdict}\n{explained.message}"]
+    if explained.findings:
+        parts.append(table(FINDINGS, _finding_rows(explained.findings, margin)))
+    for group in explained.groups:
+        text = pod_text(group.example, margin)
+        if len(group.pods) > 1:
+            text = f"{len(group.pods)} pods with the same answer: {_listed(group.pods)}\n{text}"
+        parts.append(text)
+    return "\n\n".join(parts)
+
+
+def _cause_lines(cause: SharedTrouble | None) -> list[str]:
+    if cause is None:
+        return []
+    claim = f" (claim {cause.claim.name})" if cause.claim else ""
+    return [f"Cause: {cause.reason}{claim}: {plain(cause.sentence)}"]
+
+
+def plain(text: str) -> str:
+    """Others write events and errors: nothing in them may move the cursor or break the table."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]}…"
 
 
 def _claim_row(claim: ClaimStanding) -> Row:
@@ -180,27 +278,42 @@ def _claim_row(claim: ClaimStanding) -> Row:
     )
 
 
-def _everywhere_rows(troubles: Iterable[SharedTrouble], ages: AgesOf) -> Iterator[Row]:
+def _finding_rows(troubles: Iterable[SharedTrouble], margin: Margin) -> Iterator[Row]:
     for trouble in troubles:
-        yield (EVERYWHERE, *_trouble_cells(trouble, ages), trouble.sentence)
+        found = trouble.occurrences
+        last = _since(found.last_at, margin.now) if found else None
+        is_counted = found is not None and found.count > 1
+        yield (
+            trouble.reason.value,
+            trouble.claim.name if trouble.claim else "",
+            str(trouble.about) if trouble.about else "",
+            str(found.count) if found and is_counted else "",
+            f"{human(last)} ago" if last is not None else "",
+            plain(trouble.sentence),
+        )
 
 
-def _group_rows(groups: Iterable[NodeGroup], ages: AgesOf) -> Iterator[Row]:
+def _everywhere_rows(troubles: Iterable[SharedTrouble], margin: Margin) -> Iterator[Row]:
+    for trouble in troubles:
+        yield (EVERYWHERE, *_trouble_cells(trouble, margin), trouble.sentence)
+
+
+def _group_rows(groups: Iterable[NodeGroup], margin: Margin) -> Iterator[Row]:
     for group in groups:
         count, which = str(len(group.nodes)), _listed(group.nodes)
         for trouble in group.troubles:
-            yield (count, *_trouble_cells(trouble, ages), which)
+            yield (count, *_trouble_cells(trouble, margin), which)
             count, which = "", ""
 
 
-def _trouble_cells(trouble: SharedTrouble, ages: AgesOf) -> Row:
+def _trouble_cells(trouble: SharedTrouble, margin: Margin) -> Row:
     return (
         trouble.reason.value,
         trouble.claim.name if trouble.claim else "",
         "" if trouble.wanted is None else amount(trouble.wanted, trouble.unit),
         _range(trouble),
         str(trouble.about) if trouble.about else "",
-        _age(ages.get(trouble.about, NO_AGES)) if trouble.about else "",
+        _age(margin.ages.get(trouble.about, NO_AGES)) if trouble.about else "",
     )
 
 
@@ -252,15 +365,16 @@ def table(head: Row, rows: Iterable[Row]) -> str:
     return "\n".join(texts)
 
 
-def seen_in(explained: PodExplanation | ClaimExplanation) -> set[Seen]:
+def seen_in(explained: PodExplanation | ClaimExplanation | WorkloadExplanation) -> set[Seen]:
     """The objects that an explanation speaks of."""
-    if isinstance(explained, ClaimExplanation):
-        own = {t.about for t in explained.troubles if t.about}
-        return own.union(*map(seen_in, explained.pods))
-    troubles = [*explained.everywhere, *(t for g in explained.groups for t in g.troubles)]
-    return {trouble.about for trouble in troubles if trouble.about}
-
-
-def namespaced(text: str) -> ObjectKey:
-    namespace, _, name = text.rpartition("/")
-    return ObjectKey(namespace or "default", name)
+    match explained:
+        case ClaimExplanation():
+            own = {t.about for t in explained.troubles if t.about}
+            return own.union(*map(seen_in, explained.pods))
+        case WorkloadExplanation():
+            own = {t.about for t in explained.findings if t.about}
+            return own.union(*(seen_in(group.example) for group in explained.groups))
+        case PodExplanation():
+            groups = (t for g in explained.groups for t in g.troubles)
+            troubles = [*explained.findings, *explained.everywhere, *groups]
+            return {trouble.about for trouble in troubles if trouble.about}
