@@ -8,7 +8,7 @@ from random import Random
 from plimsoll.api.core import Lease
 from plimsoll.decide.columns.rules.late_claims import Policy
 from plimsoll.decide.explaining.policies import PolicySource, choose_policy
-from plimsoll.decide.scheduler_identity import LASTS, RENEWED_EVERY, identity_lease_name
+from plimsoll.decide.scheduler_identity import LASTS, RENEWED_EVERY
 from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.scheduler.identity import SchedulerIdentity
 from plimsoll.processes.scheduler.settings import Settings
@@ -63,8 +63,3 @@ async def test_a_namespace_that_does_not_exist_does_not_end_the_scheduler() -> N
         cluster.clock.advance(RENEWED_EVERY)
         await settle()
         assert await leases(client) == ()
-
-
-def test_names_that_differ_only_in_what_object_names_may_not_hold_have_two_leases() -> None:
-    names = {identity_lease_name(name) for name in ("My_Scheduler", "my-scheduler", "my.scheduler")}
-    assert len(names) == 3
