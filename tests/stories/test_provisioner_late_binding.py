@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
 import msgspec
+import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.processes.provisioner.settings import Settings
@@ -14,6 +15,7 @@ from tests.stories.schedulers import (
     a_claim,
     a_pod,
     a_scheduler,
+    add_node,
     node_of,
     scheduled_condition,
     volume_of,
@@ -29,13 +31,17 @@ from tests.stories.sidecars import (
     a_provisioner,
     a_storage,
     add_storage_nodes,
+    full,
     pool,
     published,
+    register_driver,
     told_zones,
+    unregister_driver,
     zonal_pools,
 )
 
 LOOPS = ("binding", "claim-protection", "volume-protection", "ephemeral-volume")
+STRICT = msgspec.structs.replace(PLAIN, strict_topology=True)
 PUBLISHING = msgspec.structs.replace(PLAIN, enable_capacity=True)
 
 
@@ -86,6 +92,39 @@ async def test_where_there_is_no_room_another_node_is_selected() -> None:
         assert await node_of(cluster, "web") == "node-c"
         assert await told_zones(cluster, await volume_of(cluster, "data")) == ["c"]
         assert len(storage.names) == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_registered", "why"),
+    [
+        pytest.param({"zone": "a"}, False, "no topology key found", id="driver-not-registered"),
+        pytest.param({}, True, "does not match topology keys", id="label-missing"),
+    ],
+)
+async def test_a_node_that_the_driver_cannot_serve_is_taken_off_the_claim(
+    labels: dict[str, str], why: str, *, is_registered: bool
+) -> None:
+    """And the next one that is selected is judged by its own labels."""
+    async with a_cluster("binding") as cluster, a_storage(cluster.clock, zonal_pools("9Gi")) as s:
+        await add_storage_nodes(cluster, {"node-a": {"zone": "a"}})
+        await add_node(cluster, "node-x", labels=full(labels))
+        await register_driver(cluster, "node-x", {"zone": "x"})
+        if not is_registered:
+            await unregister_driver(cluster, "node-x")
+        claim = a_claim(class_name="fast")
+        claim["metadata"]["annotations"] = {SELECTED_NODE: "node-x"}
+        await cluster.create(a_class(), claim)
+        async with a_provisioner(cluster, s, STRICT):
+            await cluster.settle()
+            found = await cluster.get("PersistentVolumeClaim", "data")
+            assert SELECTED_NODE not in found["metadata"]["annotations"]
+            told = await cluster.events("data")
+            assert any(reason == "ProvisioningFailed" and why in text for reason, text in told)
+            assert s.count("CreateVolume") == 0
+            selected = {"metadata": {"annotations": {SELECTED_NODE: "node-a"}}}
+            await cluster.patch("PersistentVolumeClaim", "data", selected)
+            await cluster.settle()
+            assert await told_zones(cluster, await volume_of(cluster, "data")) == ["a"]
 
 
 async def test_a_refusal_takes_the_selected_node_off_the_claim() -> None:

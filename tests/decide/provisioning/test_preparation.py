@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.registry import Document
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolumeClaim, SecretReference
@@ -20,7 +21,7 @@ from plimsoll.decide.provisioning.preparation import (
 )
 from plimsoll.decide.provisioning.request.sources import Populator
 from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
-from plimsoll.decide.provisioning.settings import Capability
+from plimsoll.decide.provisioning.settings import Capability, Mode
 from tests.builders import DRIVER, ZONE
 from tests.decide.provisioning.builders import (
     CONTROLLER,
@@ -111,12 +112,28 @@ def test_a_source_is_marked_before_the_topology_is_looked_for() -> None:
     )
 
 
-def test_a_topology_that_is_not_known_yet_is_waited_for() -> None:
-    class_ = {"allowedTopologies": [{"matchLabelExpressions": [{"key": ZONE, "values": ["x"]}]}]}
+@pytest.mark.parametrize(
+    ("mode", "class_", "state"),
+    [
+        pytest.param(Mode.DEFAULT, {}, State.RESCHEDULE, id="another-node-may-serve"),
+        pytest.param(Mode.COMPATIBLE, {}, State.NO_CHANGE, id="csi-provisioner-waits"),
+        pytest.param(
+            Mode.DEFAULT,
+            {"volumeBindingMode": "Immediate"},
+            State.NO_CHANGE,
+            id="no-scheduler-would-select-another",
+        ),
+    ],
+)
+def test_a_selected_node_that_cannot_be_served_is_refused(
+    mode: Mode, class_: Document, state: State
+) -> None:
+    allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": ["x"]}]}]
+    world = a_world(settings=replace(SETTINGS, mode=mode))
 
-    refused = failure(prepared(a_world(), class_))
+    refused = failure(prepared(world, class_ | {"allowedTopologies": allowed}))
 
-    assert (refused.problem, refused.state) == (Problem.TOPOLOGY, State.NO_CHANGE)
+    assert (refused.problem, refused.state) == (Problem.TOPOLOGY, state)
 
 
 def test_a_driver_without_topology_is_told_of_none() -> None:

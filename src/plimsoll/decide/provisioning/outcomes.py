@@ -105,6 +105,9 @@ def failed(
     elif failure.state is not State.NO_CHANGE:
         memory = replace(memory, in_progress=None)
     current = claim if claim is not None and claim.uid == subject.uid else subject
+    if failure.state is State.RESCHEDULE:
+        # Another node has other labels.
+        memory = replace(memory, topology=NO_TOPOLOGY)
     if failure.state is State.RESCHEDULE and _is_still_selected(subject, current):
         forget_node = annotate(current, {SELECTED_NODE: None})
         plan = Plan(reason=Reason.PROVISIONING_FAILED, writes=existing(*writes, forget_node))

@@ -135,15 +135,18 @@ class Preparation:
         found = locate(wish, places_of(self._settings, self._view), self._topology)
         self._topology = found.memory
         if isinstance(found, NotLocated):
-            _refuse_topology(found)
+            self._refuse_topology(found)
         return found.requirement
 
-
-def _refuse_topology(found: NotLocated) -> NoReturn:
-    if found.problem is TopologyProblem.CSI_NODE_NOT_FOUND:
-        refuse(Problem.NODE_NOT_FOUND, found.message, State.RESCHEDULE)
-    message = f"error generating accessibility requirements: {found.message}"
-    refuse(Problem.TOPOLOGY, message, State.NO_CHANGE)
+    def _refuse_topology(self, found: NotLocated) -> NoReturn:
+        if found.problem is TopologyProblem.CSI_NODE_NOT_FOUND:
+            refuse(Problem.NODE_NOT_FOUND, found.message, State.RESCHEDULE)
+        message = f"error generating accessibility requirements: {found.message}"
+        wanted = self._wanted
+        # csi-provisioner asks about the same node for ever, though another one may serve.
+        is_refusal = wanted.selected_node and wanted.storage_class.waits_for_consumer
+        is_refusal = is_refusal and not self._settings.is_compatible
+        refuse(Problem.TOPOLOGY, message, State.RESCHEDULE if is_refusal else State.NO_CHANGE)
 
 
 CAPABILITY_COMPLAINTS = {
