@@ -42,6 +42,8 @@ def matching_controller(case: dict[str, Any]) -> Answer:
     try:
         search = Search.of(claim, waits_for_scheduler=case["delayBinding"])
     except ValueError as error:
+        if not index.offers(claim.spec.access_modes):
+            return {"volume": None}
         return {"volume": None, "error": str(error)}
     found = find_first_match(search, index.candidates(search))
     return {"volume": found.name if found else None}

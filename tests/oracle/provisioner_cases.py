@@ -346,9 +346,9 @@ def _action(verb: str, write: object, was: list[str]) -> Answer:
 
 
 def _strategic(was: list[str], becomes: list[str]) -> Document:
-    """The real program sends the same change as a difference."""
-    metadata: Document = {"finalizers": None}
-    if becomes:
+    """The real program sends the same change as a difference; an empty list is an absent one."""
+    metadata: Document = {"finalizers": becomes or None}
+    if was and becomes:
         metadata = {"$setElementOrder/finalizers": becomes}
         if gone := [name for name in was if name not in becomes]:
             metadata["$deleteFromPrimitiveList/finalizers"] = gone

@@ -7,7 +7,8 @@ ones of its class from the smallest that is large enough.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -44,6 +45,8 @@ class VolumeIndex:
     def __init__(self) -> None:
         self._volumes: dict[str, PersistentVolume] = {}
         self._groups: dict[Modes, _Group] = {}
+        self._offered: Counter[Modes] = Counter()
+        """How many volumes have these access modes, those included that cannot be had."""
 
     def __len__(self) -> int:
         return len(self._volumes)
@@ -55,6 +58,7 @@ class VolumeIndex:
         """Add a volume, or replace the one of its name."""
         self.remove(volume.name)
         self._volumes[volume.name] = volume
+        self._offered[_modes(volume)] += 1
         if not _can_be_had(volume):
             return
         group = self._groups.setdefault(_modes(volume), _Group())
@@ -65,9 +69,14 @@ class VolumeIndex:
 
     def remove(self, name: str) -> None:
         volume = self._volumes.pop(name, None)
-        if volume is None or not _can_be_had(volume):
+        if volume is None:
             return
         modes = _modes(volume)
+        self._offered[modes] -= 1
+        if not self._offered[modes]:
+            del self._offered[modes]
+        if not _can_be_had(volume):
+            return
         group = self._groups[modes]
         if claim := volume.spec.claim:
             _drop_name(group.kept, claim, name)
@@ -75,6 +84,11 @@ class VolumeIndex:
             _drop_place(group.free, _kind(volume), _place(volume))
         if not group.kept and not group.free:
             del self._groups[modes]
+
+    def offers(self, access_modes: Iterable[str]) -> bool:
+        """Whether any volume, free or not and of any class, has all of these access modes."""
+        wanted = frozenset(access_modes)
+        return any(wanted <= modes for modes in self._offered)
 
     def candidates(self, search: Search) -> Iterator[PersistentVolume]:
         """The volumes that may suit, best first. Whether one does is still to be checked."""

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from plimsoll.api.meta import ObjectKey
+from plimsoll.api.selectors.label import LabelSelectorSpec
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import (
@@ -290,3 +291,27 @@ def test_a_selected_node_hands_a_delayed_claim_to_its_provisioner() -> None:
     world = a_world(annotated_claim(a_claim(), {SELECTED_NODE: "node-1"}), a_class())
     look_after(world, CLAIM, KEY)
     assert [why for _, why, _ in events(world)] == ["ExternalProvisioning"]
+
+
+UNREADABLE = {"matchExpressions": [{"key": "speed", "operator": "Near", "values": ["high"]}]}
+
+
+@pytest.mark.parametrize(
+    ("volumes", "reason"),
+    [
+        pytest.param([], Reason.FAILED_BINDING, id="no-volumes"),
+        pytest.param(["ReadOnlyMany"], Reason.FAILED_BINDING, id="no-suitable-access-modes"),
+        pytest.param(["ReadWriteOnce"], Reason.SELECTOR_IS_INVALID, id="suitable-access-modes"),
+    ],
+)
+def test_an_unreadable_selector_matters_once_a_volume_has_suitable_access_modes(
+    volumes: list[str], reason: Reason
+) -> None:
+    """Whatever else speaks against the volume, its class included."""
+    claim = a_claim(class_name="")
+    selector = msgspec.convert(UNREADABLE, LabelSelectorSpec)
+    spec = msgspec.structs.replace(claim.spec, selector=selector)
+    others = (a_volume(class_name="other", access_modes=[mode]) for mode in volumes)
+    world = a_world(msgspec.structs.replace(claim, spec=spec), *others)
+
+    assert decide_claim(the_claim(world), world).plan.reason is reason

@@ -137,11 +137,17 @@ class World:
         return from_document(PersistentVolume, document) if document else None
 
     def candidates(self, search: Search) -> Iterable[PersistentVolume]:
+        return self._index().candidates(search)
+
+    def offers(self, access_modes: Iterable[str]) -> bool:
+        return self._index().offers(access_modes)
+
+    def _index(self) -> VolumeIndex:
         index = VolumeIndex()
         for (kind, _), document in self.documents.items():
             if kind == VOLUME:
                 index.put(from_document(PersistentVolume, document))
-        return index.candidates(search)
+        return index
 
     def storage_class(self, name: str) -> StorageClass | None:
         return self.classes.get(name)

@@ -137,6 +137,10 @@ def _decide_open(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decisi
     try:
         search = Search.of(claim, waits_for_scheduler=waits)
     except ValueError as error:
+        if not view.offers(claim.spec.access_modes):
+            # There is nothing that the selector could be compared with: as in Kubernetes, the
+            # claim goes on as one that no volume matches.
+            return _decide_unmatched(claim, view, waits=waits)
         return Decision(
             plan=Plan(reason=Reason.SELECTOR_IS_INVALID),
             complaint=f'error finding PV for claim "{claim.key}": {error}',

@@ -49,6 +49,9 @@ class ClusterView:
             if self.reserved.get(volume.name, search.claim) == search.claim
         )
 
+    def offers(self, access_modes: Iterable[str]) -> bool:
+        return self.index.offers(access_modes)
+
     def storage_class(self, name: str) -> StorageClass | None:
         return self.classes.get(ObjectKey("", name))
 
