@@ -390,3 +390,22 @@ async def test_nodes_that_do_not_exist_yet_have_the_room_of_their_type(
             await cluster.delete("StorageClass", "fast")
             await cluster.settle()
             assert await templates(cluster) == []
+
+
+async def test_classes_with_equal_parameters_share_one_question_for_each_segment() -> None:
+    async with a_world() as (cluster, storage):
+        await cluster.create(
+            a_class("one", parameters={"domains": "1"}),
+            a_class("two", parameters={"domains": "1"}),
+            a_class("plain"),
+        )
+        async with a_provisioner(cluster, storage, PUBLISHING):
+            await cluster.settle()
+            assert storage.count("GetCapacity") == 2 * len(ZONES)
+            numbers = await published(cluster)
+            assert {name for name, _ in numbers} == {"one", "two", "plain"}
+            for zone in "abc":
+                assert numbers["one", zone] == numbers["two", zone]
+            storage.calls.clear()
+            await cluster.wait(POLL)
+            assert storage.count("GetCapacity") == 2 * len(ZONES)

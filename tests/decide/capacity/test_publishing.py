@@ -505,3 +505,41 @@ def test_a_pair_that_is_not_wanted_is_not_asked() -> None:
     publisher = a_cluster().publisher
     publisher.ask(Pair(((ZONE, "z"),), "fast"))
     assert publisher.take() is None
+
+
+def test_one_answer_serves_all_classes_that_ask_the_same() -> None:
+    cluster = Cluster()
+    cluster.add_node("node-1", "a")
+    cluster.add_node("node-2", "b")
+    for name, parameters in (("one", {"kind": "ssd"}), ("two", {"kind": "ssd"}), ("other", {})):
+        class_ = msgspec.structs.replace(a_class(name), parameters=parameters)
+        cluster.publisher.put_class(class_, NOW)
+    publisher = cluster.publisher
+    publisher.catch_up(NOW)
+
+    pair = publisher.take()
+    assert pair is not None
+    alike = publisher.take_alike(pair)
+
+    assert {pair.storage_class, *(each.storage_class for each in alike)} == {"one", "two"}
+    assert {each.segment for each in alike} == {pair.segment}
+    assert publisher.take_alike(pair) == [], "they are taken"
+    for each in (pair, *alike):
+        assert publisher.answered(each, Answer(GIB), NOW).writes
+        publisher.finish(each, NOW)
+    assert publisher.waiting == 4
+
+
+def test_what_does_not_wait_is_not_asked_about_again() -> None:
+    cluster = Cluster()
+    cluster.add_node("node-1", "a")
+    cluster.add_classes("one")
+    cluster.publisher.catch_up(NOW)
+    first = cluster.publisher.take()
+    assert first is not None
+    cluster.publisher.finish(first, NOW)
+    cluster.add_classes("two")
+    second = cluster.publisher.take()
+    assert second is not None
+
+    assert cluster.publisher.take_alike(second) == []

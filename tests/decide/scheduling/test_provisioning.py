@@ -66,6 +66,10 @@ def test_the_largest_volume_counts_not_the_sum_of_holes() -> None:
     )
 
 
+def without_number(capacity: CSIStorageCapacity) -> CSIStorageCapacity:
+    return msgspec.structs.replace(capacity, capacity=None)
+
+
 @pytest.mark.parametrize(
     ("objects", "reason"),
     [
@@ -74,6 +78,19 @@ def test_the_largest_volume_counts_not_the_sum_of_holes() -> None:
             (a_capacity(segment={ZONE: "b"}, gib=9),), Reason.NO_CAPACITY_PUBLISHED, id="elsewhere"
         ),
         pytest.param((a_capacity(segment={ZONE: "a"}, gib=0),), Reason.CAPACITY_ZERO, id="zero"),
+        pytest.param(
+            (without_number(a_capacity(segment={ZONE: "a"}, gib=0)),),
+            Reason.NO_CAPACITY_PUBLISHED,
+            id="without-a-number",
+        ),
+        pytest.param(
+            (
+                without_number(a_capacity("one", segment={ZONE: "a"}, gib=0)),
+                a_capacity("two", segment={ZONE: "a"}, gib=0),
+            ),
+            Reason.CAPACITY_ZERO,
+            id="zero-beside-one-without-a-number",
+        ),
         pytest.param(
             (a_capacity(segment={"rack": "r1"}, gib=9),),
             Reason.TOPOLOGY_KEY_MISSING,

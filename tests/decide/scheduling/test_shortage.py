@@ -45,3 +45,10 @@ def test_nodes_that_do_not_exist_yet_have_no_room() -> None:
     assert told(a_claim("data", gib=50), imagined, room("a", 10)) == [
         "claim data needs 50Gi, at most 10Gi can be made"
     ]
+
+
+def test_room_without_a_topology_is_out_of_reach() -> None:
+    nowhere = msgspec.structs.replace(room("a", 100), node_topology=None)
+    assert told(a_claim("data", gib=50), nowhere, room("b", 10)) == [
+        "claim data needs 50Gi, at most 10Gi can be made"
+    ]

@@ -7,10 +7,11 @@ many workers as it likes:
     publisher.catch_up(now)                      after each batch of observed changes
     pair = publisher.take()                      the next pair of segment and class, if any is due
     question = publisher.question(pair)          to be sent to the driver; None: no longer wanted
+    pairs = publisher.take_alike(pair)           others that wait for an answer to the same question
     plan = publisher.answered(pair, answer, now)
     …                                            enact it; put_object() what the server gave back,
                                                  remove_object() what it does not have any more
-    publisher.finish(pair, now)                  always, whatever happened on the way
+    publisher.finish(pair, now)                  for each pair taken, whatever happened on the way
     publisher.ask(pair)                          later, if the driver or the server refused
     publisher.decide_removals(now)               objects that are wanted no longer
 
@@ -187,6 +188,19 @@ class Publisher:
         if storage_class is None or pair not in self._published:
             return None
         return Question(storage_class.parameters, dict(pair.segment))
+
+    def take_alike(self, pair: Pair) -> list[Pair]:
+        """Pairs of the segment whose classes have the same parameters, and which wait as well: one
+        answer is as true for all of them. They are taken as by `take`."""
+        question = self.question(pair)
+        if question is None:
+            return []
+        alike = (
+            Pair(pair.segment, each.name)
+            for each in self._classes.values()
+            if each.parameters == question.parameters
+        )
+        return [each for each in alike if each != pair and self._rounds.take_this(each)]
 
     def answered(self, pair: Pair, answer: Answer, now: datetime) -> Plan:
         if pair not in self._published:

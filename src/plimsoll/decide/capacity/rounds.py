@@ -63,6 +63,14 @@ class Rounds:
         self._busy.add(pair)
         return pair
 
+    def take_this(self, pair: Pair) -> bool:
+        """Whether it waited; it is being asked about now."""
+        if pair not in self._waiting:
+            return False
+        del self._waiting[pair]
+        self._busy.add(pair)
+        return True
+
     def answered(self, pair: Pair, answer: Answer, now: datetime) -> None:
         self._reports[pair] = (answer, now)
         self._unanswered.discard(pair)

@@ -115,8 +115,12 @@ def largest_volume(capacity: CSIStorageCapacity) -> Quantity | None:
 
 
 def _too_small(claim: PersistentVolumeClaim, reachable: Sequence[CSIStorageCapacity]) -> Finding:
-    limits = [(limit.value if (limit := largest_volume(c)) else 0, c.key) for c in reachable]
-    seen, key = max(limits)
+    known = [(limit.value, c.key) for c in reachable if (limit := largest_volume(c)) is not None]
+    if not known:
+        # An object without a number says where there may be room, not how much.
+        about = Seen("CSIStorageCapacity", reachable[0].key)
+        return _no_space(claim, Reason.NO_CAPACITY_PUBLISHED, about, None)
+    seen, key = max(known)
     reason = Reason.CAPACITY_TOO_SMALL if seen else Reason.CAPACITY_ZERO
     return _no_space(claim, reason, Seen("CSIStorageCapacity", key), seen)
 

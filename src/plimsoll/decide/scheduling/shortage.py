@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from plimsoll.api.pods import Pod
 from plimsoll.api.quantity import Format, Quantity
-from plimsoll.api.storage import StorageClass
+from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.decide.capacity.templates import is_template
 from plimsoll.decide.match import size_of
 from plimsoll.decide.scheduling.provisioning import largest_volume
@@ -25,10 +25,15 @@ def shortages(pod: Pod, view: ClusterView) -> Iterator[str]:
 
 
 def _largest(class_: StorageClass, view: ClusterView) -> int | None:
-    """None: nothing is published, but for nodes that do not exist yet."""
+    """None: nothing is published, but for nodes that do not exist, or not yet."""
     published = view.capacities_of_class(class_.name)
-    limits = [largest_volume(each) for each in published if not is_template(each)]
+    limits = [largest_volume(each) for each in published if _is_somewhere(each)]
     return max((limit.value for limit in limits if limit is not None), default=None)
+
+
+def _is_somewhere(capacity: CSIStorageCapacity) -> bool:
+    """An object without a topology is about no node: its number helps no pod."""
+    return capacity.node_topology is not None and not is_template(capacity)
 
 
 def _shown(size_bytes: int) -> str:

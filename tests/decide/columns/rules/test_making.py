@@ -1,3 +1,4 @@
+import msgspec
 import numpy as np
 import pytest
 
@@ -40,6 +41,15 @@ def test_the_published_capacity_decides(gib: int, expected: int) -> None:
     columns = Columns.of([a_node(), a_class(), a_driver(), capacity])
 
     assert blocked(columns) == expected
+
+
+def test_an_object_without_a_number_publishes_nothing() -> None:
+    capacity = a_capacity(segment={HOSTNAME: "node-1"}, gib=9)
+    silent = msgspec.structs.replace(capacity, capacity=None)
+    columns = Columns.of([a_node(), a_class(), a_driver(), silent])
+
+    assert blocked(columns) == Blocked.LATE_UNPUBLISHED
+    assert blocked(columns, size=0) == Blocked.LATE_UNPUBLISHED
 
 
 def test_why_nothing_was_published_for_a_node() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
-from plimsoll.decide.columns.capacity import NOBODY, ClassCapacity
+from plimsoll.decide.columns.capacity import NOBODY, UNKNOWN, ClassCapacity
 from plimsoll.decide.columns.changes import Kept
 from plimsoll.decide.columns.cluster import Columns
 from plimsoll.decide.columns.flags import Blocked, Flags, Slots, flagged, length_of, no_flags
@@ -81,7 +81,8 @@ class Making:
         if not is_short.any():
             return None
         flags = flagged(is_short & (largest > 0), Blocked.LATE_TOO_SMALL)
-        flags |= flagged(is_short & (largest <= 0), Blocked.LATE_ZERO)
+        flags |= flagged(is_short & (largest == 0), Blocked.LATE_ZERO)
+        flags |= flagged(is_short & (largest == UNKNOWN), Blocked.LATE_UNPUBLISHED)
         nobody = largest == NOBODY
         if nobody.any():
             flags = np.where(nobody, self._unpublished_for(storage_class, published)[at], flags)

@@ -7,6 +7,7 @@ and its own watches, and what it may not write is tried again less and less ofte
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -280,14 +281,17 @@ class Capacity(Loop):
                 self._to_ask.clear()
                 await self._to_ask.wait()
                 continue
+            pairs = [pair, *self._publisher.take_alike(pair)]
             try:
-                await self._ask_about(pair)
+                await self._ask_about(pairs)
             finally:
-                self._publisher.finish(pair, self.tools.clock.now())
+                for each in pairs:
+                    self._publisher.finish(each, self.tools.clock.now())
                 self._due.set()
 
-    async def _ask_about(self, pair: Pair) -> None:
-        question = self._publisher.question(pair)
+    async def _ask_about(self, pairs: Sequence[Pair]) -> None:
+        """One call: the same question is asked about all of them."""
+        question = self._publisher.question(pairs[0])
         if question is None:
             return
         request = csi.GetCapacityRequest(
@@ -298,11 +302,16 @@ class Capacity(Loop):
             answer = _answer(await self._means.link.call(methods.GET_CAPACITY, request))
         except DriverError as error:
             # With thousands of pairs, to say it again at every poll helps nobody.
-            level = logging.DEBUG if self._retries.failures(pair) else logging.WARNING
-            log.log(level, "capacity unknown", extra={**_named(pair), "error": str(error)})
-            self._publisher.unanswered(pair)
-            self._retries.add_rate_limited(pair)
+            level = logging.DEBUG if self._retries.failures(pairs[0]) else logging.WARNING
+            log.log(level, "capacity unknown", extra={**_named(pairs[0]), "error": str(error)})
+            for pair in pairs:
+                self._publisher.unanswered(pair)
+                self._retries.add_rate_limited(pair)
             return
+        for pair in pairs:
+            await self._report(pair, answer)
+
+    async def _report(self, pair: Pair, answer: Answer) -> None:
         plan = self._publisher.answered(pair, answer, self.tools.clock.now())
         if not plan.writes or await self._publish(plan):
             self._retries.forget(pair)
