@@ -1,6 +1,7 @@
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+import pytest
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import Condition
@@ -13,12 +14,14 @@ from plimsoll.decide.node.node_object import (
     new_lease,
     new_node,
     new_status,
+    with_both_names,
 )
 from tests.builders import a_node, meta
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 ROOM = {"cpu": "8", "memory": "32Gi", "pods": "110"}
 MACHINE = Machine(name="node-1", labels={"rack": "r1"}, capacity=ROOM)
+TODAY, OF_OLD = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 DISK = Device("disk.example.com", "a")
 
 
@@ -34,6 +37,21 @@ def test_a_new_node_carries_its_labels_and_says_that_it_runs_no_containers() -> 
         "plimsoll.dev/runs-containers": "false",
         "volumes.kubernetes.io/controller-managed-attach-detach": "true",
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "carried"),
+    [
+        pytest.param({TODAY: "a"}, {TODAY: "a", OF_OLD: "a"}, id="today"),
+        pytest.param({OF_OLD: "a"}, {TODAY: "a", OF_OLD: "a"}, id="of-old"),
+        pytest.param({TODAY: "a", OF_OLD: "b"}, {TODAY: "a", OF_OLD: "b"}, id="both-as-given"),
+        pytest.param({"rack": "1"}, {"rack": "1"}, id="other-labels"),
+    ],
+)
+def test_a_node_says_its_zone_under_both_names(
+    given: dict[str, str], carried: dict[str, str]
+) -> None:
+    assert with_both_names(given) == carried
 
 
 def test_an_adopted_node_keeps_what_others_wrote() -> None:

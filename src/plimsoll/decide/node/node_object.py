@@ -13,6 +13,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import find_condition, wire_micro_time, wire_time
 from plimsoll.api.registry import Document
 from plimsoll.decide.devices import Device
+from plimsoll.decide.zonal import SUCCESSORS
 
 LEASES = "kube-node-lease"
 LEASE_DURATION = timedelta(seconds=40)
@@ -52,7 +53,14 @@ class Machine:
             OS_LABEL: "linux",
             ARCHITECTURE: self.architecture,
         }
-        return own | dict(self.labels)
+        return own | with_both_names(self.labels)
+
+
+def with_both_names(labels: Mapping[str, str]) -> dict[str, str]:
+    """Zone and region under their names of today and of old: classes and volumes use either."""
+    pairs = [*SUCCESSORS.items(), *((new, old) for old, new in SUCCESSORS.items())]
+    added = {other: labels[key] for key, other in pairs if key in labels}
+    return added | dict(labels)
 
 
 def new_node(machine: Machine) -> Document:
