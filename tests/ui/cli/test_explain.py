@@ -278,6 +278,7 @@ def test_the_document_has_the_fields_that_are_documented(server: EmbeddedServer)
         "findings",
         "everywhere",
         "groups",
+        "remedy",
         "remarks",
     ]
     assert document["apiVersion"] == "explain.plimsoll.dev/v1"
@@ -300,6 +301,16 @@ def test_the_table_is_for_people(server: EmbeddedServer) -> None:
     assert any(
         line.split()[:5] == ["1", "CapacityTooSmall", "small", "10Gi", "1Gi"] for line in lines
     )
+
+
+def test_the_smallest_change_that_would_help_is_told(server: EmbeddedServer) -> None:
+    change = "make claim small anew with at most 1Gi instead of 10Gi"
+    assert explained(server, "pod/default/small")["remedy"] == {
+        "changes": [change],
+        "node": "node-1",
+    }
+    assert f"Would help: {change}." in run(server, "pod/default/small").stdout
+    assert explained(server, "pod/default/no-class")["remedy"] is None
 
 
 def test_yaml_says_the_same_as_json(server: EmbeddedServer) -> None:

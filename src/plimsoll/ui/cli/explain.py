@@ -5,7 +5,7 @@ Reads, never writes.
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import click
@@ -22,6 +22,7 @@ from plimsoll.decide.columns.rules.late_claims import Policy
 from plimsoll.decide.explaining.claim import ClaimExplanation, explain_claim
 from plimsoll.decide.explaining.pod import PodExplanation, explain_pod
 from plimsoll.decide.explaining.policies import ChosenPolicy, choose_policy
+from plimsoll.decide.explaining.remedies import Remedy, find_remedy
 from plimsoll.decide.explaining.workload import (
     Workload,
     WorkloadExplanation,
@@ -222,8 +223,27 @@ class _Explainer:
             ages=ages,
             policies=self._policies,
             remarks=reading.remarks,
+            remedies=dict(self._remedies(explained, reading)),
         )
         return Answer(explained, margin)
+
+    def _remedies(
+        self, explained: Explained, reading: ClusterReading
+    ) -> Iterator[tuple[ObjectKey, Remedy]]:
+        for pod in _shown_pods(explained):
+            kernel = self._kernel(scheduler_of(pod.pod), reading)
+            if remedy := find_remedy(pod, kernel):
+                yield pod.pod.key, remedy
+
+
+def _shown_pods(explained: Explained) -> tuple[PodExplanation, ...]:
+    match explained:
+        case PodExplanation():
+            return (explained,)
+        case ClaimExplanation():
+            return ()  # of its pods only what has to do with the claim is known
+        case WorkloadExplanation():
+            return tuple(group.example for group in explained.groups)
 
 
 def _owner(object_: ApiObject) -> str:

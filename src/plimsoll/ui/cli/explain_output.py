@@ -1,14 +1,17 @@
 """Explanations as documents and as tables. The documents are described in docs/reference."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
+from plimsoll.decide.explaining.amounts import amount
 from plimsoll.decide.explaining.claim import ClaimExplanation
 from plimsoll.decide.explaining.groups import NodeGroup, Occurrences, SharedTrouble, Unit
 from plimsoll.decide.explaining.pod import PodExplanation, PodState
 from plimsoll.decide.explaining.policies import ChosenPolicy
+from plimsoll.decide.explaining.remedies import Remedy
 from plimsoll.decide.explaining.standing import ClaimStanding, ClaimState
 from plimsoll.decide.explaining.workload import WorkloadExplanation, kind_of
 from plimsoll.decide.scheduler_identity import scheduler_of
@@ -17,9 +20,6 @@ from plimsoll.ui.cli.explain_reading import NO_AGES, Ages
 
 API_VERSION = "explain.plimsoll.dev/v1"
 SHOWN_NODES = 3
-UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-KIBI = 1024
-MILLI = 1000
 
 CLAIM_STATES = {
     ClaimState.NOT_FOUND: "not found",
@@ -41,6 +41,8 @@ class Margin:
     policies: Mapping[str, ChosenPolicy]
     """By the scheduler that pods name."""
     remarks: tuple[str, ...] = ()
+    remedies: Mapping[ObjectKey, Remedy] = field(default_factory=dict)
+    """By pod."""
 
 
 # Documents
@@ -66,6 +68,7 @@ def pod_document(explained: PodExplanation, margin: Margin) -> Document:
         "findings": [_trouble_document(trouble, margin) for trouble in explained.findings],
         "everywhere": [_trouble_document(trouble, margin) for trouble in explained.everywhere],
         "groups": [_group_document(group, margin) for group in explained.groups],
+        "remedy": _remedy_document(margin.remedies.get(pod.key)),
         "remarks": list(margin.remarks),
     }
 
@@ -117,6 +120,10 @@ def workload_document(explained: WorkloadExplanation, margin: Margin) -> Documen
         ],
         "remarks": list(margin.remarks),
     }
+
+
+def _remedy_document(remedy: Remedy | None) -> Document | None:
+    return None if remedy is None else {"changes": list(remedy.changes), "node": remedy.node}
 
 
 def _cause_document(cause: SharedTrouble | None) -> Document | None:
@@ -218,6 +225,9 @@ def pod_text(explained: PodExplanation, margin: Margin) -> str:
     rows = [*_everywhere_rows(explained.everywhere, margin), *_group_rows(explained.groups, margin)]
     if rows:
         parts.append(table(TROUBLES, rows))
+    if remedy := margin.remedies.get(explained.pod.key):
+        changes = "; and ".join(remedy.changes)
+        parts.append(f"Would help: {changes}.\nDecided again with that: node {remedy.node}.")
     if explained.state is PodState.SCHEDULABLE:
         others = [node for node in explained.fitting if node != explained.best]
         parts.append(f"Would do: {_listed([explained.best, *others])}")
@@ -322,18 +332,6 @@ def _range(trouble: SharedTrouble) -> str:
         return ""
     least, most = (amount(number, trouble.unit) for number in (trouble.least, trouble.most))
     return most if least == most else f"{least} to {most}"
-
-
-def amount(number: int, unit: Unit) -> str:
-    """As people write it; sizes rounded down to one decimal."""
-    if unit is Unit.COUNT:
-        return str(number)
-    if unit is Unit.MILLI_CPU:
-        return f"{number}m" if number % MILLI else str(number // MILLI)
-    power = min(max(abs(number).bit_length() - 1, 0) // 10, len(UNITS) - 1)
-    tenths = abs(number) * 10 // KIBI**power
-    whole = f"{tenths // 10}" if tenths % 10 == 0 else f"{tenths // 10}.{tenths % 10}"
-    return f"{'-' if number < 0 else ''}{whole}{UNITS[power]}"
 
 
 def _age(ages: Ages) -> str:
