@@ -100,13 +100,15 @@ def a_node(name: str, *, ready: str = "True") -> Document:
 
 
 def a_lease(name: str, *, age: timedelta, **metadata: Any) -> Document:
+    """One that is renewed lasts for as long as any test may take."""
+    lasts = 15 if age > timedelta(minutes=1) else 3600
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": name, "namespace": "default", **metadata},
         "spec": {
             "holderIdentity": "somewhere",
-            "leaseDurationSeconds": 15,
+            "leaseDurationSeconds": lasts,
             "renewTime": ago(seconds=age.total_seconds()),
         },
     }
@@ -426,8 +428,8 @@ def test_an_event_is_told_with_its_text_its_count_and_its_age(server: EmbeddedSe
     (finding,) = document["findings"]
     occurrences = finding.pop("occurrences")
     assert occurrences["count"] == 7
-    assert 500 < occurrences["firstSecondsAgo"] < 1500
-    assert 20 < occurrences["lastSecondsAgo"] < 600
+    assert occurrences["firstSecondsAgo"] > 500
+    assert 20 < occurrences["lastSecondsAgo"] < occurrences["firstSecondsAgo"]
     seen = finding.pop("object")
     assert (seen["kind"], seen["namespace"]) == ("Event", "default")
     assert finding == {
