@@ -16,6 +16,22 @@ class Event:
 
 EVENTS = (
     Event(
+        "CalculateExpectedPodCountFailed",
+        "Warning",
+        "budget",
+        "It cannot be told how many pods there should be; none may be evicted.",
+    ),
+    Event("NoPods", "Normal", "budget", "The budget selects no pod."),
+    Event(
+        "NotDeleted", "Warning", "pod", "It was to be evicted two minutes ago and is still there."
+    ),
+    Event(
+        "UnmanagedPods",
+        "Warning",
+        "budget",
+        "It selects pods without a controller, which no percentage can count.",
+    ),
+    Event(
         "NodeNotReady",
         "Normal or Warning",
         "node, pod",
@@ -246,6 +262,8 @@ TITLES: dict[Name, str] = {
     ("decide.capacity.findings", "Finding"): "What `plimsoll capacity` finds wrong with published "
     "capacity. No plan or event has these.",
     ("decide.capacity.reports", "Publishing"): "Why published capacity is written.",
+    ("decide.disruption", "DisruptionState"): "About PodDisruptionBudgets; also the reasons of "
+    "their condition `DisruptionAllowed`.",
     ("decide.ephemeral", "Ephemeral"): "About the claims of generic ephemeral volumes.",
     ("decide.garbage", "Garbage"): "About objects and their owners.",
     ("decide.lost_nodes", "Ending"): "Why a pod is ended by force.",

@@ -11,6 +11,7 @@ from plimsoll.processes.controller.csi.resizer import Resizer
 from plimsoll.processes.controller.csi.snapshotter import Snapshotter
 from plimsoll.processes.controller.daemon_set import DaemonSets
 from plimsoll.processes.controller.deployment import Deployments
+from plimsoll.processes.controller.disruption import Disruption
 from plimsoll.processes.controller.ephemeral_volume import EphemeralVolume
 from plimsoll.processes.controller.garbage_collector import GarbageCollector
 from plimsoll.processes.controller.job import Jobs
@@ -87,6 +88,9 @@ LOOPS: dict[str, Entry] = {
     "replicaset": Entry(make=ReplicaSets, about="a number of equal pods"),
     "deployment": Entry(make=Deployments, about="replace equal pods step by step"),
     "daemonset": Entry(make=DaemonSets, about="one pod on every node"),
+    "disruption": Entry(
+        make=Disruption, about="count how many pods of a PodDisruptionBudget may be evicted"
+    ),
     "job": Entry(make=Jobs, about="pods that run to completion"),
 }
 
