@@ -57,6 +57,12 @@ def job(name: str = "work", **spec: Any) -> Document:
     return _workload("batch/v1", "Job", name, {"template": {"spec": pod}} | spec)
 
 
+def cron_job(name: str = "nightly", schedule: str = "*/10 * * * *", **spec: Any) -> Document:
+    template = {"metadata": {"labels": {"app": name}}, "spec": job()["spec"]}
+    whole = {"schedule": schedule, "jobTemplate": template} | spec
+    return _workload("batch/v1", "CronJob", name, whole)
+
+
 def new_image(image: str) -> Document:
     """A patch that changes what the pods of a workload run."""
     return {"spec": {"template": template(image)}}

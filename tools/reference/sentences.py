@@ -15,6 +15,27 @@ class Event:
 
 
 EVENTS = (
+    Event("InvalidSchedule", "Warning", "CronJob", "The schedule names no time that ever comes."),
+    Event(
+        "JobAlreadyActive",
+        "Normal",
+        "CronJob",
+        "A job is due, but the one before still runs, and the CronJob forbids both at a time.",
+    ),
+    Event(
+        "MissSchedule", "Warning", "CronJob", "A job is so late that it is not started any more."
+    ),
+    Event("MissingJob", "Normal", "CronJob", "A job that ran was deleted by another client."),
+    Event("SawCompletedJob", "Normal", "CronJob", "A job has completed or failed."),
+    Event(
+        "TooManyMissedTimes",
+        "Warning",
+        "CronJob",
+        "More than 100 times were missed. The latest is started all the same.",
+    ),
+    Event("UnexpectedJob", "Warning", "CronJob", "A user has started a job of the CronJob."),
+    Event("UnknownTimeZone", "Warning", "CronJob", "This machine does not know the time zone."),
+    Event("UnparseableSchedule", "Warning", "CronJob", "The schedule cannot be read."),
     Event(
         "CalculateExpectedPodCountFailed",
         "Warning",
@@ -290,6 +311,7 @@ TITLES: dict[Name, str] = {
     "event `FailedScheduling` and of the condition `PodScheduled`, and counts pods by them; "
     "`plimsoll explain` prints them with numbers.",
     ("decide.service_accounts", "Accounts"): "About the default account of a namespace.",
+    ("decide.workloads.cron_job", "CronWork"): "About CronJobs.",
     ("decide.workloads.daemon_set", "Daemons"): "About DaemonSets.",
     ("decide.workloads.deployment", "Rollout"): "About Deployments.",
     ("decide.workloads.job", "Work"): "About Jobs.",

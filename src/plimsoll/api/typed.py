@@ -39,6 +39,7 @@ from plimsoll.api.storage import (
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.api.workloads import (
     ControllerRevision,
+    CronJob,
     DaemonSet,
     Deployment,
     Job,
@@ -77,7 +78,7 @@ SNAPSHOTS = (VolumeSnapshot, VolumeSnapshotClass, VolumeSnapshotContent)
 BY_GROUP: dict[str, tuple[type[ApiObject], ...]] = {
     "": CORE,
     "apps": APPS,
-    "batch": (Job,),
+    "batch": (CronJob, Job),
     "coordination.k8s.io": (Lease,),
     "policy": (PodDisruptionBudget,),
     "scheduling.k8s.io": (PriorityClass,),

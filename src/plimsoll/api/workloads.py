@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from plimsoll.api.meta import ApiObject, ApiStruct, Condition
+from plimsoll.api.meta import ApiObject, ApiStruct, Condition, ObjectReference
 from plimsoll.api.selectors.label import LabelSelectorSpec
 
 Template = Mapping[str, Any]
@@ -187,6 +187,28 @@ class JobStatus(ApiStruct, frozen=True, kw_only=True):
 class Job(ApiObject, frozen=True, kw_only=True):
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
+
+
+class CronJobSpec(ApiStruct, frozen=True, kw_only=True):
+    schedule: str = ""
+    time_zone: str | None = None
+    starting_deadline_seconds: int | None = None
+    concurrency_policy: str = ""
+    suspend: bool | None = None
+    job_template: Template = msgspec.field(default_factory=dict)
+    successful_jobs_history_limit: int | None = None
+    failed_jobs_history_limit: int | None = None
+
+
+class CronJobStatus(ApiStruct, frozen=True, kw_only=True):
+    active: tuple[ObjectReference, ...] = ()
+    last_schedule_time: datetime | None = None
+    last_successful_time: datetime | None = None
+
+
+class CronJob(ApiObject, frozen=True, kw_only=True):
+    spec: CronJobSpec = CronJobSpec()
+    status: CronJobStatus = CronJobStatus()
 
 
 class ControllerRevision(ApiObject, frozen=True, kw_only=True):

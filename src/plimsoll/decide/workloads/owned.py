@@ -51,6 +51,9 @@ DAEMON_SET = Workload(
     api_version="apps/v1", kind="DaemonSet", resource=ResourceName("apps", "v1", "daemonsets")
 )
 JOB = Workload(api_version="batch/v1", kind="Job", resource=ResourceName("batch", "v1", "jobs"))
+CRON_JOB = Workload(
+    api_version="batch/v1", kind="CronJob", resource=ResourceName("batch", "v1", "cronjobs")
+)
 POD = Workload(api_version="v1", kind="Pod", resource=PODS)
 
 

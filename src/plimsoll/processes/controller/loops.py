@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from plimsoll.processes.controller.attach_detach import AttachDetach
 from plimsoll.processes.controller.binding import Binding
 from plimsoll.processes.controller.claim_protection import ClaimProtection
+from plimsoll.processes.controller.cron_job import CronJobs
 from plimsoll.processes.controller.csi.attacher import CsiAttacher
 from plimsoll.processes.controller.csi.resizer import Resizer
 from plimsoll.processes.controller.csi.snapshotter import Snapshotter
@@ -92,6 +93,7 @@ LOOPS: dict[str, Entry] = {
         make=Disruption, about="count how many pods of a PodDisruptionBudget may be evicted"
     ),
     "job": Entry(make=Jobs, about="pods that run to completion"),
+    "cronjob": Entry(make=CronJobs, about="jobs that start by a schedule"),
 }
 
 
