@@ -83,6 +83,6 @@ async def test_a_controller_cut_off_at_any_write_comes_to_the_same_end() -> None
         return await cluster.names("Job"), active, status.get("lastScheduleTime")
 
     scenario = Scenario(loops=("cronjob",), arrange=arrange, look=look)
-    jobs, active, last = await assert_same_end(scenario)  # type: ignore[misc]  # a tuple
+    jobs, active, last = await assert_same_end(scenario)
     assert jobs == active
     assert last == "2024-01-01T00:10:00Z"

@@ -26,7 +26,7 @@ def a_cron_job(*, status: CronJobStatus | None = None, **spec: Any) -> CronJob:
         "metadata": {"labels": {"app": "nightly"}, "annotations": {"note": "x"}},
         "spec": {"backoffLimit": 2},
     }
-    whole = {
+    whole: dict[str, Any] = {
         "schedule": "*/10 * * * *",
         "job_template": template,
         "successful_jobs_history_limit": 3,
@@ -212,7 +212,7 @@ def test_a_job_that_a_user_has_started_does_not_hold_up_the_schedule() -> None:
         ({"time_zone": "Nowhere/City"}, "UnknownTimeZone"),
     ],
 )
-def test_what_cannot_be_scheduled_is_told(spec: dict[str, str], reason: str) -> None:
+def test_what_cannot_be_scheduled_is_told(spec: dict[str, Any], reason: str) -> None:
     plan = decide_cron_job(a_cron_job(**spec), [], minutes(30))
     assert (created(plan), reasons(plan)) == ([], [reason])
 
