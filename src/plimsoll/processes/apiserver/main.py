@@ -21,6 +21,7 @@ from plimsoll.processes.apiserver.app import AsgiApp
 from plimsoll.processes.apiserver.certificates import Credentials, load_or_create, private_write
 from plimsoll.processes.apiserver.cluster import Cluster, describe
 from plimsoll.processes.apiserver.first_objects import create_first_objects
+from plimsoll.processes.apiserver.metrics import MeasuredStore, ServerMetrics
 from plimsoll.processes.apiserver.protocol import BoundedProtocol
 from plimsoll.processes.apiserver.renewal import keep_current
 from plimsoll.processes.apiserver.revisions import HistoryLimits, Revisions
@@ -68,7 +69,8 @@ def make_server(
     disabled_plugins: frozenset[str] = frozenset(),
 ) -> ApiServer:
     """A server with everything that the store holds."""
-    revisions = Revisions(store, clock, limits)
+    measured = MeasuredStore(store, clock)
+    revisions = Revisions(measured, clock, limits)
     hub = WatchHub()
     revisions.on_durable(hub.publish)
     revisions.load(describe)
@@ -79,7 +81,7 @@ def make_server(
         ids=ids,
         admission=Admission(disabled=disabled_plugins),
     )
-    return ApiServer(cluster)
+    return ApiServer(cluster, metrics=ServerMetrics(cluster, measured.seconds))
 
 
 Tasks = frozenset["asyncio.Future[None]"]

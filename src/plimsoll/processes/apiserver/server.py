@@ -22,17 +22,30 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 class ApiServer:
-    def __init__(self, cluster: Cluster, authorizer: Authorizer | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        authorizer: Authorizer | None = None,
+        metrics: ServerMetrics | None = None,
+    ) -> None:
         self.cluster = cluster
-        self.metrics = ServerMetrics(cluster)
+        self.metrics = metrics or ServerMetrics(cluster)
         self._authorizer = authorizer or AdminsOnly()
         self._routes = ResourceRoutes(cluster)
 
     async def handle(self, request: Request, user: User) -> Answer:
         """Never raises for anything a client can send."""
+        began = self.cluster.clock.monotonic()
+        target = self._target(request.path)
+        answer = await self._handled(request, target, user)
+        seconds = self.cluster.clock.monotonic() - began
+        self.metrics.observe(request, target, answer.status, seconds)
+        return answer
+
+    async def _handled(self, request: Request, target: Target | None, user: User) -> Answer:
         try:
-            self._authorize(request, user)
-            answer = await self._answer(request, user)
+            self._authorize(request, target, user)
+            answer = await self._answer(request, target, user)
             ignored = ignored_headers(request.headers)
             return replace(answer, warnings=answer.warnings + ignored) if ignored else answer
         except ApiError as error:
@@ -42,10 +55,9 @@ class ApiServer:
         except RecursionError:
             return refusal(ApiError(400, "BadRequest", "the request is nested too deeply"))
 
-    def _authorize(self, request: Request, user: User) -> None:
+    def _authorize(self, request: Request, target: Target | None, user: User) -> None:
         if self._authorizer.allows(user, request.method, request.path):
             return
-        target = self._target(request.path)
         verb = request.method.lower()
         if target is None:
             raise ApiError(
@@ -75,12 +87,12 @@ class ApiServer:
         except ApiError:
             return None
 
-    async def _answer(self, request: Request, user: User) -> Answer:
-        told = informational.answer(self, request)
-        if told is not None:
-            return told
-        target = parse_target(request.path)
-        self.metrics.count(request.method, target)
+    async def _answer(self, request: Request, target: Target | None, user: User) -> Answer:
+        if target is None:
+            told = informational.answer(self, request)
+            if told is not None:
+                return told
+            target = parse_target(request.path)
         return await self._routes.answer(request, target, Query(request), user)
 
 

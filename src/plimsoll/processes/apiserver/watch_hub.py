@@ -92,7 +92,10 @@ class WatchHub:
             watcher.offer(changes)
 
     def number(self) -> int:
-        return sum(len(watchers) for watchers in self._watchers.values())
+        return sum(self.number_by_collection().values())
+
+    def number_by_collection(self) -> dict[str, int]:
+        return {name: len(watchers) for name, watchers in self._watchers.items()}
 
     def stop(self) -> None:
         """End all watches: the server is going away."""
