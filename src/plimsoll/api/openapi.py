@@ -47,6 +47,11 @@ def find_document(resources: Iterable[Resource], group_version_path: str) -> Doc
     return _document(served) if served else None
 
 
+def whole_document(resources: tuple[Resource, ...]) -> Document:
+    """One document for all of them."""
+    return _document(resources)
+
+
 @lru_cache(maxsize=256)
 def _fingerprint(served: tuple[Resource, ...]) -> str:
     return hashlib.sha256(msgspec.json.encode(_document(served))).hexdigest().upper()

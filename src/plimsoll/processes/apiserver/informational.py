@@ -1,10 +1,12 @@
 """What the server tells about itself: health, version, metrics, discovery, OpenAPI."""
 
+import asyncio
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from plimsoll.api import discovery, openapi
+from plimsoll.api import discovery, openapi, swagger, swagger_protobuf
 from plimsoll.api.registry import Document, tables
 from plimsoll.api.status import ApiError
 from plimsoll.processes.apiserver.answers import Answer, json_answer, text_answer
@@ -19,12 +21,13 @@ HEALTH = ("healthz", "livez", "readyz")
 AGGREGATED = "APIGroupDiscoveryList"
 API_LEVEL = "37"
 
-# kubectl asks for the old form before it sends a List, and only in protobuf; a document without
-# paths (swagger 2.0, a title and a version) is enough for it to leave the checking to the server.
-OPENAPI_V2 = Answer(
-    body=b"\n\x032.0\x12\x10\n\x08plimsoll\x12\x041.37",
-    content_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+OPENAPI_V2 = "/openapi/v2"
+OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+OPENAPI_V2_ASKED = (
+    OPENAPI_V2_PROTOBUF,
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 )
+"""The form's name, and the one that clients use, which is no media type."""
 
 
 def version() -> dict[str, Any]:
@@ -55,8 +58,6 @@ def answer(server: "ApiServer", request: Request) -> Answer | None:
             return _only_get(request, lambda: json_answer(version()))
         case ["metrics"]:
             return _only_get(request, lambda: text_answer(server.metrics.text()))
-        case ["openapi", "v2"]:
-            return _only_get(request, lambda: OPENAPI_V2)
         case ["openapi", "v3", *rest]:
             return _only_get(request, lambda: _openapi(rest))
         case ["api" | "apis", *_] if len(parts) <= (2 if parts[0] == "api" else 3):
@@ -69,6 +70,29 @@ def answer(server: "ApiServer", request: Request) -> Answer | None:
             return text_answer("404 page not found\n", 404)
 
 
+async def openapi_v2(request: Request) -> Answer:
+    """The one document for older clients; made in a thread, because it takes its time."""
+    if request.method not in ("GET", "HEAD"):
+        raise method_not_allowed()
+    accept = request.headers.get("accept", "")
+    if any(name in accept for name in OPENAPI_V2_ASKED):
+        return Answer(
+            body=await asyncio.to_thread(_swagger_protobuf), content_type=OPENAPI_V2_PROTOBUF
+        )
+    wanted(request, forms=frozenset())
+    return Answer(body=await asyncio.to_thread(_swagger_json))
+
+
+@cache
+def _swagger_json() -> bytes:
+    return msgspec.json.encode(swagger.document(tables().resources))
+
+
+@cache
+def _swagger_protobuf() -> bytes:
+    return swagger_protobuf.encode(swagger.document(tables().resources))
+
+
 def _only_get(request: Request, make: Any) -> Answer:
     if request.method not in ("GET", "HEAD"):
         raise method_not_allowed()
@@ -78,8 +102,8 @@ def _only_get(request: Request, make: Any) -> Answer:
 
 def _paths() -> list[str]:
     groups = sorted({f"/{resource.group_version_path}" for resource in tables().resources})
-    return ["/api", "/apis", *groups, "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz",
-            "/version"]  # fmt: skip
+    told = ("healthz", "livez", "metrics", "openapi/v2", "openapi/v3", "readyz", "version")
+    return ["/api", "/apis", *groups, *(f"/{path}" for path in told)]
 
 
 def _health(server: "ApiServer", probe: str) -> Answer:

@@ -89,6 +89,8 @@ class ApiServer:
 
     async def _answer(self, request: Request, target: Target | None, user: User) -> Answer:
         if target is None:
+            if request.path == informational.OPENAPI_V2:
+                return await informational.openapi_v2(request)
             told = informational.answer(self, request)
             if told is not None:
                 return told
