@@ -1,3 +1,5 @@
+from zlib import crc32
+
 import pytest
 from hypothesis import given, settings
 
@@ -49,8 +51,65 @@ def test_the_emptier_node_is_chosen() -> None:
     assert chosen(a_node("a"), a_node("b"), running, pod=a_pod(requests={"cpu": "1"})) == "b"
 
 
-def test_of_equal_nodes_the_first_by_name_is_chosen() -> None:
-    assert chosen(a_node("c"), a_node("a"), a_node("b"), pod=a_pod()) == "a"
+def attempts_of(pod: Pod, *nodes: Node, count: int = 4) -> list[str]:
+    kernel = Kernel(Columns.of(nodes))
+    return [node_of(kernel.decide(pod, attempt=number)) for number in range(count)]
+
+
+def node_of(found: Placement | NoNode) -> str:
+    return found.node if isinstance(found, Placement) else found.message
+
+
+def test_of_equal_nodes_each_attempt_takes_the_next_by_name() -> None:
+    tried = attempts_of(a_pod(), a_node("c"), a_node("a"), a_node("b"))
+
+    assert sorted(tried[:3]) == ["a", "b", "c"]
+    assert tried[3] == tried[0]
+    assert "".join(tried) in "abcabc"
+
+
+def test_the_same_attempt_makes_the_same_choice_whatever_order_the_nodes_came_in() -> None:
+    nodes = [a_node(name) for name in "abcde"]
+
+    assert attempts_of(a_pod(), *nodes) == attempts_of(a_pod(), *reversed(nodes))
+
+
+def test_pods_begin_at_different_ones_of_equal_nodes() -> None:
+    nodes = [a_node(name) for name in "abcde"]
+    firsts = {attempts_of(a_pod(f"p-{number}"), *nodes)[0] for number in range(40)}
+
+    assert firsts == set("abcde")
+
+
+def test_a_refused_node_is_chosen_only_where_there_is_no_other() -> None:
+    running = a_pod("p", node="fuller", requests={"cpu": "4", "memory": "16Gi"})
+    kernel = Kernel(Columns.of([a_node("fuller"), a_node("emptier"), running]))
+    pod = a_pod(requests={"cpu": "1"})
+
+    assert node_of(kernel.decide(pod)) == "emptier"
+    assert node_of(kernel.decide(pod, refused=["emptier"])) == "fuller"
+    assert node_of(kernel.decide(pod, refused=["emptier", "fuller"])) == "emptier"
+    assert node_of(kernel.decide(pod, refused=["fuller", "emptier"])) == "fuller"
+
+
+def test_a_refused_node_with_a_volume_that_exists_comes_after_others() -> None:
+    objects = [
+        a_node("a"),
+        a_node("b"),
+        a_class(),
+        a_claim("data"),
+        a_volume(reachable_from={HOSTNAME: "a"}),
+    ]
+    kernel = Kernel(Columns.of(objects))
+
+    assert node_of(kernel.decide(a_pod(claims=["data"]))) == "a"
+    assert node_of(kernel.decide(a_pod(claims=["data"]), refused=["a"])) == "b"
+
+
+def test_a_refused_node_that_will_not_do_is_still_not_chosen() -> None:
+    kernel = Kernel(Columns.of([a_node("small", cpu="1")]))
+
+    assert isinstance(kernel.decide(a_pod(requests={"cpu": "2"}), refused=["small"]), NoNode)
 
 
 def test_a_node_with_a_volume_beats_one_where_it_would_have_to_be_made() -> None:
@@ -184,8 +243,18 @@ def test_volumes_that_were_given_away_are_not_given_twice() -> None:
     assert placed == ["a", "b"]
 
 
-def best_node(pod: Pod, view: Cluster) -> str | None:
+def best_node(pod: Pod, view: Cluster, attempt: int, refused: list[str]) -> str | None:
     """The choice of kube-scheduler's rules, worked out node by node."""
+    totals = plain_totals(pod, view)
+    others = {name: total for name, total in totals.items() if name not in refused}
+    if not others:
+        return next((name for name in refused if name in totals), None)
+    equal = sorted(name for name, total in others.items() if total == max(others.values()))
+    return equal[(crc32(pod.uid.encode()) + attempt) % len(equal)]
+
+
+def plain_totals(pod: Pod, view: Cluster) -> dict[str, int]:
+    """By name of every node that will do."""
     feasible = {
         node.name: node
         for node in view.nodes.values()
@@ -207,7 +276,7 @@ def best_node(pod: Pod, view: Cluster) -> str | None:
             + 2 * (100 * wishes[name] // max(1, *wishes.values(), 1))
             + (score(volumes, DEFAULT_SHAPE) if isinstance(volumes, PodVolumes) else 0)
         )
-    return min(totals, key=lambda name: (-totals[name], name)) if totals else None
+    return totals
 
 
 @given(seed=seeds)
@@ -218,9 +287,16 @@ def test_the_compatible_choice_is_that_of_the_plain_rules(seed: int) -> None:
     pod = a_new_pod(chance, objects)
     view = plain.cluster_of(objects)
 
-    found = Kernel(Columns.of(objects), Settings(Policy.COMPATIBLE)).decide(pod)
+    attempt, refused = (
+        chance.randint(0, 5),
+        chance.some(sorted(node.name for node in view.nodes.values())),
+    )
 
-    expected = None if plain.rejection(pod, view) else best_node(pod, view)
+    kernel = Kernel(Columns.of(objects), Settings(Policy.COMPATIBLE))
+    found = kernel.decide(pod, attempt=attempt, refused=refused)
+
+    is_rejected = plain.rejection(pod, view)
+    expected = None if is_rejected else best_node(pod, view, attempt, refused)
     assert (found.node if isinstance(found, Placement) else None) == expected
 
 

@@ -82,8 +82,10 @@ async def test_a_volume_is_made_where_the_pod_is_to_run() -> None:
         } <= set(await cluster.events("data"))
 
 
-async def test_where_there_is_no_room_another_node_is_selected() -> None:
-    """No capacity is published: only the driver knows."""
+async def test_without_strict_topology_the_driver_picks_a_zone_with_room_and_the_pod_follows() -> (
+    None
+):
+    """No capacity is published: only the driver knows. It may leave the selected node's zone."""
     async with a_world(zonal_pools("1Mi", "1Mi", "10Gi")) as (cluster, storage):
         await cluster.create(
             a_class(), a_claim(class_name="fast", size="5Gi"), a_pod(claims=["data"])
@@ -127,7 +129,8 @@ async def test_a_node_that_the_driver_cannot_serve_is_taken_off_the_claim(
             assert await told_zones(cluster, await volume_of(cluster, "data")) == ["a"]
 
 
-async def test_a_refusal_takes_the_selected_node_off_the_claim() -> None:
+async def test_the_provisioner_takes_the_selected_node_off_when_the_driver_has_no_room() -> None:
+    """No scheduler runs: what it does next is told in `test_refused_nodes`."""
     async with a_cluster("binding") as cluster, a_storage(cluster.clock, zonal_pools("1Gi")) as s:
         await add_storage_nodes(cluster, {"node-a": {"zone": "a"}})
         claim = a_claim(class_name="fast", size="5Gi")

@@ -317,7 +317,8 @@ def volume_for(claim: str, uid: str, node: str = "node-a") -> Document:
     return made
 
 
-async def test_a_provisioner_that_takes_the_node_back_gets_another_one() -> None:
+async def test_a_claim_whose_node_was_taken_off_and_closed_gets_the_other_node() -> None:
+    """The closed node would be avoided anyway; `test_refused_nodes` tells of those that are not."""
     async with a_cluster("binding") as cluster, a_scheduler(cluster):
         await add_nodes(cluster, "node-a", "node-b")
         await cluster.create(a_late_class("external", "disk.example.com"))
@@ -332,7 +333,31 @@ async def test_a_provisioner_that_takes_the_node_back_gets_another_one() -> None
         claim = await cluster.get("PersistentVolumeClaim", "data")
         assert claim["metadata"]["annotations"][SELECTED_NODE] == "node-b"
         told = [message for reason, message in await cluster.events("web")]
-        assert 'binding volumes: provisioning failed for PVC "data" [ProvisionerRefused]' in told
+        assert (
+            'binding volumes: provisioning failed for PVC "data": '
+            "disk.example.com refused node node-a [ProvisionerRefused]"
+        ) in told
+
+
+async def test_pods_that_share_a_claim_follow_it_without_complaint(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Each writes the node on the claim; all but one of them come too late."""
+    pods = [f"web-{number}" for number in range(8)]
+    async with a_cluster("binding") as cluster, a_scheduler(cluster):
+        await add_nodes(cluster, *THREE)
+        await cluster.create(a_late_class("external", "disk.example.com"))
+        await cluster.create(a_claim_for_nobody("data"))
+        await cluster.create(*(a_pod(name, claims=["data"]) for name in pods))
+        await cluster.settle(timedelta(seconds=5))
+        claim = await cluster.get("PersistentVolumeClaim", "data")
+        node = claim["metadata"]["annotations"][SELECTED_NODE]
+        await cluster.create(volume_for("data", claim["metadata"]["uid"], node))
+        await cluster.wait(timedelta(minutes=1))
+        assert await nodes_of(cluster) == dict.fromkeys(pods, node)
+        for name in pods:
+            assert [reason for reason, _ in await cluster.events(name)] == ["Scheduled"]
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == []
 
 
 async def test_a_pod_deleted_while_it_waits_gives_its_room_to_others() -> None:

@@ -1,12 +1,13 @@
 """Where a pod goes: the node, and what is to be done for its claims there.
 
 Every node is judged. Of those that will do the one with the most static matches wins (by default:
-volumes that exist are used before new ones are made), then the one with the best score, then the
-first by name. The same cluster gives the same choice.
+volumes that exist are used before new ones are made), then the one with the best score. Of equal
+ones each attempt takes another; nodes that were refused to the pod come last. The same cluster, pod
+and attempt give the same choice.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from plimsoll.decide.columns.rules.counts import Count, counts
 from plimsoll.decide.columns.rules.explanation import Explanation, explain
 from plimsoll.decide.columns.rules.judge import Judge, Judged, Rejected, Settings
 from plimsoll.decide.columns.rules.late_claims import Policy
+from plimsoll.decide.columns.rules.picking import pick, put_back, turn_of
 from plimsoll.decide.scheduling.reasons import FIT, Reason, Rule
 from plimsoll.decide.scheduling.shortage import shortages
 from plimsoll.decide.scheduling.volume_binding import PodVolumes
@@ -95,12 +97,15 @@ class Kernel:
         self.settings = settings or Settings()
         self._judge = Judge(columns, self.settings)
 
-    def decide(self, pod: Pod) -> Placement | NoNode:
+    def decide(
+        self, pod: Pod, *, attempt: int = 0, refused: Sequence[str] = ()
+    ) -> Placement | NoNode:
+        """`refused` are nodes to be taken only if there is no other, the first of them first."""
         judged = self._judge.judge(pod)
         nodes = len(self.columns.index)
         if isinstance(judged, Rejected):
             return NoNode(nodes=nodes, rejected=judged)
-        slot = self._best(judged)
+        slot = self._best(judged, turn_of(pod, attempt), refused)
         if slot is None:
             found = counts(judged, self.columns, lambda at, rule: self._sentence(pod, at, rule))
             is_short = any(count.reason is Reason.CAPACITY_TOO_SMALL for count in found)
@@ -148,11 +153,14 @@ class Kernel:
         """To try changes out: nothing of it comes back here."""
         return Kernel(self.columns.fork(), self.settings)
 
-    def _best(self, judged: Judged) -> int | None:
-        if not self.columns.index.size:
+    def _best(self, judged: Judged, turn: int, refused: Sequence[str]) -> int | None:
+        index = self.columns.index
+        if not index.size:
             return None
-        slot = int(judged.keys().argmax())
-        return slot if judged.is_feasible[slot] else None
+        keys = judged.keys()
+        if refused:
+            keys = put_back(keys, refused, index)
+        return pick(keys, index, turn)
 
     def _volumes(self, judged: Judged, slot: int) -> PodVolumes:
         if judged.late_claims is None:

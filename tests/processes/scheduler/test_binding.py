@@ -100,18 +100,34 @@ async def test_whatever_line_breaks_the_pod_gets_its_node_and_its_volume_in_the_
             assert await volume_of(cluster, "data") == "disk-node-a"
 
 
-async def test_a_write_that_was_overtaken_is_told_with_its_code_and_the_pod_tried_again() -> None:
+async def test_a_write_that_was_overtaken_is_tried_again_without_a_word() -> None:
     async with a_cluster("binding") as cluster:
         meddle = once("/disk-node-a", Failure.CONFLICT)
         async with a_scheduler(cluster, through=lambda inner: Meddling(inner, meddle)):
             await a_pod_for_a_disk(cluster)
             await cluster.settle(timedelta(milliseconds=1))
+            assert await scheduled_condition(cluster, "web") == ("", "", "")
+            await cluster.settle(timedelta(seconds=10))
+            assert await node_of(cluster, "web") == "node-a"
+            assert [reason for reason, _ in await cluster.events("web")] == ["Scheduled"]
+
+
+async def test_a_write_that_is_overtaken_again_and_again_is_told_with_its_code() -> None:
+    async with a_cluster("binding") as cluster:
+
+        def always(request: Request) -> Failure | None:
+            is_write = request.method == "PATCH" and request.path.endswith("/disk-node-a")
+            return Failure.CONFLICT if is_write else None
+
+        async with a_scheduler(cluster, through=lambda inner: Meddling(inner, always)):
+            await a_pod_for_a_disk(cluster)
+            await cluster.settle(timedelta(seconds=30))
+            assert await scheduled_condition(cluster, "web") == ("", "", "")
+            await cluster.settle(timedelta(minutes=3))
             status, reason, message = await scheduled_condition(cluster, "web")
             assert (status, reason) == ("False", "SchedulerError")
             assert message.startswith("binding volumes: ")
             assert message.endswith("[ChangedMeanwhile]")
-            await cluster.settle(timedelta(seconds=10))
-            assert await node_of(cluster, "web") == "node-a"
 
 
 async def test_what_a_failed_binding_gives_back_goes_to_the_next_pod() -> None:

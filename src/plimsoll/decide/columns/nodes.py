@@ -20,6 +20,7 @@ class NodeIndex:
         self._free: list[int] = []
         self._used = 0
         self._ranks: NDArray[np.int64] | None = None
+        self._by_name: NDArray[np.intp] | None = None
         self.names: list[str] = []
         """By slot; empty where there is no node."""
         self.alive = 0
@@ -41,7 +42,7 @@ class NodeIndex:
         self._slots[name] = slot
         self.names[slot] = name
         self.alive |= 1 << slot
-        self._ranks = None
+        self._ranks = self._by_name = None
         return slot
 
     def remove(self, name: str) -> int:
@@ -49,7 +50,7 @@ class NodeIndex:
         self.names[slot] = ""
         self.alive ^= 1 << slot
         heappush(self._free, slot)
-        self._ranks = None
+        self._ranks = self._by_name = None
         return slot
 
     def _next(self) -> int:
@@ -61,12 +62,19 @@ class NodeIndex:
 
     @property
     def ranks(self) -> NDArray[np.int64]:
-        """By slot, the place of the node's name among all names: ties go to the lowest."""
+        """By slot, the place of the node's name among all names."""
         if self._ranks is None or len(self._ranks) != self.size:
             self._ranks = np.full(self.size, self.size, np.int64)
-            for rank, name in enumerate(sorted(self._slots)):
-                self._ranks[self._slots[name]] = rank
+            self._ranks[self.by_name] = np.arange(len(self.by_name))
         return self._ranks
+
+    @property
+    def by_name(self) -> NDArray[np.intp]:
+        """The slots of all nodes, in the order of their names."""
+        if self._by_name is None:
+            slots = [self._slots[name] for name in sorted(self._slots)]
+            self._by_name = np.array(slots, np.intp)
+        return self._by_name
 
     def fork(self) -> "NodeIndex":
         twin = NodeIndex()

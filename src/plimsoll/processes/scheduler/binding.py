@@ -62,6 +62,8 @@ class Failed:
     sentence: str
     reason: Reason | None = None
     """None: the API server would not have it."""
+    claim: ObjectKey | None = None
+    """Which it was about, where it was about one."""
 
 
 class Waiters:
@@ -159,8 +161,13 @@ class Binder:
     async def _finish(self, pod: Pod, choice: Choice) -> Failed | None:
         progress = await self._wait(pod, choice)
         if isinstance(progress, GivenUp):
-            reason = progress.finding.reason
-            return Failed(stage=Stage.WAITING, sentence=progress.sentence, reason=reason)
+            finding = progress.finding
+            return Failed(
+                stage=Stage.WAITING,
+                sentence=progress.sentence,
+                reason=finding.reason,
+                claim=finding.claim,
+            )
         return await self._assign(pod, choice.node)
 
     async def _wait(self, pod: Pod, choice: Choice) -> Progress:

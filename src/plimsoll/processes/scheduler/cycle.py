@@ -7,7 +7,8 @@ so that no two decisions contradict each other. Binding goes on beside it, for a
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
@@ -15,16 +16,20 @@ from plimsoll.decide.columns.flags import AnyRule
 from plimsoll.decide.schedule import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.bind_volumes import AllBound, Choice
 from plimsoll.decide.scheduling.capacity_use import capacity_uses
-from plimsoll.decide.scheduling.reasons import Finding, Verdict
+from plimsoll.decide.scheduling.reasons import Finding, Reason, Verdict
 from plimsoll.decide.wakeups import concerns, helps, may_help_anybody
-from plimsoll.processes.scheduler.binding import Binder, Stage
+from plimsoll.processes.scheduler.binding import Binder, Failed, Stage
 from plimsoll.processes.scheduler.events import Reporter, Why, refusal_text, with_code
 from plimsoll.processes.scheduler.metrics import Operation, Result, SchedulerMetrics
 from plimsoll.processes.scheduler.queue import QueuedPod, SchedulingQueue
+from plimsoll.processes.scheduler.refusals import RefusalLearner
 from plimsoll.processes.scheduler.state import State
 from plimsoll.runtime.clock import NO_TIME, Clock
 
 log = logging.getLogger(__name__)
+
+QUIET_CONFLICTS = 10
+"""After so many in a row the user is told: something writes all the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +44,8 @@ class Parts:
     reporter: Reporter
     metrics: SchedulerMetrics
     clock: Clock
+    refusals: RefusalLearner | None
+    """None: the policy remembers nothing."""
 
 
 class Cycle:
@@ -109,7 +116,8 @@ class Cycle:
         """Everything up to the assumption, without waiting for anything."""
         parts, pod = self._parts, entry.pod
         began = parts.clock.monotonic()
-        decision = parts.kernel.decide(pod)
+        refused = parts.refusals.nodes_refused_to(pod) if parts.refusals else ()
+        decision = parts.kernel.decide(pod, attempt=entry.attempts, refused=refused)
         parts.metrics.judged(parts.clock.monotonic() - began)
         parts.metrics.capacity_used(capacity_uses(pod, parts.kernel.columns))
         if isinstance(decision, NoNode):
@@ -119,7 +127,7 @@ class Cycle:
         if isinstance(choice, Finding):
             parts.metrics.volumes_failed(Operation.ASSUME)
             entry.reasons = frozenset({choice.reason})
-            self._fail(entry, with_code(choice.sentence, choice.reason), began)
+            self._fail(entry, choice, began)
             return
         entry.reasons = frozenset()
         parts.state.place(pod, decision.node)
@@ -131,26 +139,40 @@ class Cycle:
         message = refusal_text(refused)
         entry.reasons = frozenset(refused.reasons)
         if refused.rejected and refused.rejected.judgement.verdict is Verdict.ERROR:
-            self._fail(entry, message, began)
+            self._tell_failure(entry, message, began)
             return
         log.debug("pod refused", extra={"pod": str(entry.key), "why": message})
         parts.metrics.ended(Result.UNSCHEDULABLE, began)
         parts.reporter.not_scheduled(entry.pod, Why.UNSCHEDULABLE, message)
         parts.queue.refuse(entry, frozenset(refused.rules), parts.clock.now())
 
-    def _fail(self, entry: QueuedPod, message: str, began: float) -> None:
+    def _fail(self, entry: QueuedPod, failed: Finding | Failed, began: float) -> None:
+        is_conflict = failed.reason is Reason.CHANGED_MEANWHILE
+        if is_conflict and entry.tries.consecutive_errors < QUIET_CONFLICTS:
+            # Another pod's binding or another writer was first: nothing that a user could mend.
+            log.debug("attempt overtaken", extra={"pod": str(entry.key), "why": failed.sentence})
+            self._try_again(entry, began)
+            return
+        self._tell_failure(entry, with_code(failed.sentence, failed.reason), began)
+
+    def _tell_failure(self, entry: QueuedPod, message: str, began: float) -> None:
         log.warning("attempt failed", extra={"pod": str(entry.key), "why": message})
-        self._parts.metrics.ended(Result.ERROR, began)
         self._parts.reporter.not_scheduled(entry.pod, Why.SCHEDULER_ERROR, message)
+        self._try_again(entry, began)
+
+    def _try_again(self, entry: QueuedPod, began: float) -> None:
+        self._parts.metrics.ended(Result.ERROR, began)
         self._parts.queue.fail(entry, self._parts.clock.now())
         self._changed.set()
 
     async def _bind(
         self, entry: QueuedPod, placed: Placement, choice: Choice | AllBound, began: float
     ) -> None:
-        parts, pod = self._parts, entry.pod
+        parts, pod, since = self._parts, entry.pod, self._parts.clock.now()
         try:
             failed = await parts.binder.bind(pod, placed.node, choice)
+            if failed and failed.reason is Reason.PROVISIONER_REFUSED:
+                failed = await self._learn(pod, placed.node, failed, since)
         except BaseException:
             # Cancelled, or a bug: whatever runs next must not find half of a decision.
             self._give_back(pod, choice)
@@ -165,7 +187,15 @@ class Cycle:
             parts.metrics.volumes_failed(Operation.BIND)
         self._give_back(pod, choice)
         entry.reasons = frozenset({failed.reason} if failed.reason else ())
-        self._fail(entry, with_code(failed.sentence, failed.reason), began)
+        self._fail(entry, failed, began)
+
+    async def _learn(self, pod: Pod, node: str, failed: Failed, since: datetime) -> Failed:
+        """The same, with who refused the node and why."""
+        refusals = self._parts.refusals
+        if refusals is None or failed.claim is None:
+            return failed
+        told = await refusals.learn(pod, node, failed.claim, since=since)
+        return replace(failed, sentence=f"binding volumes: {told}")
 
     def _give_back(self, pod: Pod, choice: Choice | AllBound) -> None:
         """Others may have what this pod does not get after all."""

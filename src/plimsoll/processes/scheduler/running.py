@@ -9,6 +9,7 @@ from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.decide.columns.cluster import Columns
 from plimsoll.decide.columns.rules.judge import Settings as JudgeSettings
+from plimsoll.decide.columns.rules.late_claims import Policy
 from plimsoll.decide.schedule import Kernel
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
@@ -17,6 +18,7 @@ from plimsoll.processes.scheduler.cycle import Cycle, Parts
 from plimsoll.processes.scheduler.events import Reporter
 from plimsoll.processes.scheduler.metrics import PendingPods, SchedulerMetrics
 from plimsoll.processes.scheduler.queue import SchedulingQueue
+from plimsoll.processes.scheduler.refusals import RefusalLearner
 from plimsoll.processes.scheduler.settings import Settings, backoff_of, shape_of
 from plimsoll.processes.scheduler.state import Believer, State
 from plimsoll.runtime.fence import Fence
@@ -60,6 +62,14 @@ class Scheduler:
         self.state.on_belief(following(kernel.columns))
         self.queue = SchedulingQueue(backoff_of(settings), on_entry=counted.entered)
         self._reporter = Reporter(enactor, client.clock)
+
+        def is_ours(pod: Pod) -> bool:
+            return _scheduler_of(pod) == settings.scheduler_name
+
+        self.refusals: RefusalLearner | None = None
+        """None: the policy remembers nothing."""
+        if settings.policy is Policy.DEFAULT:
+            self.refusals = RefusalLearner(client, self.state, is_ours=is_ours)
         parts = Parts(
             state=self.state,
             kernel=kernel,
@@ -68,10 +78,9 @@ class Scheduler:
             reporter=self._reporter,
             metrics=counted,
             clock=client.clock,
+            refusals=self.refusals,
         )
-        self._cycle = Cycle(
-            parts, is_ours=lambda pod: _scheduler_of(pod) == settings.scheduler_name
-        )
+        self._cycle = Cycle(parts, is_ours=is_ours)
         self._is_synced = False
         metrics.registry.register(PendingPods(self.queue, settings.scheduler_name))
 

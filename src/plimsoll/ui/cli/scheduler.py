@@ -38,7 +38,8 @@ DEFAULTS = Settings()
     "--policy",
     type=click.Choice([policy.value for policy in Policy]),
     help="compatible: decide as kube-scheduler does; default: also share existing volumes out"
-    f" where that takes more than a first try.  [default: {DEFAULTS.policy.value}]",
+    " where that takes more than a first try, and prefer nodes that were not refused."
+    f"  [default: {DEFAULTS.policy.value}]",
 )
 @click.option(
     "--bind-timeout",

@@ -18,7 +18,8 @@ class Policy(StrEnum):
     COMPATIBLE = "compatible"
     """Exactly what kube-scheduler would do."""
     DEFAULT = "default"
-    """The same, but where greedy matching fails volumes are assigned as well as they can be."""
+    """The same, but where greedy matching fails volumes are assigned as well as they can be, and
+    nodes that were refused to a pod are remembered."""
 
 
 class LateClaim(NamedTuple):

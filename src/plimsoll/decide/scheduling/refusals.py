@@ -1,0 +1,209 @@
+"""Which nodes were refused to a pod, by whom and why: the scheduler prefers other nodes meanwhile.
+
+A provisioner refuses a node by taking it off the claim that names it. What published capacity does
+not tell (it is not tracked, a zone fails, a topology key is missing) is learned from that. A node
+stays refused to a pod until something changes that can make a difference (capacity, class, driver
+or node), or until a backoff ends that doubles each time the node is refused again. The memory is
+bounded, goes with its pod, and starts empty: what it says can be learned again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from plimsoll.api.core import Node
+from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.pods import Pod
+from plimsoll.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.scheduling.backoff import Attempts, Backoff
+from plimsoll.decide.scheduling.provisioning import is_in_segment, largest_volume
+from plimsoll.decide.scheduling.reasons import Finding, Reason, Seen
+
+REFUSAL_BACKOFF = Backoff(first=timedelta(minutes=1), limit=timedelta(minutes=10))
+MOST_NODES = 250
+"""Per pod; where more refused, the one that did so first is forgotten."""
+ERROR_LENGTH = 300
+
+LabelsOfNode = Callable[[str], Mapping[str, str]]
+"""By name of the node; empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    node: str
+    claim: ObjectKey
+    storage_class: str
+    driver: str
+    """Whose provisioner refused."""
+    at: datetime
+    times: int = 1
+    """How often in a row."""
+    error: str = ""
+    """What the provisioner said; empty: it is not known."""
+
+    def is_active(self, now: datetime) -> bool:
+        return now < self.at + REFUSAL_BACKOFF.delay(Attempts(unschedulable=self.times))
+
+
+def tell_refusal(refusal: Refusal) -> Finding:
+    """In the words of kube-scheduler, followed by what it does not say."""
+    sentence = f'provisioning failed for PVC "{refusal.claim.name}"'
+    sentence += f": {refusal.driver or 'the provisioner'} refused node {refusal.node}"
+    if refusal.error:
+        sentence += f": {refusal.error}"
+    about = Seen("Node", ObjectKey("", refusal.node))
+    return Finding(
+        reason=Reason.PROVISIONER_REFUSED, sentence=sentence, claim=refusal.claim, about=about
+    )
+
+
+def shortened(error: str) -> str:
+    """Fit for one line of an event."""
+    line = " ".join(error.split())
+    return line if len(line) <= ERROR_LENGTH else f"{line[: ERROR_LENGTH - 1]}…"
+
+
+def find_refused_node(before: ApiObject | None, after: ApiObject | None) -> str | None:
+    """The node that was taken off a claim which still waits for its volume."""
+    if not (isinstance(before, PersistentVolumeClaim) and isinstance(after, PersistentVolumeClaim)):
+        return None
+    is_waiting = not after.spec.volume_name and not after.is_being_deleted
+    if before.uid != after.uid or not is_waiting or SELECTED_NODE in after.annotations:
+        return None
+    return before.annotations.get(SELECTED_NODE) or None
+
+
+@dataclass(slots=True)
+class _Remembered:
+    uid: str
+    by_node: dict[str, Refusal]
+    """The one that refused last is the last."""
+
+
+class Refusals:
+    """The memory. Neither waits nor looks at a clock."""
+
+    def __init__(self) -> None:
+        self._by_pod: dict[ObjectKey, _Remembered] = {}
+
+    def __len__(self) -> int:
+        return sum(len(remembered.by_node) for remembered in self._by_pod.values())
+
+    def add(self, pod: Pod, refusal: Refusal) -> Refusal:
+        """With how often the node has refused the pod by now."""
+        remembered = self._by_pod.get(pod.key)
+        if remembered is None or remembered.uid != pod.uid:
+            remembered = self._by_pod[pod.key] = _Remembered(pod.uid, {})
+        before = remembered.by_node.pop(refusal.node, None)
+        counted = replace(refusal, times=1 + (before.times if before else 0))
+        remembered.by_node[refusal.node] = counted
+        if len(remembered.by_node) > MOST_NODES:
+            del remembered.by_node[next(iter(remembered.by_node))]
+        return counted
+
+    def find(self, pod: Pod, node: str) -> Refusal | None:
+        remembered = self._by_pod.get(pod.key)
+        if remembered is None or remembered.uid != pod.uid:
+            return None
+        return remembered.by_node.get(node)
+
+    def set_error(self, pod: Pod, node: str, error: str) -> Refusal | None:
+        """What the provisioner said, which is often known only later."""
+        refusal = self.find(pod, node)
+        if refusal is None:
+            return None
+        told = replace(refusal, error=shortened(error))
+        self._by_pod[pod.key].by_node[node] = told
+        return told
+
+    def active(self, pod: Pod, now: datetime) -> list[Refusal]:
+        """Those that count now, the least recent first."""
+        remembered = self._by_pod.get(pod.key)
+        if remembered is None or remembered.uid != pod.uid:
+            return []
+        return [refusal for refusal in remembered.by_node.values() if refusal.is_active(now)]
+
+    def forget_pod(self, key: ObjectKey) -> None:
+        self._by_pod.pop(key, None)
+
+    def observe(
+        self, before: ApiObject | None, after: ApiObject | None, labels_of: LabelsOfNode
+    ) -> None:
+        """Forget what may be different after this change."""
+        if not self._by_pod:
+            return
+        for key, remembered in [*self._by_pod.items()]:
+            outdated = [*_outdated(remembered.by_node.values(), before, after, labels_of)]
+            for refusal in outdated:
+                del remembered.by_node[refusal.node]
+            if not remembered.by_node:
+                del self._by_pod[key]
+
+
+def _outdated(
+    refusals: Iterable[Refusal],
+    before: ApiObject | None,
+    after: ApiObject | None,
+    labels_of: LabelsOfNode,
+) -> Iterator[Refusal]:
+    match after or before:
+        case Node(name=name) if _differs(before, after):
+            yield from (refusal for refusal in refusals if refusal.node == name)
+        case StorageClass(name=name) if _differs(before, after):
+            yield from (refusal for refusal in refusals if refusal.storage_class == name)
+        case CSIDriver(name=name) if _differs(before, after):
+            yield from (refusal for refusal in refusals if refusal.driver == name)
+        case CSINode(name=name):
+            yield from (
+                refusal
+                for refusal in refusals
+                if refusal.node == name and _entry(before, refusal) != _entry(after, refusal)
+            )
+        case CSIStorageCapacity() as published if _has_more(before, after):
+            yield from (
+                refusal
+                for refusal in refusals
+                if refusal.storage_class == published.storage_class_name
+                and is_in_segment(labels_of(refusal.node), published)
+            )
+        case _:
+            return
+
+
+def _differs(before: ApiObject | None, after: ApiObject | None) -> bool:
+    """In what provisioners look at: heartbeats and versions are no difference."""
+    return _relevant(before) != _relevant(after)
+
+
+def _relevant(object_: ApiObject | None) -> object:
+    match object_:
+        case Node():
+            return object_.uid, object_.labels, object_.spec
+        case StorageClass():
+            return (
+                object_.uid,
+                object_.provisioner,
+                object_.parameters,
+                object_.allowed_topologies,
+                object_.mount_options,
+            )
+        case CSIDriver():
+            return object_.uid, object_.spec
+        case _:
+            return None
+
+
+def _entry(csi_node: ApiObject | None, refusal: Refusal) -> object:
+    return csi_node.find_driver(refusal.driver) if isinstance(csi_node, CSINode) else None
+
+
+def _has_more(before: ApiObject | None, after: ApiObject | None) -> bool:
+    """Less is no reason to ask again: capacity that is too small keeps the pod away by itself."""
+    if not isinstance(after, CSIStorageCapacity):
+        return False
+    if not isinstance(before, CSIStorageCapacity) or before.node_topology != after.node_topology:
+        return True
+    old, new = largest_volume(before), largest_volume(after)
+    return new is not None and (old is None or new.value > old.value)

@@ -1,0 +1,151 @@
+"""How the scheduler learns that a node was refused to a pod, and what it remembers of it.
+
+The selected node is taken off a claim: by csi-provisioner, by our own provisioner, or by a
+controller. Every pod of ours that waits for the claim remembers the node then, whether its binding
+was still waiting or was given up before. What the provisioner said is read from its Warning event
+on the claim; a scheduler that may not read events remembers the refusal without it.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+
+from plimsoll.api.core import Event
+from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.pods import Pod
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import BETA_STORAGE_PROVISIONER, STORAGE_PROVISIONER
+from plimsoll.decide.scheduling.refusals import (
+    Refusal,
+    Refusals,
+    find_refused_node,
+    tell_refusal,
+)
+from plimsoll.processes.scheduler.state import State
+from plimsoll.runtime.log import without_secrets
+from plimsoll.wire.errors import KubeError
+from plimsoll.wire.kind import typed
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.parameters import Selection
+
+log = logging.getLogger(__name__)
+
+EVENTS = typed(Event)
+PROVISIONING_FAILED = "ProvisioningFailed"
+EVENT_DELAY = timedelta(seconds=1)
+"""Provisioners write the event beside the claim: it may be seen a little later."""
+
+
+class RefusalLearner:
+    def __init__(self, client: KubeClient, state: State, *, is_ours: Callable[[Pod], bool]) -> None:
+        self._client = client
+        self._state = state
+        self._is_ours = is_ours
+        self.memory = Refusals()
+        state.on_observed(self.observe)
+
+    def nodes_refused_to(self, pod: Pod) -> list[str]:
+        """The least recently refused first."""
+        return [each.node for each in self.memory.active(pod, self._client.clock.now())]
+
+    def observe(self, before: ApiObject | None, after: ApiObject | None) -> None:
+        either = after or before
+        if isinstance(either, Pod):
+            if after is None or either.spec.node_name:
+                self.memory.forget_pod(either.key)
+            return
+        self.memory.observe(before, after, self._labels_of)
+        node = find_refused_node(before, after)
+        if node is not None and isinstance(after, PersistentVolumeClaim):
+            for pod in self._waiting_for(after):
+                self._remember(pod, node, after)
+
+    async def learn(self, pod: Pod, node: str, claim: ObjectKey, *, since: datetime) -> str:
+        """What to tell of the refusal that ended a binding which began at `since`."""
+        seen = self._state.observed.claim(claim)
+        if seen is None or not self._is_there(pod):
+            return f'provisioning failed for PVC "{claim.name}"'
+        known = self.memory.find(pod, node)
+        if known is None or known.at < since:
+            # The watch may have skipped the moment in which the claim named the node.
+            known = self._remember(pod, node, seen)
+        if error := await self._find_error(seen):
+            known = self.memory.set_error(pod, node, error) or known
+        log.info(
+            "node refused",
+            extra={"pod": str(pod.key), "node": node, "claim": str(claim), "times": known.times},
+        )
+        return tell_refusal(known).sentence
+
+    def _remember(self, pod: Pod, node: str, claim: PersistentVolumeClaim) -> Refusal:
+        refusal = Refusal(
+            node=node,
+            claim=claim.key,
+            storage_class=claim.storage_class,
+            driver=self._driver_of(claim),
+            at=self._client.clock.now(),
+        )
+        return self.memory.add(pod, refusal)
+
+    def _is_there(self, pod: Pod) -> bool:
+        seen = self._state.observed.pods.observed().get(pod.key)
+        return seen is not None and seen.uid == pod.uid
+
+    def _driver_of(self, claim: PersistentVolumeClaim) -> str:
+        for annotation in (STORAGE_PROVISIONER, BETA_STORAGE_PROVISIONER):
+            if driver := claim.annotations.get(annotation):
+                return driver
+        storage_class = self._state.observed.storage_class(claim.storage_class)
+        return storage_class.provisioner if storage_class else ""
+
+    def _waiting_for(self, claim: PersistentVolumeClaim) -> Iterator[Pod]:
+        """Pods of ours that name the claim and have no node yet."""
+        for pod in self._state.observed.pods.observed().objects.values():
+            is_waiting = not pod.spec.node_name and self._is_ours(pod)
+            if is_waiting and pod.namespace == claim.namespace and claim.name in _claims_of(pod):
+                yield pod
+
+    def _labels_of(self, node: str) -> Mapping[str, str]:
+        found = self._state.observed.node(node)
+        return found.labels if found else {}
+
+    async def _find_error(self, claim: PersistentVolumeClaim) -> str:
+        """Empty: no event says."""
+        try:
+            error = await self._newest_error(claim)
+            if not error:
+                await self._client.clock.sleep(EVENT_DELAY)
+                error = await self._newest_error(claim)
+        except KubeError as problem:
+            log.debug("events not read", extra={"claim": str(claim.key), "why": str(problem)})
+            return ""
+        return without_secrets(error)
+
+    async def _newest_error(self, claim: PersistentVolumeClaim) -> str:
+        fields = {
+            "involvedObject.kind": "PersistentVolumeClaim",
+            "involvedObject.name": claim.name,
+            "involvedObject.uid": claim.uid,
+            "reason": PROVISIONING_FAILED,
+            "type": "Warning",
+        }
+        wanted = ",".join(f"{name}={value}" for name, value in fields.items())
+        selection = Selection(namespace=claim.namespace, fields=wanted)
+        events = (await self._client.list_page(EVENTS, selection)).items
+        return max(events, key=_seen_at).message if events else ""
+
+
+def _claims_of(pod: Pod) -> Iterator[str]:
+    """By name, also those that are made for its ephemeral volumes."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            yield f"{pod.name}-{volume.name}"
+
+
+def _seen_at(event: Event) -> tuple[str, str]:
+    """Later ones are larger."""
+    series = event.series.last_observed_time if event.series else None
+    at = series or event.last_timestamp or event.event_time or event.metadata.creation_timestamp
+    return (at.isoformat() if at else "", event.name)
