@@ -10,6 +10,7 @@ import uvloop
 
 from bench.binding import measure_binding
 from bench.capacity import measure_capacity
+from bench.copying import measure_copying
 from bench.embedded import measure_embedded
 from bench.measurement import table
 from bench.publishing import measure_publishing
@@ -29,6 +30,7 @@ def parsed_arguments() -> argparse.Namespace:
     parser.add_argument("--listed", type=int, default=Scale().listed, help="objects in the list")
     parser.add_argument("--scheduling", action="store_true", help="measure scheduling alone")
     parser.add_argument("--capacity", action="store_true", help="measure publishing alone")
+    parser.add_argument("--copying", action="store_true", help="measure snapshots alone")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     arguments = parser.parse_args()
     if arguments.server and not (arguments.token and arguments.ca):
@@ -59,10 +61,12 @@ def main() -> int:
         found = measure_scheduling(remark)
     elif arguments.capacity:
         found = measure_capacity(remark) + measure_publishing(remark)
+    elif arguments.copying:
+        found = uvloop.run(measure_copying(remark))
     else:
         found = measure_embedded(scale, remark) + measure_binding(remark)
         found += measure_scheduling(remark) + measure_capacity(remark)
-        found += measure_publishing(remark)
+        found += measure_publishing(remark) + uvloop.run(measure_copying(remark))
     if arguments.output == "json":
         print(json.dumps([each.as_json() for each in found], indent=2))
     else:

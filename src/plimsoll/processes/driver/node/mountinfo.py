@@ -65,12 +65,17 @@ def find_mount(mounts: Sequence[Mount], path: Path) -> Mount | None:
     return next((mount for mount in reversed(mounts) if mount.path == path), None)
 
 
-def content_at(mounts: Sequence[Mount], path: Path) -> Content:
-    """What a bind mount of that path would show. The path is absolute and without links."""
-    covering = max(
+def mount_above(mounts: Sequence[Mount], path: Path) -> Mount:
+    """What the path lies on. The path is absolute and without links."""
+    return max(
         (m for m in mounts if path.is_relative_to(m.path)),
         # Of several at one path the last one counts, and max() keeps the first.
         key=lambda mount: (len(mount.path.parts), mounts.index(mount)),
     )
+
+
+def content_at(mounts: Sequence[Mount], path: Path) -> Content:
+    """What a bind mount of that path would show. The path is absolute and without links."""
+    covering = mount_above(mounts, path)
     below = path.relative_to(covering.path)
     return Content(covering.content.device, str(Path(covering.content.root) / below))

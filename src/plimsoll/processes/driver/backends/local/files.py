@@ -13,11 +13,14 @@ from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.processes.driver.backends.local.disks import UNFINISHED
+from plimsoll.processes.driver.backends.local.sparse_copies import copy_data
 from plimsoll.runtime.commands import CommandError, run
 from plimsoll.wire.csi.refusals import internal, resource_exhausted
 
 COPY_AT_LEAST = timedelta(minutes=5)
 SLOWEST_BYTES_A_SECOND = 10_000_000
+SECTOR = 512
+"""In which the kernel counts what a file takes."""
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 FULL_TEXT = os.strerror(errno.ENOSPC)
 
@@ -47,7 +50,12 @@ async def reserve(path: Path, size_bytes: int) -> None:
 def _reserve(path: Path, size_bytes: int) -> None:
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        os.posix_fallocate(file, 0, size_bytes)
+        found = os.fstat(file)
+        is_whole = found.st_blocks * SECTOR >= found.st_size
+        # Some file systems want as much room again for a range that has its own already.
+        start = found.st_size if is_whole else 0
+        if start < size_bytes:
+            os.posix_fallocate(file, start, size_bytes - start)
         os.fsync(file)
     finally:
         os.close(file)
@@ -68,13 +76,14 @@ def _enlarge(path: Path, size_bytes: int) -> None:
 
 
 async def copy_file(source: Path, target: Path, size_bytes: int) -> None:
-    """Into a file that has its room already, so that it cannot run out half-way.
+    """Into a new file that has its room already, so that it cannot run out half-way.
 
-    Blocks are copied, not shared: a shared block would need room only when it is written to, which
-    nobody would have set aside.
+    The cost is that of the data in the source. Blocks that are shared with it count as promised but
+    not written (`room`), so that each file can have its own when it is written to.
     """
-    command = ["dd", f"if={source}", f"of={target}", "bs=4M", "conv=notrunc,fsync", "status=none"]
-    await run(command, within=_patience(size_bytes))
+    reserved = await asyncio.to_thread(os.path.getsize, target)
+    await copy_data(source, target, within=_patience(size_bytes))
+    await reserve(target, reserved)
 
 
 async def copy_tree(source: Path, target: Path, size_bytes: int) -> None:

@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.processes.driver.backends.local.disks import UNFINISHED, Disks, LocalDisk
+from plimsoll.processes.driver.backends.local.files import SECTOR
+from plimsoll.processes.driver.backends.local.shared_blocks import SHARING, counted_twice
 from plimsoll.processes.driver.backends.local.sharing import shared_fairly
 from plimsoll.processes.driver.backends.protocol import Charges, Extent
 from plimsoll.processes.driver.node.measuring import directory_bytes
+from plimsoll.processes.driver.node.mountinfo import mount_above, read_mounts
 from plimsoll.runtime.commands import CommandError
 
 SMALLEST_RESERVE = 1 << 20
 RESERVED_PART = 256
 """One of so many bytes is left to the file system for its own bookkeeping."""
-SECTOR = 512
-"""In which the kernel counts what a file takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +103,10 @@ class Room:
         """Of what is promised on the disks, how much takes up room already."""
         folders = [disk.path for disk in disks]
         total = 0
-        for path, promised in tuple(self._promised.items()):
-            if any(path.is_relative_to(folder) for folder in folders):
-                total += min(promised, await _taken(path))
-        return total
+        here = [path for path in self._promised if any(map(path.is_relative_to, folders))]
+        for path in here:
+            total += min(self._promised.get(path, 0), await _taken(path))
+        return total - await asyncio.to_thread(_counted_twice, folders[0], here)
 
 
 def _available(path: Path) -> int:
@@ -119,9 +120,21 @@ def _taken_by_file(path: Path) -> int | None:
     return None if stat.S_ISDIR(found.st_mode) else found.st_blocks * SECTOR
 
 
+def _counted_twice(disk: Path, paths: Sequence[Path]) -> int:
+    """Of what files on that file system take, how much they have in common with others."""
+    if mount_above(read_mounts(), disk.resolve()).fs_type not in SHARING:
+        return 0
+    candidates = (each for path in paths for each in (path, _unfinished(path)))
+    return counted_twice(path for path in candidates if path.is_file())
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(path.name + UNFINISHED)
+
+
 async def _taken(path: Path) -> int:
     """By a file or a directory, finished or not."""
-    for candidate in (path, path.with_name(path.name + UNFINISHED)):
+    for candidate in (path, _unfinished(path)):
         # It may be finished or removed while we look.
         with suppress(FileNotFoundError, CommandError):
             if (taken := _taken_by_file(candidate)) is not None:
