@@ -27,7 +27,7 @@ def volume(ground_dir: Path) -> Path:
 
 @needs_root
 async def test_a_directory_is_seen_at_another_path(ground_dir: Path, volume: Path) -> None:
-    mounts, target = RealMounts(ground_dir / "private"), ground_dir / "pod" / "data"
+    mounts, target = RealMounts(ground_dir / "state"), ground_dir / "pod" / "data"
     await mounts.bind(volume, target)
     assert (target / "file").read_text() == "content"
     assert [shown.path for shown in mounts.places(DirectorySource(path=volume))] == [target]
@@ -38,7 +38,7 @@ async def test_a_directory_is_seen_at_another_path(ground_dir: Path, volume: Pat
 
 @needs_root
 async def test_a_read_only_view_cannot_be_written_through(ground_dir: Path, volume: Path) -> None:
-    mounts, target = RealMounts(ground_dir / "private"), ground_dir / "data"
+    mounts, target = RealMounts(ground_dir / "state"), ground_dir / "data"
     await mounts.bind(volume, target, read_only=True)
     with pytest.raises(OSError, match="Read-only"):
         (target / "other").write_text("")
@@ -48,7 +48,7 @@ async def test_a_read_only_view_cannot_be_written_through(ground_dir: Path, volu
 
 @needs_root
 async def test_options_of_a_view_hold_and_are_inherited(ground_dir: Path, volume: Path) -> None:
-    mounts = RealMounts(ground_dir / "private")
+    mounts = RealMounts(ground_dir / "state")
     staged, target = ground_dir / "staged", ground_dir / "data"
     await mounts.bind(volume, staged, options=["noexec", "noatime"])
     await mounts.bind(staged, target, read_only=True)
@@ -67,7 +67,7 @@ def _can_run(script: Path) -> bool:
 
 @needs_root
 async def test_mounts_over_each_other_are_all_taken_away(ground_dir: Path, volume: Path) -> None:
-    mounts, target = RealMounts(ground_dir / "private"), ground_dir / "data"
+    mounts, target = RealMounts(ground_dir / "state"), ground_dir / "data"
     await mounts.bind(volume, target)
     await mounts.bind(volume, target)
     await mounts.unmount(target)

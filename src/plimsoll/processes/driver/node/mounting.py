@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
 from plimsoll.processes.driver.node.device_mounts import mounts_of
+from plimsoll.processes.driver.node.mounted_targets import MountedTargets
 from plimsoll.processes.driver.node.mountinfo import (
     Content,
     Mount,
@@ -52,7 +53,7 @@ class Mounting(Protocol):
         ...
 
     def places(self, source: Source) -> Sequence[Shown]:
-        """Wherever this can be seen, in the order in which it was shown."""
+        """Wherever this can be seen on this node, in the order in which it was shown."""
         ...
 
     async def mount(self, source: DeviceSource, target: Path, options: Sequence[str]) -> None:
@@ -82,7 +83,7 @@ def chosen(kind: Mounts, state_dir: Path) -> Mounting:
     """`state_dir` is nobody else's."""
     match kind:
         case Mounts.REAL:
-            return RealMounts(state_dir / PRIVATE)
+            return RealMounts(state_dir)
         case Mounts.LINKED:
             return LinkedMounts(state_dir / "links")
         case Mounts.NONE:
@@ -132,8 +133,9 @@ def clear(target: Path) -> None:
 class RealMounts:
     kind = Mounts.REAL
 
-    def __init__(self, private: Path) -> None:
-        self._private = private
+    def __init__(self, state_dir: Path) -> None:
+        self._private = state_dir / PRIVATE
+        self._targets = MountedTargets(state_dir)
 
     def find(self, path: Path) -> Shown | None:
         found = find_mount(read_mounts(), real(path))
@@ -147,10 +149,12 @@ class RealMounts:
             found = [m for m in mounts if m.content == content and m.path != directory]
         else:
             found = mounts_of(source.devices, mounts)
-        return tuple(_shown(mount) for mount in found)
+        others = self._targets.of_others()
+        return tuple(_shown(mount) for mount in found if mount.path not in others)
 
     async def mount(self, source: DeviceSource, target: Path, options: Sequence[str]) -> None:
         make_directory(target)
+        self._targets.note(real(target))
         # All members are named, because nobody else may have shown them to the kernel.
         members = [f"device={device}" for device in source.devices[1:]]
         wanted = ",".join(["defaults", *source.mount_options, *members, *options])
@@ -162,6 +166,7 @@ class RealMounts:
     ) -> None:
         wanted = [*options, "ro"] if read_only else list(options)
         make_room_for(shown, target)
+        self._targets.note(real(target))
         if not wanted:
             await run(["mount", "--bind", shown, target], within=WITHIN)
             return
@@ -180,6 +185,7 @@ class RealMounts:
 
     async def unmount(self, target: Path) -> None:
         await take_away(target)
+        self._targets.forget(real(target))
 
 
 async def take_away(target: Path) -> None:

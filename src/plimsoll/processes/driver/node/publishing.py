@@ -13,7 +13,7 @@ from plimsoll.processes.driver.backends.protocol import DeviceSource
 from plimsoll.processes.driver.controller.requests import READERS
 from plimsoll.processes.driver.node.here import Here, Use, check_use, staging_place
 from plimsoll.processes.driver.node.mounting import Shown, clear
-from plimsoll.processes.driver.records import Mode, VolumeRecord
+from plimsoll.processes.driver.records import Attachment, Mode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
 from plimsoll.wire.csi.refusals import already_exists, failed_precondition
@@ -74,14 +74,20 @@ class Publishing:
     async def _set_read_only(self, volume: VolumeRecord, staged: Shown, *, read_only: bool) -> None:
         """A read-only view of a device's node does not protect the device: that has its own flag,
         the same for all who use it."""
-        source = self._here.opened(volume)
-        if self._here.mounting.kind is not Mounts.REAL or not isinstance(source, DeviceSource):
+        here = self._here
+        source = here.opened(volume)
+        if here.mounting.kind is not Mounts.REAL or not isinstance(source, DeviceSource):
             return
         others = self._published(volume, staged)
         if others and others[0].is_read_only != read_only:
             raise failed_precondition(
                 f"volume {volume.id}: is published at {others[0].path}; a block volume is"
                 " read-only for all pods of a node or for none"
+            )
+        if different := [a for a in _elsewhere(volume, here) if _reads_only(a) is not read_only]:
+            raise failed_precondition(
+                f"volume {volume.id}: is attached to node {different[0].node_id}; a block volume is"
+                " read-only on all nodes of this machine or on none"
             )
         flag = "--setro" if read_only else "--setrw"
         await run(["blockdev", flag, source.devices[0]], within=WITHIN)
@@ -97,3 +103,11 @@ class Publishing:
         if here.mounting.kind is not Mounts.NONE:
             clear(target)
         log.info("volume unpublished", extra={"volume": volume.id, "node": here.node.id})
+
+
+def _elsewhere(volume: VolumeRecord, here: Here) -> list[Attachment]:
+    return [each for each in volume.attachments if each.node_id != here.node.id]
+
+
+def _reads_only(attachment: Attachment) -> bool:
+    return attachment.read_only or attachment.access_mode in READERS
