@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,7 @@ class Shared:
     def target(self, node: str, pod: str) -> Path:
         return self.directory / node / pod
 
-    async def use(self, volume: str, node: str, pod: str = "pod", **how: object) -> Path:
+    async def use(self, volume: str, node: str, pod: str = "pod", **how: Any) -> Path:
         client = self.clients[node]
         await client.call(m.CONTROLLER_PUBLISH_VOLUME, attach_request(volume, node, **how))
         self.staging(node).mkdir(parents=True, exist_ok=True)
