@@ -399,9 +399,11 @@ async def test_classes_with_equal_parameters_share_one_question_for_each_segment
             a_class("two", parameters={"domains": "1"}),
             a_class("plain"),
         )
-        async with a_provisioner(cluster, storage, PUBLISHING):
+        async with a_provisioner(cluster, storage, PUBLISHING) as provisioner:
             await cluster.settle()
             assert storage.count("GetCapacity") == 2 * len(ZONES)
+            written = 'plimsoll_provisioner_capacity_reports_total{outcome="Written"}'
+            assert provisioner.sample(written) == 3 * len(ZONES)
             numbers = await published(cluster)
             assert {name for name, _ in numbers} == {"one", "two", "plain"}
             for zone in "abc":

@@ -262,7 +262,7 @@ async def test_a_volume_in_two_zones_does_not_leave_the_one_that_its_class_allow
     async with (
         a_cluster(*LOOPS) as cluster,
         a_storage(cluster.clock, zonal_pools("10Gi", "10Gi"), zones) as storage,
-        a_provisioner(cluster, storage),
+        a_provisioner(cluster, storage) as provisioner,
     ):
         await add_storage_nodes(cluster, zones)
         both = now_class(parameters={"domains": "2"}, allowedTopologies=allowed)
@@ -271,6 +271,8 @@ async def test_a_volume_in_two_zones_does_not_leave_the_one_that_its_class_allow
         assert storage.names == []
         assert await cluster.names("PersistentVolume") == []
         assert storage.count("CreateVolume") == 1
+        refusals = 'plimsoll_provisioner_refusals_total{problem="OutsideAllowedTopologies"'
+        assert provisioner.sample(refusals) == 1
         [told] = await failures(cluster)
         assert f"accessible from [{ZONE}=a] [{ZONE}=b]" in told
         assert f"admit only [{ZONE} in (a)]" in told

@@ -90,6 +90,8 @@ def driver_metrics() -> list[Described]:
     metrics = Metrics()
     calls = importlib.import_module("plimsoll.processes.driver.calls")
     calls.Calls(metrics, client().clock)
+    inventory = importlib.import_module("plimsoll.processes.driver.inventory")
+    metrics.registry.register(inventory.Inventory(lambda: None))
     return _described(metrics.registry)
 
 

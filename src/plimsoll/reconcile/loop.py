@@ -46,7 +46,7 @@ class Tools:
     chance: Random
     metrics: Metrics
     fence: Fence
-    """What `client` asks before it writes; whoever acts by other means asks it as well."""
+    """What `client` asks before it writes; a loop that acts by other means asks it as well."""
 
 
 class Loop(ABC):

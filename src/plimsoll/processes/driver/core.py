@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from plimsoll.processes.driver.backends.protocol import Backend, Charges, Pool
+from plimsoll.processes.driver.backends.protocol import Backend, Charges, Extent, Pool
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.records import Phase, SnapshotRecord, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
@@ -56,6 +56,8 @@ class Driver:
         self.in_use: list[InUse] = []
         """The node services add theirs."""
         self.is_ready = False
+        self.last_extents: dict[str, Extent] = {}
+        """By name, as they were when the pools were last looked at."""
 
     @property
     def nodes(self) -> tuple[NodeSettings, ...]:
@@ -96,7 +98,9 @@ class Driver:
 
     async def pools(self) -> Sequence[Pool]:
         """All room at this moment. To take some, hold `placing`."""
-        return await self.backend.pools(self.charges())
+        pools = await self.backend.pools(self.charges())
+        self.last_extents = {extent.name: extent for pool in pools for extent in pool.extents}
+        return pools
 
     def charges(self) -> Charges:
         promised: Counter[str] = Counter()

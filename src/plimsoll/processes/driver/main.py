@@ -20,6 +20,7 @@ from plimsoll.processes.driver.configuration import Configuration, Settings, con
 from plimsoll.processes.driver.controller.service import ControllerService
 from plimsoll.processes.driver.core import Driver, Identity
 from plimsoll.processes.driver.identity import IdentityService
+from plimsoll.processes.driver.inventory import Inventory
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.node.mounting import clear_leftovers, missing_without_root
 from plimsoll.processes.driver.node.registration import (
@@ -115,6 +116,7 @@ class Process:
         self._metrics = Metrics()
         self._calls = Calls(self._metrics, SystemClock())
         self._driver: Driver | None = None
+        self._metrics.registry.register(Inventory(lambda: self._driver))
 
     def pages(self) -> Pages:
         return usual_pages(self._metrics, self._ready)

@@ -1,6 +1,16 @@
 """How many volumes were made and deleted, and how long that took, named as csi-provisioner does."""
 
+from enum import StrEnum
+
+from plimsoll.decide.provisioning.failures import Problem
 from plimsoll.runtime.metrics import Metrics
+
+
+class Then(StrEnum):
+    RETRIED = "Retried"
+    """The same is tried again after a while."""
+    RESCHEDULED = "Rescheduled"
+    """The selected node is taken off the claim."""
 
 
 class OperationMetrics:
@@ -27,6 +37,15 @@ class OperationMetrics:
         self._delete_seconds = metrics.histogram(
             f"{volume}_delete_duration_seconds", "Time that deleting one took.", of_volumes
         )
+
+        self._refusals = metrics.counter(
+            "plimsoll_provisioner_refusals_total",
+            "Claims that got no volume, by the problem and what follows.",
+            ("problem", "then"),
+        )
+
+    def refused(self, problem: Problem, then: Then) -> None:
+        self._refusals.labels(problem, then).inc()
 
     def provisioned(self, class_: str, source: str, seconds: float) -> None:
         self._provisioned.labels(class_, source).inc()

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 
 from prometheus_client import Gauge
 
@@ -49,6 +50,15 @@ COALESCED = timedelta(milliseconds=50)
 """A burst of changes is one change."""
 POLLS_BELIEVED = 3
 """After so many polls without a sign nobody looks any more."""
+
+
+class Reported(StrEnum):
+    WRITTEN = "Written"
+    UNCHANGED = "Unchanged"
+    UNANSWERED = "Unanswered"
+    """The driver gave no answer; the old number stays."""
+    REFUSED = "Refused"
+    """The server did not take the new number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +108,11 @@ class Capacity(Loop):
         settings = means.publisher.settings
         self._lease = PublisherLease(means.client, self._enactor, settings, looking)
         self._gauges = _gauges(tools)
+        self._reports = tools.metrics.counter(
+            "plimsoll_provisioner_capacity_reports_total",
+            "Capacities of a segment and class that were looked at, by what came of it.",
+            ("outcome",),
+        )
         self._observe()
 
     def _observe(self) -> None:
@@ -305,6 +320,7 @@ class Capacity(Loop):
             level = logging.DEBUG if self._retries.failures(pairs[0]) else logging.WARNING
             log.log(level, "capacity unknown", extra={**_named(pairs[0]), "error": str(error)})
             for pair in pairs:
+                self._reports.labels(Reported.UNANSWERED).inc()
                 self._publisher.unanswered(pair)
                 self._retries.add_rate_limited(pair)
             return
@@ -314,8 +330,11 @@ class Capacity(Loop):
     async def _report(self, pair: Pair, answer: Answer) -> None:
         plan = self._publisher.answered(pair, answer, self.tools.clock.now())
         if not plan.writes or await self._publish(plan):
+            is_new = bool(plan.writes)
+            self._reports.labels(Reported.WRITTEN if is_new else Reported.UNCHANGED).inc()
             self._retries.forget(pair)
             return
+        self._reports.labels(Reported.REFUSED).inc()
         # What is published is as old as if the driver had said nothing.
         self._publisher.unanswered(pair)
         self._retries.add_rate_limited(pair)
