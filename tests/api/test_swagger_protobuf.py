@@ -30,11 +30,9 @@ def test_a_schema_is_written_as_a_real_server_writes_it() -> None:
     properties = b"\x0a" + bytes([len(named)]) + named
     assert written == (
         b"\x22\x01d"
-         b"\x9a\x01\x01a"
-         b"\xb2\x01\x08\x0a\x06object"
-         b"\xca\x01"
-        + bytes([len(properties)])
-        + properties
+        b"\x9a\x01\x01a"
+        b"\xb2\x01\x08\x0a\x06object"
+        b"\xca\x01" + bytes([len(properties)]) + properties
     )
 
 

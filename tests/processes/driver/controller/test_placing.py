@@ -47,6 +47,14 @@ def test_only_what_is_required_will_do() -> None:
     assert chosen(pools, Requirement(requisite=(C,))) is None
 
 
+def test_a_pool_that_is_reachable_from_elsewhere_as_well_comes_after_one_that_is_not() -> None:
+    pools = [a_pool("region", 9, A, B, C), a_pool("zone-a", 5, A)]
+    only_a = Requirement(requisite=(A,), preferred=(A,))
+    assert chosen(pools, only_a) == ("zone-a",)
+    assert chosen(pools, only_a, size=7) == ("region",)
+    assert chosen(pools, Requirement(requisite=(A, B, C), preferred=(A, B, C))) == ("region",)
+
+
 def test_a_regional_pool_serves_each_of_its_zones() -> None:
     regional = a_pool("regional", 9, A, B)
     assert chosen([regional], Requirement(requisite=(B,))) == ("regional",)

@@ -1,9 +1,9 @@
 """Which pools a volume goes to, and how large it could be there: pure, one answer for each state.
 
 A place is one pool, or several of different segments for a volume that is kept whole in each. What
-is preferred comes first, in its order; among equals the pool that could hold the largest volume,
-then names. What `GetCapacity` reports is asked of the same function that places volumes, so that
-the two cannot disagree.
+is preferred comes first, in its order; among equals the pool that is reachable from nowhere but
+where it is wanted, then the one that could hold the largest volume, then names. What `GetCapacity`
+reports is asked of the same function that places volumes, so that the two cannot disagree.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -137,13 +137,13 @@ def _ranked(
 ) -> list[Pool]:
     """Those that the requirement allows, the best first."""
 
-    def rank(pool: Pool) -> tuple[int, int, str]:
+    def rank(pool: Pool) -> tuple[int, int, int, str]:
         wishes = enumerate(requirement.preferred)
         preference = next(
             (place for place, wish in wishes if is_reachable(pool.topology, wish)),
             len(requirement.preferred),
         )
-        return preference, -room(pool), pool.name
+        return preference, _strays(pool, requirement), -room(pool), pool.name
 
     wanted = [
         pool
@@ -152,6 +152,15 @@ def _ranked(
         or any(is_reachable(pool.topology, item) for item in requirement.requisite)
     ]
     return sorted(wanted, key=rank)
+
+
+def _strays(pool: Pool, requirement: Requirement) -> int:
+    """From how many segments that were not asked for it is reachable: some classes allow none."""
+    if not requirement.requisite:
+        return 0
+    return sum(
+        not any(agree(segment, item) for item in requirement.requisite) for segment in pool.topology
+    )
 
 
 def _places(
