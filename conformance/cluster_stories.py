@@ -6,7 +6,7 @@ do its part. There are no kubelets: the story plays them.
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from conformance.client_checks import CLOCK, connected
@@ -34,6 +34,9 @@ def kind(name: str, group: str = "") -> Kind[Document]:
 CLAIMS, VOLUMES, PODS = kind("PersistentVolumeClaim"), kind("PersistentVolume"), kind("Pod")
 CONFIG_MAPS, EVENTS = kind("ConfigMap"), kind("Event")
 CLASSES, STATEFUL_SETS = kind("StorageClass", "storage.k8s.io"), kind("StatefulSet", "apps")
+NODES, REPLICA_SETS = kind("Node"), kind("ReplicaSet", "apps")
+JOBS = kind("Job", "batch")
+BUDGETS, CRON_JOBS = kind("PodDisruptionBudget", "policy"), kind("CronJob", "batch")
 
 
 class Place:
@@ -268,6 +271,137 @@ async def story_a_claim_waits_for_its_first_consumer(at: Place) -> None:
     await at.delete(CLASSES, name)
 
 
+async def story_a_budget_counts_its_pods(at: Place) -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": CONTAINERS}}
+    selector = {"matchLabels": labels}
+    spec = {"replicas": 3, "selector": selector, "template": template}
+    await at.create(REPLICA_SETS, "web", spec=spec)
+    await at.create(BUDGETS, "web", spec={"selector": selector, "minAvailable": "60%"})
+
+    async def counts_are(*wanted: int) -> None:
+        async def are() -> bool:
+            status = ((await at.find(BUDGETS, "web")) or {}).get("status", {})
+            names = ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
+            return tuple(status.get(name) for name in names) == wanted
+
+        await at.seen(f"counts {wanted}", are)
+
+    await counts_are(3, 2, 0, 0)
+    for name in await at.names(PODS):
+        await at.make_ready(name)
+    await counts_are(3, 2, 3, 1)
+    status = (await at.client.get(BUDGETS, ObjectKey(at.namespace, "web")))["status"]
+    [condition] = status["conditions"]
+    told = {name: condition.get(name) for name in ("type", "status", "reason", "message")}
+    assert told == {
+        "type": "DisruptionAllowed",
+        "status": "True",
+        "reason": "SufficientPods",
+        "message": "",
+    }, condition
+    assert condition["observedGeneration"] == status["observedGeneration"] == 1
+    await at.delete(BUDGETS, "web")
+    await at.delete(REPLICA_SETS, "web")
+
+
+async def story_a_cron_job_starts_a_job(at: Place) -> None:
+    pod = {"containers": CONTAINERS, "restartPolicy": "Never"}
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"template": {"spec": pod}}}
+    await at.create(CRON_JOBS, "often", spec={"schedule": "@every 3s", "jobTemplate": template})
+
+    async def is_started() -> bool:
+        return bool(await at.names(JOBS))
+
+    await at.seen("a job", is_started)
+    await at.told("often", "SuccessfulCreate")
+    name = (await at.names(JOBS))[0]
+    job = await at.client.get(JOBS, ObjectKey(at.namespace, name))
+    stamp = job["metadata"]["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"]
+    minute = int(datetime.fromisoformat(stamp).timestamp()) // 60
+    assert (name, stamp[-1]) == (f"often-{minute}", "Z")
+    [owner] = job["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["controller"], owner["blockOwnerDeletion"]) == (
+        "CronJob",
+        True,
+        True,
+    )
+
+    async def is_reported() -> bool:
+        status = ((await at.find(CRON_JOBS, "often")) or {}).get("status", {})
+        active = {reference["name"] for reference in status.get("active", ())}
+        return name in active and bool(status.get("lastScheduleTime"))
+
+    await at.seen("an active job", is_reported)
+    await at.delete(CRON_JOBS, "often")
+    await at.gone(JOBS, name)
+
+
+async def story_a_node_says_by_taints_what_its_conditions_say(at: Place) -> None:
+    name = at.own("node")
+    await at.create(NODES, name, spec={"unschedulable": True})
+    ready = {"type": "Ready", "status": "True"}
+    full = {"type": "DiskPressure", "status": "True"}
+    await at.patch_status(NODES, name, {"conditions": [ready, full]})
+
+    async def taints_are(*wanted: str) -> None:
+        async def are() -> bool:
+            node = (await at.find(NODES, name)) or {}
+            found = {f"{t['key']}:{t['effect']}" for t in node["spec"].get("taints", ())}
+            return found == {f"node.kubernetes.io/{each}" for each in wanted}
+
+        await at.seen(f"taints {wanted}", are)
+
+    await taints_are("unschedulable:NoSchedule", "disk-pressure:NoSchedule")
+    key = ObjectKey("", name)
+    await at.client.patch(NODES, key, merge_patch({"spec": {"unschedulable": None}}))
+    await taints_are("disk-pressure:NoSchedule")
+    await at.patch_status(NODES, name, {"conditions": [ready]})
+    await taints_are()
+    await at.delete(NODES, name)
+
+
+async def story_a_taint_ends_pods_that_do_not_tolerate_it(at: Place) -> None:
+    name = at.own("node")
+    await at.create(NODES, name)
+    await at.patch_status(NODES, name, {"conditions": [{"type": "Ready", "status": "True"}]})
+    tolerates = {"key": "broken", "operator": "Exists", "effect": "NoExecute"}
+    spec: Document = {"containers": CONTAINERS, "nodeName": name}
+    # A finalizer keeps the pod, so that what was written on it can be read.
+    held = {"finalizers": ["example.com/hold"]}
+    await at.create(PODS, "plain", metadata=held, spec=spec)
+    await at.create(PODS, "patient", spec=spec | {"tolerations": [tolerates]})
+    brief = tolerates | {"tolerationSeconds": 2}
+    await at.create(PODS, "brief", metadata=held, spec=spec | {"tolerations": [brief]})
+    await CLOCK.sleep(timedelta(seconds=1))
+    taint = {"key": "broken", "effect": "NoExecute"}
+    await at.client.patch(NODES, ObjectKey("", name), merge_patch({"spec": {"taints": [taint]}}))
+    for pod in ("plain", "brief"):
+        await at.told(pod, "TaintManagerEviction")
+        await _is_marked(at, pod)
+        key = ObjectKey(at.namespace, pod)
+        await at.client.patch(PODS, key, merge_patch({"metadata": {"finalizers": None}}))
+        await at.delete(PODS, pod, grace=0)
+    await at.stays(PODS, "patient")
+    await at.delete(PODS, "patient", grace=0)
+    await at.delete(NODES, name)
+
+
+async def _is_marked(at: Place, pod: str) -> None:
+    async def is_leaving() -> bool:
+        found = (await at.find(PODS, pod)) or {"metadata": {}}
+        return "deletionTimestamp" in found["metadata"]
+
+    await at.seen(f"{pod} leaving", is_leaving)
+    conditions = (await at.client.get(PODS, ObjectKey(at.namespace, pod)))["status"]["conditions"]
+    [told] = (c for c in conditions if c["type"] == "DisruptionTarget")
+    assert (told["status"], told["reason"], told["message"]) == (
+        "True",
+        "DeletionByTaintManager",
+        "Taint manager: deleting due to NoExecute taint",
+    ), told
+
+
 Story = Callable[[Place], Awaitable[None]]
 
 STORIES: tuple[Story, ...] = (
@@ -278,6 +412,10 @@ STORIES: tuple[Story, ...] = (
     story_a_stateful_set_makes_pods_and_claims_in_order,
     story_an_ephemeral_volume_lives_and_dies_with_its_pod,
     story_what_is_owned_goes_with_its_owner,
+    story_a_budget_counts_its_pods,
+    story_a_cron_job_starts_a_job,
+    story_a_node_says_by_taints_what_its_conditions_say,
+    story_a_taint_ends_pods_that_do_not_tolerate_it,
 )
 
 

@@ -19,7 +19,7 @@ from conformance.cluster_stories import (
     Story,
     tell,
 )
-from conformance.programs import our_controller
+from conformance.programs import OUR_CLUSTER_LOOPS, OUR_LOOPS, our_controller
 
 
 def provisioning_stories(directory: Path) -> tuple[Story, ...]:
@@ -86,5 +86,5 @@ def run(kubeconfig: Path, say: Callable[[str], None]) -> None:
     """Raises AssertionError when a story does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="plimsoll-controller-") as name:
         directory = Path(name)
-        with our_controller(kubeconfig, directory):
+        with our_controller(kubeconfig, directory, (*OUR_LOOPS, *OUR_CLUSTER_LOOPS)):
             uvloop.run(tell(kubeconfig, STORIES + provisioning_stories(directory), say))

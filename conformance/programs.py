@@ -29,6 +29,15 @@ THEIR_CONTROLLERS = (
     "garbage-collector-controller",
     "namespace-controller",
 )
+OUR_CLUSTER_LOOPS = ("replicaset", "disruption", "cronjob", "node-lifecycle", "taint-eviction")
+"""Beside the others where no test needs nodes that stay ready without an agent."""
+THEIR_CLUSTER_CONTROLLERS = (
+    "replicaset-controller",
+    "disruption-controller",
+    "cronjob-controller",
+    "node-lifecycle-controller",
+    "taint-eviction-controller",
+)
 ATTACHING = "persistentvolume-attach-detach-controller"
 
 
