@@ -5,8 +5,9 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.nodes import Nodes
-from tests.stories.objects import pod
+from tests.stories.nodes import Nodes, a_bound_claim, driver_object, phase
+from tests.stories.objects import pod, uses
+from tests.stories.test_attach_detach import attachments, carry_out
 from tests.stories.workload_objects import deployment, template
 
 LOOPS = ("node-lifecycle", "taint-eviction")
@@ -170,3 +171,31 @@ async def test_a_quiet_cluster_is_left_alone() -> None:
         writes = cluster.controllers[0].writes
         await cluster.wait(timedelta(minutes=20))
         assert cluster.controllers[0].writes == writes
+
+
+async def test_a_volume_of_a_lost_node_goes_to_no_other_until_the_node_is_known_to_be_off() -> None:
+    async with a_cluster(*LOOPS, "attach-detach", "pod-gc") as cluster:
+        lives = await Nodes(cluster, 3).start_each()
+        await cluster.create(driver_object(attachRequired=True))
+        await a_bound_claim(cluster)
+        first = tolerant("first", "node-0", 5)
+        first["spec"]["volumes"] = [uses("data")]
+        await cluster.create(first)
+        await cluster.settle()
+        await carry_out(cluster)
+        assert await phase(cluster, "first") == "Running"
+
+        await lives["node-0"].kill()
+        await cluster.wait(timedelta(seconds=90))
+        assert "deletionTimestamp" in (await cluster.get("Pod", "first"))["metadata"]
+        await cluster.create(pod("second", node="node-1", volumes=[uses("data")]))
+        await cluster.wait(timedelta(minutes=15))
+        assert await attachments(cluster) == {"node-0": True}
+        assert await phase(cluster, "second") == "Pending"
+
+        off = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+        taints = (await cluster.get("Node", "node-0"))["spec"]["taints"]
+        await cluster.patch("Node", "node-0", {"spec": {"taints": [*taints, off]}})
+        await cluster.wait(timedelta(seconds=30))
+        assert await cluster.names("Pod") == ["second"]
+        assert set(await attachments(cluster)) == {"node-1"}

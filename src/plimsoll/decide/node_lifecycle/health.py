@@ -145,10 +145,12 @@ def decide_pods_unready(pods: Iterable[Pod], now: datetime) -> Plan:
 
 
 def _unready(pod: Pod, now: datetime) -> Patch:
+    """Why it was ready does not hold any more; which generation the node saw does."""
+    before = find_condition(pod.status.conditions, READY)
     unready = Condition(
         type=READY,
         status="False",
-        observed_generation=pod.metadata.generation,
+        observed_generation=before.observed_generation if before is not None else 0,
         last_transition_time=now,
     )
     return Patch(
