@@ -405,7 +405,9 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "BEGUN": "Before anything is made, the claim gets the finalizer.",
     },
     ("decide.scheduling.reasons", "Reason"): {
-        "NO_CAPACITY_PUBLISHED": "The driver reports capacity, but none for this node.",
+        "NO_CAPACITY_PUBLISHED": (
+            "The driver reports capacity, but none for this node, or no number for it."
+        ),
         "CAPACITY_ZERO": "Nothing is left in the segment that the node belongs to.",
         "CAPACITY_TOO_SMALL": "What is left, or the largest possible volume, is too small.",
         "CAPACITY_STALE": "The publisher of the capacity has not looked for longer than its lease "
