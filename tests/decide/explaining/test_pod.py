@@ -76,6 +76,12 @@ def test_a_pod_that_could_go_somewhere_is_told_where() -> None:
     assert codes(explanation) == {Reason.INSUFFICIENT_RESOURCE}
 
 
+def test_what_several_rules_stumble_over_is_told_once() -> None:
+    objects = (a_node(), a_class(binding_mode="Immediate"), a_claim())
+    (trouble,) = explained(a_pod(claims=["data"]), *objects).everywhere
+    assert trouble.sentence == "pod has unbound immediate PersistentVolumeClaims"
+
+
 def test_a_pod_on_its_node_needs_no_explanation() -> None:
     explanation = explained(a_pod(node="a"), a_node("a"))
     assert (explanation.state, explanation.groups) == (PodState.SCHEDULED, ())

@@ -175,8 +175,11 @@ def _progress(pod: Pod) -> str:
 
 
 def _everywhere(pod: Pod, kernel: Kernel) -> list[Trouble]:
-    """Every objection that holds on all nodes, each once."""
-    found = {trouble.kind: trouble for trouble in _objections(pod, kernel.columns)}
+    """Every objection that holds on all nodes, each once: several rules stumble over one claim."""
+    found: dict[tuple[str, str], Trouble] = {}
+    for trouble in _objections(pod, kernel.columns):
+        reason, claim = trouble.finding.reason, trouble.finding.claim
+        found.setdefault((reason, str(claim or "")), trouble)
     return [*found.values()]
 
 
