@@ -14,6 +14,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import Change
+from plimsoll.processes.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.apiserver.main import limits_for, make_server, running
 from plimsoll.processes.apiserver.store import MemoryStore
@@ -70,7 +71,9 @@ class BoundClaims:
 
 async def seconds_to_bind(count: int) -> float:
     clock, limits = SystemClock(), limits_for(timedelta(minutes=5))
-    server = make_server(MemoryStore(), clock, system_ids(), limits)
+    server = make_server(
+        MemoryStore(), clock, system_ids(), limits, disabled_plugins=FINISHED_BY_CONTROLLERS
+    )
     async with running(server):
         client = KubeClient(InProcessTransport(server), clock=clock, chance=system_chance())
         for number in range(count):

@@ -24,7 +24,11 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from plimsoll.processes.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
+
 START_SECONDS = 30
+# Most tests run no controller that would find their nodes ready.
+NO_CONTROLLERS = ("--disable-admission-plugins", ",".join(sorted(FINISHED_BY_CONTROLLERS)))
 STOP_SECONDS = 15
 
 
@@ -140,7 +144,7 @@ class EmbeddedServer:
         self.kubeconfig = directory / "kubeconfig"
         self.log = directory / "apiserver.log"
         self.port = free_port()
-        self._flags = flags
+        self._flags = (*NO_CONTROLLERS, *flags)
         self._wrap = tuple(wrap)
         self._process: subprocess.Popen[bytes] | None = None
         self._endpoint: Endpoint | None = None

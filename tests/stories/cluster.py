@@ -21,6 +21,7 @@ from plimsoll.api.meta import ObjectKey, wire_time
 from plimsoll.api.registry import Document, Resource, tables
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
+from plimsoll.processes.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.apiserver.main import limits_for, make_server, running
 from plimsoll.processes.apiserver.server import ApiServer
@@ -315,7 +316,13 @@ async def a_cluster(
 ) -> AsyncIterator[StoryCluster]:
     """An empty cluster with one controller that runs these loops; none, none."""
     clock = SteppedClock()
-    server = make_server(MemoryStore(), clock, seeded_ids(0), limits_for(HISTORY))
+    server = make_server(
+        MemoryStore(),
+        clock,
+        seeded_ids(0),
+        limits_for(HISTORY),
+        disabled_plugins=frozenset() if "node-lifecycle" in loops else FINISHED_BY_CONTROLLERS,
+    )
     async with running(server):
         cluster = StoryCluster(server, clock)
         try:

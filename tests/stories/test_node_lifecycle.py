@@ -35,6 +35,17 @@ def tolerant(name: str, node: str, seconds: int | None = None) -> Document:
     return made
 
 
+async def test_a_new_node_takes_no_pods_until_it_was_found_ready() -> None:
+    async with a_cluster("node-lifecycle") as cluster:
+        await cluster.kill_controllers()
+        await Nodes(cluster, 1).start_each()
+        assert await taints_of(cluster, "node-0") == {"not-ready:NoSchedule"}
+
+        await cluster.start("node-lifecycle")
+        await cluster.settle()
+        assert await taints_of(cluster, "node-0") == set()
+
+
 async def test_a_node_that_dies_is_marked_and_tainted_and_its_pods_are_not_ready() -> None:
     async with a_cluster(*LOOPS) as cluster:
         lives = await Nodes(cluster, 3).start_each()

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from random import Random
 
+from plimsoll.processes.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.apiserver.main import limits_for, make_server, running
 from plimsoll.processes.apiserver.store import MemoryStore
@@ -50,7 +51,9 @@ async def a_flaky_cluster(
 ) -> AsyncIterator[tuple[StoryCluster, FlakyTransport, RunningLoops]]:
     clock = SteppedClock()
     limits = limits_for(timedelta(hours=12))
-    server = make_server(MemoryStore(), clock, seeded_ids(0), limits)
+    server = make_server(
+        MemoryStore(), clock, seeded_ids(0), limits, disabled_plugins=FINISHED_BY_CONTROLLERS
+    )
     async with running(server):
         line = FlakyTransport(InProcessTransport(server))
         client = KubeClient(line, clock=clock, chance=Random(1))

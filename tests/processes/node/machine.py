@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from plimsoll.processes.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.apiserver.main import limits_for, make_server, running
 from plimsoll.processes.apiserver.server import ApiServer
@@ -113,7 +114,11 @@ class Machine:
 @asynccontextmanager
 async def a_machine(directory: Path) -> AsyncIterator[Machine]:
     server = make_server(
-        MemoryStore(), SystemClock(), seeded_ids(0), limits_for(timedelta(hours=1))
+        MemoryStore(),
+        SystemClock(),
+        seeded_ids(0),
+        limits_for(timedelta(hours=1)),
+        disabled_plugins=FINISHED_BY_CONTROLLERS,
     )
     async with running(server):
         machine = Machine(server, directory / "node")

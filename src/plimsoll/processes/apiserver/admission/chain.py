@@ -14,6 +14,7 @@ from plimsoll.processes.apiserver.admission import (
     in_use_protection,
     limit_ranger,
     namespace_lifecycle,
+    node_taint,
     pod_topology_labels,
     priority,
     resource_quota,
@@ -27,6 +28,7 @@ LIFECYCLE = "NamespaceLifecycle"
 MUTATING: tuple[tuple[str, Step], ...] = (
     (LIFECYCLE, namespace_lifecycle.check),
     ("LimitRanger", limit_ranger.admit),
+    ("TaintNodesByCondition", node_taint.admit),
     ("Priority", priority.admit),
     ("DefaultTolerationSeconds", default_tolerations.admit),
     ("RuntimeClass", runtime_class.admit),
@@ -41,6 +43,8 @@ VALIDATING: tuple[tuple[str, Step], ...] = (
     ("PersistentVolumeClaimResize", claim_resize.check),
     ("ResourceQuota", resource_quota.check),
 )
+FINISHED_BY_CONTROLLERS = frozenset({"TaintNodesByCondition"})
+"""Plugins whose work a controller ends: where none runs, they are better switched off."""
 PLUGINS = tuple(dict.fromkeys(name for name, _ in (*MUTATING, *VALIDATING)))
 NOT_BUILT = frozenset(
     {
@@ -72,7 +76,6 @@ NOT_BUILT = frozenset(
         "PodSecurity",
         "PodTolerationRestriction",
         "ServiceAccount",
-        "TaintNodesByCondition",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionWebhook",
     }
