@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,11 +15,9 @@ import pytest
 from tools.reference.pages import DIRECTORY, PAGES
 
 from plimsoll.ui.cli.main import COMMANDS, cli
+from tests.docs.pages import DOCUMENTS, FENCE, ROOT, Block, blocks, name_of
 
-ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "plimsoll"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-FENCE = re.compile(r"^```(\S*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 REFERENCE = re.compile(r"`((?:[\w.]+/)*\w+\.py):([A-Za-z_][\w.]*)`")
 SYMBOL = re.compile(r"^`([A-Za-z_][\w.]*)(?:\(\))?`$")
@@ -29,21 +26,6 @@ MAKES_METRIC = frozenset({"counter", "gauge", "histogram", "Counter", "Gauge", "
 
 MAKES_EVENT = frozenset({"told", "warned", "_tell", "_events"})
 CAMEL_CASE = re.compile(r"^[A-Z][a-z]+(?:[A-Z][a-z]+)+$")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    language: str
-    mark: str
-    text: str
-
-
-def name_of(document: Path) -> str:
-    return str(document.relative_to(ROOT))
-
-
-def blocks(document: Path) -> list[Block]:
-    return [Block(*found) for found in FENCE.findall(document.read_text())]
 
 
 def prose(document: Path) -> str:
@@ -185,7 +167,7 @@ def commands(document: Path) -> Iterator[list[str]]:
     for block in blocks(document):
         for line in block.text.splitlines() if block.language == "sh" else ():
             if line.startswith("plimsoll "):
-                yield shlex.split(line, comments=True)[1:]
+                yield shlex.split(line.partition(" | ")[0], comments=True)[1:]
 
 
 def unknown_words(words: list[str]) -> Iterator[str]:

@@ -309,7 +309,9 @@ TITLES: dict[Name, str] = {
     ("decide.scheduling.reasons", "Reason"): "What speaks against a node for a pod, or keeps a pod "
     "from its node or its volumes. The scheduler puts them in brackets behind the message of the "
     "event `FailedScheduling` and of the condition `PodScheduled`, and counts pods by them; "
-    "`plimsoll explain` prints them with numbers.",
+    "`plimsoll explain` prints them with numbers. No rule gives `CapacityReserved`, "
+    "`ClaimsDoNotFitTogether`, `PodAffinityConflict`, `PodAntiAffinityConflict`, `SpreadConflict` "
+    "and `PortConflict` yet.",
     ("decide.service_accounts", "Accounts"): "About the default account of a namespace.",
     ("decide.workloads.cron_job", "CronWork"): "About CronJobs.",
     ("decide.workloads.daemon_set", "Daemons"): "About DaemonSets.",
