@@ -141,7 +141,7 @@ def _loop_device(image: Path, size_bytes: int) -> Iterator[str]:
 
 
 NOT_ON_LVM = dict.fromkeys(MOUNTING, why) if (why := why_no_device_mapper()) else {}
-LARGER = Questions(size_bytes=256 * MEBIBYTE, expanded_bytes=320 * MEBIBYTE)
+LARGER = Questions(size_bytes=512 * MEBIBYTE, expanded_bytes=640 * MEBIBYTE)
 """For file systems that are not made any smaller."""
 IN_EXTENTS = Questions(size_bytes=64 * MEBIBYTE, expanded_bytes=128 * MEBIBYTE)
 """lvm2 gives out whole extents: other sizes would be rounded up."""

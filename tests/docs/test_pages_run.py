@@ -106,20 +106,17 @@ def typed(pages: list[str], directory: Path, logs: Path, *lone: str) -> None:
     tools = [Path(sys.executable).parent, *([Path(kubectl).parent] if kubectl else [])]
     path = os.pathsep.join([*map(str, tools), os.environ["PATH"]])
     command = [*(lone or ("bash",)), str(program), str(logs), str(directory)]
-    shell = subprocess.Popen(
-        command,
-        env={**os.environ, "PATH": path, "HOME": str(logs)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        said, _ = shell.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        shell.terminate()  # the shell stops what it has started
-        said, _ = shell.communicate()
+    said = logs / "said"
+    with said.open("w") as output:
+        environment = {**os.environ, "PATH": path, "HOME": str(logs)}
+        shell = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+        try:
+            code = shell.wait(SECONDS)
+        finally:
+            shell.terminate()  # the shell stops what it has started, whatever ended the test
+            shell.wait()
     servers = "".join(path.read_text() for path in logs.glob("*.err"))
-    assert shell.returncode == 0, f"{said[-4000:]}\n{servers[-2000:]}"
+    assert code == 0, f"{said.read_text()[-4000:]}\n{servers[-2000:]}"
 
 
 @pytest.mark.timeout(SECONDS + 20)
