@@ -34,6 +34,21 @@ def csi_provisioner(kubeconfig: Path, driver: Driver) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def csi_provisioner_with_strict_topology(kubeconfig: Path, driver: Driver) -> Iterator[None]:
+    """Asks for the selected node's segment alone, and publishes no capacity."""
+    command = [
+        str(peers.build(peers.CSI_PROVISIONER)),
+        f"--kubeconfig={kubeconfig}",
+        f"--csi-address={driver.socket}",
+        "--strict-topology",
+        *UNHURRIED_BY_CLIENT,
+        *QUICK,
+    ]
+    with running(command, driver.directory / "csi-provisioner.log", _environment()):
+        yield
+
+
+@contextlib.contextmanager
 def our_provisioner(kubeconfig: Path, driver: Driver) -> Iterator[None]:
     """In csi-provisioner's place, told the same."""
     command = [plimsoll(), "provisioner", *_provisioning(kubeconfig, driver)]

@@ -4,7 +4,14 @@ import functools
 import os
 from dataclasses import replace
 
-from conformance import csi_backends, csi_endurance, csi_node, csi_rooms, csi_swap
+from conformance import (
+    csi_backends,
+    csi_endurance,
+    csi_node,
+    csi_refusals,
+    csi_rooms,
+    csi_swap,
+)
 from conformance.csi_checks import HOSTPATH, OUR_LOCAL, OUR_POOLS, Cast, Kit, play
 from conformance.csi_sidecars import (
     Sidecar,
@@ -75,6 +82,13 @@ def provisioners_in_turn(servers: Servers) -> None:
             second=second,
         )
         tell(name, functools.partial(csi_swap.play, swap))
+
+
+def our_scheduler_after_a_refusal(servers: Servers) -> None:
+    """The provisioner is the original; on the real server the controller is, too."""
+    real, embedded = servers.real.kubeconfig, servers.embedded.kubeconfig
+    tell("real", functools.partial(csi_refusals.play, real, kube_controller_manager))
+    tell("embedded", functools.partial(csi_refusals.play, embedded, our_controller))
 
 
 def our_sidecars_with_our_driver(servers: Servers) -> None:
@@ -149,6 +163,7 @@ CSI_STEPS = (
     Step("our provisioner with hostpathplugin on both", our_provisioner_with_hostpathplugin),
     Step("our provisioner, hostpathplugin and both schedulers", rooms_with_hostpathplugin),
     Step("our provisioner and csi-provisioner in turn", provisioners_in_turn),
+    Step("our scheduler after csi-provisioner refused a node", our_scheduler_after_a_refusal),
     Step("our provisioner and CSI loops with our driver on both", our_sidecars_with_our_driver),
     Step("our node with hostpathplugin on both", our_node_with_hostpathplugin),
 )

@@ -89,13 +89,13 @@ def kube_controller_manager(
 
 
 @contextlib.contextmanager
-def our_scheduler(kubeconfig: Path, directory: Path) -> Iterator[None]:
-    """For pods that name `plimsoll`, by kube-scheduler's rules."""
+def our_scheduler(kubeconfig: Path, directory: Path, policy: str = "compatible") -> Iterator[None]:
+    """For pods that name `plimsoll`, by kube-scheduler's rules unless told otherwise."""
     command = [
         str(Path(sys.executable).with_name("plimsoll")),
         "scheduler",
         f"--kubeconfig={kubeconfig}",
-        "--policy=compatible",
+        f"--policy={policy}",
         "--metrics-port=0",
     ]
     log = directory / "plimsoll-scheduler.log"
