@@ -32,6 +32,7 @@ from tests.stories.schedulers import (
 from tests.stories.sidecars import (
     DRIVER,
     PLAIN,
+    ZONE,
     ZONES,
     Storage,
     a_class,
@@ -168,6 +169,18 @@ async def test_of_equal_nodes_the_compatible_policy_takes_another_each_time() ->
         await cluster.create(a_request(), a_pod(claims=["data"]))
         await cluster.wait(A_WHILE)
         assert await node_of(cluster, "web") == "node-c"
+
+
+async def test_a_node_without_the_labels_that_the_driver_wants_is_left_before_any_call() -> None:
+    async with a_strict_world(FREE, FREE, FREE) as (cluster, storage, _):
+        await make_best(cluster, "node-a")
+        await cluster.patch("Node", "node-a", {"metadata": {"labels": {ZONE: None}}})
+        await cluster.create(a_request(), a_pod(claims=["data"], requests={"cpu": "500m"}))
+        await cluster.wait(A_WHILE)
+        assert await node_of(cluster, "web") in ("node-b", "node-c")
+        assert storage.count("CreateVolume") == 1
+        (told,) = await failures_of(cluster, "web")
+        assert f"{DRIVER} refused node node-a: " in told
 
 
 # Refusals by others: the selected node disappears from the claim, whoever takes it off
