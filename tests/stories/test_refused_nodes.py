@@ -264,3 +264,31 @@ async def test_a_scheduler_that_may_not_read_events_learns_all_the_same() -> Non
         await refuse(cluster)
         await cluster.settle(timedelta(seconds=10))
         assert await selected_node(cluster) == "node-b"
+
+
+async def test_what_looks_like_a_secret_in_a_provisioners_event_is_not_repeated() -> None:
+    async with a_world_with_a_foreign_provisioner() as cluster, a_scheduler(cluster):
+        await cluster.settle()
+        claim = await cluster.get("PersistentVolumeClaim", "data")
+        await cluster.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": "data.1", "namespace": "default"},
+                "involvedObject": {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "namespace": "default",
+                    "name": "data",
+                    "uid": claim["metadata"]["uid"],
+                },
+                "reason": "ProvisioningFailed",
+                "type": "Warning",
+                "message": "no room: Authorization: Bearer abcdef0123456789",
+            }
+        )
+        await refuse(cluster)
+        await cluster.settle(timedelta(seconds=10))
+        (told,) = await failures_of(cluster, "web")
+        assert "refused node node-a: no room: " in told
+        assert "abcdef0123456789" not in told
