@@ -8,6 +8,8 @@ Two halves: what the server does to metadata before it looks at the rest of a re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from plimsoll.api.field_errors import FieldError
 from plimsoll.api.kinds.names import (
     label_value_errors,
@@ -91,16 +93,15 @@ def keep_meta(new: Document, old: Document, fields: Iterable[str]) -> None:
 
 def drop_repeated_owners(meta: Document) -> list[str]:
     """Remove owner references that occur twice; returns the warning that the client gets."""
-    kept: list[Document] = []
-    repeated: list[str] = []
-    for owner in meta.get("ownerReferences") or ():
-        if owner in kept:
-            repeated.append(owner.get("uid", ""))
-        else:
-            kept.append(owner)
+    kept: dict[bytes, Document] = {}
+    repeated = [
+        owner.get("uid", "")
+        for owner in meta.get("ownerReferences") or ()
+        if kept.setdefault(msgspec.json.encode(owner, order="sorted"), owner) is not owner
+    ]
     if not repeated:
         return []
-    meta["ownerReferences"] = kept
+    meta["ownerReferences"] = list(kept.values())
     text = ".metadata.ownerReferences contains duplicate entries, which are stored once"
     return [f"{text}; duplicate UID(s) observed: {', '.join(repeated)}"]
 

@@ -8,7 +8,6 @@ An empty merge key means that the elements are scalars.
 from typing import Any
 
 from plimsoll.api.patch.errors import malformed
-from plimsoll.api.registry import Document
 
 # An element's identity: JSON tells 1, 1.0 and true apart, Python's == does not.
 Key = tuple[type, Any]
@@ -44,12 +43,14 @@ def key_of(element: Any, merge_key: str) -> Key:
     return key
 
 
-def find(elements: list[Any], sought: Document, merge_key: str) -> int | None:
-    wanted = key_of(sought, merge_key)
+def first_places(elements: list[Any], merge_key: str) -> dict[Key, int]:
+    """Where each key occurs first; elements without a key are passed over."""
+    places: dict[Key, int] = {}
     for index, element in enumerate(elements):
-        if optional_key_of(element, merge_key) == wanted:
-            return index
-    return None
+        key = optional_key_of(element, merge_key)
+        if key is not None:
+            places.setdefault(key, index)
+    return places
 
 
 def distinct(scalars: list[Any]) -> list[Any]:

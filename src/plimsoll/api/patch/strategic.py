@@ -106,12 +106,13 @@ def _retain_keys(target: Document, patch: Document) -> None:
     retained = patch.pop(RETAIN_KEYS)
     if not isinstance(retained, list):
         raise malformed("invalid patch format of retainKeys")
+    names = {key for key in retained if isinstance(key, str)}
     for key, wanted in patch.items():
         if wanted is None or key.startswith((DELETE_FROM_LIST, SET_ORDER)):
             continue
-        if key not in retained:
+        if key not in names:
             raise malformed("invalid patch format of retainKeys")
-    for key in [key for key in target if key not in retained]:
+    for key in [key for key in target if key not in names]:
         del target[key]
 
 
@@ -174,9 +175,10 @@ def _merge_list(current: list[Any], wanted: list[Any], rules: FieldRules) -> lis
         raise malformed("cannot merge lists without a merge key")
     survivors, wanted = _follow_element_directives(current, wanted, rules.merge_key)
     merged = list(survivors)
+    places = keyed_lists.first_places(merged, rules.merge_key) if wanted else {}
     for element in wanted:
-        index = keyed_lists.find(merged, element, rules.merge_key)
-        if index is None:
+        index = places.setdefault(keyed_lists.key_of(element, rules.merge_key), len(merged))
+        if index == len(merged):
             merged.append(element)
         else:
             merged[index] = _merge_object(merged[index], element, rules.schema)
@@ -192,9 +194,9 @@ def _follow_element_directives(
     for element in directives:
         if element[PATCH] not in ("delete", "replace"):
             raise malformed(f"unknown patch type: {element[PATCH]}")
-        if element[PATCH] == "delete":
-            gone = keyed_lists.key_of(element, merge_key)
-            current = [e for e in current if keyed_lists.optional_key_of(e, merge_key) != gone]
+    gone = {keyed_lists.key_of(e, merge_key) for e in directives if e[PATCH] == "delete"}
+    if gone:
+        current = [e for e in current if keyed_lists.optional_key_of(e, merge_key) not in gone]
     if any(element[PATCH] == "replace" for element in directives):
         return plain, []
     return current, plain
