@@ -5,6 +5,9 @@ Reading walks a view without copying and raises ValueError at the first byte tha
 
 from collections.abc import Iterator
 from enum import IntEnum
+from itertools import count
+
+MAX_FIELDS = 100_000
 
 
 class Wire(IntEnum):
@@ -28,7 +31,11 @@ RawField = tuple[int, Wire, Content]
 def raw_fields(data: memoryview) -> Iterator[RawField]:
     """The fields of a message in order; groups, which nothing uses any more, are passed over."""
     position, depth = 0, 0
-    while position < len(data):
+    for found in count():
+        if position >= len(data):
+            break
+        if found == MAX_FIELDS:
+            raise ValueError(f"protobuf: more than {MAX_FIELDS} fields in one message")
         tag, position = read_varint(data, position)
         number, wire = tag >> 3, _wire(tag & 7)
         if not number:

@@ -7,6 +7,9 @@ from plimsoll.processes.apiserver.collection import Record
 from plimsoll.processes.apiserver.kinds_of import KindOf
 from plimsoll.processes.apiserver.requests import Query, Target
 
+MOST_TERMS = 500
+"""Conditions and values in one selector; every change of an object is compared with all of them."""
+SELECTORS = ("labelSelector", "fieldSelector")
 META_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 
 
@@ -19,6 +22,12 @@ class Selection:
         self._labels = _label_selector(query.text("labelSelector"))
         self._fields = _field_selector(kind, query.text("fieldSelector"))
         self._only = target.key if target.name else ""
+        self._terms = 1 + sum(query.text(name).count(",") for name in SELECTORS)
+
+    @property
+    def terms(self) -> int:
+        """How much there is to compare for each object."""
+        return self._terms
 
     @property
     def is_everything(self) -> bool:
@@ -45,9 +54,15 @@ class Selection:
         return fields | record.fields if record.fields else fields
 
 
+def _check_length(text: str) -> None:
+    if text.count(",") >= MOST_TERMS:
+        raise bad_request(f"a selector may have at most {MOST_TERMS} conditions and values")
+
+
 def _label_selector(text: str) -> LabelSelector | None:
     if not text.strip():
         return None
+    _check_length(text)
     try:
         return parse_label_selector(text)
     except ValueError as error:
@@ -57,6 +72,7 @@ def _label_selector(text: str) -> LabelSelector | None:
 def _field_selector(kind: KindOf, text: str) -> FieldSelector | None:
     if not text.strip():
         return None
+    _check_length(text)
     try:
         selector = parse_field_selector(text)
     except ValueError as error:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from plimsoll.api import yaml_text
 from plimsoll.api.printing.tables import (
     IncludeObject,
     partial_metadata,
@@ -66,6 +67,48 @@ class View:
         start = msgspec.json.encode(head | {"metadata": meta})[:-1]
         return self._encoded(start + b',"items":[' + b",".join(items) + b"]}")
 
+    def list_start(self, meta: Document) -> bytes:
+        """How a list begins that is sent piece by piece and has at least one member."""
+        resource, form = self._kind.resource, self._wanted.form
+        if form is Form.TABLE:
+            envelope = self._table((), meta, EPOCH)
+        elif self._wanted.is_metadata:
+            envelope = partial_metadata_list((), self._wanted.version) | {"metadata": meta}
+        else:
+            head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+            envelope = head | {"metadata": meta}
+        members = "rows" if form is Form.TABLE else "items"
+        envelope.pop(members, None)
+        if self._is_yaml:
+            return yaml_text.write(envelope) + f"{members}:\n".encode()
+        return msgspec.json.encode(envelope)[:-1] + f',"{members}":['.encode()
+
+    def list_members(self, records: Sequence[Record], now: datetime, *, first: bool) -> bytes:
+        """The next members of such a list."""
+        if self._wanted.form is Form.TABLE:
+            rows = self._table(records, {}, now)["rows"]
+            written = [msgspec.json.encode(row) for row in rows]
+        elif self._wanted.is_metadata:
+            written = [msgspec.json.encode(self._metadata(record)) for record in records]
+        else:
+            written = [self._member(record) for record in records]
+        joined = b",".join(written)
+        if self._is_yaml:
+            return encode_yaml(b"[" + joined + b"]")
+        return joined if first else b"," + joined
+
+    def list_end(self) -> bytes:
+        return b"" if self._is_yaml else b"]}"
+
+    @property
+    def _is_yaml(self) -> bool:
+        return self._wanted.media_type == "application/yaml"
+
+    @property
+    def is_slow(self) -> bool:
+        """Answers are made of decoded documents; otherwise of the stored bytes."""
+        return self._is_yaml or self._wanted.form is not Form.OBJECT or self._kind.is_view
+
     def event(self, kind: ChangeKind, record: Record, now: datetime) -> bytes:
         """One line of a watch."""
         if self._wanted.form is Form.OBJECT:
@@ -106,7 +149,7 @@ class View:
         return msgspec.json.encode({"type": "BOOKMARK", "object": document}) + b"\n"
 
     def _encoded(self, document: bytes) -> bytes:
-        if self._wanted.media_type == "application/yaml":
+        if self._is_yaml:
             return encode_yaml(document)
         return document
 
