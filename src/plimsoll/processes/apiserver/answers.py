@@ -26,12 +26,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A body without a known end, as a watch has it."""
+    """A body that is made while it is sent: a watch, or a list that is too long to be held."""
 
     chunks: AsyncIterator[bytes]
     close: Callable[[], None]
     overflow: asyncio.Event
     """Set when the receiver was too slow and must not be waited for."""
+    has_end: bool = False
+    """A list ends by itself; a watch lasts until either side leaves."""
 
 
 def json_answer(document: Any, status: int = 200) -> Answer:

@@ -1,8 +1,9 @@
 """What all handlers share: the objects, the watches, and the sources of time and identity."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Protocol, Self
 
 import msgspec
 
@@ -15,6 +16,8 @@ from plimsoll.processes.apiserver.collection import (
     Record,
     encode_raw,
 )
+from plimsoll.processes.apiserver.drafts import Draft
+from plimsoll.processes.apiserver.heavy_work import HeavyWork
 from plimsoll.processes.apiserver.kinds_of import KindOf, stored_kind
 from plimsoll.processes.apiserver.revisions import Revisions
 from plimsoll.processes.apiserver.watch_hub import WatchHub
@@ -27,10 +30,21 @@ def timestamp(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+class Versions(Protocol):
+    """Where writes are decided: on the newest state itself, or on a draft of the next one."""
+
+    def collection(self, name: str) -> Collection: ...
+
+    @property
+    def next_revision(self) -> int: ...
+
+    def stage(self, collection: Collection, change: Change) -> None: ...
+
+
 class NewestReader:
     """The admission plugins' view: what the write being decided would be built on."""
 
-    def __init__(self, revisions: Revisions) -> None:
+    def __init__(self, revisions: Versions) -> None:
         self._revisions = revisions
 
     def get(self, group: str, plural: str, namespace: str, name: str) -> Document | None:
@@ -53,14 +67,25 @@ class Cluster:
     hub: WatchHub
     clock: Clock
     ids: Ids
+    work: HeavyWork
     admission: Admission = field(default_factory=Admission)
+    draft: Draft | None = None
+    """Where the changes of a large write wait until it is decided."""
+
+    @property
+    def versions(self) -> Versions:
+        return self.draft or self.revisions
+
+    def with_draft(self, draft: Draft) -> Self:
+        """The same cluster, for one write that is decided beside the event loop."""
+        return replace(self, draft=draft)
 
     @property
     def reader(self) -> NewestReader:
-        return NewestReader(self.revisions)
+        return NewestReader(self.versions)
 
     def collection(self, kind: KindOf) -> Collection:
-        return self.revisions.collection(kind.collection)
+        return self.versions.collection(kind.collection)
 
     def record(self, kind: KindOf, key: str, document: Document, revision: int) -> Record:
         """The stored form of a document, which is in the form of its stored kind."""
@@ -72,16 +97,16 @@ class Cluster:
         """Stage a new version; it counts once `revisions.durable()` has returned."""
         collection = self.collection(kind)
         previous = collection.newest(key)
-        record = self.record(kind, key, document, self.revisions.next_revision)
+        record = self.record(kind, key, document, self.versions.next_revision)
         change = ChangeKind.ADDED if previous is None else ChangeKind.MODIFIED
-        self.revisions.stage(collection, Change(change, record, previous))
+        self.versions.stage(collection, Change(change, record, previous))
         return record
 
     def remove(self, kind: KindOf, previous: Record) -> Record:
         """Stage the end of an object; the last state at the revision of its end."""
         collection = self.collection(kind)
-        last = msgspec.structs.replace(previous, revision=self.revisions.next_revision)
-        self.revisions.stage(collection, Change(ChangeKind.DELETED, last, previous))
+        last = msgspec.structs.replace(previous, revision=self.versions.next_revision)
+        self.versions.stage(collection, Change(ChangeKind.DELETED, last, previous))
         return last
 
 

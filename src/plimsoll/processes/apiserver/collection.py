@@ -90,6 +90,8 @@ class Change:
 class Collection:
     def __init__(self, name: str) -> None:
         self.name = name
+        self.version = 0
+        """Grows with every change to what writers see."""
         self.history: deque[Change] = deque()
         self._records: dict[str, Record] = {}
         self._keys: list[str] = []
@@ -172,10 +174,12 @@ class Collection:
     def stage(self, change: Change) -> None:
         """From now on writers see it; readers do not, until it is durable."""
         self._pending[change.record.key] = change
+        self.version += 1
 
     def unstage_all(self) -> None:
         """Back to what is durable."""
         self._pending.clear()
+        self.version += 1
 
     def settle(self, change: Change) -> None:
         """The change is durable."""

@@ -23,10 +23,8 @@ class InProcessTransport:
 
     async def request(self, request: Request) -> Response:
         answer = await self._answer(request)
-        if answer.stream is not None:
-            answer.stream.close()
-            raise ValueError(f"{request.path}: a watch is a stream; ask for it with stream()")
-        return Response(status=answer.status, headers=_headers(answer), body=answer.body)
+        body = answer.body if answer.stream is None else await _whole(request, answer.stream)
+        return Response(status=answer.status, headers=_headers(answer), body=body)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
@@ -61,6 +59,15 @@ def _headers(answer: Answer) -> dict[str, str]:
     if answer.warnings:
         headers["warning"] = ", ".join(warning_header(text) for text in answer.warnings)
     return headers
+
+
+async def _whole(request: Request, stream: Stream) -> bytes:
+    try:
+        if stream.has_end:
+            return b"".join([chunk async for chunk in stream.chunks])
+    finally:
+        stream.close()
+    raise ValueError(f"{request.path}: a watch is a stream; ask for it with stream()")
 
 
 async def _lines(stream: Stream) -> AsyncIterator[bytes]:

@@ -21,6 +21,7 @@ from plimsoll.processes.apiserver.app import AsgiApp
 from plimsoll.processes.apiserver.certificates import Credentials, load_or_create, private_write
 from plimsoll.processes.apiserver.cluster import Cluster, describe
 from plimsoll.processes.apiserver.first_objects import create_first_objects
+from plimsoll.processes.apiserver.heavy_work import HeavyWork
 from plimsoll.processes.apiserver.metrics import MeasuredStore, ServerMetrics
 from plimsoll.processes.apiserver.protocol import BoundedProtocol
 from plimsoll.processes.apiserver.renewal import keep_current
@@ -79,6 +80,7 @@ def make_server(
         hub=hub,
         clock=clock,
         ids=ids,
+        work=HeavyWork(inline=store.inline),
         admission=Admission(disabled=disabled_plugins),
     )
     return ApiServer(cluster, metrics=ServerMetrics(cluster, measured.seconds))
@@ -105,6 +107,7 @@ async def running(server: ApiServer) -> AsyncIterator[Tasks]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        server.cluster.work.close()
         revisions.close()
 
 

@@ -17,16 +17,21 @@ from plimsoll.api.field_errors import FieldError
 from plimsoll.api.registry import Document
 from plimsoll.api.status import ApiError, bad_request, invalid, not_found
 from plimsoll.processes.apiserver.cluster import Cluster
-from plimsoll.processes.apiserver.collection import ChangeKind, Collection, Record
+from plimsoll.processes.apiserver.collection import Change, ChangeKind, Collection, Record
+from plimsoll.processes.apiserver.heavy_work import HEAVY_RECORDS
 from plimsoll.processes.apiserver.kinds_of import KindOf
 from plimsoll.processes.apiserver.requests import Query, Target
 from plimsoll.processes.apiserver.selection import Selection
+from plimsoll.processes.apiserver.streaming import Page, in_groups, is_large
 from plimsoll.processes.apiserver.views import View
-from plimsoll.processes.apiserver.watch_hub import Watcher, event_for
+from plimsoll.processes.apiserver.watch_hub import Event, Watcher, event_for
+from plimsoll.runtime.clock import NO_TIME
 
 EXACT = "Exact"
 NOT_OLDER_THAN = "NotOlderThan"
 BOOKMARK_EVERY = timedelta(seconds=30)
+LOOKED_AT_ONCE = 200
+"""How many objects a watch looks at before others have their turn."""
 WATCH_LIMIT = timedelta(minutes=45)
 """How long a watch lives whose client names no limit."""
 
@@ -66,12 +71,6 @@ def get(cluster: Cluster, kind: KindOf, target: Target, query: Query) -> Record:
     if record is None:
         raise not_found(target.resource, target.name)
     return record
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    records: list[Record]
-    meta: Document
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -142,7 +141,9 @@ def check_list_options(query: Query, *, watch: bool) -> None:
         raise invalid("meta.k8s.io", "ListOptions", "", errors)
 
 
-def list_page(cluster: Cluster, kind: KindOf, query: Query, selection: Selection) -> Page:
+def list_request(
+    cluster: Cluster, kind: KindOf, query: Query, selection: Selection
+) -> "ListRequest":
     """Raises 410 when the wanted revision is forgotten."""
     check_list_options(query, watch=False)
     limit = query.integer("limit") or 0
@@ -157,7 +158,8 @@ def list_page(cluster: Cluster, kind: KindOf, query: Query, selection: Selection
     if not cluster.revisions.compacted <= at <= cluster.revisions.committed:
         raise _expired(cluster, token)
     after = token.after if token else ""
-    return _page(cluster, kind, selection, _Range(at, after, max(limit, 0)))
+    candidates = _state_at(cluster.collection(kind), selection.prefix, at, after)
+    return ListRequest(candidates=candidates, selection=selection, revision=at, limit=max(limit, 0))
 
 
 def _expired(cluster: Cluster, token: _Token | None) -> ApiError:
@@ -187,47 +189,52 @@ def _position(cluster: Cluster, query: Query) -> tuple[_Token | None, int]:
     return None, wanted
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListRequest:
+    """All objects of the wanted range as they were at the revision, in order."""
+
+    candidates: list[Record]
+    selection: Selection
     revision: int
-    after: str
     limit: int
 
+    @property
+    def is_heavy(self) -> bool:
+        return len(self.candidates) * self.selection.terms > HEAVY_RECORDS
 
-def _page(cluster: Cluster, kind: KindOf, selection: Selection, wanted: _Range) -> Page:
-    """Another page is promised when objects remain, whether or not the selector wants them."""
-    keys, find = _state_at(cluster.collection(kind), selection.prefix, wanted)
-    records: list[Record] = []
-    meta: Document = {"resourceVersion": str(wanted.revision)}
-    for place, key in enumerate(keys, start=1):
-        record = find(key)
-        if record is None or not selection.matches(record):
-            continue
-        records.append(record)
-        if len(records) == wanted.limit:
-            remaining = sum(1 for rest in keys[place:] if find(rest) is not None)
-            if remaining:
-                meta["continue"] = _Token(wanted.revision, key).encode()
-            if remaining and selection.is_everything:
-                meta["remainingItemCount"] = remaining
-            break
-    return Page(records=records, meta=meta)
+    def page(self) -> Page:
+        """Another page is promised when objects remain, whether or not the selector wants them."""
+        records: list[Record] = []
+        meta: Document = {"resourceVersion": str(self.revision)}
+        for place, record in enumerate(self.candidates, start=1):
+            if not self.selection.matches(record):
+                continue
+            records.append(record)
+            if len(records) == self.limit:
+                remaining = len(self.candidates) - place
+                if remaining:
+                    meta["continue"] = _Token(self.revision, record.key).encode()
+                if remaining and self.selection.is_everything:
+                    meta["remainingItemCount"] = remaining
+                break
+        return Page(records=records, meta=meta)
 
 
-def _state_at(collection: Collection, prefix: str, wanted: _Range) -> tuple[list[str], Any]:
-    """The keys of the wanted range in order, and a function from key to the record of then."""
-    then = collection.at(wanted.revision)
-    keys = collection.keys(prefix, wanted.after)
+def _state_at(collection: Collection, prefix: str, revision: int, after: str) -> list[Record]:
+    """The records of then, in the order of their keys."""
+    then = collection.at(revision)
+    keys = collection.keys(prefix, after)
     if not then:
-        return keys, collection.get
+        return [record for key in keys if (record := collection.get(key)) is not None]
     vanished = {
         key
         for key, record in then.items()
-        if record is not None and key.startswith(prefix) and key > wanted.after
+        if record is not None and key.startswith(prefix) and key > after
     }
-    return sorted(
-        vanished.union(keys)
-    ), lambda key: then[key] if key in then else collection.get(key)
+    found = (
+        then[key] if key in then else collection.get(key) for key in sorted(vanished.union(keys))
+    )
+    return [record for record in found if record is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,7 +294,8 @@ class OpenWatch:
         self._request = request
         self._collection = cluster.collection(request.kind)
         self._watcher = cluster.hub.open(self._collection, self._matches())
-        self._first = self._first_chunk()
+        self._first = self._first_events()
+        self._began_at = cluster.revisions.committed
         self._ending = False
         self._alarm = cluster.clock.call_later(request.limit, self._end)
 
@@ -311,34 +319,50 @@ class OpenWatch:
         self._alarm.cancel()
         self._cluster.hub.close(self._collection, self._watcher)
 
-    def _first_chunk(self) -> bytes:
-        request, view, now = self._request, self._request.view, self._cluster.clock.now()
-        if request.start is None:
-            records = self._collection.records(request.selection.prefix)
-            lines = [
-                view.event(ChangeKind.ADDED, record, now)
-                for record in records
-                if request.selection.matches(record)
-            ]
-            if request.announce_end:
-                revision = self._cluster.revisions.committed
-                lines.append(view.bookmark(revision, ends_initial_events=True))
-            return b"".join(lines)
-        missed = self._collection.since(request.start)
-        events = (event_for(change, request.selection.matches) for change in missed)
-        return b"".join(view.event(*event, now) for event in events if event is not None)
+    def _first_events(self) -> list[Record] | list[Change]:
+        """The current state, or the changes since the start; nothing is encoded before its turn."""
+        if self._request.start is None:
+            return list(self._collection.records(self._request.selection.prefix))
+        return self._collection.since(self._request.start)
+
+    def _event(self, source: Record | Change) -> Event | None:
+        matches = self._request.selection.matches
+        if isinstance(source, Change):
+            return event_for(source, matches)
+        return (ChangeKind.ADDED, source) if matches(source) else None
+
+    async def _first_chunks(self) -> AsyncIterator[bytes]:
+        first, self._first = self._first, []
+        for start in range(0, len(first), LOOKED_AT_ONCE):
+            looked_at = map(self._event, first[start : start + LOOKED_AT_ONCE])
+            events = [event for event in looked_at if event is not None]
+            async for chunk in self._encoded(events):
+                yield chunk
+            await self._cluster.clock.sleep(NO_TIME)
+        if self._request.announce_end:
+            yield self._request.view.bookmark(self._began_at, ends_initial_events=True)
+
+    async def _encoded(self, events: list[Event]) -> AsyncIterator[bytes]:
+        """In chunks that are made quickly, or else beside the event loop."""
+        view, now = self._request.view, self._cluster.clock.now()
+        for group in in_groups(events, lambda event: event[1]):
+
+            def encode(group: list[Event] = group) -> bytes:
+                return b"".join(view.event(kind, record, now) for kind, record in group)
+
+            is_heavy = view.is_slow and is_large([record for _, record in group])
+            yield await self._cluster.work.run(encode) if is_heavy else encode()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        if self._first:
-            yield self._first
-            self._first = b""
-        view, clock = self._request.view, self._cluster.clock
+        async for chunk in self._first_chunks():
+            yield chunk
+        view = self._request.view
         is_due = False
         while not (self._watcher.overflow.is_set() or self._cluster.hub.stopping):
             events = self._watcher.take()
             if events:
-                now = clock.now()
-                yield b"".join(view.event(kind, record, now) for kind, record in events)
+                async for chunk in self._encoded(events):
+                    yield chunk
                 continue
             # Only now that nothing waits to be sent is it true what a bookmark says.
             if self._request.bookmarks and (is_due or self._ending):

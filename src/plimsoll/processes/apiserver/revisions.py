@@ -16,9 +16,11 @@ from datetime import timedelta
 
 from plimsoll.processes.apiserver.collection import Change, ChangeKind, Collection, Record
 from plimsoll.processes.apiserver.store import LogRow, Store, StoreFailedError
-from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.clock import NO_TIME, Clock
 
 log = logging.getLogger(__name__)
+
+SETTLED_AT_ONCE = 500
 
 Describe = Callable[[str, bytes], tuple[dict[str, str], dict[str, str]]]
 """(resource, raw document) → labels and selectable fields."""
@@ -129,7 +131,7 @@ class Revisions:
             except StoreFailedError as error:
                 self._undo(batch, error)
             else:
-                self._settle(batch)
+                await self._settle_in_turns(batch)
             self._writing = None
 
     async def run_compactor(self) -> None:
@@ -181,17 +183,29 @@ class Revisions:
             raise
         self._settle(batch)
 
+    async def _settle_in_turns(self, batch: _Batch) -> None:
+        """A batch of thousands takes its time: others have their turn in between."""
+        for start in range(0, len(batch.changes), SETTLED_AT_ONCE):
+            if start:
+                await self._clock.sleep(NO_TIME)
+            self._show(batch.changes[start : start + SETTLED_AT_ONCE])
+        batch.durable.set_result(None)
+
     def _settle(self, batch: _Batch) -> None:
+        self._show(batch.changes)
+        batch.durable.set_result(None)
+
+    def _show(self, durable: list[tuple[Collection, Change]]) -> None:
+        """From now on readers see these changes, and watchers are told of them."""
         changes: dict[str, list[Change]] = {}
-        for collection, change in batch.changes:
+        for collection, change in durable:
             collection.settle(change)
             changes.setdefault(collection.name, []).append(change)
-        self.committed = batch.changes[-1][1].revision
+        self.committed = durable[-1][1].revision
         self.failure = ""
         for name, changed in changes.items():
             for listener in self._listeners:
                 listener(self._collections[name], changed)
-        batch.durable.set_result(None)
 
     def _undo(self, batch: _Batch, error: StoreFailedError) -> None:
         log.error("batch not written", extra={"changes": len(batch.changes), "error": str(error)})

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from http import HTTPStatus
 
 from plimsoll.api import schema
@@ -12,6 +13,9 @@ from plimsoll.processes.apiserver import applies, deletes, quotas, reads, subres
 from plimsoll.processes.apiserver.answers import Answer, Stream, json_answer
 from plimsoll.processes.apiserver.cluster import Cluster
 from plimsoll.processes.apiserver.collection import Record
+from plimsoll.processes.apiserver.collection_deletes import delete_collection
+from plimsoll.processes.apiserver.drafts import Draft
+from plimsoll.processes.apiserver.heavy_work import HEAVY_BYTES, SLOW_FORMAT_BYTES, too_busy
 from plimsoll.processes.apiserver.identity import User
 from plimsoll.processes.apiserver.kinds_of import KindOf, kind_of, scale_kind
 from plimsoll.processes.apiserver.negotiation import (
@@ -20,6 +24,7 @@ from plimsoll.processes.apiserver.negotiation import (
     body_type,
     decode_applied,
     decode_body,
+    is_slow_format,
     unsupported,
     wanted,
 )
@@ -37,6 +42,7 @@ from plimsoll.processes.apiserver.patches import (
 from plimsoll.processes.apiserver.requests import Query, Target, method_not_allowed
 from plimsoll.processes.apiserver.reviews import review
 from plimsoll.processes.apiserver.selection import Selection
+from plimsoll.processes.apiserver.streaming import is_large, list_answer, nothing_to_close
 from plimsoll.processes.apiserver.views import View
 from plimsoll.processes.apiserver.writes import Write
 from plimsoll.wire.transport import Request
@@ -45,6 +51,8 @@ PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY)
 CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)
 IN_STREAM = (HTTPStatus.GONE, HTTPStatus.GATEWAY_TIMEOUT)
 """Watches from a revision that is forgotten, or not there yet."""
+DRAFTS = 5
+"""How often a large write is decided before others, which overtook it, may go first."""
 PARTS = ("", "status")
 """Subresources that are a part of the object and answer with the whole of it."""
 
@@ -57,43 +65,75 @@ class ResourceRoutes:
         verb = _verb(request, target, query)
         _check_verb(verb, target)
         if verb in ("get", "list", "watch"):
-            return self._read(verb, request, target, query)
-        call = _Call(self._cluster, request, target, user)
-        _check_form(verb, call.form)
+            return await self._read(verb, request, target, query)
+        _check_form(verb, wanted(request))
+        if verb == "deletecollection":
+            return await _Call(self._cluster, request, target, user).deletecollection()
+        is_heavy = self._is_heavy(request, target)
         try:
-            answer = getattr(call, verb)()
-            quotas.refresh(self._cluster, target.namespace)
-        except ApiError as error:
-            error.warnings = tuple(call.warnings)
+            if is_heavy:
+                answer = await self._decide_aside(verb, request, target, user)
+            else:
+                answer = _decide(_Call(self._cluster, request, target, user), verb)
+        except ApiError:
             # It may have been decided on changes that are not durable yet.
             await self._cluster.revisions.durable()
             raise
         await self._cluster.revisions.durable()
-        made: Answer = answer()
-        return made
+        return await self._cluster.work.run(answer) if is_heavy else answer()
 
-    def _read(self, verb: str, request: Request, target: Target, query: Query) -> Answer:
+    def _is_heavy(self, request: Request, target: Target) -> bool:
+        """What the request brings and what is stored would take the event loop too long."""
+        limit = SLOW_FORMAT_BYTES if is_slow_format(body_type(request)) else HEAVY_BYTES
+        stored = self._cluster.collection(kind_of(target.resource)).newest(target.key)
+        return len(request.body) + (0 if stored is None else len(stored.raw)) > limit
+
+    async def _decide_aside(
+        self, verb: str, request: Request, target: Target, user: User
+    ) -> "Later":
+        work = self._cluster.work
+        async with work.writing():
+            for _ in range(DRAFTS):
+                draft = Draft(self._cluster.revisions)
+                call = _Call(self._cluster.with_draft(draft), request, target, user)
+                try:
+                    answer = await work.run(partial(_decide, call, verb))
+                except ApiError:
+                    if draft.is_current():
+                        raise
+                    continue
+                if draft.commit():
+                    return answer
+        raise too_busy()
+
+    async def _read(self, verb: str, request: Request, target: Target, query: Query) -> Answer:
         kind = kind_of(target.resource)
         form = wanted(request)
         _check_form(verb, form)
         shown = scale_kind() if target.subresource == "scale" else kind
         view = View(shown, form, include_object(query, form))
         if verb == "get":
-            return self._get(kind, target, query, view)
+            return await self._get(kind, target, query, view)
         selection = Selection(kind, target, query)
         if verb == "watch":
             return self._watch(kind, query, selection, view)
-        page = reads.list_page(self._cluster, kind, query, selection)
-        body = view.list(page.records, page.meta, self._cluster.clock.now())
-        return Answer(body=body, content_type=view.content_type)
+        return await self._list(kind, query, selection, view)
 
-    def _get(self, kind: KindOf, target: Target, query: Query, view: View) -> Answer:
+    async def _list(self, kind: KindOf, query: Query, selection: Selection, view: View) -> Answer:
+        cluster = self._cluster
+        request = reads.list_request(cluster, kind, query, selection)
+        page = await cluster.work.run(request.page) if request.is_heavy else request.page()
+        return list_answer(cluster, view, page)
+
+    async def _get(self, kind: KindOf, target: Target, query: Query, view: View) -> Answer:
         if target.subresource not in (*PARTS, "scale"):
             raise _not_served(target)
         record = reads.get(self._cluster, kind, target, query)
         if target.subresource == "scale":
             record = subresources.scale_record(kind, record)
-        body = view.object(record, self._cluster.clock.now())
+        show = partial(view.object, record, self._cluster.clock.now())
+        is_heavy = view.is_slow and is_large([record], SLOW_FORMAT_BYTES)
+        body = await self._cluster.work.run(show) if is_heavy else show()
         return Answer(body=body, content_type=view.content_type)
 
     def _watch(self, kind: KindOf, query: Query, selection: Selection, view: View) -> Answer:
@@ -107,7 +147,9 @@ class ResourceRoutes:
             # Clients look for these in the stream; as the answer itself, some of them take it
             # for a mishap and ask again for ever.
             told = Stream(
-                chunks=_only(reads.expired_event(error)), close=_nothing, overflow=asyncio.Event()
+                chunks=_only(reads.expired_event(error)),
+                close=nothing_to_close,
+                overflow=asyncio.Event(),
             )
             return Answer(stream=told, content_type=view.content_type)
         watch = reads.OpenWatch(self._cluster, request)
@@ -121,10 +163,6 @@ class ResourceRoutes:
 
 async def _only(chunk: bytes) -> AsyncIterator[bytes]:
     yield chunk
-
-
-def _nothing() -> None:
-    """There is no watch to close."""
 
 
 def _verb(request: Request, target: Target, query: Query) -> str:
@@ -206,6 +244,17 @@ Later = Callable[[], Answer]
 """Makes the answer once the change is durable."""
 
 
+def _decide(call: "_Call", verb: str) -> Later:
+    """Stage what the request asks for. Raises ApiError, with the warnings that go with it."""
+    try:
+        answer: Later = getattr(call, verb)()
+        call.refresh_quotas()
+    except ApiError as error:
+        error.warnings = tuple(call.warnings)
+        raise
+    return answer
+
+
 class _Call:
     """One write request on its way through; a method for each verb."""
 
@@ -224,6 +273,9 @@ class _Call:
         self._kind = kind_of(target.resource)
         self.form = wanted(request)
         self.warnings: list[str] = []
+
+    def refresh_quotas(self) -> None:
+        quotas.refresh(self._cluster, self._target.namespace)
 
     def _write(self, options_kind: str) -> Write:
         options = write_options(
@@ -356,19 +408,8 @@ class _Call:
         done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
         return lambda: json_answer(done | {"details": details})
 
-    def deletecollection(self) -> Later:
+    async def deletecollection(self) -> Answer:
         options = self._delete_options()
         selection = Selection(self._kind, self._target, self._query)
-        collection = self._cluster.collection(self._kind)
-        chosen = [r for r in collection.newest_records(selection.prefix) if selection.matches(r)]
-        write = self._deleting(options)
-        deleted = deletes.delete_each(write, options, chosen)
         view = View(self._kind, self.form, include_object(self._query, self.form))
-
-        def answer() -> Answer:
-            meta = {"resourceVersion": str(self._cluster.revisions.committed)}
-            body = view.list(deleted, meta, self._cluster.clock.now())
-            warnings = tuple(write.options.warnings)
-            return Answer(body=body, content_type=view.content_type, warnings=warnings)
-
-        return answer
+        return await delete_collection(self._deleting(options), options, selection, view)
