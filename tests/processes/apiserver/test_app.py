@@ -3,13 +3,15 @@
 import asyncio
 import stat
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from plimsoll.processes.apiserver import watch_hub
-from plimsoll.processes.apiserver.app import BODY_LIMIT, QUERY_LIMIT
+from plimsoll.processes.apiserver import bodies, watch_hub
+from plimsoll.processes.apiserver.app import QUERY_LIMIT
+from plimsoll.processes.apiserver.bodies import BODY_LIMIT
 from plimsoll.processes.apiserver.main import Settings, serving
 from tests.processes.apiserver.api import MAPS, a_map
 from tests.processes.apiserver.sockets import Line, Socket, listening
@@ -47,6 +49,49 @@ async def test_a_body_beyond_the_limit_is_refused_before_it_is_read(server: Sock
         head = server.request("POST", MAPS, None, f"Content-Length: {BODY_LIMIT + 1}")
         await line.send(head)
         assert await line.status() == 413
+
+
+@pytest.mark.parametrize(("credentials", "status"), [("", 403), ("Bearer wrong", 401)])
+async def test_nothing_is_read_from_those_who_may_not_ask(
+    server: Socket, credentials: str, status: int
+) -> None:
+    head = f"POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n"
+    if credentials:
+        head += f"Authorization: {credentials}\r\n"
+    async with server.connect() as line:
+        await line.send(head.encode() + b"\r\n" + b"x" * 1000)
+        found, headers, _ = await line.answer()
+        assert (found, headers["connection"]) == (status, "close")
+        assert await line.rest() == b""
+
+
+async def test_a_body_that_does_not_arrive_is_not_waited_for(
+    server: Socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "BODY_TIME", timedelta(seconds=0.1))
+    async with server.connect() as line:
+        await line.send(server.request("POST", MAPS, a_map("a", "x" * 1000))[:-1])
+        status, headers, _ = await line.answer()
+        assert (status, headers["connection"]) == (408, "close")
+        assert await line.rest() == b""
+
+
+async def test_bodies_that_take_too_much_together_are_refused_until_there_is_room(
+    server: Socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "BODIES_LIMIT", 100_000)
+    request = server.request("POST", MAPS, a_map("a", "x" * 60_000))
+    async with server.connect() as first, server.connect() as second:
+        await first.send(request[:-1])
+        await asyncio.sleep(0.1)
+        await second.send(request)
+        status, headers, _ = await second.answer()
+        assert (status, headers["retry-after"]) == (429, "1")
+        await first.send(request[-1:])
+        assert await first.status() == 201
+    async with server.connect() as third:
+        await third.send(server.request("PUT", f"{MAPS}/a", a_map("a", "x" * 60_000)))
+        assert await third.status() == 200
 
 
 async def test_a_body_in_pieces_is_put_together(server: Socket) -> None:

@@ -1,13 +1,19 @@
 """The ASGI side of the server: HTTP in, Answers out."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
 from plimsoll.api.status import ApiError, bad_request
 from plimsoll.processes.apiserver.answers import Answer, Stream, refusal, warning_header
+from plimsoll.processes.apiserver.bodies import (
+    Bodies,
+    DisconnectedError,
+    Message,
+    Receive,
+    is_announced,
+)
 from plimsoll.processes.apiserver.identity import (
     ANONYMOUS,
     User,
@@ -18,22 +24,16 @@ from plimsoll.processes.apiserver.protocol import PEER, Peer
 from plimsoll.processes.apiserver.server import ApiServer
 from plimsoll.wire.transport import Request
 
-BODY_LIMIT = 3 * 1024 * 1024
 QUERY_LIMIT = 1000
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-
-
-class DisconnectedError(Exception):
-    """The client went away before it had sent all of its request."""
 
 
 class AsgiApp:
     def __init__(self, server: ApiServer, admin_token: str) -> None:
         self._server = server
         self._admin_token = admin_token
+        self._bodies = Bodies(server.cluster.clock)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -43,8 +43,6 @@ class AsgiApp:
             answer = await self._answer(scope, receive, peer)
         except DisconnectedError:
             return
-        except ApiError as error:
-            answer = refusal(error)
         if answer.stream is not None:
             await _send_stream(answer, answer.stream, _Ends(receive, send, peer))
         else:
@@ -54,15 +52,33 @@ class AsgiApp:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
+        try:
+            request, user = self._authorized(scope, headers, peer)
+            async with self._bodies.read(headers, receive) as body:
+                return await self._server.handle(replace(request, body=body), user)
+        except ApiError as error:
+            told = refusal(error)
+            if not is_announced(headers):
+                return told
+            # What is left of the body is not read: no other request can follow it.
+            peer.stop_reading()
+            return replace(told, headers=(*told.headers, ("connection", "close")))
+
+    def _authorized(
+        self, scope: Message, headers: dict[str, str], peer: Peer
+    ) -> tuple[Request, User]:
+        """The request without its body: nothing is read from those who may not ask."""
         user = self._user(headers, peer)
         request = Request(
             method=scope["method"],
             path=scope["raw_path"].decode("latin-1"),
             query=_query(scope["query_string"].decode("latin-1")),
             headers=headers,
-            body=await _body(headers, receive),
         )
-        return await self._server.handle(request, user)
+        self._server.authorize(request, user)
+        if user is not ANONYMOUS:
+            peer.recognise()
+        return request, user
 
     def _user(self, headers: dict[str, str], peer: Peer) -> User:
         if peer.certificate is not None and "authorization" not in headers:
@@ -79,36 +95,6 @@ def _query(text: str) -> tuple[tuple[str, str], ...]:
         return tuple(parse_qsl(text, keep_blank_values=True, max_num_fields=QUERY_LIMIT))
     except ValueError as error:
         raise bad_request(f"a query may have at most {QUERY_LIMIT} parameters") from error
-
-
-def _too_large() -> ApiError:
-    return ApiError(
-        413,
-        "RequestEntityTooLarge",
-        f"the body of a request may have at most {BODY_LIMIT} bytes",
-        {},
-    )
-
-
-async def _body(headers: dict[str, str], receive: Receive) -> bytes:
-    length = headers.get("content-length", "")
-    if length.isdigit() and int(length) > BODY_LIMIT:
-        raise _too_large()
-    if not length and "transfer-encoding" not in headers:
-        return b""
-    chunks: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise DisconnectedError
-        chunk: bytes = message.get("body", b"")
-        size += len(chunk)
-        if size > BODY_LIMIT:
-            raise _too_large()
-        chunks.append(chunk)
-        if not message.get("more_body"):
-            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def _head(answer: Answer, length: int | None) -> Message:

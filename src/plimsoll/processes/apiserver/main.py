@@ -2,15 +2,19 @@
 
 import asyncio
 import base64
+import ctypes
 import gc
 import logging
+import resource
 import signal
 import socket
 import ssl
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -20,6 +24,7 @@ from plimsoll.processes.apiserver.admission.chain import Admission
 from plimsoll.processes.apiserver.app import AsgiApp
 from plimsoll.processes.apiserver.certificates import Credentials, load_or_create, private_write
 from plimsoll.processes.apiserver.cluster import Cluster, describe
+from plimsoll.processes.apiserver.door import Door
 from plimsoll.processes.apiserver.first_objects import create_first_objects
 from plimsoll.processes.apiserver.heavy_work import HeavyWork
 from plimsoll.processes.apiserver.metrics import MeasuredStore, ServerMetrics
@@ -40,6 +45,11 @@ LOOPBACK = "127.0.0.1"
 BACKLOG = 1024
 KEEP_ALIVE_SECONDS = 120
 STOP_SECONDS = 5
+TURN_SECONDS = 0.002
+"""How long large requests, which a thread works on, may keep the event loop waiting."""
+RETURNED_BYTES = 128 * 1024
+_MMAP_THRESHOLD = -3
+"""The name that glibc's malloc.h has for it."""
 FAREWELL_SECONDS = 1
 """How long clients have to say goodbye; some never do, and nobody should wait for them."""
 
@@ -194,9 +204,10 @@ async def serving(settings: Settings) -> AsyncIterator[Serving]:
             web = _Uvicorn(_web_config(AsgiApp(made, credentials.admin_token), credentials))
             task = asyncio.ensure_future(web.serve(sockets=[listener]))
             renewal = asyncio.ensure_future(_renew(settings, url, web))
+            own = tasks | {task}
             try:
                 await _started(web, task)
-                yield Serving(url=url, server=made, credentials=credentials, tasks=tasks | {task})
+                yield Serving(url=url, server=made, credentials=credentials, tasks=own)
             finally:
                 made.cluster.hub.stop()
                 renewal.cancel()
@@ -240,7 +251,7 @@ async def _started(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
 def _web_config(app: AsgiApp, credentials: Credentials) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=BoundedProtocol,
+        http=partial(BoundedProtocol, Door()),  # type: ignore[arg-type]  # it calls it, no more
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -259,8 +270,24 @@ def _web_config(app: AsgiApp, credentials: Credentials) -> uvicorn.Config:
     )
 
 
+def _prepare_process() -> None:
+    """The event loop gets its turn often, and there are files enough for all connections."""
+    sys.setswitchinterval(TURN_SECONDS)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    _return_large_buffers()
+
+
+def _return_large_buffers() -> None:
+    """Every connection has a buffer of 256 KiB, which glibc would keep when the client leaves."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(_MMAP_THRESHOLD, RETURNED_BYTES)
+
+
 async def run(settings: Settings, on_ready: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT."""
+    _prepare_process()
     loop = asyncio.get_running_loop()
     asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

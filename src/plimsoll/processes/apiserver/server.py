@@ -55,6 +55,15 @@ class ApiServer:
         except RecursionError:
             return refusal(ApiError(400, "BadRequest", "the request is nested too deeply"))
 
+    def authorize(self, request: Request, user: User) -> None:
+        """Raises 403. It looks at method and path alone: the body need not be there yet."""
+        target = self._target(request.path)
+        try:
+            self._authorize(request, target, user)
+        except ApiError as error:
+            self.metrics.observe(request, target, error.code, 0.0)
+            raise
+
     def _authorize(self, request: Request, target: Target | None, user: User) -> None:
         if self._authorizer.allows(user, request.method, request.path):
             return
