@@ -36,7 +36,7 @@ class TightServer:
 
 
 @contextlib.contextmanager
-def small_disk(directory: Path) -> Iterator[TightServer]:
+def small_disk(directory: Path, *, kubeconfig: bool = False) -> Iterator[TightServer]:
     """A file system with a ballast file on it; removing the file makes room."""
     disk = directory / "disk"
     disk.mkdir()
@@ -46,7 +46,10 @@ def small_disk(directory: Path) -> Iterator[TightServer]:
     try:
         ballast = disk / "ballast"
         ballast.write_bytes(bytes(BALLAST_BYTES))
-        with EmbeddedServer(directory, data=disk / "data") as server:
+        server = EmbeddedServer(directory, data=disk / "data")
+        if kubeconfig:
+            server.kubeconfig = disk / "kubeconfig"
+        with server:
             yield TightServer(server, ballast.unlink)
     finally:
         subprocess.run(["umount", str(disk)], check=True)
@@ -154,6 +157,21 @@ def test_a_server_that_dies_on_a_full_disk_comes_back_with_what_it_acknowledged(
         tight.make_room()
     tight.server.start()
     assert names(tight.server) == filled.acknowledged
+
+
+def test_a_server_starts_again_on_a_disk_that_is_still_full(tmp_path: Path) -> None:
+    """Its kubeconfig is on that disk as well."""
+    with small_disk(tmp_path, kubeconfig=True) as tight:
+        filled = fill(tight.server)
+        disk = tight.server.data.parent
+        with contextlib.suppress(OSError), (disk / "rest").open("wb", buffering=0) as rest:
+            while rest.write(bytes(4096)):
+                pass
+        tight.server.kill()
+        tight.server.start()
+        assert names(tight.server) == filled.acknowledged
+        tight.make_room()
+        wait_until_writable(tight.server, "after")
 
 
 def test_a_watcher_never_hears_of_a_write_that_failed(tight: TightServer) -> None:

@@ -14,6 +14,7 @@ from plimsoll.processes.apiserver.certificates import (
     load_or_create,
     private_write,
 )
+from plimsoll.runtime.clock import SteppedClock
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -91,3 +92,32 @@ def test_a_private_file_is_replaced_as_a_whole_and_its_draft_follows_no_link(
     assert (path.read_text(), victim.read_text()) == ("new", "untouched")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert sorted(p.name for p in tmp_path.iterdir()) == ["config", "victim"]
+
+
+def test_a_private_file_that_holds_the_content_already_is_left_alone(tmp_path: Path) -> None:
+    """So that a server can start again where nothing can be written."""
+    path = tmp_path / "config"
+    private_write(path, b"same")
+    before = path.stat()
+    private_write(path, b"same")
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize("back", [timedelta(minutes=30), timedelta(days=2), timedelta(days=30)])
+def test_certificates_are_valid_when_the_clock_is_set_back(tmp_path: Path, back: timedelta) -> None:
+    now = SteppedClock().now()
+    made = load_or_create(tmp_path, now)
+    authority = made.authority.read_bytes()
+    # A server that goes on running keeps its certificate, a new one may make another.
+    again = load_or_create(tmp_path, now - back)
+    assert again.authority.read_bytes() == authority
+    for path in (again.authority, again.server_certificate, again.admin_certificate):
+        held = x509.load_pem_x509_certificate(path.read_bytes())
+        assert held.not_valid_before_utc <= now - back < held.not_valid_after_utc
+
+
+def test_a_running_server_outlives_a_clock_that_is_set_back_by_days(tmp_path: Path) -> None:
+    now = SteppedClock().now()
+    made = load_or_create(tmp_path, now)
+    held = x509.load_pem_x509_certificate(made.server_certificate.read_bytes())
+    assert held.not_valid_before_utc <= now - timedelta(days=6)

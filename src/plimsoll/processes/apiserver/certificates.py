@@ -21,8 +21,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 AUTHORITY_LIFE = timedelta(days=3650)
 LEAF_LIFE = timedelta(days=365)
 RENEW_BEFORE = timedelta(days=30)
-BACKDATED = timedelta(minutes=5)
-"""Clocks of clients may be a little behind."""
+BACKDATED = timedelta(days=7)
+"""Clocks of clients may be behind, and the server's own may be set back."""
+AUTHORITY_BACKDATED = timedelta(days=365)
+"""What it signs can be signed again when the clock is set back; the authority cannot."""
 
 LOOPBACK_NAMES = ("localhost", "kubernetes", "kubernetes.default.svc")
 LOOPBACK_ADDRESSES = ("127.0.0.1", "::1")
@@ -48,7 +50,13 @@ class Credentials:
 
 
 def private_write(path: Path, content: bytes) -> None:
-    """Nobody else may ever read it, not even for a moment; a crash leaves the old file."""
+    """Nobody else may ever read it, not even for a moment; a crash leaves the old file.
+
+    A file that holds the content already is left as it is: that needs no room on the disk.
+    """
+    if path.is_file() and path.read_bytes() == content:
+        path.chmod(0o600)
+        return
     draft = path.with_suffix(path.suffix + ".new")
     draft.unlink(missing_ok=True)
     draft.touch(mode=0o600, exist_ok=False)
@@ -129,7 +137,7 @@ def _authority(directory: Path, now: datetime) -> Signer:
     made = ec.generate_private_key(ec.SECP256R1())
     subject = _Subject(common_name="plimsoll-ca")
     signed = (
-        _builder(subject, made, now, AUTHORITY_LIFE)
+        _builder(subject, made, (now - AUTHORITY_BACKDATED, now + AUTHORITY_LIFE))
         .issuer_name(subject.name)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(made, hashes.SHA256())
@@ -170,7 +178,9 @@ def _leaf(base: Path, signer: Signer, now: datetime, subject: _Subject) -> None:
         if pair is not None and _is_current(pair[0], signer[0], now):
             return
     made = ec.generate_private_key(ec.SECP256R1())
-    builder = _builder(subject, made, now, LEAF_LIFE).issuer_name(signer[0].subject)
+    builder = _builder(subject, made, (now - BACKDATED, now + LEAF_LIFE)).issuer_name(
+        signer[0].subject
+    )
     for extension in subject.extensions:
         builder = builder.add_extension(extension, critical=False)
     signed = builder.sign(signer[1], hashes.SHA256())
@@ -179,7 +189,12 @@ def _leaf(base: Path, signer: Signer, now: datetime, subject: _Subject) -> None:
 
 
 def _is_current(held: x509.Certificate, authority: x509.Certificate, now: datetime) -> bool:
-    return held.not_valid_after_utc - RENEW_BEFORE > now and _is_signed_by(held, authority)
+    return _is_valid(held, now) and _is_signed_by(held, authority)
+
+
+def _is_valid(held: x509.Certificate, now: datetime) -> bool:
+    """Now and for a while yet; not before its time either, if the clock was set far back."""
+    return held.not_valid_before_utc <= now < held.not_valid_after_utc - RENEW_BEFORE
 
 
 def _is_signed_by(held: x509.Certificate, authority: x509.Certificate) -> bool:
@@ -192,15 +207,15 @@ def _is_signed_by(held: x509.Certificate, authority: x509.Certificate) -> bool:
 
 
 def _builder(
-    subject: _Subject, key: ec.EllipticCurvePrivateKey, now: datetime, life: timedelta
+    subject: _Subject, key: ec.EllipticCurvePrivateKey, valid: tuple[datetime, datetime]
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .subject_name(subject.name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - BACKDATED)
-        .not_valid_after(now + life)
+        .not_valid_before(valid[0])
+        .not_valid_after(valid[1])
     )
 
 
