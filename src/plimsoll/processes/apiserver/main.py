@@ -25,6 +25,7 @@ from plimsoll.processes.apiserver.app import AsgiApp
 from plimsoll.processes.apiserver.certificates import Credentials, load_or_create, private_write
 from plimsoll.processes.apiserver.cluster import Cluster, describe
 from plimsoll.processes.apiserver.door import Door
+from plimsoll.processes.apiserver.event_expiry import EventExpiry
 from plimsoll.processes.apiserver.first_objects import create_first_objects
 from plimsoll.processes.apiserver.heavy_work import HeavyWork
 from plimsoll.processes.apiserver.metrics import MeasuredStore, ServerMetrics
@@ -62,6 +63,8 @@ class Settings:
     write_kubeconfig: Path | None = None
     history: timedelta = timedelta(minutes=5)
     """How far back watches can resume and lists can go on."""
+    event_ttl: timedelta = timedelta(hours=1)
+    """How long events are kept after they were last written."""
     disabled_admission_plugins: frozenset[str] = frozenset()
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=system_ids)
@@ -204,15 +207,17 @@ async def serving(settings: Settings) -> AsyncIterator[Serving]:
             web = _Uvicorn(_web_config(AsgiApp(made, credentials.admin_token), credentials))
             task = asyncio.ensure_future(web.serve(sockets=[listener]))
             renewal = asyncio.ensure_future(_renew(settings, url, web))
-            own = tasks | {task}
+            expiry = asyncio.ensure_future(EventExpiry(made.cluster, settings.event_ttl).run())
+            own = tasks | {task, expiry}
             try:
                 await _started(web, task)
                 yield Serving(url=url, server=made, credentials=credentials, tasks=own)
             finally:
                 made.cluster.hub.stop()
                 renewal.cancel()
+                expiry.cancel()
                 await _stopped(web, task)
-                await asyncio.gather(task, renewal, return_exceptions=True)
+                await asyncio.gather(task, renewal, expiry, return_exceptions=True)
 
 
 async def _stopped(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:

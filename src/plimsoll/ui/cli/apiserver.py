@@ -4,6 +4,7 @@ import sqlite3
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 import uvloop
@@ -12,11 +13,29 @@ from plimsoll.processes.apiserver import main as process, maintenance
 from plimsoll.processes.apiserver.admission.chain import parse_disabled
 from plimsoll.processes.apiserver.certificates import UnreadableKeysError
 from plimsoll.processes.apiserver.store import StoreCorruptError, StoreFailedError
+from plimsoll.runtime.config import parse_duration
 from plimsoll.runtime.log import LogFormat, configure_logging
 
 # Whatever a user can mend gets a sentence, not a traceback.
 NO_MAINTENANCE = (StoreCorruptError, StoreFailedError, OSError, sqlite3.Error)
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
+
+
+class Duration(click.ParamType[timedelta]):
+    """A length of time that is not zero."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        try:
+            duration = parse_duration(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if not duration:
+            self.fail("it must be longer than nothing", param, ctx)
+        return duration
 
 
 @click.group(invoke_without_command=True)
@@ -47,6 +66,13 @@ LEVELS = click.Choice(["debug", "info", "warning", "error"])
     help="How far back watches can resume.",
 )
 @click.option(
+    "--event-ttl",
+    type=Duration(),
+    default="1h",
+    show_default=True,
+    help="How long events are kept after they were last written.",
+)
+@click.option(
     "--disable-admission-plugins",
     default="",
     metavar="NAMES",
@@ -64,6 +90,7 @@ def apiserver(  # noqa: PLR0913 one parameter for each option
     port: int,
     write_kubeconfig: Path | None,
     history_seconds: float,
+    event_ttl: timedelta,
     disable_admission_plugins: str,
     log_level: str,
     log_format: str,
@@ -85,6 +112,7 @@ def apiserver(  # noqa: PLR0913 one parameter for each option
         port=port,
         write_kubeconfig=write_kubeconfig,
         history=timedelta(seconds=history_seconds),
+        event_ttl=event_ttl,
         disabled_admission_plugins=disabled,
     )
 
