@@ -66,3 +66,14 @@ def test_a_claim_of_a_class_that_does_not_exist() -> None:
         Reason.CLASS_NOT_FOUND,
         Reason.UNBOUND_IMMEDIATE_CLAIM,
     ]
+
+
+def test_each_pod_of_a_claim_is_judged_by_the_rules_of_its_own_scheduler() -> None:
+    objects = (a_node(), a_class(), a_claim())
+    kernels = {
+        "one": Kernel(Columns.of(objects)),
+        "two": Kernel(Columns.of([*objects, a_node("other")])),
+    }
+    pods = [a_pod(name, claims=["data"]) for name in kernels]
+    found = explain_claim(KEY, pods, kernels["one"], kernel_of=lambda pod: kernels[pod.name])
+    assert [pod.nodes for pod in found.pods] == [1, 2]

@@ -2,7 +2,7 @@
 seen to go wrong with that."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from plimsoll.api.meta import ObjectKey
@@ -65,9 +65,14 @@ class ClaimExplanation:
 
 
 def explain_claim(
-    key: ObjectKey, pods: Iterable[Pod], kernel: Kernel, evidence: Evidence | None = None
+    key: ObjectKey,
+    pods: Iterable[Pod],
+    kernel: Kernel,
+    evidence: Evidence | None = None,
+    *,
+    kernel_of: Callable[[Pod], Kernel] | None = None,
 ) -> ClaimExplanation:
-    """`pods` are those that use it."""
+    """`pods` are those that use it; `kernel_of` gives each the rules of its own scheduler."""
     columns = kernel.columns
     standing = claim_standing(key, columns)
     claim = columns.claim(key)
@@ -76,7 +81,8 @@ def explain_claim(
         troubles = _troubles(Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=message, claim=key))
         return ClaimExplanation(claim=standing, message=message, troubles=troubles)
     waiting = [pod for pod in pods if not pod.spec.node_name]
-    explained = tuple(_about(explain_pod(pod, kernel, evidence), key) for pod in waiting)
+    judging = kernel_of or (lambda _: kernel)
+    explained = tuple(_about(explain_pod(pod, judging(pod), evidence), key) for pod in waiting)
     seen = provisioning_troubles(claim, columns, evidence) if evidence else ()
     found = ClaimExplanation(
         claim=standing,

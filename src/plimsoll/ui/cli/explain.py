@@ -185,9 +185,13 @@ class _Explainer:
         waiting = [pod for pod in pods if not pod.spec.node_name]
         claims = {self._key, *(key for pod in waiting for key in pod.claims)}
         reading = await look_closer(self._client, reading, claims)
-        names = {scheduler_of(pod) for pod in waiting} or {KUBE_SCHEDULER}
-        kernels = [self._kernel(name, reading) for name in sorted(names)]
-        explained = explain_claim(self._key, pods, kernels[0], reading.evidence)
+        explained = explain_claim(
+            self._key,
+            pods,
+            self._kernel(KUBE_SCHEDULER, reading),
+            reading.evidence,
+            kernel_of=lambda pod: self._kernel(scheduler_of(pod), reading),
+        )
         return await self._answer(explained, reading)
 
     async def _explain_workload(self, workload: Workload, reading: ClusterReading) -> Answer:
