@@ -193,8 +193,8 @@ def _overdue(
     last_at = max(handed_over_at, last_seen_at(begun)) if begun else handed_over_at
     if evidence.now - last_at < OVERDUE:
         return
-    began = "began and reported nothing since" if begun else "has not taken it up"
-    sentence = f"handed over to provisioner {provisioner}, which {began}"
+    began = "it began, and no event shows a result" if begun else "no event shows that it began"
+    sentence = f"handed over to provisioner {provisioner}; {began}"
     seen = Occurrences(first_at=handed_over_at, last_at=last_at)
     about = Seen(CLAIM, claim.key)
     trouble = _trouble(claim, Reason.PROVISIONING_OVERDUE, sentence, about)
