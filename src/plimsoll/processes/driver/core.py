@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -53,6 +54,7 @@ class Driver:
         self.work = Work(clock)
         self.placing = asyncio.Lock()
         """Held from looking at the room until what is taken of it is recorded."""
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.in_use: list[InUse] = []
         """The node services add theirs."""
         self.is_ready = False
@@ -85,6 +87,10 @@ class Driver:
         attached = [f"attached to node {item.node_id}" for item in volume.attachments]
         mounted = [found for asked in self.in_use if (found := asked(volume))]
         return ", ".join(dict.fromkeys((*attached, *mounted)))
+
+    def turn(self, volume_id: str) -> asyncio.Lock:
+        """Held while one node uses the volume: nodes wait for each other, and are not refused."""
+        return self._turns.setdefault(volume_id, asyncio.Lock())
 
     async def record_first_publish(self, volume_id: str) -> None:
         """To be called, and waited for, before anything of the volume is shown to a pod.

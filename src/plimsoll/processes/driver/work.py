@@ -104,6 +104,11 @@ def volume_key(volume_id: str) -> str:
     return f"volume {volume_id}"
 
 
+def node_key(volume_id: str, node_id: str) -> str:
+    """What a node does with a volume, apart from what other nodes do with it."""
+    return f"volume {volume_id} on node {node_id}"
+
+
 def snapshot_name_key(name: str) -> str:
     return f"snapshot name {name}"
 

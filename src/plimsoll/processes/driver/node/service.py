@@ -17,7 +17,7 @@ from plimsoll.processes.driver.node.publishing import Publishing
 from plimsoll.processes.driver.node.staging import Staging
 from plimsoll.processes.driver.records import Phase, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
-from plimsoll.processes.driver.work import volume_key
+from plimsoll.processes.driver.work import node_key, volume_key
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler
@@ -201,7 +201,13 @@ class NodeService:
             with failures_told(volume_id):
                 await work(self._volume(volume_id))
 
-        await self._here.driver.work.alone(told, volume_key(volume_id))
+        driver = self._here.driver
+
+        async def in_turn() -> None:
+            async with driver.turn(volume_id):
+                await driver.work.alone(told, volume_key(volume_id))
+
+        await driver.work.alone(in_turn, node_key(volume_id, self._here.node.id))
 
     def _volume(self, volume_id: str) -> VolumeRecord:
         """Raises CsiStatusError (NOT_FOUND)."""

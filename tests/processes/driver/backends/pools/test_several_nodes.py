@@ -1,5 +1,6 @@
 """One volume on several nodes at once, with real mounts: simulated storage that is shared."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -58,23 +59,29 @@ class Shared:
         return self.directory / node / pod
 
     async def use(self, volume: str, node: str, pod: str = "pod", **how: Any) -> Path:
-        client = self.clients[node]
-        await client.call(m.CONTROLLER_PUBLISH_VOLUME, attach_request(volume, node, **how))
-        self.staging(node).mkdir(parents=True, exist_ok=True)
-        stage = csi.NodeStageVolumeRequest(
-            volume_id=volume,
-            staging_target_path=str(self.staging(node)),
-            volume_capability=capability(**how),
-        )
-        await client.call(m.NODE_STAGE_VOLUME, stage)
+        await self.attach(volume, node, **how)
+        await self.stage(volume, node, **how)
         publish = csi.NodePublishVolumeRequest(
             volume_id=volume,
             staging_target_path=str(self.staging(node)),
             target_path=str(self.target(node, pod)),
             volume_capability=capability(**how),
         )
-        await client.call(m.NODE_PUBLISH_VOLUME, publish)
+        await self.clients[node].call(m.NODE_PUBLISH_VOLUME, publish)
         return self.target(node, pod)
+
+    async def attach(self, volume: str, node: str, **how: Any) -> None:
+        request = attach_request(volume, node, **how)
+        await self.clients[node].call(m.CONTROLLER_PUBLISH_VOLUME, request)
+
+    async def stage(self, volume: str, node: str, **how: Any) -> None:
+        self.staging(node).mkdir(parents=True, exist_ok=True)
+        stage = csi.NodeStageVolumeRequest(
+            volume_id=volume,
+            staging_target_path=str(self.staging(node)),
+            volume_capability=capability(**how),
+        )
+        await self.clients[node].call(m.NODE_STAGE_VOLUME, stage)
 
     async def leave(self, volume: str, node: str, pod: str = "pod") -> None:
         client = self.clients[node]
@@ -123,6 +130,26 @@ async def test_pods_on_two_nodes_see_what_the_other_writes(ground_dir: Path) -> 
         (other / "from-b").write_text("b")
         assert (other / "from-a").read_text() == "a"
         assert (one / "from-b").read_text() == "b"
+
+
+async def test_nodes_that_stage_at_once_wait_for_each_other(ground_dir: Path) -> None:
+    async with shared_storage(ground_dir) as shared:
+        volume = await shared.create()
+        for node in NODES:
+            await shared.attach(volume, node, mode=MANY)
+        await asyncio.gather(*(shared.stage(volume, node, mode=MANY) for node in NODES))
+        assert len(left_mounted(ground_dir)) == len(NODES)
+
+
+async def test_two_calls_of_one_node_at_once_are_refused_as_before(ground_dir: Path) -> None:
+    async with shared_storage(ground_dir) as shared:
+        volume = await shared.create()
+        await shared.attach(volume, "node-a", mode=MANY)
+        calls = (shared.stage(volume, "node-a", mode=MANY) for _ in range(2))
+        first, second = await asyncio.gather(*calls, return_exceptions=True)
+        assert first is None
+        assert isinstance(second, DriverError)
+        assert second.code == "ABORTED"
 
 
 async def test_a_node_that_leaves_takes_nothing_from_the_other(ground_dir: Path) -> None:
