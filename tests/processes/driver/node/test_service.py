@@ -1,5 +1,6 @@
 """The node service on directories: what holds for volumes of every kind."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -304,3 +305,22 @@ async def test_links_survive_a_restart(ground_dir: Path) -> None:
         assert await ground.refused(m.DELETE_VOLUME, delete) == NOT_NOW
         await ground.leave(volume)
         await ground.delete(volume)
+
+
+@needs_root
+async def test_a_volume_goes_however_deep_a_pod_has_made_its_directories(ground: Ground) -> None:
+    volume = await directory(ground)
+    make_deep(await ground.use(volume), levels=1500)
+    await ground.leave(volume)
+    await ground.delete(volume)
+    assert not list(ground.directory.glob(f"disk-*/volumes/{volume}*"))
+
+
+def make_deep(path: Path, levels: int) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("deeper", dir_fd=handle)
+        below = os.open("deeper", os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    os.close(handle)

@@ -6,7 +6,6 @@ Everything is made under another name and gets its own when it is complete and o
 import asyncio
 import errno
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -19,6 +18,7 @@ from plimsoll.wire.csi.refusals import internal, resource_exhausted
 
 COPY_AT_LEAST = timedelta(minutes=5)
 SLOWEST_BYTES_A_SECOND = 10_000_000
+REMOVING = timedelta(hours=1)
 SECTOR = 512
 """In which the kernel counts what a file takes."""
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -105,17 +105,19 @@ def finish(path: Path) -> None:
 
 async def discard(path: Path) -> None:
     """Finished or not; harmless when there is none."""
-    await asyncio.to_thread(_discard, path)
-
-
-def _discard(path: Path) -> None:
     for entry in (unfinished(path), path):
-        if entry.is_dir():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink(missing_ok=True)
-    if path.parent.is_dir():
-        sync_directory(path.parent)
+        await remove_tree(entry)
+    await asyncio.to_thread(_sync_if_there, path.parent)
+
+
+async def remove_tree(path: Path) -> None:
+    """A file or a directory, however deep pods have made it. Harmless when there is none."""
+    await run(["rm", "--recursive", "--force", "--one-file-system", "--", path], within=REMOVING)
+
+
+def _sync_if_there(directory: Path) -> None:
+    if directory.is_dir():
+        sync_directory(directory)
 
 
 def sync_directory(path: Path) -> None:

@@ -4,9 +4,7 @@ Everything appears and goes by a rename, so that a crash leaves whole things, or
 knows to be remains.
 """
 
-import asyncio
 import os
-import shutil
 from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
@@ -87,14 +85,11 @@ async def _copy(origin: Path, target: Path) -> None:
 
 
 async def _remove(path: Path) -> None:
-    await asyncio.to_thread(_removed, path)
-
-
-def _removed(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    """However deep pods have made it."""
+    try:
+        await run(["rm", "--recursive", "--force", "--one-file-system", "--", path], within=COPYING)
+    except CommandError as error:
+        raise internal(f"{path.name} cannot be removed: {error}") from error
 
 
 def _persist(directory: Path) -> None:
