@@ -14,6 +14,7 @@ from plimsoll.decide.node.node_object import (
     new_lease,
     new_node,
     new_status,
+    renewal_period,
     with_both_names,
 )
 from tests.builders import a_node, meta
@@ -97,3 +98,19 @@ def test_a_lease_belongs_to_its_node() -> None:
     assert lease["metadata"]["ownerReferences"][0]["uid"] == "uid-node-1"
     assert lease["spec"] == lease_spec("node-1", NOW)
     assert lease["spec"]["renewTime"] == "2024-05-01T12:00:00.000000Z"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "nodes", "period"),
+    [
+        pytest.param(10, 1, 10, id="one-node"),
+        pytest.param(10, 300, 10, id="some-nodes"),
+        pytest.param(10, 800, 16, id="many-nodes"),
+        pytest.param(10, 5000, 20, id="twice-in-the-time-of-a-lease-at-least"),
+        pytest.param(30, 5000, 30, id="never-more-often-than-wanted"),
+    ],
+)
+def test_many_nodes_of_one_process_renew_their_leases_less_often(
+    wanted: int, nodes: int, period: int
+) -> None:
+    assert renewal_period(timedelta(seconds=wanted), nodes) == timedelta(seconds=period)

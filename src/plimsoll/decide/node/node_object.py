@@ -17,6 +17,8 @@ from plimsoll.decide.zonal import SUCCESSORS
 
 LEASES = "kube-node-lease"
 LEASE_DURATION = timedelta(seconds=40)
+RENEWALS_PER_SECOND = 50
+"""So many a process makes without being a burden on the server."""
 HOSTNAME = "kubernetes.io/hostname"
 OS_LABEL, ARCHITECTURE = "kubernetes.io/os", "kubernetes.io/arch"
 SAYS_NO_CONTAINERS = "plimsoll.dev/runs-containers"
@@ -156,6 +158,16 @@ def new_lease(node: Node, now: datetime) -> Document:
         "metadata": {"namespace": LEASES, "name": node.name, "ownerReferences": [owner]},
         "spec": lease_spec(node.name, now),
     }
+
+
+def renewal_period(wanted: timedelta, nodes: int) -> timedelta:
+    """How often each of a process's nodes renews its lease.
+
+    Many nodes renew less often than wanted, but twice in the lease's time at least: a controller
+    gives a node up after fifty seconds of silence.
+    """
+    spread = timedelta(seconds=nodes / RENEWALS_PER_SECOND)
+    return max(wanted, min(spread, LEASE_DURATION / 2))
 
 
 def lease_spec(name: str, now: datetime) -> Document:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from plimsoll.api.core import Lease
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.node.node_object import LEASES, lease_spec, new_lease
+from plimsoll.decide.node.node_object import LEASES, lease_spec, new_lease, renewal_period
 from plimsoll.processes.node.observation import Observation
 from plimsoll.processes.node.served import ServedNode
 from plimsoll.reconcile.loop import Loop, Tools
@@ -31,7 +31,7 @@ class Leases(Loop):
         super().__init__(tools)
         self._nodes = nodes
         self._observation = observation
-        self._every = every
+        self._every = renewal_period(every, len(nodes))
 
     async def run(self) -> None:
         for name in self._nodes:
