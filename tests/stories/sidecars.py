@@ -132,6 +132,13 @@ async def a_storage(
         ids=seeded_ids(7),
         mounts=Mounts.NONE,
     )
+    async with storage_of(settings, clock) as storage:
+        yield storage
+
+
+@asynccontextmanager
+async def storage_of(settings: BackendSettings, clock: SteppedClock) -> AsyncIterator[Storage]:
+    """A driver with a name and topology keys of its own."""
     async with running("pools", settings, Ledger(None)) as driver:
         storage = Storage(driver, settings)
         try:
