@@ -304,6 +304,17 @@ async def test_claim_and_volume_of_a_class_that_does_not_exist_are_bound_as_well
         assert {await volume_of(cluster, "fooclaim"): "Bound"} == await foo_volumes(cluster)
 
 
+async def test_the_older_annotation_is_the_class_of_a_volume_too() -> None:
+    annotated = yaml.safe_load(FOO_VOLUME)
+    del annotated["spec"]["claimRef"]
+    without_class = volume("smaller", spec={"storageClassName": "", "capacity": {"storage": "4Gi"}})
+    annotated["spec"]["capacity"]["storage"] = "5Gi"
+    async with a_cluster("binding") as cluster:
+        await cluster.create(without_class, annotated, yaml.safe_load(FOO_CLAIM))
+        await cluster.settle()
+        assert {await volume_of(cluster, "fooclaim"): "Bound"} == await foo_volumes(cluster)
+
+
 @pytest.mark.parametrize("meanwhile", ["bound", "deleted", "deleted-and-made-anew"])
 async def test_a_volume_that_comes_too_late_for_its_claim_is_released(meanwhile: str) -> None:
     async with a_cluster("binding", "claim-protection") as cluster:
