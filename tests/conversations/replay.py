@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,18 @@ ORACLE = Path(__file__).parents[1] / "oracle"
 CORPUS = ORACLE / "api-conversations.jsonl.gz"
 COMPACTION = ORACLE / "api-compaction.jsonl.gz"
 NOT_DUE_YET = frozenset({"crd", "auth", "subresources"})
+
+BYSTANDER: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolume",
+    "metadata": {"name": "zz-of-another-client"},
+    "spec": {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "csi": {"driver": "other.example.com", "volumeHandle": "other"},
+    },
+}
+"""The recorded server had volumes of other clients: a list in pages promises another page then."""
 
 Conversation = dict[str, Any]
 Failure = dict[str, Any]
@@ -89,6 +102,7 @@ def replay(talks: Iterable[Conversation], endpoint: Endpoint, choice: Choice = D
     client = _client(endpoint.url, endpoint.token, str(endpoint.authority))
     opened = _remember_connections(client)
     options = argparse.Namespace(strict_text=choice.strict_text, no_managed_fields=False)
+    _add_bystander(client)
 
     def play(talk: Conversation) -> Played:
         return Played(conversation=talk, failures=_play(talk, client, options))
@@ -100,6 +114,15 @@ def replay(talks: Iterable[Conversation], endpoint: Endpoint, choice: Choice = D
     finally:
         for connection in opened:
             connection.close()
+
+
+def _add_bystander(client: Any) -> None:
+    """Its name comes after those of all conversations; a second replay finds it there."""
+    headers = {"Authorization": f"Bearer {client.token}", "Content-Type": "application/json"}
+    body = json.dumps(BYSTANDER).encode()
+    status, _, answer = client.send("POST", "/api/v1/persistentvolumes", headers, body)
+    if status not in (HTTPStatus.CREATED, HTTPStatus.CONFLICT):
+        raise RuntimeError(f"the server does not take a volume: {status} {answer.decode()}")
 
 
 def _remember_connections(client: Any) -> list[http.client.HTTPConnection]:

@@ -9,7 +9,7 @@ import asyncio
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ApiObject
@@ -148,6 +148,8 @@ def test_the_server_refuses_a_claim_whose_size_is_too_long_to_write_out(size: st
 
 @few
 @given(STORED, STORED, STORED, st.sampled_from(Policy))
+@example(wanted="1000000000000000000E", there="1", free="1", policy=Policy.COMPATIBLE)
+@example(wanted="1000000000000000000E", there="9E", free="9E", policy=Policy.DEFAULT)
 def test_the_scheduler_decides_whatever_the_sizes(
     wanted: str, there: str, free: str, policy: Policy
 ) -> None:

@@ -61,8 +61,8 @@ LOAD_ROWS, ROWS = slice(4, 10), 10
 COMPARED_ROWS, COMPARED_USED_ROWS = slice(1, 3), slice(5, 7)
 ALL, USED = 0, 1
 BEST = 100
-LARGEST = 2**62
-"""Larger numbers are cut: columns must be able to add two."""
+LARGEST = 2**62 - 1
+"""Larger numbers are cut: the sum of two must still be a number of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,11 @@ def is_balancing(demands: Demands) -> bool:
 
 
 def _balance(used: Mapping[str, int], room: Room) -> int:
-    shares = [min(used.get(name, 0) / room.get(name), 1.0) for name in COMPARED if room.get(name)]
+    shares = [
+        min(max(used.get(name, 0) / room.get(name), 0.0), 1.0)
+        for name in COMPARED
+        if room.get(name)
+    ]
     deviation = abs((shares[0] - shares[1]) / 2) if len(shares) == len(COMPARED) else 0.0
     return int((1 - deviation) * BEST)
 
@@ -302,7 +306,8 @@ def _scores(demands: Demands, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     if not is_balancing(demands):
         return total
     # Before and after the pod comes, cpu and memory, nodes.
-    shares = np.minimum((rows[COMPARED_USED_ROWS] + demands.steps) / divisors, 1.0)
+    # A request beyond 64 bits may have wrapped around to less than nothing: it counts as nothing.
+    shares = ((rows[COMPARED_USED_ROWS] + demands.steps) / divisors).clip(0.0, 1.0)
     deviations = np.abs((shares[:, 0] - shares[:, 1]) / 2) * is_comparable
     before, after = ((1 - deviations) * BEST).astype(np.int64)
     # Never negative: both lie between 50 and 100.

@@ -41,9 +41,10 @@ class Usages:
 
     def _class_score(self, requested: Numbers, capacity: Numbers) -> Numbers:
         percent = requested * FULL // np.maximum(capacity, 1)
-        # A product that wrapped around is below zero, as it is for kube-scheduler.
         is_full = (requested > capacity) | (capacity == 0)
-        scores: Numbers = self._points[np.where(is_full, FULL, np.maximum(percent, 0))]
+        # A product that wrapped around is anything, as it is for kube-scheduler: the shape ends at
+        # both sides with its first and its last score.
+        scores: Numbers = self._points[np.where(is_full, FULL, percent.clip(0, FULL))]
         return scores
 
 
