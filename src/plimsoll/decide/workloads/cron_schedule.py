@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from plimsoll.api.kinds.workloads.cron_job import FIELDS, PART, is_schedule
+from plimsoll.api.cron_schedules import FIELDS, PART, is_schedule
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 SHORT_FORMS = {

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from plimsoll.api.cron_schedules import is_schedule
 from plimsoll.api.field_errors import FieldError
 from plimsoll.api.kinds.pods.values import distinct, required_one_of
 from plimsoll.api.kinds.pods.warnings import template_warnings
@@ -21,18 +22,6 @@ FAILED_KEPT = 1
 COUNTS = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
 
 ZONE_PART = re.compile(r"(?!-)[A-Za-z._0-9+-]{1,14}")
-DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-EVERY = re.compile(r"@every ([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(.*)")
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
-    (0, 59, {}),
-    (0, 23, {}),
-    (1, 31, {}),
-    (1, 12, {name: number for number, name in enumerate(MONTHS, 1)}),
-    (0, 6, {name: number for number, name in enumerate(DAYS)}),
-)
-PART = re.compile(r"(?P<first>\*|\?|\w+)(-(?P<last>\w+))?(/(?P<step>[0-9]+))?")
 
 
 def default(document: Document) -> None:
@@ -99,35 +88,6 @@ def _zone_errors(zone: str, path: str) -> Iterator[FieldError]:
         yield FieldError.invalid(path, zone, f"unknown time zone {zone}")
     elif zone.lower() == "local":
         yield FieldError.invalid(path, zone, "must be an explicit time zone")
-
-
-def is_schedule(text: str) -> bool:
-    """Five fields of minutes, hours, days, months and weekdays, or one of the short forms."""
-    if text.startswith("@"):
-        return text in DESCRIPTORS or EVERY.fullmatch(text) is not None
-    fields = text.split()
-    return len(fields) == len(FIELDS) and all(
-        _is_field(field, *limits) for field, limits in zip(fields, FIELDS, strict=True)
-    )
-
-
-def _is_field(text: str, lowest: int, highest: int, names: dict[str, int]) -> bool:
-    return all(_is_part(part, lowest, highest, names) for part in text.split(","))
-
-
-def _is_part(text: str, lowest: int, highest: int, names: dict[str, int]) -> bool:
-    part = PART.fullmatch(text)
-    if part is None or part["step"] == "0":
-        return False
-    if part["first"] in ("*", "?"):
-        return part["last"] is None
-    first = _number(part["first"], names)
-    last = first if part["last"] is None else _number(part["last"], names)
-    return first is not None and last is not None and lowest <= first <= last <= highest
-
-
-def _number(text: str, names: dict[str, int]) -> int | None:
-    return names.get(text.lower(), int(text) if text.isdecimal() else None)
 
 
 def warnings(new: Document, old: Document | None) -> list[str]:
