@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.kinds.workloads.cron_job import RULES, is_schedule
+from plimsoll.api.cron_schedules import is_schedule
+from plimsoll.api.kinds.workloads.cron_job import RULES
 from plimsoll.api.registry import Document
 from tests.api.kinds.pods.objects import causes
 from tests.api.kinds.workloads.objects import a_template, a_workload
