@@ -61,7 +61,7 @@ def test_senders_without_credentials_hold_no_memory(server: EmbeddedServer) -> N
         grown = memory_bytes(server) - before
         assert is_served(server)
     print(f"grown by {grown / MEBIBYTE:.0f} MiB")
-    assert grown < SENDERS * BODY_BYTES / 4
+    assert grown < SENDERS * BODY_BYTES / 20
 
 
 def test_senders_with_credentials_hold_no_more_than_is_allowed_for_all(
@@ -76,7 +76,7 @@ def test_senders_with_credentials_hold_no_more_than_is_allowed_for_all(
         grown = memory_bytes(server) - before
         assert is_served(server)
     print(f"grown by {grown / MEBIBYTE:.0f} MiB")
-    assert grown < SENDERS * BODY_BYTES / 3
+    assert grown < SENDERS * BODY_BYTES / 4
 
 
 @pytest.mark.parametrize("target", [f"{MAPS}?watch=true", MAPS], ids=["watch", "list"])

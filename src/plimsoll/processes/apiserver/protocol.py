@@ -7,6 +7,7 @@ waits for something to happen, as a watch does, is not: nothing is owed by eithe
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -73,7 +74,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._peer = Peer(
             certificate=tls.getpeercert() or None if tls is not None else None,
             abort=transport.abort,
-            recognise=lambda: self._door.recognise(transport),
+            # Nothing here refers to this protocol: a circle would keep its buffers until the
+            # collector finds it.
+            recognise=partial(self._door.recognise, transport),
             stop_reading=self.flow.pause_reading,
         )
         self._door.enter(transport)
