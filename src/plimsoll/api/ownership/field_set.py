@@ -7,10 +7,12 @@ Nothing here changes its arguments, and results may share parts with them: treat
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+
+from plimsoll.api import slices
 
 FieldSet = dict[str, Any]
 
@@ -127,8 +129,15 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 def in_order(fields: FieldSet) -> FieldSet:
     """The same set, its elements in the order in which the API writes them."""
-    ordered = sorted(fields, key=_order) if len(fields) > 1 else fields
+    ordered = _ordered(fields) if len(fields) > 1 else fields
     return {element: in_order(node) if (node := fields[element]) else node for element in ordered}
+
+
+def _ordered(elements: FieldSet) -> Iterable[str]:
+    if all(element[:2] in (SELF, "f:") for element in elements):
+        # As `_order` has it, in much less time.
+        return slices.in_order(elements)
+    return slices.in_order(elements, _order)
 
 
 def _order(element: str) -> tuple[str, Any]:
@@ -157,7 +166,8 @@ def _rank(value: Any) -> tuple[int, Any]:
 
 def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
     """The path of every field in the set, fields before those below them."""
-    for element, node in sorted(fields.items()):
+    for element in slices.in_order(fields):
+        node = fields[element]
         if element == SELF:
             continue
         if is_member(node):

@@ -13,6 +13,7 @@ from enum import StrEnum
 import msgspec
 
 from plimsoll.api.registry import Document
+from plimsoll.api.slices import decode_object
 
 RAW_START = b'{"metadata":{'
 
@@ -33,7 +34,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     def document(self) -> Document:
         """A copy of its own, with its resourceVersion: callers may change it."""
-        decoded: Document = msgspec.json.decode(self.raw)
+        decoded: Document = decode_object(self.raw)
         if self.revision:
             decoded["metadata"]["resourceVersion"] = str(self.revision)
         return decoded

@@ -9,6 +9,7 @@ import msgspec
 from plimsoll.api import protobuf, yaml_text
 from plimsoll.api.json_text import check_size
 from plimsoll.api.printing.tables import Version
+from plimsoll.api.slices import decode_object
 from plimsoll.api.status import ApiError, bad_request
 from plimsoll.wire.transport import Request
 
@@ -187,7 +188,7 @@ def decode_yaml(body: bytes) -> Any:
 
 
 def encode_yaml(document: bytes) -> bytes:
-    return yaml_text.write(msgspec.json.decode(document))
+    return yaml_text.write(decode_object(document))
 
 
 def is_slow_format(media_type: str) -> bool:

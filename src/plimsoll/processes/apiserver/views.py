@@ -15,6 +15,7 @@ from plimsoll.api.printing.tables import (
 )
 from plimsoll.api.registry import Document
 from plimsoll.api.schema import round_trip
+from plimsoll.api.slices import decode_object
 from plimsoll.processes.apiserver.collection import (
     UNTYPED_HEAD,
     ChangeKind,
@@ -92,9 +93,9 @@ class View:
             written = [msgspec.json.encode(self._metadata(record)) for record in records]
         else:
             written = [self._member(record) for record in records]
-        joined = b",".join(written)
         if self._is_yaml:
-            return encode_yaml(b"[" + joined + b"]")
+            return yaml_text.write([decode_object(member) for member in written])
+        joined = b",".join(written)
         return joined if first else b"," + joined
 
     def list_end(self) -> bytes:
