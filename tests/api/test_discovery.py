@@ -115,11 +115,23 @@ def test_aggregated_entry_has_what_clients_map_names_with() -> None:
     assert version["freshness"] == "Current"
     assert classes["scope"] == "Cluster"
     assert classes["shortNames"] == ["sc"]
-    assert classes["responseKind"] == {
-        "group": "storage.k8s.io",
-        "version": "v1",
-        "kind": "StorageClass",
+    assert classes["responseKind"] == {"group": "", "version": "", "kind": "StorageClass"}
+
+
+def test_aggregated_entries_name_a_version_where_it_is_not_that_of_their_group() -> None:
+    groups = discovery.aggregated_groups(RESOURCES, "v2")["items"]
+    entries = {
+        entry["resource"]: entry
+        for group in groups
+        for version in group["versions"]
+        for entry in version["resources"]
     }
+    told = {part["subresource"]: part for part in entries["deployments"]["subresources"]}
+    scale = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    assert told["scale"]["responseKind"] == scale
+    assert told["status"]["responseKind"] == {"group": "", "version": "", "kind": "Deployment"}
+    custom = {"group": "snapshot.storage.k8s.io", "version": "v1", "kind": "VolumeSnapshot"}
+    assert entries["volumesnapshots"]["responseKind"] == custom
 
 
 def test_custom_resource_is_told_like_a_built_in_one() -> None:

@@ -6,6 +6,7 @@ ones. The first version of a group in that order is the preferred one.
 
 from collections.abc import Iterable, Sequence
 
+from plimsoll.api.kinds.table import rules_for
 from plimsoll.api.registry import Document, Resource, Subresource
 
 AGGREGATED_VERSIONS = ("v2", "v2beta1")
@@ -140,11 +141,7 @@ def _aggregated(resources: Iterable[Resource], version: str) -> Document:
 def _aggregated_entry(resource: Resource) -> Document:
     entry: Document = {
         "resource": resource.plural,
-        "responseKind": {
-            "group": resource.group,
-            "version": resource.version,
-            "kind": resource.kind,
-        },
+        "responseKind": _response_kind(resource, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
@@ -161,10 +158,13 @@ def _aggregated_subresource(resource: Resource, subresource: Subresource) -> Doc
     owner = subresource if subresource.version else resource
     return {
         "subresource": subresource.name,
-        "responseKind": {
-            "group": owner.group,
-            "version": owner.version,
-            "kind": subresource.kind,
-        },
+        "responseKind": _response_kind(owner, subresource.kind),
         "verbs": list(subresource.verbs),
     }
+
+
+def _response_kind(owner: Resource | Subresource, kind: str) -> Document:
+    """Real servers leave out the group version that the entry stands in, but for custom kinds."""
+    is_implied = isinstance(owner, Resource) and not rules_for(owner.group, owner.kind).is_custom
+    group, version = ("", "") if is_implied else (owner.group, owner.version)
+    return {"group": group, "version": version, "kind": kind}

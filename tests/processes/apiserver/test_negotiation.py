@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+import yaml
 
 from plimsoll.api.status import ApiError
 from plimsoll.processes.apiserver.negotiation import Form, Wanted, decode_body, wanted
 from plimsoll.wire.transport import Request
+from tests.processes.apiserver.api import MAPS, Api
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
@@ -116,3 +118,24 @@ def test_an_unknown_type_of_body_is_refused_with_the_types_that_are_taken() -> N
     with pytest.raises(ApiError, match="application/json, application/yaml") as refused:
         decoded("text/plain", b"a")
     assert refused.value.code == 415
+
+
+@pytest.mark.parametrize(
+    ("accept", "told_in"),
+    [
+        pytest.param("application/yaml", "application/yaml", id="yaml"),
+        pytest.param("application/json", "application/json", id="json"),
+        pytest.param(
+            "application/yaml;as=Table;v=v1;g=meta.k8s.io", "application/json", id="no-table"
+        ),
+        pytest.param("text/html", "application/json", id="what-cannot-be-served"),
+    ],
+)
+async def test_errors_are_told_in_yaml_to_those_who_read_that(
+    api: Api, accept: str, told_in: str
+) -> None:
+    asked = Request(method="GET", path=f"{MAPS}/nosuch", headers={"accept": accept})
+    response = await api.transport.request(asked)
+    assert response.headers["content-type"] == told_in
+    status = yaml.safe_load(response.body)
+    assert (status["kind"], status["code"]) == ("Status", response.status)

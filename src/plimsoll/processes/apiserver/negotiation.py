@@ -111,6 +111,14 @@ def wanted(request: Request, *, forms: frozenset[Form] = ALL_FORMS) -> Wanted:
     raise not_acceptable()
 
 
+def refusal_type(request: Request) -> str:
+    """In which format an error is told: it has one form, and JSON is understood by everybody."""
+    try:
+        return wanted(request, forms=frozenset()).media_type
+    except ApiError:
+        return JSON
+
+
 def _served(clause: _Clause, forms: frozenset[Form]) -> Wanted | None:
     if clause.media_type not in (*BODY_TYPES, "*/*"):
         return None

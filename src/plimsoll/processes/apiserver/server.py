@@ -8,8 +8,10 @@ from plimsoll.api.status import ApiError
 from plimsoll.processes.apiserver import informational
 from plimsoll.processes.apiserver.answers import Answer, refusal
 from plimsoll.processes.apiserver.cluster import Cluster
+from plimsoll.processes.apiserver.deprecated import deprecations
 from plimsoll.processes.apiserver.identity import AdminsOnly, Authorizer, User
 from plimsoll.processes.apiserver.metrics import ServerMetrics
+from plimsoll.processes.apiserver.negotiation import YAML, encode_yaml, refusal_type
 from plimsoll.processes.apiserver.not_enforced import ignored_headers
 from plimsoll.processes.apiserver.requests import Query, Target, parse_target
 from plimsoll.processes.apiserver.routes import ResourceRoutes
@@ -37,7 +39,7 @@ class ApiServer:
         """Never raises for anything a client can send."""
         began = self.cluster.clock.monotonic()
         target = self._target(request.path)
-        answer = await self._handled(request, target, user)
+        answer = _completed(await self._handled(request, target, user), request, target)
         seconds = self.cluster.clock.monotonic() - began
         self.metrics.observe(request, target, answer.status, seconds)
         return answer
@@ -45,15 +47,13 @@ class ApiServer:
     async def _handled(self, request: Request, target: Target | None, user: User) -> Answer:
         try:
             self._authorize(request, target, user)
-            answer = await self._answer(request, target, user)
-            ignored = ignored_headers(request.headers)
-            return replace(answer, warnings=answer.warnings + ignored) if ignored else answer
+            return await self._answer(request, target, user)
         except ApiError as error:
-            return refusal(error)
+            return refused(error, request)
         except StoreFailedError as error:
-            return refusal(_not_stored(error))
+            return refused(_not_stored(error), request)
         except RecursionError:
-            return refusal(ApiError(400, "BadRequest", "the request is nested too deeply"))
+            return refused(ApiError(400, "BadRequest", "the request is nested too deeply"), request)
 
     def authorize(self, request: Request, user: User) -> None:
         """Raises 403. It looks at method and path alone: the body need not be there yet."""
@@ -105,6 +105,20 @@ class ApiServer:
                 return told
             target = parse_target(request.path)
         return await self._routes.answer(request, target, Query(request), user)
+
+
+def refused(error: ApiError, request: Request) -> Answer:
+    """The error as a Status, in YAML for those who read that."""
+    told = refusal(error)
+    if refusal_type(request) != YAML:
+        return told
+    return replace(told, content_type=YAML, body=encode_yaml(told.body))
+
+
+def _completed(answer: Answer, request: Request, target: Target | None) -> Answer:
+    """With the warnings that every answer to such a request carries."""
+    warnings = (*deprecations(target), *ignored_headers(request.headers))
+    return replace(answer, warnings=answer.warnings + warnings) if warnings else answer
 
 
 def _is_resource_path(path: str) -> bool:
