@@ -2,10 +2,10 @@
 
 A request meets these functions in this order. Create: `default`, admission, `prepare_create`,
 `validate`. Update: `default`, admission, `prepare_update`, `validate_update`. Update of the status
-subresource: `default`, `prepare_status`, `validate_status`. All of them see documents that went
-through `api.schema` first: types are right, nulls and unknown fields are gone; any key may be
-missing. The functions that prepare and default change the document in place; those that validate
-change nothing.
+subresource: `default`, `prepare_status`, `validate_status`; of `approval` likewise. All of them
+see documents that went through `api.schema` first: types are right, nulls and unknown fields are
+gone; any key may be missing. The functions that prepare and default change the document in place;
+those that validate change nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -62,20 +62,27 @@ def no_fields(_document: Document) -> dict[str, str]:
     return {}
 
 
+Prepare = Callable[[Document, Document, datetime], None]
+ValidateUpdate = Callable[[Document, Document], Iterable[FieldError]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindRules:
     default: Callable[[Document], None] = leave
     """Fill in what the API promises to fill in."""
     prepare_create: Callable[[Document, datetime], None] = leave_at
     """Reset what a client may not set: status, generation."""
-    prepare_update: Callable[[Document, Document, datetime], None] = leave_update
+    prepare_update: Prepare = leave_update
     """(new, old, now): carry over what a client may not change through this endpoint."""
-    prepare_status: Callable[[Document, Document, datetime], None] = keep_all_but_status
+    prepare_status: Prepare = keep_all_but_status
     validate: Callable[[Document], Iterable[FieldError]] = no_errors
     """Everything but metadata, which is checked for all kinds alike."""
-    validate_update: Callable[[Document, Document], Iterable[FieldError]] = no_update_errors
+    validate_update: ValidateUpdate = no_update_errors
     """(new, old): the rules of `validate` that still hold on update, and immutability."""
-    validate_status: Callable[[Document, Document], Iterable[FieldError]] = no_update_errors
+    validate_status: ValidateUpdate = no_update_errors
+    prepare_approval: Prepare = keep_all_but_status
+    """The same for the subresource `approval`, which certificate signing requests have."""
+    validate_approval: ValidateUpdate = no_update_errors
     warnings: Callable[[Document, Document | None], list[str]] = no_warnings
     """(new, old or None on create): what clients should be told without refusing the request."""
     name_errors: Callable[[str, bool], list[str]] = name_is_dns_subdomain
@@ -109,3 +116,13 @@ class KindRules:
     """A generateName that an update brings must still be one that the kind could have."""
     is_custom: bool = False
     """Served as if a CustomResourceDefinition had brought it: there is no strategic patch."""
+
+    def for_update(self, subresource: str) -> tuple[Prepare, ValidateUpdate]:
+        """How an update through this endpoint is prepared and validated."""
+        match subresource:
+            case "status":
+                return self.prepare_status, self.validate_status
+            case "approval":
+                return self.prepare_approval, self.validate_approval
+            case _:
+                return self.prepare_update, self.validate_update

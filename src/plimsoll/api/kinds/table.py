@@ -1,6 +1,7 @@
 """The one table of kind rules: what the API server asks before it stores an object."""
 
 from plimsoll.api.kinds.cluster import (
+    certificate_signing_request,
     config_map,
     endpoints,
     event,
@@ -74,6 +75,7 @@ RULES: dict[tuple[str, str], KindRules] = RULES_BY_KIND | {
     ("batch", "Job"): job.RULES,
     ("coordination.k8s.io", "Lease"): lease.RULES,
     ("discovery.k8s.io", "EndpointSlice"): endpoints.ENDPOINT_SLICE,
+    ("certificates.k8s.io", "CertificateSigningRequest"): certificate_signing_request.RULES,
     ("events.k8s.io", "Event"): event.NEW_RULES,
     ("node.k8s.io", "RuntimeClass"): runtime_class.RULES,
     ("policy", "PodDisruptionBudget"): pod_disruption_budget.RULES,

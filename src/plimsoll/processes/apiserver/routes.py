@@ -53,7 +53,7 @@ IN_STREAM = (HTTPStatus.GONE, HTTPStatus.GATEWAY_TIMEOUT)
 """Watches from a revision that is forgotten, or not there yet."""
 DRAFTS = 5
 """How often a large write is decided before others, which overtook it, may go first."""
-PARTS = ("", "status")
+PARTS = ("", "status", "approval")
 """Subresources that are a part of the object and answer with the whole of it."""
 
 

@@ -342,12 +342,12 @@ def _check_uid(write: Write, new: Document, old: Document, *, patched: bool) -> 
 def _prepare(write: Write, new: Document, old: Document) -> None:
     rules = write.kind.rules
     object_meta.prepare_meta_update(new["metadata"], old["metadata"])
-    if write.target.subresource == "status":
-        rules.prepare_status(new, old, write.now)
+    prepare, _ = rules.for_update(write.target.subresource)
+    prepare(new, old, write.now)
+    if write.target.subresource in ("status", "approval"):
         kept = reset_metadata(write.endpoint.reset)
         object_meta.keep_meta(new["metadata"], old["metadata"], kept)
     else:
-        rules.prepare_update(new, old, write.now)
         counted = rules.has_generation and not rules.generation_stays
         if counted and _spec(new) != _spec(old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
@@ -365,8 +365,7 @@ def _spec(document: Document) -> Document:
 
 def _validate(write: Write, new: Document, old: Document) -> None:
     rules = write.kind.rules
-    status = write.target.subresource == "status"
-    validate = rules.validate_status if status else rules.validate_update
+    _, validate = rules.for_update(write.target.subresource)
     errors = [
         *object_meta.object_meta_update_errors(
             new["metadata"],
@@ -378,7 +377,7 @@ def _validate(write: Write, new: Document, old: Document) -> None:
         *validate(new, old),
     ]
     _refuse(write, new, errors)
-    if not status:
+    if write.target.subresource not in ("status", "approval"):
         write.options.warnings.extend(rules.warnings(new, old))
         write.options.warnings.extend(not_enforced(write.kind.resource, new, old))
 

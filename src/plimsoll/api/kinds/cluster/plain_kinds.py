@@ -240,13 +240,6 @@ def slice_fields(resource_slice: Document) -> dict[str, str]:
     return {f"spec.{field}": spec.get(field, "") for field in ("nodeName", "driver")}
 
 
-# certificates.k8s.io
-
-
-def signer_field(document: Document) -> dict[str, str]:
-    return {"spec.signerName": document.get("spec", {}).get("signerName", "")}
-
-
 def _policy(default: Callable[[Document], None]) -> KindRules:
     """Objects of admission, which have no status or none that a client could create."""
     return KindRules(
@@ -260,7 +253,6 @@ def _policy(default: Callable[[Document], None]) -> KindRules:
 
 
 ADMISSION = "admissionregistration.k8s.io"
-CERTIFICATES = "certificates.k8s.io"
 NETWORKING = "networking.k8s.io"
 FLOW_CONTROL = "flowcontrol.apiserver.k8s.io"
 DEVICES = "resource.k8s.io"
@@ -291,13 +283,6 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
         plain_finalizers=True,
     ),
     ("autoscaling", "HorizontalPodAutoscaler"): _with_status(default_autoscaler),
-    (CERTIFICATES, "CertificateSigningRequest"): KindRules(
-        prepare_create=drop_status,
-        prepare_update=keep_status,
-        name_errors=name_is_path_segment,
-        selectable_fields=signer_field,
-        selectable_names=frozenset(signer_field({})),
-    ),
     (NETWORKING, "IPAddress"): KindRules(name_errors=name_is_address),
     (NETWORKING, "Ingress"): _with_status(generation=True),
     (NETWORKING, "IngressClass"): KindRules(default=default_ingress_class, has_generation=True),
