@@ -77,6 +77,22 @@ async def test_a_node_that_is_there_already_is_adopted_with_what_others_wrote() 
         assert {c["type"] for c in node["status"]["conditions"]} >= {"NetworkUnavailable", "Ready"}
 
 
+async def test_a_deleted_node_comes_back_when_its_process_is_started_again() -> None:
+    async with a_cluster() as cluster:
+        nodes = Nodes(cluster, topology={"topology.disk/zone": "a"})
+        process = await nodes.start()
+        await cluster.delete("Node", "node-0")
+        await cluster.wait(timedelta(minutes=10))
+        assert await cluster.find("Node", "node-0") is None
+        await process.kill()
+        await nodes.start()
+        await cluster.wait(timedelta(seconds=15))
+        node = await cluster.get("Node", "node-0")
+        assert node["metadata"]["labels"]["topology.disk/zone"] == "a"
+        drivers = (await cluster.get("CSINode", "node-0"))["spec"]["drivers"]
+        assert [driver["name"] for driver in drivers] == [DRIVER]
+
+
 async def test_a_pod_gets_its_volume_runs_and_leaves_nothing() -> None:
     async with a_cluster() as cluster:
         nodes = Nodes(cluster)

@@ -77,7 +77,7 @@ class NodeObjects(Loop):
         self._observation = observation
         self._reports = reports
         self._known: set[str] = set()
-        """Nodes that were there in this life: one that somebody deletes is not made again."""
+        """Nodes that were there in this life. As with kubelet, a deleted one is not made again."""
         self._written_at: dict[str, float] = {}
         observation.nodes.on_change(self._node_changed)
 
@@ -107,7 +107,10 @@ class NodeObjects(Loop):
 
     async def _make(self, served: ServedNode) -> timedelta | None:
         if served.name in self._known:
-            log.warning("node deleted by somebody else", extra={"node": served.name})
+            log.warning(
+                "Node object deleted; it comes back when this process is started again",
+                extra={"node": served.name},
+            )
             return None
         try:
             made = await self.tools.client.create(NODES, new_node(served.machine))
