@@ -8,6 +8,7 @@ import pytest
 
 from plimsoll.processes.node.directory.mountinfo import mount_points
 from plimsoll.wire.csi.refusals import internal
+from tests.deep_directories import make_deep
 from tests.processes.node.machine import Machine, a_machine, needs_root
 from tests.processes.node.scripted_driver import ScriptedDriver
 from tests.stories.nodes import DRIVER, a_bound_claim, driver_object
@@ -179,11 +180,12 @@ async def test_files_are_given_to_the_pods_group(short_path: Path) -> None:
         assert own.stat().st_gid == 4242
 
 
-async def test_directories_of_forgotten_pods_are_removed(short_path: Path) -> None:
+async def test_directories_of_forgotten_pods_are_removed_however_deep(short_path: Path) -> None:
     async with a_machine(short_path) as machine:
         own = machine.directory / "pods" / "forgotten" / "volumes" / "kubernetes.io~empty-dir"
         (own / "scratch" / "deep").mkdir(parents=True)
         (own / "scratch" / "deep" / "file").write_text("x")
+        make_deep(own / "scratch", levels=1500)
         await machine.start()
 
         async def is_clean() -> bool:

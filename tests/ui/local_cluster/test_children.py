@@ -1,16 +1,19 @@
 """Children are real processes here: `plimsoll` commands that end, stay, or never get ready."""
 
 import asyncio
+import logging
 import os
 import signal
 import ssl
+import subprocess
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from plimsoll.runtime.clock import SystemClock
-from plimsoll.ui.local_cluster.children import Around, Child, ChildFailedError, kept_up
+from plimsoll.ui.local_cluster.children import COMMAND, Around, Child, ChildFailedError, kept_up
 from plimsoll.ui.local_cluster.health_watch import HealthRule
 from plimsoll.wire.health import is_answered
 
@@ -81,3 +84,57 @@ async def test_no_child_is_left_when_the_block_ends(tmp_path: object) -> None:
     assert pid is not None
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_a_child_may_say_lines_of_any_length() -> None:
+    lines: list[str] = []
+    child = Child(name="scheduler", arguments=("scheduler", "--policy", "x" * 100_000))
+    with pytest.raises(ChildFailedError, match="scheduler did not come up"):
+        async with kept_up([[child]], around(lines)):
+            pass
+    assert "x" * 100_000 in "".join(line.removeprefix("scheduler: ") for line in lines)
+
+
+async def test_a_child_that_cannot_be_started_says_why() -> None:
+    environment = {**os.environ, "TOO_LARGE": "x" * 200_000}
+    with pytest.raises(ChildFailedError, match="apiserver cannot be started: Argument list"):
+        async with kept_up([[server("unused")]], replace(around([]), environment=environment)):
+            pass
+
+
+class RepairWhenTold(logging.Handler):
+    """Takes away what keeps children from starting once the log says that one did not start."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        super().__init__()
+        self._environment = environment
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() == "process not up again, is started once more":
+            self._environment.pop("TOO_LARGE", None)
+
+
+async def test_a_child_is_started_again_when_the_machine_allows_it_again(tmp_path: Path) -> None:
+    context = around([])
+    async with kept_up([[server(tmp_path)]], context) as children:
+        (child,) = children.values()
+        assert child.pid is not None
+        context.environment["TOO_LARGE"] = "x" * 200_000
+        handler = RepairWhenTold(context.environment)
+        logging.getLogger("plimsoll.ui.local_cluster.children").addHandler(handler)
+        os.kill(child.pid, signal.SIGKILL)
+        async with asyncio.timeout(timedelta(seconds=60).total_seconds()):
+            await child.restarted()
+        logging.getLogger("plimsoll.ui.local_cluster.children").removeHandler(handler)
+        assert "TOO_LARGE" not in context.environment
+
+
+def test_a_child_whose_starter_is_gone_already_does_nothing(tmp_path: Path) -> None:
+    arguments = server(tmp_path / "data").arguments
+    another = str(os.getppid())
+    ended = subprocess.run(
+        [*COMMAND, another, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1
+    assert ended.stderr == "the command that started it is gone\n"
+    assert not (tmp_path / "data").exists()

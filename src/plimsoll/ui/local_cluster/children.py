@@ -8,8 +8,10 @@ so that a child ends before those that it needs.
 import asyncio
 import contextlib
 import logging
+import os
 import re
 import sys
+from asyncio import IncompleteReadError, LimitOverrunError, StreamReader
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -29,13 +31,15 @@ STOP_LIMIT = timedelta(seconds=15)
 AGAIN = Backoff(first=timedelta(milliseconds=500), limit=timedelta(seconds=30))
 LONG_LIFE = timedelta(minutes=1)
 """A child that lived so long did not end because of how it was started."""
-COMMAND = (
-    sys.executable,
-    "-c",
-    # The kernel ends the child (15: SIGTERM) when we are gone, however that came about.
-    "import ctypes; ctypes.CDLL(None).prctl(1, 15); from plimsoll.ui.cli.main import main; main()",
+FIRST_OF_ALL = (
+    # The kernel ends the child (15: SIGTERM) when we are gone, however that came about. It does not
+    # do so if we were gone before the child could ask for it: then the child has another parent.
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 15); "
+    "os.getppid() == int(sys.argv.pop(1)) or sys.exit('the command that started it is gone'); "
+    "from plimsoll.ui.cli.main import main; main()"
 )
-
+COMMAND = (sys.executable, "-c", FIRST_OF_ALL)
+"""Followed by the id of the process that starts it, and the arguments of `plimsoll`."""
 
 ADDRESS = re.compile(r"https?://127\.0\.0\.1:\d+[^\s;,]*")
 PATH = re.compile(r"(?<=\d)/.*")
@@ -133,10 +137,14 @@ class RunningChild:
         return process, reader
 
     async def _created(self) -> Process:
-        """A process that exists is never lost sight of, even if we are cancelled meanwhile."""
+        """A process that exists is never lost sight of, even if we are cancelled meanwhile.
+
+        Raises ChildFailedError.
+        """
         creating = asyncio.ensure_future(
             asyncio.create_subprocess_exec(
                 *COMMAND,
+                str(os.getpid()),
                 *self.child.arguments,
                 env={**self._around.environment, **dict(self.child.environment)},
                 stdout=PIPE,
@@ -149,8 +157,12 @@ class RunningChild:
         try:
             return await asyncio.shield(creating)
         except asyncio.CancelledError:
-            await _ended(await creating)
+            with contextlib.suppress(OSError):
+                await _ended(await creating)
             raise
+        except OSError as error:  # no memory, or no process more
+            text = error.strerror or str(error)
+            raise ChildFailedError(f"{self.child.name} cannot be started: {text}") from error
 
     async def _keep_up(self, process: Process, reader: "asyncio.Future[None]") -> None:
         clock, failures, begun = self._around.clock, 0, self._around.clock.monotonic()
@@ -163,9 +175,12 @@ class RunningChild:
             while True:
                 await clock.sleep(AGAIN.delay(failures, system_chance()))
                 failures, begun = failures + 1, clock.monotonic()
-                with contextlib.suppress(ChildFailedError):
+                try:
                     process, reader = await self._spawn()
                     break
+                except ChildFailedError as error:
+                    facts = {"child": self.child.name, "error": str(error)}
+                    log.warning("process not up again, is started once more", extra=facts)
             self.restarts += 1
             self._around.on_restart()
             self._again.set()
@@ -197,13 +212,27 @@ class RunningChild:
 
     async def _read_log(self, process: Process) -> None:
         assert process.stderr is not None  # noqa: S101 - PIPE was asked for
-        async for raw in process.stderr:
+        async for raw in _lines(process.stderr):
             line = raw.decode(errors="replace").rstrip()
             self._last_lines = [*self._last_lines[-4:], line]
             self._around.on_line(self.child.name, line)
 
     def _said(self) -> str:
         return " | ".join(self._last_lines) or "it said nothing"
+
+
+async def _lines(stream: StreamReader) -> AsyncIterator[bytes]:
+    """However long: a child whose log is not read any more stops at its next line."""
+    while True:
+        try:
+            line = await stream.readuntil()
+        except IncompleteReadError as end:
+            if end.partial:
+                yield end.partial
+            return
+        except LimitOverrunError as overrun:
+            line = await stream.readexactly(overrun.consumed)
+        yield line
 
 
 async def _ended(process: Process) -> None:

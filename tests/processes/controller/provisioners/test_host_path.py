@@ -12,6 +12,7 @@ from plimsoll.processes.controller.provisioners.protocol import (
     Trouble,
 )
 from tests.builders import a_claim, a_node, meta
+from tests.deep_directories import make_deep
 from tests.processes.controller.provisioners.at_once import a_request, at_once
 
 
@@ -72,6 +73,18 @@ async def test_a_deletion_that_was_cut_short_is_finished_later(
     (root / ".deleting-pvc-1").mkdir()
     (root / ".deleting-pvc-1" / "data").write_text("precious")
     await provisioner.delete(DeleteRequest(volume_name="pvc-1", volume=None))
+    assert content(root) == []
+
+
+async def test_directories_may_be_deeper_than_python_recurses(
+    provisioner: HostPath, root: Path
+) -> None:
+    await provisioner.provision(a_request())
+    make_deep(root / "pvc-1", levels=1500)
+    await provisioner.recycle(a_volume_at(root / "pvc-1"))
+    assert content(root / "pvc-1") == []
+    make_deep(root / "pvc-1", levels=1500)
+    await provisioner.delete(deleting(root / "pvc-1"))
     assert content(root) == []
 
 

@@ -1,6 +1,5 @@
 """The node service on directories: what holds for volumes of every kind."""
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from plimsoll.processes.driver.settings import Mounts
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.methods import Method
+from tests.deep_directories import make_deep
 from tests.processes.driver.drivers import AccessMode, capability
 from tests.processes.driver.node.ground import (
     DRIVER,
@@ -314,13 +314,3 @@ async def test_a_volume_goes_however_deep_a_pod_has_made_its_directories(ground:
     await ground.leave(volume)
     await ground.delete(volume)
     assert not list(ground.directory.glob(f"disk-*/volumes/{volume}*"))
-
-
-def make_deep(path: Path, levels: int) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    for _ in range(levels):
-        os.mkdir("deeper", dir_fd=handle)
-        below = os.open("deeper", os.O_RDONLY, dir_fd=handle)
-        os.close(handle)
-        handle = below
-    os.close(handle)

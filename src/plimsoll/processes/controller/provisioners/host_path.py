@@ -9,7 +9,6 @@ through a symbolic link: neither a forged volume nor a link put into a volume re
 
 import contextlib
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
@@ -27,6 +26,7 @@ from plimsoll.processes.controller.provisioners.protocol import (
     Surroundings,
     Trouble,
 )
+from plimsoll.runtime.trees import remove_tree_at
 
 NAME = "plimsoll.dev/host-path"
 HOSTNAME = "kubernetes.io/hostname"
@@ -131,10 +131,10 @@ class HostPath(Provisioner):
         with self._open_root() as root:
             doomed = DOOMED + name
             if _is_directory(doomed, root):
-                shutil.rmtree(doomed, dir_fd=root)  # left by a deletion that was cut short
+                remove_tree_at(doomed, root)  # left by a deletion that was cut short
             if _is_directory(name, root):
                 os.rename(name, doomed, src_dir_fd=root, dst_dir_fd=root)
-                shutil.rmtree(doomed, dir_fd=root)
+                remove_tree_at(doomed, root)
             os.fsync(root)
 
     def _scrub(self, name: str) -> None:
@@ -142,7 +142,7 @@ class HostPath(Provisioner):
             for entry in os.listdir(directory):  # noqa: PTH208 - of an open directory
                 found = os.stat(entry, dir_fd=directory, follow_symlinks=False)
                 if stat.S_ISDIR(found.st_mode):
-                    shutil.rmtree(entry, dir_fd=directory)
+                    remove_tree_at(entry, directory)
                 else:
                     os.unlink(entry, dir_fd=directory)
             os.fsync(directory)

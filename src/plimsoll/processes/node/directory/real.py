@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import shutil
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -26,6 +25,7 @@ from plimsoll.decide.node.wanted import OwnVolume
 from plimsoll.processes.node.directory.mountinfo import mount_points, mounts_below
 from plimsoll.processes.node.directory.ownership import give_files
 from plimsoll.processes.node.directory.seam import DirectoryError, Group
+from plimsoll.runtime.trees import remove_tree
 
 log = logging.getLogger(__name__)
 
@@ -240,7 +240,7 @@ class RealDirectory:
         volumes = pod / "volumes"
         for plugin in _names(volumes):
             if plugin.startswith(OWN_PREFIX) and plugin != CSI_DIRECTORY:
-                shutil.rmtree(volumes / plugin)
+                remove_tree(volumes / plugin)
         _remove_empty_tree(pod)
 
 
