@@ -60,6 +60,18 @@ REQUESTS: dict[str, tuple[Method[Any, Any], Message]] = {
             volume_id="x", staging_target_path="x", volume_capability=capability()
         ),
     ),
+    "stage-at-the-root": (
+        m.NODE_STAGE_VOLUME,
+        csi.NodeStageVolumeRequest(
+            volume_id="x", staging_target_path="/", volume_capability=capability()
+        ),
+    ),
+    "publish-at-a-path-that-leads-up": (
+        m.NODE_PUBLISH_VOLUME,
+        csi.NodePublishVolumeRequest(
+            volume_id="x", target_path="/x/../y", volume_capability=capability()
+        ),
+    ),
     "unstage-without-path": (m.NODE_UNSTAGE_VOLUME, csi.NodeUnstageVolumeRequest(volume_id="x")),
     "publish-without-volume": (m.NODE_PUBLISH_VOLUME, csi.NodePublishVolumeRequest()),
     "publish-without-path": (m.NODE_PUBLISH_VOLUME, csi.NodePublishVolumeRequest(volume_id="x")),
@@ -218,6 +230,45 @@ async def test_somebody_elses_mount_is_never_touched(ground: Ground) -> None:
     unpublish = csi.NodeUnpublishVolumeRequest(volume_id=mine, target_path=request.target_path)
     assert await ground.refused(m.NODE_UNPUBLISH_VOLUME, unpublish) == NOT_NOW
     assert str(ground.target(others)) in left_mounted(ground.directory)
+
+
+@needs_root
+async def test_a_file_where_nothing_was_published_is_never_removed(ground: Ground) -> None:
+    volume = await directory(ground)
+    await ground.stage(volume)
+    target = ground.target(volume)
+    target.parent.mkdir(parents=True)
+    target.write_text("precious")
+    unpublish = csi.NodeUnpublishVolumeRequest(volume_id=volume, target_path=str(target))
+    assert await ground.refused(m.NODE_UNPUBLISH_VOLUME, unpublish) == NOT_NOW
+    assert target.read_text() == "precious"
+
+
+@needs_root
+async def test_nothing_is_mounted_where_a_link_leads(ground: Ground) -> None:
+    """The driver would look for its mount at the link, and the kernel has it elsewhere."""
+    volume = await directory(ground)
+    elsewhere = ground.directory / "elsewhere"
+    elsewhere.mkdir()
+    ground.staging(volume).parent.mkdir(parents=True)
+    ground.staging(volume).symlink_to(elsewhere)
+    assert await ground.refused(m.NODE_STAGE_VOLUME, ground.stage_request(volume)) == NOT_NOW
+    ground.staging(volume).unlink()
+    await ground.stage(volume)
+    request = ground.publish_request(volume)
+    ground.target(volume).symlink_to(elsewhere)
+    assert await ground.refused(m.NODE_PUBLISH_VOLUME, request) == NOT_NOW
+    assert str(elsewhere) not in left_mounted(ground.directory)
+
+
+@needs_root
+async def test_nothing_is_mounted_over_files(ground: Ground) -> None:
+    volume = await directory(ground)
+    ground.staging(volume).mkdir(parents=True)
+    (ground.staging(volume) / "file").write_text("precious")
+    assert await ground.refused(m.NODE_STAGE_VOLUME, ground.stage_request(volume)) == NOT_NOW
+    (ground.staging(volume) / "file").unlink()
+    await ground.use(volume)
 
 
 @needs_root

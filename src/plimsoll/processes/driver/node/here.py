@@ -10,7 +10,12 @@ from plimsoll.processes.driver.controller.requests import Capability
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.mount_options import BIND, READ_ONLY, find_problem
 from plimsoll.processes.driver.node.filesystems import NotPermittedError
-from plimsoll.processes.driver.node.mounting import CannotShowError, Mounting, Shown
+from plimsoll.processes.driver.node.mounting import (
+    CannotShowError,
+    Mounting,
+    Shown,
+    TargetTakenError,
+)
 from plimsoll.processes.driver.records import Mode, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.runtime.commands import CommandError
@@ -107,7 +112,7 @@ def failures_told(volume_id: str) -> Iterator[None]:
         raise internal(f"volume {volume_id}: {error}") from error
     except CannotShowError as error:
         raise invalid_argument(f"volume {volume_id}: {error}") from error
-    except NotPermittedError as error:
+    except (NotPermittedError, TargetTakenError) as error:
         raise failed_precondition(f"volume {volume_id}: {error}") from error
     except OSError as error:
         raise internal(f"volume {volume_id}: {error.filename}: {error.strerror}") from error

@@ -35,6 +35,10 @@ class CannotShowError(Exception):
     """Not in this way of mounting; says what would be needed."""
 
 
+class TargetTakenError(Exception):
+    """What is at a path is somebody's: it is neither hidden nor removed. Says what to do."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """Something that can be seen at a path."""
@@ -115,19 +119,37 @@ def make_room_for(shown: Path, target: Path) -> None:
         target.touch()
 
 
+def check_free(target: Path, kind: Mounts) -> None:
+    """Before something is mounted. Raises TargetTakenError.
+
+    mount(8) follows a link, and we would look for our mount where the link is. Files in a directory
+    would be hidden.
+    """
+    if kind is not Mounts.REAL:
+        return
+    if target.is_symlink():
+        raise TargetTakenError(f"{target} is a symbolic link; remove it, nothing is mounted there")
+    if target.is_dir() and any(target.iterdir()):
+        raise TargetTakenError(f"{target} has files in it, which a mount would hide; move them")
+
+
 def entries(directory: Path) -> list[Path]:
     return sorted(directory.iterdir()) if directory.exists() else []
 
 
 def clear(target: Path) -> None:
-    """Take away what was mounted on; a directory with something in it is somebody's, and stays.
+    """Take away what was mounted on, or linked; what has something in it is somebody's, and stays.
 
-    Harmless when there is nothing.
+    Harmless when there is nothing. Raises OSError for a directory, TargetTakenError for a file.
     """
-    if target.is_dir() and not target.is_symlink():
+    if target.is_symlink():
+        target.unlink()
+    elif target.is_dir():
         target.rmdir()
-    else:
-        target.unlink(missing_ok=True)
+    elif target.exists():
+        if not target.is_file() or target.stat().st_size:
+            raise TargetTakenError(f"{target} is no empty file, as volumes are mounted on; move it")
+        target.unlink()
 
 
 class RealMounts:

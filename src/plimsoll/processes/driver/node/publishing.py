@@ -12,7 +12,7 @@ from pathlib import Path
 from plimsoll.processes.driver.backends.protocol import DeviceSource
 from plimsoll.processes.driver.controller.requests import READERS
 from plimsoll.processes.driver.node.here import Here, Use, check_use, staging_place
-from plimsoll.processes.driver.node.mounting import Shown, clear
+from plimsoll.processes.driver.node.mounting import Shown, check_free, clear
 from plimsoll.processes.driver.records import Attachment, Mode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
@@ -42,6 +42,7 @@ class Publishing:
             self._published_already(volume, shown, staged, read_only=read_only)
             return
         self._check_others(volume, use, staged)
+        check_free(target, here.mounting.kind)
         await here.driver.record_first_publish(volume.id)
         if volume.mode is Mode.BLOCK:
             await self._set_read_only(volume, staged, read_only=read_only)

@@ -222,6 +222,8 @@ def _path(given: str, field: str) -> Path:
     path = _readable(required(given, field), field)
     if not path.is_absolute():
         raise invalid_argument(f"{field}: {given} is not absolute")
+    if path == Path("/") or ".." in path.parts:
+        raise invalid_argument(f"{field}: {given} is the root, or leads up; give the plain path")
     return path
 
 

@@ -20,7 +20,7 @@ from plimsoll.processes.driver.node.here import (
     check_use,
     staging_place,
 )
-from plimsoll.processes.driver.node.mounting import Shown, clear, real
+from plimsoll.processes.driver.node.mounting import Shown, check_free, clear, real
 from plimsoll.processes.driver.records import Mode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.wire.csi.refusals import already_exists, failed_precondition, internal
@@ -43,6 +43,7 @@ class Staging:
             raise failed_precondition(
                 f"volume {volume.id}: is staged at {elsewhere[0].path} already; unstage it there"
             )
+        check_free(place, here.mounting.kind)
         source = await here.driver.backend.open(volume, here.node.id)
         is_shown = False
         try:
