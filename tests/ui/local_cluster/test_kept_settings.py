@@ -18,6 +18,16 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
     assert read(tmp_path) == settings
 
 
+def test_what_has_not_changed_is_not_written_again(tmp_path: Path) -> None:
+    """So the next start needs no room on a full disk."""
+    keep(tmp_path, ClusterSettings(port=4711))
+    before = (tmp_path / "settings.yaml").stat().st_ino
+    keep(tmp_path, ClusterSettings(port=4711))
+    assert (tmp_path / "settings.yaml").stat().st_ino == before
+    keep(tmp_path, ClusterSettings(port=4712))
+    assert (tmp_path / "settings.yaml").stat().st_ino != before
+
+
 def test_a_first_start_has_nothing_to_compare_with(tmp_path: Path) -> None:
     assert read(tmp_path) is None
     assert settle(None, {"nodes": 2}).changes == ()

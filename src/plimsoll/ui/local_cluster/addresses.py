@@ -3,11 +3,14 @@
 One line for each address: the process, then where. All of them are on loopback, or sockets.
 """
 
+import logging
 from collections.abc import Iterable
 
 from plimsoll.ui.local_cluster.children import RunningChild
 from plimsoll.ui.local_cluster.layout import Wanted
 from plimsoll.ui.local_cluster.objects import LOCAL, POOLS
+
+log = logging.getLogger(__name__)
 
 FILE_NAME = "addresses"
 
@@ -34,8 +37,13 @@ def table(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def write(wanted: Wanted, children: Iterable[RunningChild]) -> None:
+    """For the user alone: on a full disk the cluster goes on without it, and the log says so."""
     path = wanted.data_dir / FILE_NAME
     draft = path.with_suffix(".new")
     rows = [*of_processes(children), *of_drivers(wanted)]
-    draft.write_text("".join(f"{line}\n" for line in table(rows)))
-    draft.replace(path)
+    try:
+        draft.write_text("".join(f"{line}\n" for line in table(rows)))
+        draft.replace(path)
+    except OSError as error:
+        facts = {"path": str(path), "error": error.strerror or str(error)}
+        log.warning("addresses not written", extra=facts)

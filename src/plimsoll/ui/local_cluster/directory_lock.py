@@ -20,6 +20,7 @@ ENDING_LIMIT = timedelta(seconds=30)
 """Processes get SIGTERM from the kernel when the command is gone, and end within seconds."""
 PAUSE = timedelta(milliseconds=100)
 PROC = Path("/proc")
+PID_WIDTH = 19
 
 
 class DirectoryInUseError(Exception):
@@ -37,8 +38,8 @@ async def locked(directory: Path, clock: Clock) -> AsyncIterator[int]:
             if clock.monotonic() - begun > ENDING_LIMIT.total_seconds():
                 raise DirectoryInUseError(_not_ended(directory))
             await clock.sleep(PAUSE)
-        os.ftruncate(command, 0)
-        os.pwrite(command, f"{os.getpid()}\n".encode(), 0)
+        # Always as long: over an earlier one it needs no room on a full disk.
+        os.pwrite(command, f"{os.getpid():<{PID_WIDTH}}\n".encode(), 0)
         yield all_
 
 
@@ -60,7 +61,7 @@ def _taken(descriptor: int) -> bool:
 
 
 def _already_running(directory: Path, command: int) -> str:
-    pid = os.pread(command, 20, 0).decode().strip()
+    pid = os.pread(command, PID_WIDTH, 0).decode().strip()
     who = f"pid {pid}" if pid else "it is starting"
     return f"{directory}: already running, {who}; stop it first, or give another --data-dir"
 

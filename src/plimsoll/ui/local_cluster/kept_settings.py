@@ -85,10 +85,18 @@ def read(directory: Path) -> ClusterSettings | None:
 
 
 def keep(directory: Path, settings: ClusterSettings) -> None:
-    """Whole or not at all, whenever the process dies."""
-    path = directory / FILE_NAME
-    draft = path.with_suffix(".new")
     text = yaml.safe_dump(msgspec.to_builtins(settings), sort_keys=False)
+    write_if_changed(directory / FILE_NAME, text)
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Whole or not at all, whenever the process dies.
+
+    What is there already is not written: the next start needs no room on a full disk.
+    """
+    if path.exists() and path.read_text() == text:
+        return
+    draft = path.with_suffix(".new")
     with draft.open("w") as file:
         file.write(text)
         file.flush()

@@ -9,6 +9,7 @@ import yaml
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document
 from plimsoll.ui.local_cluster.children import Child
+from plimsoll.ui.local_cluster.kept_settings import write_if_changed
 from plimsoll.ui.local_cluster.objects import LOCAL, NAMESPACE, POOLS
 
 ZONES = ("a", "b", "c")
@@ -189,7 +190,7 @@ def write_settings(wanted: Wanted) -> None:
     for driver, settings in ((LOCAL, local_settings(wanted)), (POOLS, pools_settings(wanted))):
         path = settings_file(wanted, driver)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump(settings, sort_keys=False))
+        write_if_changed(path, yaml.safe_dump(settings, sort_keys=False))
 
 
 def local_settings(wanted: Wanted) -> Document:
