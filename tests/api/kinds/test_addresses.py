@@ -3,10 +3,13 @@ import pytest
 from plimsoll.api.kinds.addresses import (
     address_errors,
     address_warnings,
+    load_balancer_errors,
     range_errors,
     range_warnings,
     reachable_errors,
 )
+from plimsoll.api.kinds.table import rules_for
+from plimsoll.api.registry import Document
 
 
 def detail(text: str) -> str:
@@ -69,3 +72,32 @@ def test_the_usual_way_to_write_an_address_is_suggested() -> None:
     assert '("fe80::a")' in address_warnings("FE80::A", "ip")[0]
     assert '("fe80::/10")' in range_warnings("FE80::/10", "cidr")[0]
     assert address_warnings("10.0.0.1", "ip") == []
+
+
+def balanced(*points: Document) -> Document:
+    return {"status": {"loadBalancer": {"ingress": list(points)}}}
+
+
+@pytest.mark.parametrize(
+    ("point", "field"),
+    [
+        pytest.param({"ip": "010.0.0.1"}, "ip", id="leading-zero"),
+        pytest.param({"ip": "x"}, "ip", id="no-address"),
+        pytest.param({"hostname": "10.0.0.1"}, "hostname", id="an-address-as-a-name"),
+        pytest.param({"hostname": "A_"}, "hostname", id="no-name"),
+    ],
+)
+def test_a_load_balancer_is_reached_by_an_address_or_a_name(point: Document, field: str) -> None:
+    found = load_balancer_errors(balanced({"hostname": "a.example.com"}, point), balanced())
+    assert {error.field for error in found} == {f"status.loadBalancer.ingress[1].{field}"}
+
+
+def test_an_address_that_a_load_balancer_has_may_stay() -> None:
+    held = balanced({"ip": "010.0.0.1"})
+    assert not list(load_balancer_errors(held, held))
+
+
+@pytest.mark.parametrize(("group", "kind"), [("networking.k8s.io", "Ingress"), ("", "Service")])
+def test_the_status_of_services_and_ingresses_is_checked(group: str, kind: str) -> None:
+    wrong = balanced({"ip": "010.0.0.1"})
+    assert list(rules_for(group, kind).validate_status(wrong, balanced()))

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 from plimsoll.api.field_errors import FieldError
+from plimsoll.api.kinds.names import dns_subdomain_errors
+from plimsoll.api.registry import Document
 
 ZEROS = re.compile(r"(?<![\da-fA-F:])0+(?=\d)|(?<=\.)0+(?=\d)|(?<=/)0+(?=\d)")
 """Zeros before a number between dots, or before the length of a prefix."""
@@ -81,6 +83,29 @@ def range_errors(text: str, path: str, known: Collection[str] = ()) -> Iterator[
         yield FieldError.invalid(path, text, "must not have an IPv4-mapped IPv6 address")
     elif str(ip_network(text, strict=False).network_address) != str(ip_address(address)):
         yield FieldError.invalid(path, text, "must not have bits set beyond the prefix length")
+
+
+def load_balancer_errors(new: Document, old: Document) -> Iterator[FieldError]:
+    """The status of a Service or an Ingress: where the load balancer is reached."""
+    known = [point.get("ip", "") for point in _ingress_points(old)]
+    for index, point in enumerate(_ingress_points(new)):
+        path = f"status.loadBalancer.ingress[{index}]"
+        if point.get("ip"):
+            yield from address_errors(point["ip"], f"{path}.ip", known)
+        name = point.get("hostname")
+        if name:
+            for detail in dns_subdomain_errors(name):
+                yield FieldError.invalid(f"{path}.hostname", name, detail)
+            if find_address(name) is not None:
+                yield FieldError.invalid(
+                    f"{path}.hostname", name, "must be a DNS name, not an IP address"
+                )
+
+
+def _ingress_points(document: Document) -> list[Document]:
+    balancer = (document.get("status") or {}).get("loadBalancer") or {}
+    points: list[Document] = balancer.get("ingress") or []
+    return points
 
 
 def _is_range(text: str) -> bool:

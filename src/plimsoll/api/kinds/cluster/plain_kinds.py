@@ -9,9 +9,20 @@ from datetime import datetime
 from typing import Any
 
 from plimsoll.api.field_errors import FieldError
-from plimsoll.api.kinds.addresses import address_errors, find_address, range_errors
+from plimsoll.api.kinds.addresses import (
+    address_errors,
+    find_address,
+    load_balancer_errors,
+    range_errors,
+)
 from plimsoll.api.kinds.names import name_is_path_segment
-from plimsoll.api.kinds.rules import KindRules, keep_status, leave
+from plimsoll.api.kinds.rules import (
+    KindRules,
+    ValidateUpdate,
+    keep_status,
+    leave,
+    no_update_errors,
+)
 from plimsoll.api.registry import Document
 
 SERVICE_PORT = 443
@@ -28,12 +39,16 @@ def drop_status(document: Document, _now: datetime) -> None:
 
 
 def _with_status(
-    default: Callable[[Document], None] = leave, *, generation: bool = False
+    default: Callable[[Document], None] = leave,
+    *,
+    generation: bool = False,
+    validate_status: ValidateUpdate = no_update_errors,
 ) -> KindRules:
     return KindRules(
         default=default,
         prepare_create=drop_status,
         prepare_update=keep_status,
+        validate_status=validate_status,
         has_generation=generation,
     )
 
@@ -284,7 +299,7 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
     ),
     ("autoscaling", "HorizontalPodAutoscaler"): _with_status(default_autoscaler),
     (NETWORKING, "IPAddress"): KindRules(name_errors=name_is_address),
-    (NETWORKING, "Ingress"): _with_status(generation=True),
+    (NETWORKING, "Ingress"): _with_status(generation=True, validate_status=load_balancer_errors),
     (NETWORKING, "IngressClass"): KindRules(default=default_ingress_class, has_generation=True),
     (NETWORKING, "NetworkPolicy"): KindRules(
         default=default_network_policy,

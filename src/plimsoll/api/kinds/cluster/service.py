@@ -12,6 +12,7 @@ from plimsoll.api.field_errors import FieldError
 from plimsoll.api.kinds.addresses import (
     address_errors,
     address_warnings,
+    load_balancer_errors,
     range_errors,
     range_warnings,
     reachable_errors,
@@ -246,6 +247,7 @@ RULES = KindRules(
     prepare_update=prepare_update,
     validate=validate,
     validate_update=validate_update,
+    validate_status=load_balancer_errors,
     warnings=warnings,
     name_errors=name_is_dns_label,
     selectable_fields=selectable_fields,
