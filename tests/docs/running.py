@@ -20,6 +20,7 @@ GROUPS = {
     ON_A_CLUSTER: [
         "docs/tutorial/first-cluster.md",
         "docs/how-to/read-capacity.md",
+        "docs/how-to/take-snapshots.md",
         "docs/how-to/run-a-node.md",
         "docs/how-to/expand-volumes.md",
         "docs/how-to/repair.md",
@@ -31,6 +32,7 @@ GROUPS = {
         "docs/how-to/upgrade-zonal.md",
     ],
     "a driver alone": ["docs/how-to/simulate-network-storage.md"],
+    "a driver on local disks": ["docs/how-to/use-local-disks.md"],
 }
 SECONDS = 540
 LONE = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec bash "$@"', "sh")

@@ -165,7 +165,7 @@ def test_no_document_speaks_of_one_machine(document: Path) -> None:
 
 def commands(document: Path) -> Iterator[list[str]]:
     for block in blocks(document):
-        for line in block.text.splitlines() if block.language == "sh" else ():
+        for line in block.lines if block.language == "sh" else ():
             if line.startswith("plimsoll "):
                 yield shlex.split(line.partition(" | ")[0], comments=True)[1:]
 

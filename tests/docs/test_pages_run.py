@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCUMENTS, ROOT, SKIPS, STARTS, Block, name_of, shell_blocks
+from tests.docs.pages import DOCUMENTS, ROOT, SKIPS, STARTS, Block, blocks, name_of, shell_blocks
 from tests.docs.running import GROUPS, ON_A_CLUSTER, SECONDS, type_group, typed
 
+GUIDES = [page for page in DOCUMENTS if page.parent.name in ("how-to", "tutorial")]
 IN_THE_REPOSITORY = ["docs/how-to/replay-conversations.md"]
 RUN_HERE = ("try", "try stopped", "serve", "serve again")
 
@@ -44,10 +45,14 @@ def test_every_shell_block_is_run_or_says_why_not(document: Path) -> None:
             assert block.mark == "run" or (is_in_a_group and runs_here(block)), told
 
 
-@pytest.mark.parametrize("document", with_commands(), ids=name_of)
-def test_a_page_with_commands_says_where_it_starts(document: Path) -> None:
-    if any(runs_here(block) for block in shell_blocks(document)):
-        assert STARTS in document.read_text()
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_block_says_what_it_is_so_that_no_command_goes_unnoticed(document: Path) -> None:
+    assert not [block.text for block in blocks(document) if not block.language]
+
+
+@pytest.mark.parametrize("document", GUIDES, ids=name_of)
+def test_a_page_to_be_followed_says_where_it_starts(document: Path) -> None:
+    assert STARTS in document.read_text()
 
 
 @pytest.mark.parametrize(("page", "reason"), skipped())
