@@ -24,6 +24,25 @@ def test_real_nodes_are_processes_of_their_own(tmp_path: Path) -> None:
     assert {f"driver {LOCAL}", f"driver {POOLS}"} <= set(names)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "hollow", "summary"),
+    [
+        (1, False, "1 node, in one zone"),
+        (2, False, "2 nodes, in two zones"),
+        (3, False, "3 nodes, in three zones"),
+        (20, True, "20 hollow nodes, which mount nothing, in three zones"),
+    ],
+)
+def test_the_zones_that_are_told_are_those_of_the_nodes(
+    tmp_path: Path, nodes: int, summary: str, *, hollow: bool
+) -> None:
+    wanted = Wanted(data_dir=tmp_path, port=1, nodes=nodes, hollow=hollow)
+    assert wanted.summary == summary
+    words = ("one", "two", "three")
+    zones = {wanted.zone_of(name) for name in wanted.names}
+    assert f"in {words[len(zones) - 1]} zone" in summary
+
+
 def test_hollow_nodes_are_no_processes_at_all(tmp_path: Path) -> None:
     wanted = Wanted(data_dir=tmp_path, port=1, nodes=200, hollow=True)
     names = [child.name for stage in stages(wanted) for child in stage]

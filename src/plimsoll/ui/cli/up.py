@@ -188,9 +188,8 @@ def _announce(change: str) -> None:
 
 def _tell(cluster: LocalCluster, took: timedelta, is_root: bool) -> None:  # noqa: FBT001
     wanted = cluster.wanted
-    what = "hollow nodes, which mount nothing" if wanted.hollow else "nodes"
     lines = [
-        f"plimsoll is up after {took.total_seconds():.1f} s: {wanted.nodes} {what}, in three zones",
+        f"plimsoll is up after {took.total_seconds():.1f} s: {wanted.summary}",
         f"  export KUBECONFIG={wanted.kubeconfig}",
         "  classes: kubectl get storageclasses; room: plimsoll capacity",
     ]

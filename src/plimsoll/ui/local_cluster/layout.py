@@ -49,6 +49,14 @@ class Wanted:
         prefix = "hollow-" if self.hollow else "node-"
         return tuple(f"{prefix}{number}" for number in range(self.nodes))
 
+    @property
+    def summary(self) -> str:
+        """How many nodes there are, of what kind, and in how many zones."""
+        nodes = "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
+        if self.hollow:
+            nodes = f"{nodes.replace(' ', ' hollow ')}, which mount nothing"
+        return f"{nodes}, in {('one zone', 'two zones', 'three zones')[min(self.nodes, 3) - 1]}"
+
     def zone_of(self, node: str) -> str:
         return ZONES[self.names.index(node) % len(ZONES)]
 
