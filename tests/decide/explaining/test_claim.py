@@ -1,7 +1,9 @@
 """What a claim is waiting for."""
 
+from msgspec.structs import replace
+
 from plimsoll.api.meta import ApiObject, ObjectKey
-from plimsoll.api.pods import Pod
+from plimsoll.api.pods import Pod, PodStatus
 from plimsoll.decide.columns.cluster import Columns
 from plimsoll.decide.explaining.claim import ClaimExplanation, Unsuited, explain_claim
 from plimsoll.decide.explaining.standing import ClaimState
@@ -49,6 +51,22 @@ def test_a_late_claim_with_a_pod_shows_what_the_claim_has_to_do_with_the_wait() 
     (about,) = explanation.pods
     (group,) = about.groups
     assert [trouble.reason for trouble in group.troubles] == [Reason.NO_MATCHING_VOLUME]
+
+
+def test_a_late_claim_whose_pod_was_put_on_a_node_does_not_wait_for_a_pod() -> None:
+    pod = a_pod(claims=["data"], node="a")
+    explanation = explained(a_node("a"), a_class(), a_claim(), pods=(pod,))
+    assert explanation.message == (
+        "No node is selected for its volume: pod web-0 was put on node a without the scheduler. "
+        "Make the pod without spec.nodeName, or let the repair rule direct-node select node a."
+    )
+    assert [about.pod for about in explanation.pods] == [pod]
+
+
+def test_a_pod_that_has_ended_is_not_told_of() -> None:
+    ended = replace(a_pod(claims=["data"], node="a"), status=PodStatus(phase="Succeeded"))
+    explanation = explained(a_node("a"), a_class(), a_claim(), pods=(ended,))
+    assert explanation.message == "Waits for the first pod that uses it."
 
 
 def test_an_immediate_claim_is_told_what_is_wrong_with_the_volumes_there_are() -> None:

@@ -2,7 +2,7 @@
 seen to go wrong with that."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.api.meta import ObjectKey
@@ -80,13 +80,13 @@ def explain_claim(
         message = f"There is no claim {key}."
         troubles = _troubles(Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=message, claim=key))
         return ClaimExplanation(claim=standing, message=message, troubles=troubles)
-    waiting = [pod for pod in pods if not pod.spec.node_name]
+    waiting = _waiting(standing, pods)
     judging = kernel_of or (lambda _: kernel)
     explained = tuple(_about(explain_pod(pod, judging(pod), evidence), key) for pod in waiting)
     seen = provisioning_troubles(claim, columns, evidence) if evidence else ()
     found = ClaimExplanation(
         claim=standing,
-        message=_message(standing, claim, kernel, len(waiting)),
+        message=_message(standing, claim, kernel, waiting),
         troubles=causes_first((*_troubles(*_findings(standing, claim, kernel)), *seen)),
         pods=explained,
     )
@@ -96,9 +96,17 @@ def explain_claim(
     return replace(found, volumes=len(volumes), unsuited=_unsuited(claim, kernel))
 
 
+def _waiting(standing: ClaimStanding, pods: Iterable[Pod]) -> list[Pod]:
+    """Pods without a node, and those that were put on one while the claim waits for the scheduler:
+    a scheduler gives a pod its node after it has seen to the claim."""
+    is_passed_by = standing.state is ClaimState.WAITS_FOR_NODE
+    return [pod for pod in pods if not pod.spec.node_name or (is_passed_by and not pod.is_finished)]
+
+
 def _message(
-    standing: ClaimStanding, claim: PersistentVolumeClaim, kernel: Kernel, pods: int
+    standing: ClaimStanding, claim: PersistentVolumeClaim, kernel: Kernel, pods: Sequence[Pod]
 ) -> str:
+    placed = next((pod for pod in pods if pod.spec.node_name), None)
     match standing.state:
         case ClaimState.BOUND:
             return f"Bound to volume {standing.volume}."
@@ -108,6 +116,13 @@ def _message(
             return "It is being deleted."
         case ClaimState.SELECTED:
             return f"Node {standing.selected_node} is selected; waits for {_maker(claim, kernel)}."
+        case ClaimState.WAITS_FOR_NODE if placed:
+            node = placed.spec.node_name
+            return (
+                f"No node is selected for its volume: pod {placed.name} was put on node {node} "
+                "without the scheduler. Make the pod without spec.nodeName, or let the repair "
+                f"rule direct-node select node {node}."
+            )
         case ClaimState.WAITS_FOR_NODE if pods:
             return "Waits for its pod to get a node."
         case ClaimState.WAITS_FOR_NODE:
