@@ -46,7 +46,9 @@ def test_a_size_is_rounded_up_to_whole_bytes(text: str, size: int) -> None:
     assert parse_bytes(text) == size
 
 
-@pytest.mark.parametrize("text", ["9223372036854775808", "100E", "1e1000000000", "9Ei"])
+@pytest.mark.parametrize(
+    "text", ["9223372036854775808", "9223372037G", "100E", "1e1000000000", "9Ei"]
+)
 def test_a_size_beyond_64_bits_counts_as_the_largest_one(text: str) -> None:
     assert parse_bytes(text) == MAX_INT64
 

@@ -4,6 +4,7 @@ import itertools
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.fuzz import strategies
@@ -11,6 +12,8 @@ from tests.fuzz.exchange import Exchange, Probe, assert_civil
 from tests.kubectl.manifests import EXAMPLES, Example
 
 FUZZ = settings.get_profile("fuzz")
+# Large requests are wanted here; that one is long to print is no failure.
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 _numbers = itertools.count()
 
 

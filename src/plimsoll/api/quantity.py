@@ -370,7 +370,7 @@ def canonical_quantity(text: str) -> str:
 def parse_bytes(text: str) -> int:
     """Whole units, rounded up; at most what 64 bits hold."""
     if simple := SIMPLE_SIZE.fullmatch(text):
-        return int(simple[1]) * SIMPLE_FACTORS[simple[2]]
+        return min(MAX_INT64, int(simple[1]) * SIMPLE_FACTORS[simple[2]])
     return parse_quantity(text).rounded_up(UNIT)
 
 
