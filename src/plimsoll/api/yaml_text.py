@@ -12,6 +12,8 @@ from typing import Any
 import yaml
 from yaml.nodes import ScalarNode
 
+from plimsoll.api.yaml_scalars import plain_value
+
 MAX_DEPTH = 200
 MAX_VALUES = 100_000
 
@@ -31,22 +33,15 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 _LAST_OF_FOUR_DIGITS = 0xFFFF
 
 
-class _Loader(yaml.CSafeLoader):
-    """Knows everything that JSON has a type for, and no dates."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, expression) for tag, expression in resolvers if not tag.endswith(":timestamp")]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def read(text: bytes) -> Any:
-    """The only document in the text; None when there is none. Raises ValueError."""
+    """The first document in the text; None when there is none. Raises ValueError.
+
+    What follows it is not looked at, as in a real server.
+    """
     # libyaml compares every directive with all others.
     if len(re.findall(rb"^%", text.partition(b"\n---")[0], re.MULTILINE)) > _MAX_DIRECTIVES:
         raise ValueError(f"more than {_MAX_DIRECTIVES} directives")
-    loader = _Loader(text)
+    loader = yaml.CSafeLoader(text)
     try:
         return _Reader(loader).document()
     except yaml.YAMLError as error:
@@ -67,11 +62,7 @@ class _Reader:
         if self._loader.check_event(yaml.StreamEndEvent):
             return None
         self._loader.get_event()  # the document begins
-        value = self._value(self._loader.get_event(), 0)
-        self._loader.get_event()  # the document ends
-        if not self._loader.check_event(yaml.StreamEndEvent):
-            raise ValueError("expected a single document in the stream, but found another")
-        return value
+        return self._value(self._loader.get_event(), 0)
 
     def _value(self, event: Any, depth: int) -> Any:
         self._values += 1
@@ -106,24 +97,24 @@ class _Reader:
         return merged | given if merged else given
 
     def _is_merge(self, event: Any) -> bool:
-        return isinstance(event, yaml.ScalarEvent) and self._tag(event) == _MERGE
-
-    def _tag(self, event: Any) -> str:
-        if event.tag not in (None, "!"):
-            return str(event.tag)
-        if not event.implicit[0] or len(event.value) > _LONGEST_NUMBER:
-            return f"{_TAG}str"
-        return str(self._loader.resolve(ScalarNode, event.value, event.implicit))
+        if not isinstance(event, yaml.ScalarEvent):
+            return False
+        return event.tag == _MERGE or (_is_plain(event) and event.value == "<<")
 
     def _scalar(self, event: Any) -> Any:
-        tag = self._tag(event)
-        if tag == f"{_TAG}str":
-            return event.value
+        tag = event.tag
+        if tag in (None, "!", f"{_TAG}str"):
+            return plain_value(event.value) if _is_plain(event) else event.value
         if tag not in _SCALARS or len(event.value) > _LONGEST_NUMBER:
             raise ValueError(f"a value with the tag {tag!r} cannot be read")
         node = ScalarNode(tag, event.value, event.start_mark, event.end_mark)
         value = self._loader.yaml_constructors[tag](self._loader, node)
         return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _is_plain(event: Any) -> bool:
+    """It has no quotes and no tag, and is short enough for a number or a word."""
+    return event.tag is None and event.implicit[0] and len(event.value) <= _LONGEST_NUMBER
 
 
 def _key(value: Any) -> str:
