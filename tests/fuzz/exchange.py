@@ -7,6 +7,8 @@ import socket
 from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
+
 from tests.servers import Endpoint
 
 SECONDS = 20
@@ -32,7 +34,8 @@ class Reply:
     body: bytes
 
     def document(self) -> Any:
-        return json.loads(self.body)
+        is_yaml = self.media_type == "application/yaml"
+        return yaml.safe_load(self.body) if is_yaml else json.loads(self.body)
 
 
 class Exchange:
@@ -90,7 +93,8 @@ def assert_civil(probe: Probe, reply: Reply) -> None:
     assert reply.code < 500, told
     if probe.method == "HEAD" or reply.body == NO_SUCH_PLACE:
         return
-    assert reply.media_type == "application/json", told
+    asked = probe.headers.get("Accept", "")
+    assert reply.media_type == "application/json" or reply.media_type in asked, told
     status = reply.document()
     assert (status["kind"], status["status"], status["code"]) == ("Status", "Failure", reply.code)
     assert status["message"], told

@@ -125,3 +125,13 @@ async def test_requests_that_come_together_are_answered_in_order(server: Socket)
             server.request("POST", MAPS, a_map("a")) + server.request("GET", f"{MAPS}/a")
         )
         assert [await line.status(), await line.status()] == [201, 200]
+
+
+async def test_a_large_body_that_arrives_together_with_its_head_is_answered(
+    server: Socket,
+) -> None:
+    """Twice on one connection: the first must not count for the head of the second."""
+    async with server.connect() as line:
+        for name in ("first", "second"):
+            await line.send(server.request("POST", MAPS, a_map(name, "x" * (3 * HEAD_LIMIT))))
+            assert await line.status() == 201

@@ -58,6 +58,8 @@ class BoundedProtocol(HttpToolsProtocol):
     """Of the head as far as it was parsed."""
     _unparsed_bytes = 0
     """Received since the head began, by whole reads."""
+    _has_ended_request = False
+    """Whether the read at hand had the end of a request in it."""
     _in_head = True
     _deadline: asyncio.TimerHandle | None = None
     _writing: asyncio.TimerHandle | None = None
@@ -90,13 +92,15 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        began_before = self._in_head
-        if began_before and self._deadline is None:
+        if self._in_head and self._deadline is None:
             self._expect_head()
+        self._has_ended_request = False
         super().data_received(data)
         if self._in_head and not self.transport.is_closing():
-            # A head that began behind a body in this very read is counted from the next one on.
-            self._unparsed_bytes = self._unparsed_bytes + len(data) if began_before else 0
+            # A head that began behind a request in this very read is counted from the next one on.
+            self._unparsed_bytes = (
+                0 if self._has_ended_request else self._unparsed_bytes + len(data)
+            )
             if self._unparsed_bytes > HEAD_LIMIT:
                 self._refuse(431, "the head of the request is too large")
 
@@ -137,6 +141,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._in_head = True
+        self._has_ended_request = True
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
