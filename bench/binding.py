@@ -13,12 +13,12 @@ from bench.measurement import Measurement
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
+from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.main import limits_for, make_server, running
+from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.cache.store import Change
-from plimsoll.processes.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.apiserver.main import limits_for, make_server, running
-from plimsoll.processes.apiserver.store import MemoryStore
-from plimsoll.processes.controller.binding import Binding
+from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.reconcile.loop import Tools
 from plimsoll.reconcile.running import RunningLoops, Setting
 from plimsoll.runtime.clock import SystemClock

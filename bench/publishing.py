@@ -19,7 +19,7 @@ from google.protobuf.wrappers_pb2 import BoolValue
 
 from bench.measurement import Measurement
 from plimsoll.api.registry import Document
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.provisioner.main import Clients, Provisioner
 from plimsoll.processes.provisioner.settings import Settings
 from plimsoll.runtime.clock import SteppedClock

@@ -47,9 +47,9 @@ from plimsoll.api.volumes import (
     VolumeStatus,
 )
 from plimsoll.decide.annotations import BIND_COMPLETED
-from plimsoll.decide.columns.cluster import Columns
-from plimsoll.decide.schedule import Kernel, Placement
-from plimsoll.decide.scheduling.bind_volumes import naming_claim, naming_node
+from plimsoll.decide.scheduling.binding.bind_volumes import naming_claim, naming_node
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.kernel import Kernel, Placement
 
 SIZES = (500, 5_000, 15_000)
 PODS = 1_000

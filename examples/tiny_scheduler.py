@@ -20,10 +20,10 @@ from plimsoll.api.storage import CSIDriver, CSINode, CSIStorageCapacity, Storage
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.informer import Informer
 from plimsoll.cache.store import Change, Store
-from plimsoll.decide.columns.cluster import Columns
 from plimsoll.decide.plan import Plan
-from plimsoll.decide.schedule import Kernel, NoNode
-from plimsoll.decide.scheduling.bind_volumes import choose
+from plimsoll.decide.scheduling.binding.bind_volumes import choose
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.kernel import Kernel, NoNode
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
 from plimsoll.runtime.clock import SystemClock

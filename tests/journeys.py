@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import msgspec
 
-from plimsoll.decide.columns.cluster import Columns
-from plimsoll.decide.schedule import Kernel, NoNode, Placement
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.processes.node.main import makers
 from plimsoll.processes.node.settings import Settings, hollow_nodes
 from plimsoll.wire.csi.inprocess import InProcessCsi

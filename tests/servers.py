@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from plimsoll.processes.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
+from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 
 START_SECONDS = 30
 # Most tests run no controller that would find their nodes ready.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.api.registry import Document, resources_by_path
-from plimsoll.api.schema import schema_name
+from plimsoll.apiserver.model.schema import schema_name
 
 CORPUS = Path(__file__).parents[1] / "oracle" / "api-conversations.jsonl.gz"
 

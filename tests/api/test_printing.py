@@ -3,14 +3,14 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.printing.ages import human_duration
-from plimsoll.api.printing.tables import (
+from plimsoll.api.registry import Document, resources_by_path, tables
+from plimsoll.apiserver.model.printing.ages import human_duration
+from plimsoll.apiserver.model.printing.tables import (
     partial_metadata,
     partial_metadata_list,
     table,
     without_columns,
 )
-from plimsoll.api.registry import Document, resources_by_path, tables
 
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
 RESOURCES = {(r.group, r.plural): r for r in tables().resources}

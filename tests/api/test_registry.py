@@ -1,7 +1,7 @@
 """The table of kinds is complete and agrees with itself."""
 
 from plimsoll.api.registry import resources_by_kind, resources_by_path, tables
-from plimsoll.api.schema import schema_name
+from plimsoll.apiserver.model.schema import schema_name
 
 
 def test_all_resources_of_the_api_are_known() -> None:

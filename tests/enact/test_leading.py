@@ -8,11 +8,11 @@ from random import Random
 import pytest
 
 from plimsoll.api.meta import ObjectKey
+from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.main import make_server, running
+from plimsoll.apiserver.storage.revisions import HistoryLimits
+from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.enact.leading import LeadershipLostError, lead_alone
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.apiserver.main import make_server, running
-from plimsoll.processes.apiserver.revisions import HistoryLimits
-from plimsoll.processes.apiserver.store import MemoryStore
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids

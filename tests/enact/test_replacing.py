@@ -7,13 +7,13 @@ import pytest
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document, resources_by_path
+from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.main import make_server, running
+from plimsoll.apiserver.storage.revisions import HistoryLimits
+from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.decide.plan import Patch, Plan, ResourceName
 from plimsoll.enact.enactor import Done, Enactor, Overtaken
 from plimsoll.enact.events import EventRecorder, RecorderSettings
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.apiserver.main import make_server, running
-from plimsoll.processes.apiserver.revisions import HistoryLimits
-from plimsoll.processes.apiserver.store import MemoryStore
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics

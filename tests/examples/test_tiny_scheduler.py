@@ -5,7 +5,7 @@ from random import Random
 
 from examples.tiny_scheduler import TinyScheduler
 
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.runtime.clock import settle
 from plimsoll.wire.kube import KubeClient
 from tests.stories.cluster import a_cluster

@@ -18,14 +18,15 @@ from plimsoll.api.registry import Document
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.api.volumes import ClaimStatus, PersistentVolume, PersistentVolumeClaim, Resources
 from plimsoll.decide.capacity.findings import findings
-from plimsoll.decide.columns.cluster import Columns
-from plimsoll.decide.columns.rules.judge import Settings
-from plimsoll.decide.columns.rules.late_claims import Policy
-from plimsoll.decide.match import Search, find_match, mismatches
+from plimsoll.decide.claims.match import Search, find_match, mismatches
 from plimsoll.decide.node.admission import find_rejection
-from plimsoll.decide.schedule import Kernel, NoNode, Placement
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.judge import Settings
+from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.processes.driver.configuration import parse_disk
 from plimsoll.runtime.config import ConfigError
+from tests.apiserver.api import serving
 from tests.builders import (
     ZONE,
     a_capacity,
@@ -38,7 +39,6 @@ from tests.builders import (
 )
 from tests.decide.capacity.scenes import seen
 from tests.fuzz.sizes import ACCEPTED_MONSTERS, SIZES
-from tests.processes.apiserver.api import serving
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -1,4 +1,4 @@
-"""Asks `plimsoll.decide.bind`, and what belongs to it, to look after one object or a cluster."""
+"""Asks `plimsoll.decide.claims`, and what belongs to it, to look after one object or a cluster."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.typed import from_document
-from tests.decide.bind.world import (
+from tests.decide.claims.world import (
     CLAIM,
     VOLUME,
     Plugin,

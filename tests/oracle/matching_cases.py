@@ -1,4 +1,4 @@
-"""Asks `plimsoll.decide.match` and `plimsoll.decide.volume_index`."""
+"""Asks `plimsoll.decide.claims.match` and `plimsoll.decide.claims.volume_index`."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from plimsoll.api.patch import merge_patch
 from plimsoll.api.registry import Document
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.decide.bind.writes import bind_volume
-from plimsoll.decide.match import Search, find_first_match, find_match
-from plimsoll.decide.volume_index import VolumeIndex
+from plimsoll.decide.claims.match import Search, find_first_match, find_match
+from plimsoll.decide.claims.volume_index import VolumeIndex
+from plimsoll.decide.claims.writes import bind_volume
 
 Answer = dict[str, Any]
 

@@ -6,10 +6,15 @@ from typing import Any
 from plimsoll.api.meta import wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.typed import from_document
-from plimsoll.decide.scheduling.backoff import Attempts, Backoff
-from plimsoll.decide.scheduling.queue_order import in_turn
-from plimsoll.decide.scheduling.requests import Amounts, held_by, requested_by, thought_to_hold
-from plimsoll.decide.scheduling.scorer import Point, Shape, Usage, score_usage
+from plimsoll.decide.scheduling.queue.backoff import Attempts, Backoff
+from plimsoll.decide.scheduling.queue.order import in_turn
+from plimsoll.decide.scheduling.rules.pod_requests import (
+    Amounts,
+    held_by,
+    requested_by,
+    thought_to_hold,
+)
+from plimsoll.decide.scheduling.rules.volume_binding.score import Point, Shape, Usage, score_usage
 from tests.oracle.comparison import agrees
 
 Answer = dict[str, Any]

@@ -10,9 +10,8 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.decide.scheduling import claims, volume_binding
 from plimsoll.decide.scheduling.assumptions import AssumingView, Assumptions
-from plimsoll.decide.scheduling.bind_volumes import (
+from plimsoll.decide.scheduling.binding.bind_volumes import (
     AllBound,
     Choice,
     assume,
@@ -20,11 +19,12 @@ from plimsoll.decide.scheduling.bind_volumes import (
     forget_unwritten,
     written,
 )
+from plimsoll.decide.scheduling.binding.wait_for_volumes import Bound, GivenUp, check_bindings
 from plimsoll.decide.scheduling.reasons import FIT, NOT_CONCERNED, Finding, Judgement, failed
-from plimsoll.decide.scheduling.scorer import DEFAULT_SHAPE, Point, Shape
+from plimsoll.decide.scheduling.rules.volume_binding import claims, plain as volume_binding
+from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, StaticBinding
+from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, Shape
 from plimsoll.decide.scheduling.view import Cluster
-from plimsoll.decide.scheduling.volume_binding import PodVolumes, StaticBinding
-from plimsoll.decide.scheduling.wait_for_volumes import Bound, GivenUp, check_bindings
 from tests.oracle.cluster_cases import Answer, cluster_of, shown
 from tests.oracle.comparison import agrees
 

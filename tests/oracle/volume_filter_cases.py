@@ -4,8 +4,12 @@ from typing import Any
 
 from plimsoll.api.pods import Pod
 from plimsoll.api.typed import from_document
-from plimsoll.decide.scheduling import volume_limits, volume_restrictions, volume_zone
 from plimsoll.decide.scheduling.reasons import FIT, Judgement, Verdict
+from plimsoll.decide.scheduling.rules import (
+    node_volume_limits as volume_limits,
+    volume_restrictions,
+    volume_zone,
+)
 from tests.oracle.cluster_cases import Answer, cluster_of, shown
 
 

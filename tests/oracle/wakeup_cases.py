@@ -1,4 +1,4 @@
-"""Asks `plimsoll.decide.scheduling.wakeups` whether a change can help a pod that waits."""
+"""Asks `queue.volume_wakeups` whether a change can help a pod that waits."""
 
 from typing import Any
 
@@ -14,8 +14,13 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.scheduling.queue.volume_wakeups import (
+    Answer,
+    after_add,
+    after_delete,
+    after_update,
+)
 from plimsoll.decide.scheduling.reasons import Rule
-from plimsoll.decide.scheduling.wakeups import Answer, after_add, after_delete, after_update
 
 KINDS: dict[str, type[ApiObject]] = {
     type_.__name__: type_

@@ -1,4 +1,4 @@
-from plimsoll.processes.controller.binding import Binding
+from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.reconcile.running import RunningLoops, Setting
 from plimsoll.runtime.metrics import Metrics
 from tests.processes.controller.flaky import a_flaky_cluster

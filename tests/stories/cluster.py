@@ -19,13 +19,13 @@ from typing import Any
 
 from plimsoll.api.meta import ObjectKey, wire_time
 from plimsoll.api.registry import Document, Resource, tables
+from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
+from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.main import limits_for, make_server, running
+from plimsoll.apiserver.server import ApiServer
+from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
-from plimsoll.processes.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.apiserver.main import limits_for, make_server, running
-from plimsoll.processes.apiserver.server import ApiServer
-from plimsoll.processes.apiserver.store import MemoryStore
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.observed import Observed

@@ -8,18 +8,18 @@ from typing import Any, TypeVar
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.processes.controller.binding import Binding
-from plimsoll.processes.controller.provisioners.host_path import HostPath
-from plimsoll.processes.controller.provisioners.protocol import (
+from plimsoll.processes.controller.in_process.provisioners.host_path import HostPath
+from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
     MadeVolume,
     Provisioner,
     ProvisionerError,
     ProvisionRequest,
 )
-from plimsoll.processes.controller.provisioners.registry import Registry
-from plimsoll.processes.controller.provisioners.simulated_cloud import SimulatedCloud
-from plimsoll.processes.controller.provisioners.zonal_disk import ZonalDisk
+from plimsoll.processes.controller.in_process.provisioners.registry import Registry
+from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
+from plimsoll.processes.controller.in_process.provisioners.zonal_disk import ZonalDisk
+from plimsoll.processes.controller.storage.binding import Binding
 from tests.stories.cluster import Make
 
 T = TypeVar("T")

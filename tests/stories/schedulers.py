@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.scheduler.running import Scheduler, Setting
 from plimsoll.processes.scheduler.settings import Settings
 from plimsoll.runtime.clock import settle

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, cast
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.driver.backends.pools.backend import PoolsBackend
 from plimsoll.processes.driver.backends.pools.faults import Fault, Lie
 from plimsoll.processes.driver.core import Driver

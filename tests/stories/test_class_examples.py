@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.controller.provisioners.simulated_cloud import SimulatedCloud
+from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim, volume
 from tests.stories.provisioners import ZONAL, binding, zonal

@@ -13,9 +13,12 @@ from datetime import timedelta
 from typing import Any
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.controller.binding import Binding
-from plimsoll.processes.controller.provisioners.registry import Registry
-from plimsoll.processes.controller.provisioners.simulated_cloud import Disk, SimulatedCloud
+from plimsoll.processes.controller.in_process.provisioners.registry import Registry
+from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import (
+    Disk,
+    SimulatedCloud,
+)
+from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.reconcile.loop import Tools
 from tests.stories.cluster import Make, StoryCluster, a_cluster
 from tests.stories.objects import claim, volume

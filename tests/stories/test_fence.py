@@ -14,8 +14,8 @@ from random import Random
 import msgspec
 import pytest
 
+from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.enact.leading import LeadershipLostError
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.controller.main import Process as Controller, Settings as ControllerSettings
 from plimsoll.processes.scheduler.main import Process as Scheduler
 from plimsoll.processes.scheduler.settings import Settings as SchedulerSettings

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from plimsoll.processes.controller.pod_gc import PodGarbageCollector, PodGcSettings
+from plimsoll.processes.controller.cluster.pod_gc import PodGarbageCollector, PodGcSettings
 from plimsoll.reconcile.loop import Loop, Tools
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.crashes import Scenario, assert_same_end

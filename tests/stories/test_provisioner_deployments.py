@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll.decide.repair.repairs import Rule as RepairRule
 from plimsoll.enact.leading import LeadershipLostError
-from plimsoll.processes.controller.repair import Repairs, RepairSettings
+from plimsoll.processes.controller.storage.repair import Repairs, RepairSettings
 from plimsoll.processes.provisioner.settings import Settings
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim

@@ -7,9 +7,9 @@ import pytest
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
-from plimsoll.processes.controller.provisioners.protocol import ProvisionerError, Trouble
-from plimsoll.processes.controller.provisioners.simulated_cloud import SimulatedCloud
-from plimsoll.processes.controller.provisioners.zones import REGION, ZONE
+from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError, Trouble
+from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
+from plimsoll.processes.controller.in_process.provisioners.zones import REGION, ZONE
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim
 from tests.stories.provisioners import (

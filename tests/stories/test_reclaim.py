@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.controller.provisioners.protocol import (
+from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
     ProvisionerError,
     Trouble,
 )
-from plimsoll.processes.controller.provisioners.simulated_cloud import SimulatedCloud
+from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim, pod, uses, volume
 from tests.stories.provisioners import (

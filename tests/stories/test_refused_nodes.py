@@ -11,7 +11,7 @@ from datetime import timedelta
 import msgspec
 
 from plimsoll.api.registry import Document
-from plimsoll.decide.columns.rules.late_claims import Policy
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.processes.driver.backends.pools.faults import Call, Fail
 from plimsoll.processes.scheduler.settings import Settings
 from plimsoll.wire.transport import Request

@@ -5,7 +5,7 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.repair.repairs import Rule
-from plimsoll.processes.controller.repair import Repairs, RepairSettings
+from plimsoll.processes.controller.storage.repair import Repairs, RepairSettings
 from plimsoll.reconcile.loop import Loop, Tools
 from tests.stories.cluster import Make, StoryCluster, a_cluster
 from tests.stories.crashes import Scenario, assert_same_end

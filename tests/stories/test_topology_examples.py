@@ -10,7 +10,7 @@ import yaml
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.node.node_object import Machine, new_node
-from plimsoll.processes.controller.provisioners.simulated_cloud import SimulatedCloud
+from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim
 from tests.stories.provisioners import ZONAL, binding, zonal

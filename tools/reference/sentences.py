@@ -277,42 +277,57 @@ EVENTS = (
 )
 
 TITLES: dict[Name, str] = {
-    ("decide.attach", "Attaching"): "About the attachments of one device.",
-    ("decide.bind.reasons", "Reason"): "About the binding, provisioning and reclaiming of claims "
+    ("decide.csi.attach_detach", "Attaching"): "About the attachments of one device.",
+    ("decide.claims.reasons", "Reason"): "About the binding, provisioning and reclaiming of claims "
     "and volumes. Those that are events as well are in the table above, too.",
     ("decide.capacity.findings", "Finding"): "What `plimsoll capacity` finds wrong with published "
     "capacity. No plan or event has these.",
     ("decide.capacity.reports", "Publishing"): "Why published capacity is written.",
-    ("decide.disruption", "DisruptionState"): "About PodDisruptionBudgets; also the reasons of "
-    "their condition `DisruptionAllowed`.",
-    ("decide.ephemeral", "Ephemeral"): "About the claims of generic ephemeral volumes.",
-    ("decide.garbage", "Garbage"): "About objects and their owners.",
-    ("decide.lost_nodes", "Ending"): "Why a pod is ended by force.",
-    ("decide.match", "Mismatch"): "What speaks against giving a volume to a claim.",
-    ("decide.namespace_content", "Content"): "About namespaces that are being deleted.",
-    ("decide.node_lifecycle.eviction", "TaintEviction"): "About pods and the NoExecute taints of "
-    "their nodes.",
-    ("decide.node_lifecycle.health", "NodeHealth"): "About nodes that are not heard of. The first "
-    "two are reasons of their conditions as well.",
-    ("decide.node_lifecycle.taints", "EvictionLeave"): "Whether the pods of a node that is not "
-    "ready may be ended. No plan or event has these.",
-    ("decide.node_lifecycle.taints", "Tainting"): "About the taints of nodes.",
-    ("decide.node_lifecycle.zones", "ZoneState"): "How much of a zone is ready. No plan or event "
-    "has these.",
-    ("decide.protection", "Protection"): "About the finalizers of claims in use and bound volumes.",
+    (
+        "decide.cluster.disruption",
+        "DisruptionState",
+    ): "About PodDisruptionBudgets; also the reasons of their condition `DisruptionAllowed`.",
+    ("decide.claims.ephemeral", "Ephemeral"): "About the claims of generic ephemeral volumes.",
+    ("decide.cluster.garbage", "Garbage"): "About objects and their owners.",
+    ("decide.cluster.lost_nodes", "Ending"): "Why a pod is ended by force.",
+    ("decide.claims.match", "Mismatch"): "What speaks against giving a volume to a claim.",
+    ("decide.cluster.namespace_content", "Content"): "About namespaces that are being deleted.",
+    (
+        "decide.cluster.node_lifecycle.eviction",
+        "TaintEviction",
+    ): "About pods and the NoExecute taints of their nodes.",
+    (
+        "decide.cluster.node_lifecycle.health",
+        "NodeHealth",
+    ): "About nodes that are not heard of. The first two are reasons of their conditions as well.",
+    (
+        "decide.cluster.node_lifecycle.taints",
+        "EvictionLeave",
+    ): "Whether the pods of a node that is not ready may be ended. No plan or event has these.",
+    ("decide.cluster.node_lifecycle.taints", "Tainting"): "About the taints of nodes.",
+    (
+        "decide.cluster.node_lifecycle.zones",
+        "ZoneState",
+    ): "How much of a zone is ready. No plan or event has these.",
+    (
+        "decide.claims.protection",
+        "Protection",
+    ): "About the finalizers of claims in use and bound volumes.",
     (
         "decide.repair.repairs",
         "Repaired",
     ): "About what repair rules have found. Each is an event, too.",
-    ("decide.rollback", "Guarding"): "About the finalizer that guards a claim while an asset may "
-    "exist that no volume tells of.",
+    (
+        "decide.provisioning.unrecorded_assets",
+        "Guarding",
+    ): "About the finalizer that guards a claim while an asset may exist that no volume tells of.",
     ("decide.scheduling.reasons", "Reason"): "What speaks against a node for a pod, or keeps a pod "
     "from its node or its volumes. The scheduler puts them in brackets behind the message of the "
     "event `FailedScheduling` and of the condition `PodScheduled`, and counts pods by them; "
     "`plimsoll explain` prints them with numbers. No rule gives `CapacityReserved`, "
     "`ClaimsDoNotFitTogether`, `PodAffinityConflict`, `PodAntiAffinityConflict`, `SpreadConflict` "
     "and `PortConflict` yet.",
-    ("decide.service_accounts", "Accounts"): "About the default account of a namespace.",
+    ("decide.cluster.service_accounts", "Accounts"): "About the default account of a namespace.",
     ("decide.workloads.cron_job", "CronWork"): "About CronJobs.",
     ("decide.workloads.daemon_set", "Daemons"): "About DaemonSets.",
     ("decide.workloads.deployment", "Rollout"): "About Deployments.",
@@ -320,19 +335,21 @@ TITLES: dict[Name, str] = {
     ("decide.workloads.owned", "Ownership"): "About what belongs to a workload.",
     ("decide.workloads.replica_set", "Replicas"): "About ReplicaSets.",
     ("decide.workloads.stateful_set", "Tending"): "About StatefulSets.",
-    ("decide.zonal", "Zonal"): "About volumes with zone labels.",
-    ("processes.controller.provisioners.protocol", "Trouble"): "What a provisioner inside the "
-    "controller says when it did not do what it was asked for.",
+    ("decide.claims.zonal", "Zonal"): "About volumes with zone labels.",
+    (
+        "processes.controller.in_process.provisioners.protocol",
+        "Trouble",
+    ): "What a provisioner inside the controller says when it did not do what it was asked for.",
 }
 
 STATUS = "What is known of its pods is written into the status."
 
 SENTENCES: dict[Name, dict[str, str]] = {
-    ("decide.attach", "Attaching"): {
+    ("decide.csi.attach_detach", "Attaching"): {
         "CHANGED": "An attachment is made or deleted, or the node's list of devices is corrected.",
         "WAITING": "Somebody else, mostly the node, has to do something first.",
     },
-    ("decide.bind.reasons", "Reason"): {
+    ("decide.claims.reasons", "Reason"): {
         "FAILED_BINDING": "No volume and no class, or the volume that the claim names is taken.",
         "VOLUME_MISMATCH": "The volume that was asked for does not suit the claim.",
         "WAIT_FOR_FIRST_CONSUMER": "The class binds late, and no pod uses the claim yet.",
@@ -362,23 +379,23 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "DELETED": "The asset is gone, and the volume goes, too.",
         "RECYCLING": "The volume is being emptied for its next claim.",
     },
-    ("decide.ephemeral", "Ephemeral"): {
+    ("decide.claims.ephemeral", "Ephemeral"): {
         "CLAIM_MISSING": "The pod's claim is made.",
         "CLAIM_NOT_OWNED": "A claim of that name exists and does not belong to the pod.",
     },
-    ("decide.garbage", "Garbage"): {
+    ("decide.cluster.garbage", "Garbage"): {
         "OWNED": "Some owner exists: the object stays.",
         "DEPENDENTS_GONE": "The object waited for its dependents, and they are gone.",
         "DEPENDENTS_REMAIN": "The object still waits for its dependents.",
         "ORPHANED": "The dependents no longer name the object, which may go now.",
     },
-    ("decide.lost_nodes", "Ending"): {
+    ("decide.cluster.lost_nodes", "Ending"): {
         "NODE_GONE": "Its node does not exist any more.",
         "OUT_OF_SERVICE": "It is being deleted, and somebody vouches that its node is off.",
         "NEVER_SCHEDULED": "It is being deleted and was never on a node.",
         "TOO_MANY": "It has ended, and very many such pods are kept.",
     },
-    ("decide.match", "Mismatch"): {
+    ("decide.claims.match", "Mismatch"): {
         "TAKEN": "It names another claim.",
         "ALREADY_CHOSEN": "The same pod gets it for another of its claims.",
         "TOO_SMALL": "It is smaller than what is asked for.",
@@ -392,7 +409,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "WRONG_ACCESS_MODES": "It does not offer every access mode that is asked for.",
         "UNREACHABLE": "Its node affinity excludes the node.",
     },
-    ("decide.namespace_content", "Content"): {
+    ("decide.cluster.namespace_content", "Content"): {
         "GONE": "The namespace is empty and its finalizer goes.",
         "REMAINS": "Objects are still on their way out; the namespace's conditions say which.",
         "FAILED": "Some objects could not be listed or deleted; it is tried again.",
@@ -403,7 +420,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "VOLUME_LOST": "The only node that could reach the volume is gone for good.",
         "CAPACITY_ORPHANED": "Nobody keeps the capacity up to date, and it misleads.",
     },
-    ("decide.rollback", "Guarding"): {
+    ("decide.provisioning.unrecorded_assets", "Guarding"): {
         "BEGUN": "Before anything is made, the claim gets the finalizer.",
     },
     ("decide.scheduling.reasons", "Reason"): {
@@ -465,7 +482,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "SPREAD_CONFLICT": "The pod's spreading would become too uneven.",
         "PORT_CONFLICT": "A port that the pod needs on the node is taken.",
     },
-    ("decide.service_accounts", "Accounts"): {
+    ("decide.cluster.service_accounts", "Accounts"): {
         "MISSING": "The namespace gets its account `default`.",
     },
     ("decide.workloads.daemon_set", "Daemons"): {
@@ -479,7 +496,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
     },
     ("decide.workloads.replica_set", "Replicas"): {"REPORTED": STATUS},
     ("decide.workloads.stateful_set", "Tending"): {"REPORTED": STATUS},
-    ("decide.zonal", "Zonal"): {
+    ("decide.claims.zonal", "Zonal"): {
         "UPGRADED": "The labels became node affinity.",
         "NO_LABELS": "The volume has no zone or region labels.",
         "ALREADY_THERE": "Its node affinity speaks about zone or region already.",
@@ -509,7 +526,7 @@ SETTINGS: dict[Name, dict[str, str]] = {
         "queue_limit": "Events that may wait to be written; more are dropped and counted.",
         "correlation": "How repetitions and floods are dealt with: the struct above.",
     },
-    ("processes.apiserver.main", "Settings"): {
+    ("apiserver.main", "Settings"): {
         "data_dir": "Where objects, keys and certificates are kept.",
         "write_kubeconfig": "Where the administrator's kubeconfig is written.",
     },

@@ -18,7 +18,7 @@ environment: NAMESPACE, POD_NAME, NODE_NAME, POD_NAMESPACE and KUBECONFIG. The o
 for programs that use Plimsoll as a library."""
 NOT_SET_BY_PEOPLE = frozenset({"Clock", "Ids"})
 """Where time and identity come from is a matter of tests."""
-PLACES = ("enact", "cache", "runtime", *(f"processes/{name}" for name in COMMANDS))
+PLACES = ("enact", "cache", "runtime", "apiserver", *(f"processes/{name}" for name in COMMANDS))
 
 
 def page() -> str:
@@ -26,7 +26,7 @@ def page() -> str:
         struct for struct in classes(*PLACES) if struct.name.endswith("Settings") and struct.members
     ]
     # Those of the processes first: they are what people look for.
-    found.sort(key=lambda struct: not struct.module.startswith("processes."))
+    found.sort(key=lambda struct: not struct.module.startswith(("apiserver.", "processes.")))
     return document("Settings", INTRODUCTION, *map(_section, found))
 
 

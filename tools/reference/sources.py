@@ -24,7 +24,7 @@ class Member:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Class:
     module: str
-    """Below the package: `decide.match`."""
+    """Below the package: `decide.claims.match`."""
     name: str
     bases: tuple[str, ...]
     about: str

@@ -3,12 +3,12 @@
 from datetime import timedelta
 from random import Random
 
+from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.main import limits_for, make_server
+from plimsoll.apiserver.server import ApiServer
+from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.apiserver.main import limits_for, make_server
-from plimsoll.processes.apiserver.server import ApiServer
-from plimsoll.processes.apiserver.store import MemoryStore
 from plimsoll.processes.controller.main import COMPONENT
 from plimsoll.reconcile.loop import Tools
 from plimsoll.reconcile.observed import Observed

@@ -109,7 +109,7 @@ def tables() -> Tables:
 
 @cache
 def custom_tables() -> Document:
-    """What the definitions of the snapshot kinds say; `shapes` is for `plimsoll.api.shapes`."""
+    """What the definitions of the snapshot kinds say; `shapes` is for the server's model."""
     raw = resources.files("plimsoll.api.tables").joinpath("snapshots.json").read_bytes()
     decoded: Document = msgspec.json.decode(raw)
     return decoded

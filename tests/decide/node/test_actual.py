@@ -1,4 +1,4 @@
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.actual import EPHEMERAL, Actual, Place, Published, Staged
 
 DISK = Device("disk.example.com", "a")

@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.meta import ObjectMeta
 from plimsoll.api.pods import Pod, PodSecurityContext, PodSpec
 from plimsoll.api.storage import CSIDriver, CSIDriverSpec
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.features import (
     AccessMode,
     Features,

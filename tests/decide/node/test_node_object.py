@@ -5,7 +5,7 @@ import pytest
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import Condition
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.node_object import (
     Machine,
     is_current,

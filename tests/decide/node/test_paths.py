@@ -1,6 +1,6 @@
 from pathlib import PurePosixPath
 
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.actual import Place, Published, Staged
 from plimsoll.decide.node.paths import Layout, inline_handle
 

@@ -1,4 +1,4 @@
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.actual import Actual, Place, Published, Staged
 from plimsoll.decide.node.teardown import Clean, Unpublish, Unstage, next_teardown, unused
 

@@ -17,7 +17,7 @@ from plimsoll.api.storage import (
     VolumeAttachment,
 )
 from plimsoll.api.volumes import ClaimStatus, PersistentVolumeClaim
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.actual import Actual, Place, Published, Staged
 from plimsoll.decide.node.features import Features
 from plimsoll.decide.node.teardown import Unpublish, next_teardown, unused

@@ -28,7 +28,7 @@ from plimsoll.api.volumes import (
     VolumeNodeAffinity,
     VolumeSpec,
 )
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.wanted import CsiVolume, OwnVolume, Storage, Unready, wanted_volumes
 from tests.builders import meta
 

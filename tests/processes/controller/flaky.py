@@ -6,10 +6,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from random import Random
 
-from plimsoll.processes.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.apiserver.main import limits_for, make_server, running
-from plimsoll.processes.apiserver.store import MemoryStore
+from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
+from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.main import limits_for, make_server, running
+from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.reconcile.running import Make, RunningLoops, Setting
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids

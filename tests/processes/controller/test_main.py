@@ -8,8 +8,9 @@ from random import Random
 
 import pytest
 
+from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.enact.leading import LeadershipLostError
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
+from plimsoll.processes.controller.in_process.provisioners.registry import ProvisionerSetupError
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.main import (
     Process,
@@ -22,7 +23,6 @@ from plimsoll.processes.controller.main import (
     wanted_loops,
     without_missing_kinds,
 )
-from plimsoll.processes.controller.provisioners.registry import ProvisionerSetupError
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.config import ConfigError
 from plimsoll.wire.errors import Failure, KubeError

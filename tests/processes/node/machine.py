@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from plimsoll.processes.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.apiserver.main import limits_for, make_server, running
-from plimsoll.processes.apiserver.server import ApiServer
-from plimsoll.processes.apiserver.store import MemoryStore
+from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
+from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.main import limits_for, make_server, running
+from plimsoll.apiserver.server import ApiServer
+from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.processes.node.directory.mountinfo import mount_points, mounts_below
 from plimsoll.processes.node.main import Process
 from plimsoll.processes.node.settings import Settings, real_node

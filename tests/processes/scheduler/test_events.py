@@ -8,9 +8,9 @@ import pytest
 
 from plimsoll.api.meta import Condition
 from plimsoll.api.pods import Pod
-from plimsoll.decide.columns.cluster import Columns
 from plimsoll.decide.plan import Emit, Patch, Plan
-from plimsoll.decide.schedule import Kernel, NoNode
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.kernel import Kernel, NoNode
 from plimsoll.processes.scheduler.events import Why, not_scheduled, refusal_text, scheduled
 from tests.builders import a_node, a_pod
 

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from random import Random
 
 from plimsoll.api.core import Lease
-from plimsoll.decide.columns.rules.late_claims import Policy
-from plimsoll.decide.explaining.policies import PolicySource, choose_policy
-from plimsoll.decide.scheduler_identity import LASTS, RENEWED_EVERY
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.decide.explain.policies import PolicySource, choose_policy
+from plimsoll.decide.scheduling.published_policy import LASTS, RENEWED_EVERY
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.processes.scheduler.identity import SchedulerIdentity
 from plimsoll.processes.scheduler.settings import Settings
 from plimsoll.runtime.clock import settle

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.columns.rules.late_claims import Policy
-from plimsoll.decide.scheduling.scorer import DEFAULT_SHAPE, Point
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point
 from plimsoll.processes.scheduler.settings import Settings, backoff_of, lease_of, load, shape_of
 from plimsoll.runtime.config import ConfigError
 

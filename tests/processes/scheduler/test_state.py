@@ -9,9 +9,9 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import Change
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.columns.cluster import Columns
-from plimsoll.decide.schedule import Kernel, Placement
-from plimsoll.decide.scheduling.bind_volumes import Choice
+from plimsoll.decide.scheduling.binding.bind_volumes import Choice
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.kernel import Kernel, Placement
 from plimsoll.decide.scheduling.reasons import Finding, Reason
 from plimsoll.processes.scheduler.running import following
 from plimsoll.processes.scheduler.state import State

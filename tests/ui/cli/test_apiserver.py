@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from plimsoll.processes.apiserver.sqlite_file import FILE_NAME
-from plimsoll.processes.apiserver.sqlite_store import SqliteStore
+from plimsoll.apiserver.storage.sqlite_file import FILE_NAME
+from plimsoll.apiserver.storage.sqlite_store import SqliteStore
 from plimsoll.ui.cli.apiserver import apiserver
 
 

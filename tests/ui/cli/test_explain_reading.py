@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from plimsoll.api.meta import ObjectKey
+from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.decide.scheduling.reasons import Seen
-from plimsoll.processes.apiserver.inprocess import InProcessTransport
 from plimsoll.ui.cli.explain_reading import (
     NO_AGES,
     ClusterReading,

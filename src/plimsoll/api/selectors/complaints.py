@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from plimsoll.api.kinds.names import (
+from plimsoll.api.names import (
     DNS_SUBDOMAIN,
     LABEL_VALUE,
     NOT_A_LABEL_VALUE,

@@ -17,6 +17,7 @@ from plimsoll.api.registry import Document
 from plimsoll.api.storage import CSINode, VolumeAttachment
 from plimsoll.api.volumes import CsiSource, PersistentVolume, SecretReference, VolumeSpec
 from plimsoll.decide.csi.capability import parse_capability
+from plimsoll.decide.csi.in_tree import translated
 from plimsoll.decide.csi.steps import (
     Failure,
     NotAsked,
@@ -27,7 +28,6 @@ from plimsoll.decide.csi.steps import (
 )
 from plimsoll.decide.plan import NOTHING, Patch, Plan, ResourceName, Write
 from plimsoll.decide.provisioning.calls import VolumeCapability
-from plimsoll.decide.scheduling.in_tree import translated
 
 ATTACHMENTS = ResourceName("storage.k8s.io", "v1", "volumeattachments")
 VOLUMES = ResourceName("", "v1", "persistentvolumes")

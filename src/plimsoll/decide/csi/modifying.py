@@ -13,7 +13,7 @@ from enum import StrEnum
 from plimsoll.api.registry import Document
 from plimsoll.api.storage import VolumeAttributesClass
 from plimsoll.api.volumes import ModifyVolumeStatus, PersistentVolume, PersistentVolumeClaim
-from plimsoll.decide.attach import is_bound_pair
+from plimsoll.decide.csi.attach_detach import is_bound_pair
 from plimsoll.decide.csi.resizing import CLAIMS, VOLUMES
 from plimsoll.decide.csi.steps import (
     Failure,

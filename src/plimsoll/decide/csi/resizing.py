@@ -13,8 +13,9 @@ from enum import StrEnum
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim, SecretReference
-from plimsoll.decide.attach import is_bound_pair
+from plimsoll.decide.csi.attach_detach import is_bound_pair
 from plimsoll.decide.csi.capability import parse_capability
+from plimsoll.decide.csi.in_tree import translated
 from plimsoll.decide.csi.steps import (
     Failure,
     Step,
@@ -30,7 +31,6 @@ from plimsoll.decide.csi.steps import (
 )
 from plimsoll.decide.plan import Patch, Plan, ResourceName, Write
 from plimsoll.decide.provisioning.calls import VolumeCapability
-from plimsoll.decide.scheduling.in_tree import translated
 
 CLAIMS = ResourceName("", "v1", "persistentvolumeclaims")
 VOLUMES = ResourceName("", "v1", "persistentvolumes")

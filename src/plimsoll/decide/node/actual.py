@@ -9,7 +9,7 @@ be repeated.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 
 PERSISTENT, EPHEMERAL = "Persistent", "Ephemeral"
 

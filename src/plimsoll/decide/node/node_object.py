@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from plimsoll.api.core import Node
 from plimsoll.api.meta import find_condition, wire_micro_time, wire_time
 from plimsoll.api.registry import Document
-from plimsoll.decide.devices import Device
-from plimsoll.decide.zonal import SUCCESSORS
+from plimsoll.decide.claims.zonal import SUCCESSORS
+from plimsoll.decide.csi.devices import Device
 
 LEASES = "kube-node-lease"
 LEASE_DURATION = timedelta(seconds=40)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePosixPath
 
-from plimsoll.decide.devices import PLUGIN, Device
+from plimsoll.decide.csi.devices import PLUGIN, Device
 from plimsoll.decide.node.actual import Place, Published, Staged
 
 CSI_DIRECTORY = PLUGIN.replace("/", "~")

@@ -15,7 +15,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.registry import Document
 from plimsoll.api.storage import CSINode, CSINodeDriver
 from plimsoll.decide.annotations import MIGRATED_PLUGINS
-from plimsoll.decide.migration import DRIVER_BY_PLUGIN
+from plimsoll.decide.csi.migration import DRIVER_BY_PLUGIN
 from plimsoll.decide.plan import NOTHING, Create, Patch, Plan, ResourceName, Write
 
 NODES = ResourceName("", "v1", "nodes")

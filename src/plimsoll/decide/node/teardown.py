@@ -6,7 +6,7 @@ Decided from what the node holds, not from objects: those may be gone by then.
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.actual import Actual, Published, Staged
 
 

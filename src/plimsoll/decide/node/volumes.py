@@ -17,8 +17,8 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.storage import CSIDriver, VolumeAttachment
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.decide.attach import needs_attaching
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.attach_detach import needs_attaching
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.actual import (
     EPHEMERAL,
     PERSISTENT,

@@ -18,10 +18,10 @@ from plimsoll.api.volumes import (
     PersistentVolumeClaim,
     SecretReference,
 )
-from plimsoll.decide.devices import Device
+from plimsoll.decide.claims.protection import is_for_pod
+from plimsoll.decide.csi.devices import Device
+from plimsoll.decide.csi.in_tree import inline_source, translated
 from plimsoll.decide.node.paths import inline_handle
-from plimsoll.decide.protection import is_for_pod
-from plimsoll.decide.scheduling.in_tree import inline_source, translated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

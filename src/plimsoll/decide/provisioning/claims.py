@@ -14,8 +14,8 @@ from plimsoll.decide.annotations import (
     SELECTED_NODE,
     STORAGE_PROVISIONER,
 )
-from plimsoll.decide.bind.reasons import Reason
-from plimsoll.decide.bind.writes import existing, normal
+from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.writes import existing, normal
 from plimsoll.decide.plan import Emit, Plan
 from plimsoll.decide.provisioning.failures import Failure, Problem, RefusalError, State
 from plimsoll.decide.provisioning.node_deployment import consider_competing

@@ -11,8 +11,8 @@ from typing import assert_never
 
 from plimsoll.api.volumes import CsiSource, PersistentVolume, SecretReference
 from plimsoll.decide.annotations import EXTERNAL_DELETION, MIGRATED_TO, PROVISIONED_BY
-from plimsoll.decide.bind.reasons import Reason
-from plimsoll.decide.bind.writes import VOLUMES, VolumePhase, patch_of, warning
+from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.writes import VOLUMES, VolumePhase, patch_of, warning
 from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan
 from plimsoll.decide.provisioning.affinity import is_reachable, reach_complaint
 from plimsoll.decide.provisioning.calls import (

@@ -13,7 +13,7 @@ from typing import assert_never
 from plimsoll.api.storage import IMMEDIATE, StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.bind.writes import annotate, existing
+from plimsoll.decide.claims.writes import annotate, existing
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.calls import (
     CallFailed,

@@ -12,8 +12,8 @@ from typing import assert_never
 
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.bind.reasons import Reason
-from plimsoll.decide.bind.writes import annotate, existing, normal, warning
+from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.writes import annotate, existing, normal, warning
 from plimsoll.decide.plan import NOTHING, Plan, Write
 from plimsoll.decide.provisioning.allowed import outside_allowed, shown_allowed, shown_segments
 from plimsoll.decide.provisioning.calls import (

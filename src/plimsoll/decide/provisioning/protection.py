@@ -11,7 +11,7 @@ from enum import StrEnum
 from plimsoll.api.meta import ObjectKey, ObjectMeta
 from plimsoll.api.snapshots import VolumeSnapshot
 from plimsoll.api.volumes import DataSource, PersistentVolumeClaim
-from plimsoll.decide.bind.writes import CLAIMS, ClaimPhase
+from plimsoll.decide.claims.writes import CLAIMS, ClaimPhase
 from plimsoll.decide.plan import NOTHING, Patch, Plan, ResourceName
 from plimsoll.decide.provisioning.request.sources import (
     CLAIM_KIND,

@@ -22,8 +22,8 @@ from enum import StrEnum
 from plimsoll.api.registry import Document
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim, SecretReference
-from plimsoll.decide.bind.reasons import Reason
-from plimsoll.decide.bind.writes import VOLUMES
+from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.writes import VOLUMES
 from plimsoll.decide.plan import NOTHING, Create, Plan
 from plimsoll.decide.provisioning.calls import (
     AccessibilityRequirement,

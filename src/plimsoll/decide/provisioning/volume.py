@@ -8,7 +8,7 @@ from plimsoll.api.quantity import Format, Quantity
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import SecretReference
 from plimsoll.decide.annotations import EXTERNAL_DELETION, PROVISIONED_BY
-from plimsoll.decide.bind.writes import reference_to
+from plimsoll.decide.claims.writes import reference_to
 from plimsoll.decide.provisioning.affinity import node_affinity, usable_affinity
 from plimsoll.decide.provisioning.calls import MadeVolume, Segment
 from plimsoll.decide.provisioning.preparation import attributes_class_of

@@ -10,8 +10,8 @@ from plimsoll.api.selectors.node import NodeSelector
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
+from plimsoll.decide.claims.protection import CLAIMS, is_for_pod
 from plimsoll.decide.plan import Patch
-from plimsoll.decide.protection import CLAIMS, is_for_pod
 from plimsoll.decide.repair.repairs import Repair, Repaired, Rule, regarding
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"

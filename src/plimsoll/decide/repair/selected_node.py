@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
+from plimsoll.decide.claims.protection import CLAIMS
 from plimsoll.decide.plan import Patch
-from plimsoll.decide.protection import CLAIMS
 from plimsoll.decide.repair.repairs import Repair, Repaired, Rule, regarding
 
 

@@ -20,7 +20,7 @@ from plimsoll.api.storage import (
     VolumeAttachment,
 )
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.decide.bind.writes import CLAIMS, VOLUMES
+from plimsoll.decide.claims.writes import CLAIMS, VOLUMES
 from plimsoll.decide.scheduling.view import ClusterView
 
 T = TypeVar("T", bound=ApiObject)

@@ -9,23 +9,27 @@ from pathlib import Path
 import msgspec
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.node_lifecycle.health import GracePeriods
-from plimsoll.decide.node_lifecycle.survey import SurveySettings
-from plimsoll.decide.node_lifecycle.zones import EvictionRates
+from plimsoll.decide.cluster.node_lifecycle.health import GracePeriods
+from plimsoll.decide.cluster.node_lifecycle.survey import SurveySettings
+from plimsoll.decide.cluster.node_lifecycle.zones import EvictionRates
+from plimsoll.decide.csi.snapshots.names import GROUP
 from plimsoll.decide.repair.repairs import Rule
-from plimsoll.decide.snapshotting.names import GROUP
 from plimsoll.enact.leading import lead_alone
-from plimsoll.processes.controller.binding import Binding
+from plimsoll.processes.controller.cluster.node_lifecycle import NodeLifecycle
+from plimsoll.processes.controller.cluster.pod_gc import PodGarbageCollector, PodGcSettings
 from plimsoll.processes.controller.csi.attacher import CsiAttacher
 from plimsoll.processes.controller.csi.csi_loop import CsiLoop, CsiSettings
 from plimsoll.processes.controller.csi.drivers import DriverSources
 from plimsoll.processes.controller.csi.resizer import Resizer
 from plimsoll.processes.controller.csi.snapshotter import Snapshotter
+from plimsoll.processes.controller.in_process.provisioners.registry import (
+    Installation,
+    Registry,
+    installed,
+)
 from plimsoll.processes.controller.loops import LOOPS, chosen
-from plimsoll.processes.controller.node_lifecycle import NodeLifecycle
-from plimsoll.processes.controller.pod_gc import PodGarbageCollector, PodGcSettings
-from plimsoll.processes.controller.provisioners.registry import Installation, Registry, installed
-from plimsoll.processes.controller.repair import Repairs, RepairSettings
+from plimsoll.processes.controller.storage.binding import Binding
+from plimsoll.processes.controller.storage.repair import Repairs, RepairSettings
 from plimsoll.reconcile.running import Make, RunningLoops, Setting
 from plimsoll.runtime import config
 from plimsoll.runtime.backoff import Backoff

@@ -16,8 +16,8 @@ from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
-from plimsoll.wire.csi.hiding import without_secrets
 from plimsoll.wire.csi.methods import NODE_GET_CAPABILITIES, Method
+from plimsoll.wire.csi.redaction import without_secrets
 
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)

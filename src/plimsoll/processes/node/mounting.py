@@ -11,7 +11,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver
 from plimsoll.api.volumes import SecretReference
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.actual import Published, Staged
 from plimsoll.decide.node.features import (
     changes_only_roots,
@@ -20,7 +20,7 @@ from plimsoll.decide.node.features import (
     volume_context,
 )
 from plimsoll.decide.node.volumes import Expand, Prepare, Publish, Stage
-from plimsoll.processes.node.directory.seam import DirectoryError, Group
+from plimsoll.processes.node.directory.protocol import DirectoryError, Group
 from plimsoll.processes.node.drivers import RegisteredDriver
 from plimsoll.processes.node.messages import (
     capability,

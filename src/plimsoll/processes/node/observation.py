@@ -11,7 +11,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver, VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import View
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.volumes import Sight, must_be_attached
 from plimsoll.decide.node.wanted import CsiVolume, Storage, WantedVolume, wanted_volumes
 from plimsoll.decide.plan import Emit, EventType

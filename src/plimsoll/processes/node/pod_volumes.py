@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.expansion import resize_finished
 from plimsoll.decide.node.status import Reporting
 from plimsoll.decide.node.teardown import Clean, Unpublish, Unstage, next_teardown, unused
@@ -30,7 +30,7 @@ from plimsoll.decide.node.volumes import (
 from plimsoll.decide.node.wanted import CsiVolume, WantedVolume
 from plimsoll.decide.plan import EventType, Plan
 from plimsoll.enact.enactor import Done
-from plimsoll.processes.node.directory.seam import DirectoryError
+from plimsoll.processes.node.directory.protocol import DirectoryError
 from plimsoll.processes.node.mounting import MountError, Mounting
 from plimsoll.processes.node.node_objects import Reports
 from plimsoll.processes.node.observation import Observation, pod_event

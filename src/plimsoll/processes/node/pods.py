@@ -15,6 +15,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import Change
+from plimsoll.decide.claims.protection import is_shut_down
 from plimsoll.decide.node.admission import find_rejection, is_taken
 from plimsoll.decide.node.status import (
     FOREVER,
@@ -33,7 +34,6 @@ from plimsoll.decide.node.status import (
 )
 from plimsoll.decide.node.volumes import PATIENCE, Ready, Wait
 from plimsoll.decide.plan import Emit, Plan, Write
-from plimsoll.decide.protection import is_shut_down
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.node.mounting import MountError
 from plimsoll.processes.node.node_objects import Reports

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from weakref import WeakValueDictionary
 
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.node_object import Machine
-from plimsoll.processes.node.directory.seam import Directory
+from plimsoll.processes.node.directory.protocol import Directory
 from plimsoll.processes.node.drivers import Drivers
 from plimsoll.processes.node.plugins import Plugins
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.decide.node.node_object import Machine
+from plimsoll.processes.node.directory.protocol import NoDirectory
 from plimsoll.processes.node.directory.real import RealDirectory
-from plimsoll.processes.node.directory.seam import NoDirectory
 from plimsoll.processes.node.plugins import GivenDrivers, RegistrationDirectory, address_of
 from plimsoll.processes.node.served import ServedNode
 from plimsoll.runtime import config

@@ -13,10 +13,10 @@ import msgspec
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.decide.bind.writes import CLAIMS
 from plimsoll.decide.capacity.names import LEASES, leader_lease_name, managed_by
 from plimsoll.decide.capacity.publishing import Publisher
 from plimsoll.decide.capacity.reports import Settings as PublishingSettings
+from plimsoll.decide.claims.writes import CLAIMS
 from plimsoll.decide.provisioning.protection import SNAPSHOTS
 from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
 from plimsoll.enact.leading import Candidacy, lead_as

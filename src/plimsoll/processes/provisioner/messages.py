@@ -19,7 +19,7 @@ from plimsoll.decide.provisioning.calls import (
 )
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
-from plimsoll.wire.csi.hiding import without_secrets
+from plimsoll.wire.csi.redaction import without_secrets
 
 Secrets = Mapping[str, str]
 """The content of a Secret, for the moment of one call."""

@@ -23,15 +23,15 @@ from plimsoll.api.storage import CSINode
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.plan import Plan
-from plimsoll.decide.scheduling.bind_volumes import AllBound, Choice, written
-from plimsoll.decide.scheduling.reasons import Reason
-from plimsoll.decide.scheduling.wait_for_volumes import (
+from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice, written
+from plimsoll.decide.scheduling.binding.wait_for_volumes import (
     TIMED_OUT,
     GivenUp,
     Progress,
     Waiting,
     check_bindings,
 )
+from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.enact.enactor import Done, Enactor, Obstacle, Overtaken
 from plimsoll.processes.scheduler.state import State
 from plimsoll.wire.errors import KubeError

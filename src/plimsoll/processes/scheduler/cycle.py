@@ -12,12 +12,12 @@ from datetime import datetime
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.decide.columns.flags import AnyRule
-from plimsoll.decide.schedule import Kernel, NoNode, Placement
-from plimsoll.decide.scheduling.bind_volumes import AllBound, Choice
-from plimsoll.decide.scheduling.capacity_use import capacity_uses
+from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
+from plimsoll.decide.scheduling.columns.flags import AnyRule
+from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
+from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_anybody
 from plimsoll.decide.scheduling.reasons import Finding, Reason, Verdict
-from plimsoll.decide.wakeups import concerns, helps, may_help_anybody
+from plimsoll.decide.scheduling.rules.volume_binding.capacity_use import capacity_uses
 from plimsoll.processes.scheduler.binding import Binder, Failed, Stage
 from plimsoll.processes.scheduler.events import Reporter, Why, refusal_text, with_code
 from plimsoll.processes.scheduler.metrics import Operation, Result, SchedulerMetrics

@@ -16,7 +16,7 @@ from plimsoll.api.meta import Condition, ObjectKey, find_condition, wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.decide.plan import Emit, EventType, Patch, Plan, ResourceName
-from plimsoll.decide.schedule import NoNode
+from plimsoll.decide.scheduling.kernel import NoNode
 from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.enact.enactor import Enactor
 from plimsoll.runtime.clock import Clock

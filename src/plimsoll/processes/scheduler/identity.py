@@ -8,7 +8,11 @@ import logging
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import resources_by_path
-from plimsoll.decide.scheduler_identity import RENEWED_EVERY, Announcement, identity_document
+from plimsoll.decide.scheduling.published_policy import (
+    RENEWED_EVERY,
+    Announcement,
+    identity_document,
+)
 from plimsoll.processes.scheduler.settings import Settings
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import documents

@@ -10,8 +10,8 @@ from enum import StrEnum
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from plimsoll.decide.scheduling.capacity_use import CapacityUse
 from plimsoll.decide.scheduling.reasons import Reason
+from plimsoll.decide.scheduling.rules.volume_binding.capacity_use import CapacityUse
 from plimsoll.processes.scheduler.queue import Cause, Place, QueuedPod, SchedulingQueue
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.metrics import Metrics

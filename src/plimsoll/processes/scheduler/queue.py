@@ -15,9 +15,9 @@ from heapq import heappop, heappush
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.decide.columns.flags import RULES, AnyRule
-from plimsoll.decide.scheduling.backoff import Attempts, Backoff
-from plimsoll.decide.scheduling.queue_order import Turn, turn_of
+from plimsoll.decide.scheduling.columns.flags import RULES, AnyRule
+from plimsoll.decide.scheduling.queue.backoff import Attempts, Backoff
+from plimsoll.decide.scheduling.queue.order import Turn, turn_of
 from plimsoll.decide.scheduling.reasons import Reason
 
 SWEEP_AFTER = timedelta(minutes=5)

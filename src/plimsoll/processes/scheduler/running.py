@@ -7,10 +7,10 @@ from random import Random
 
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
-from plimsoll.decide.columns.cluster import Columns
-from plimsoll.decide.columns.rules.judge import Settings as JudgeSettings
-from plimsoll.decide.columns.rules.late_claims import Policy
-from plimsoll.decide.schedule import Kernel
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.judge import Settings as JudgeSettings
+from plimsoll.decide.scheduling.kernel import Kernel
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
 from plimsoll.processes.scheduler.binding import Binder

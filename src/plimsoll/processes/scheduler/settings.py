@@ -14,9 +14,9 @@ import msgspec
 import yaml
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.columns.rules.late_claims import Policy
-from plimsoll.decide.scheduling.backoff import Backoff
-from plimsoll.decide.scheduling.scorer import DEFAULT_SHAPE, Point, Shape
+from plimsoll.decide.scheduling.queue.backoff import Backoff
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, Shape
 from plimsoll.runtime import config
 from plimsoll.runtime.config import ConfigError, Sources, load_settings
 

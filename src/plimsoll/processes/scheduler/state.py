@@ -24,12 +24,12 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.assume import AssumingStore
 from plimsoll.cache.informer import Handler, Informer
 from plimsoll.cache.store import Change, Sink, Store, View
-from plimsoll.decide.scheduling import bind_volumes
 from plimsoll.decide.scheduling.assumptions import Assumed, AssumingView, Assumptions
-from plimsoll.decide.scheduling.bind_volumes import AllBound, Choice
+from plimsoll.decide.scheduling.binding import bind_volumes
+from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
 from plimsoll.decide.scheduling.reasons import Finding
+from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes
 from plimsoll.decide.scheduling.view import claim_names
-from plimsoll.decide.scheduling.volume_binding import PodVolumes
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import EVERYTHING, Selection
@@ -47,7 +47,7 @@ Believer = Callable[[ApiObject | None, ApiObject | None], None]
 class Stores:
     """What the watch has shown. Pods alone are shown where they were decided to go.
 
-    Implements `decide.scheduling.wait_for_volumes.ObservedView`.
+    Implements `decide.scheduling.binding.wait_for_volumes.ObservedView`.
     """
 
     def __init__(self) -> None:

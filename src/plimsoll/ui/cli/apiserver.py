@@ -9,10 +9,11 @@ from typing import Any
 import click
 import uvloop
 
-from plimsoll.processes.apiserver import main as process, maintenance
-from plimsoll.processes.apiserver.admission.chain import parse_disabled
-from plimsoll.processes.apiserver.certificates import UnreadableKeysError
-from plimsoll.processes.apiserver.store import StoreCorruptError, StoreFailedError
+from plimsoll.apiserver import main as process
+from plimsoll.apiserver.admission.chain import parse_disabled
+from plimsoll.apiserver.http.certificates import UnreadableKeysError
+from plimsoll.apiserver.storage import maintenance
+from plimsoll.apiserver.storage.store import StoreCorruptError, StoreFailedError
 from plimsoll.runtime.config import parse_duration
 from plimsoll.runtime.log import LogFormat, configure_logging
 

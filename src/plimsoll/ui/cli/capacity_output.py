@@ -18,8 +18,8 @@ from plimsoll.api.registry import Document
 from plimsoll.decide.capacity.findings import Found, find_numbers
 from plimsoll.decide.capacity.overview import Entry, Overview, reached
 from plimsoll.decide.capacity.tree import Branch, path_of, selector_text, tree_of
-from plimsoll.decide.explaining.amounts import amount
-from plimsoll.decide.explaining.groups import Unit
+from plimsoll.decide.explain.amounts import amount
+from plimsoll.decide.explain.groups import Unit
 from plimsoll.ui.cli.explain_output import Row, human, table
 
 API_VERSION = "capacity.plimsoll.dev/v1"

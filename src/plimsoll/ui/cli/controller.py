@@ -10,8 +10,8 @@ import uvloop
 from plimsoll.decide.repair.repairs import Rule
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.controller import main as process
+from plimsoll.processes.controller.in_process.provisioners.registry import ProvisionerSetupError
 from plimsoll.processes.controller.loops import LOOPS
-from plimsoll.processes.controller.provisioners.registry import ProvisionerSetupError
 from plimsoll.runtime.config import ConfigError, Sources, environment, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
 from plimsoll.wire.errors import KubeError

@@ -16,21 +16,21 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import Deployment, ReplicaSet
-from plimsoll.decide.columns.cluster import Columns
-from plimsoll.decide.columns.rules.judge import Settings
-from plimsoll.decide.columns.rules.late_claims import Policy
-from plimsoll.decide.explaining.claim import ClaimExplanation, explain_claim
-from plimsoll.decide.explaining.pod import PodExplanation, explain_pod
-from plimsoll.decide.explaining.policies import ChosenPolicy, choose_policy
-from plimsoll.decide.explaining.remedies import Remedy, find_remedy
-from plimsoll.decide.explaining.workload import (
+from plimsoll.decide.explain.claim import ClaimExplanation, explain_claim
+from plimsoll.decide.explain.pod import PodExplanation, explain_pod
+from plimsoll.decide.explain.policies import ChosenPolicy, choose_policy
+from plimsoll.decide.explain.remedies import Remedy, find_remedy
+from plimsoll.decide.explain.workload import (
     Workload,
     WorkloadExplanation,
     explain_workload,
     pods_of,
 )
-from plimsoll.decide.schedule import Kernel
-from plimsoll.decide.scheduler_identity import KUBE_SCHEDULER, scheduler_of
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.judge import Settings
+from plimsoll.decide.scheduling.kernel import Kernel
+from plimsoll.decide.scheduling.published_policy import KUBE_SCHEDULER, scheduler_of
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import system_chance

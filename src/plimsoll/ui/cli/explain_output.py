@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
-from plimsoll.decide.explaining.amounts import amount
-from plimsoll.decide.explaining.claim import ClaimExplanation
-from plimsoll.decide.explaining.groups import NodeGroup, Occurrences, SharedTrouble, Unit
-from plimsoll.decide.explaining.pod import PodExplanation, PodState
-from plimsoll.decide.explaining.policies import ChosenPolicy
-from plimsoll.decide.explaining.remedies import Remedy
-from plimsoll.decide.explaining.standing import ClaimStanding, ClaimState
-from plimsoll.decide.explaining.workload import WorkloadExplanation, kind_of
-from plimsoll.decide.scheduler_identity import scheduler_of
+from plimsoll.decide.explain.amounts import amount
+from plimsoll.decide.explain.claim import ClaimExplanation
+from plimsoll.decide.explain.groups import NodeGroup, Occurrences, SharedTrouble, Unit
+from plimsoll.decide.explain.pod import PodExplanation, PodState
+from plimsoll.decide.explain.policies import ChosenPolicy
+from plimsoll.decide.explain.remedies import Remedy
+from plimsoll.decide.explain.standing import ClaimStanding, ClaimState
+from plimsoll.decide.explain.workload import WorkloadExplanation, kind_of
+from plimsoll.decide.scheduling.published_policy import scheduler_of
 from plimsoll.decide.scheduling.reasons import Seen
 from plimsoll.ui.cli.explain_reading import NO_AGES, Ages
 

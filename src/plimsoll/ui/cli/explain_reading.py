@@ -26,10 +26,10 @@ from plimsoll.api.storage import (
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import STORAGE_PROVISIONER
 from plimsoll.decide.capacity.overview import Observed, overview_of
-from plimsoll.decide.explaining.evidence import Evidence
-from plimsoll.decide.explaining.provisioning import SNAPSHOT, handed_over_to
-from plimsoll.decide.scheduling.claims import is_fully_bound
+from plimsoll.decide.explain.evidence import Evidence
+from plimsoll.decide.explain.provisioning import SNAPSHOT, handed_over_to
 from plimsoll.decide.scheduling.reasons import Seen
+from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_bound
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, documents, typed
 from plimsoll.wire.kube import KubeClient

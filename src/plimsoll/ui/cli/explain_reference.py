@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.explaining.workload import KINDS, Workload
+from plimsoll.decide.explain.workload import KINDS, Workload
 
 POD_NAMES = ("pod", "pods", "po")
 CLAIM_NAMES = ("claim", "claims", "pvc", "persistentvolumeclaim", "persistentvolumeclaims")

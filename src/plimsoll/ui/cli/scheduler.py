@@ -7,7 +7,7 @@ from typing import Any
 import click
 import uvloop
 
-from plimsoll.decide.columns.rules.late_claims import Policy
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.scheduler import main as process
 from plimsoll.processes.scheduler.settings import Settings, load

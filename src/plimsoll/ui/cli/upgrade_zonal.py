@@ -12,14 +12,14 @@ import yaml
 
 from plimsoll.api.core import Node
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.decide.plan import Patch, Plan
-from plimsoll.decide.zonal import (
+from plimsoll.decide.claims.zonal import (
     EXPLANATIONS,
     Zonal,
     ZonalUpgrade,
     decide_zonal_upgrade,
     zonal_upgrade,
 )
+from plimsoll.decide.plan import Patch, Plan
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import system_chance

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.processes.node.directory.ownership import give_files
-from plimsoll.processes.node.directory.seam import Group
+from plimsoll.processes.node.directory.protocol import Group
 
 GROUP = 4242
 PRIVATE = 0o600

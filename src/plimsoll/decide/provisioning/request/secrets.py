@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from plimsoll.api.kinds.names import dns_label_errors, dns_subdomain_errors
+from plimsoll.api.names import dns_label_errors, dns_subdomain_errors
 from plimsoll.api.selectors.complaints import quoted
 from plimsoll.api.volumes import SecretReference
 from plimsoll.decide.provisioning.failures import Problem, State, refuse

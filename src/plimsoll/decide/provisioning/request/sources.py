@@ -21,7 +21,7 @@ from plimsoll.api.volumes import (
     PersistentVolume,
     PersistentVolumeClaim,
 )
-from plimsoll.decide.bind.writes import STORAGE, ClaimPhase, VolumePhase
+from plimsoll.decide.claims.writes import STORAGE, ClaimPhase, VolumePhase
 from plimsoll.decide.provisioning.calls import ContentSource, FromSnapshot, FromVolume
 from plimsoll.decide.provisioning.failures import Problem, State, refuse
 from plimsoll.decide.provisioning.settings import ProvisionerSettings

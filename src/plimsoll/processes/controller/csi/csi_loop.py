@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.plan import Plan
 from plimsoll.enact.enactor import Done
-from plimsoll.processes.controller.csi.asking import Asking
+from plimsoll.processes.controller.csi.driver_calls import Asking
 from plimsoll.processes.controller.csi.drivers import Drivers, DriverSources
 from plimsoll.reconcile.loop import Loop, Tools
 

@@ -12,6 +12,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttributesClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import Change
+from plimsoll.decide.csi.devices import device_of_volume
 from plimsoll.decide.csi.modifying import (
     Modify,
     decide_modification,
@@ -30,12 +31,11 @@ from plimsoll.decide.csi.resizing import (
     decide_resized,
 )
 from plimsoll.decide.csi.steps import Failure, NotAsked, is_final, is_infeasible
-from plimsoll.decide.devices import device_of_volume
 from plimsoll.decide.provisioning.calls import CallFailed, Code
-from plimsoll.processes.controller.csi.asking import capability_message
 from plimsoll.processes.controller.csi.csi_loop import NO_DRIVERS, CsiLoop, CsiSettings
+from plimsoll.processes.controller.csi.driver_calls import capability_message
 from plimsoll.processes.controller.csi.drivers import Driver
-from plimsoll.processes.controller.csi.patience import Patience
+from plimsoll.processes.controller.csi.infeasible_retry import Patience
 from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.loop import Tools
 from plimsoll.wire.csi import methods

@@ -1,9 +1,9 @@
 """The calls about snapshots as decisions describe them, as CSI's messages, and the answers back."""
 
+from plimsoll.decide.csi.snapshots.content import DeleteSnapshot, FindSnapshot, Taken, TakeSnapshot
 from plimsoll.decide.csi.steps import Failure, NotAsked
 from plimsoll.decide.provisioning.calls import CallFailed, Code
-from plimsoll.decide.snapshotting.content import DeleteSnapshot, FindSnapshot, Taken, TakeSnapshot
-from plimsoll.processes.controller.csi.asking import Asking
+from plimsoll.processes.controller.csi.driver_calls import Asking
 from plimsoll.processes.controller.csi.drivers import Driver
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi

@@ -1,4 +1,4 @@
-"""Takes snapshots: `decide.snapshotting` for snapshots, their contents, and the claims they are of.
+"""Takes snapshots: `decide.csi.snapshots` for snapshots, their contents, and their claims.
 
 They share one queue. A key without a namespace is a content, one whose name begins with `claim/`,
 as no object's can, is a claim; all others are snapshots. Contents of drivers that are not known
@@ -19,9 +19,7 @@ from plimsoll.api.snapshots import (
 )
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import Change
-from plimsoll.decide.csi.steps import Failure, NotAsked
-from plimsoll.decide.provisioning.calls import CallFailed
-from plimsoll.decide.snapshotting.content import (
+from plimsoll.decide.csi.snapshots.content import (
     ContentCall,
     DeleteSnapshot,
     FindSnapshot,
@@ -36,10 +34,12 @@ from plimsoll.decide.snapshotting.content import (
     decide_protection,
     decide_taken,
 )
-from plimsoll.decide.snapshotting.deletion import decide_source
-from plimsoll.decide.snapshotting.names import BEING_CREATED, GROUP, content_name
-from plimsoll.decide.snapshotting.snapshot import decide_snapshot
-from plimsoll.decide.snapshotting.view import SnapshotView
+from plimsoll.decide.csi.snapshots.deletion import decide_source
+from plimsoll.decide.csi.snapshots.names import BEING_CREATED, GROUP, content_name
+from plimsoll.decide.csi.snapshots.snapshot import decide_snapshot
+from plimsoll.decide.csi.snapshots.view import SnapshotView
+from plimsoll.decide.csi.steps import Failure, NotAsked
+from plimsoll.decide.provisioning.calls import CallFailed
 from plimsoll.processes.controller.csi.csi_loop import NO_DRIVERS, CsiLoop, CsiSettings
 from plimsoll.processes.controller.csi.drivers import Driver
 from plimsoll.processes.controller.csi.snapshot_calls import SnapshotCalls

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from plimsoll.decide.rooms import (
+from plimsoll.decide.capacity.volume_sizes import (
     Cost,
     find_grown_parts,
     find_parts,

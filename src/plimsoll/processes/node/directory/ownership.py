@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from plimsoll.processes.node.directory.seam import Group
+from plimsoll.processes.node.directory.protocol import Group
 
 READ_WRITE = 0o660
 SEARCH = 0o110

@@ -18,13 +18,13 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from plimsoll.decide.devices import Device
+from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.actual import PERSISTENT, Actual, Place, Published, Staged
 from plimsoll.decide.node.paths import CSI_DIRECTORY, DATA_FILE, DEVICES, PUBLISH, STAGING, Layout
 from plimsoll.decide.node.wanted import OwnVolume
 from plimsoll.processes.node.directory.mountinfo import mount_points, mounts_below
 from plimsoll.processes.node.directory.ownership import give_files
-from plimsoll.processes.node.directory.seam import DirectoryError, Group
+from plimsoll.processes.node.directory.protocol import DirectoryError, Group
 from plimsoll.runtime.trees import remove_tree
 
 log = logging.getLogger(__name__)

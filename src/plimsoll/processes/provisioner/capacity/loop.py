@@ -28,7 +28,7 @@ from plimsoll.decide.capacity.templates import NodeType, decide_templates
 from plimsoll.decide.plan import Delete, Patch, Plan
 from plimsoll.enact.enactor import Done, Outcome, Overtaken
 from plimsoll.processes.provisioner.capacity.lease import Looking, PublisherLease
-from plimsoll.processes.provisioner.capacity.patience import Patience, concerns_all
+from plimsoll.processes.provisioner.capacity.write_retry import Patience, concerns_all
 from plimsoll.processes.provisioner.link import DriverLink
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.observed import Observed

@@ -1,4 +1,0 @@
-"""Protobuf messages of the API: `wire` is the grammar, `values` the leaves, `plans` the messages.
-
-Start in `plimsoll.api.protobuf`, which is what the rest of the code uses.
-"""

@@ -1,0 +1,50 @@
+"""What an admission plugin is told about a request, and what it may read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from plimsoll.api.registry import Document, Resource
+
+
+class Operation(StrEnum):
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+class Reader(Protocol):
+    """The objects of the cluster as the request sees them. Documents returned must not be changed.
+
+    `group` and `plural` name the resource: ("storage.k8s.io", "storageclasses").
+    """
+
+    def get(self, group: str, plural: str, namespace: str, name: str) -> Document | None: ...
+
+    def list(self, group: str, plural: str, namespace: str = "") -> Iterator[Document]:
+        """All of a namespace, or of the cluster when it is empty, in the order of their keys."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """One request. A mutating plugin changes `document` in place; `old` is never changed.
+
+    On DELETE, `document` is the object to be deleted and `old` is None.
+    A plugin refuses by raising `ApiError` (see `apiserver.model.status.forbidden`).
+    """
+
+    operation: Operation
+    resource: Resource
+    subresource: str
+    namespace: str
+    name: str
+    document: Document
+    old: Document | None
+    user: str
+    now: datetime
+    dry_run: bool
+    reader: Reader
+    warnings: list[str]

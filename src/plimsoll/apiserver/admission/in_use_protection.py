@@ -1,0 +1,24 @@
+"""Volumes, claims and attribute classes are born with a finalizer: nothing in use goes away.
+
+The protection controllers take it off once nobody uses the object any more.
+"""
+
+from plimsoll.apiserver.admission.attributes import Attributes, Operation
+
+FINALIZERS = {
+    ("", "persistentvolumes"): "kubernetes.io/pv-protection",
+    ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+    ("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
+}
+
+
+def admit(attributes: Attributes) -> None:
+    if attributes.operation is not Operation.CREATE or attributes.subresource:
+        return
+    finalizer = FINALIZERS.get((attributes.resource.group, attributes.resource.plural))
+    if finalizer is None:
+        return
+    metadata = attributes.document["metadata"]
+    present = metadata.get("finalizers") or []
+    if finalizer not in present:
+        metadata["finalizers"] = [*present, finalizer]

@@ -1,0 +1,50 @@
+"""Nothing is created in a namespace that is missing or going away, and some never go."""
+
+from plimsoll.api.registry import Resource, resources_by_path
+from plimsoll.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.apiserver.model.status import forbidden, not_found
+
+IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
+
+
+def check(attributes: Attributes) -> None:
+    if _is_namespace(attributes.resource):
+        _check_namespace(attributes)
+    elif attributes.namespace and not _asks_about_access(attributes.resource):
+        _check_content(attributes)
+
+
+def _is_namespace(resource: Resource) -> bool:
+    return not resource.group and resource.plural == "namespaces"
+
+
+def _asks_about_access(resource: Resource) -> bool:
+    """Questions are stored nowhere, so they need no namespace to be there."""
+    return resource.group == "authorization.k8s.io"
+
+
+def _check_namespace(attributes: Attributes) -> None:
+    if attributes.operation is Operation.DELETE and attributes.name in IMMORTAL:
+        raise forbidden(attributes.resource, attributes.name, "this namespace may not be deleted")
+
+
+def _check_content(attributes: Attributes) -> None:
+    if attributes.operation is Operation.DELETE:
+        return
+    name = attributes.namespace
+    namespace = attributes.reader.get("", "namespaces", "", name)
+    if namespace is None:
+        raise not_found(resources_by_path()["", "v1", "namespaces"], name)
+    if attributes.operation is Operation.CREATE and "deletionTimestamp" in namespace["metadata"]:
+        raise forbidden(
+            attributes.resource,
+            attributes.name,
+            f"unable to create new content in namespace {name} because it is being terminated",
+            [
+                {
+                    "reason": "NamespaceTerminating",
+                    "message": f"namespace {name} is being terminated",
+                    "field": "metadata.namespace",
+                }
+            ],
+        )

@@ -1,0 +1,137 @@
+"""What counts against a ResourceQuota: objects of any kind, pods, claims and their storage.
+
+Pure functions over documents. Compute resources (cpu, memory) are not counted: limits on them are
+kept but have no effect.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from plimsoll.api.quantity import UNIT, Quantity, parse_quantity
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.admission.attributes import Reader
+from plimsoll.apiserver.admission.quota_scopes import in_scope
+from plimsoll.apiserver.model.kinds.storage.claim_spec import requested_storage
+from plimsoll.apiserver.model.kinds.storage.persistent_volume_claim import claim_class
+
+Usage = dict[str, Quantity]
+"""By the name under which a quota limits it."""
+
+ONE, NOTHING = Quantity(1), Quantity(0)
+BY_CLASS = ".storageclass.storage.k8s.io/"
+CLAIMS, STORAGE = "persistentvolumeclaims", "requests.storage"
+SERVICES, NODE_PORTS = "services", "services.nodeports"
+LOAD_BALANCERS = "services.loadbalancers"
+# Core kinds that can be limited without the prefix `count/`.
+COUNTED = frozenset(
+    {
+        CLAIMS,
+        "configmaps",
+        "pods",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        SERVICES,
+    }
+)
+FINISHED = ("Failed", "Succeeded")
+
+
+def charge(group: str, plural: str, document: Document) -> Usage:
+    """What one object uses up, whichever quota looks at it."""
+    charged = {f"count/{plural}.{group}" if group else f"count/{plural}": ONE}
+    if group or plural not in COUNTED:
+        return charged
+    if plural == CLAIMS:
+        return charged | _claim_charge(document)
+    if plural == SERVICES:
+        return charged | _service_charge(document.get("spec") or {})
+    if plural == "pods" and (document.get("status") or {}).get("phase") in FINISHED:
+        return charged
+    return charged | {plural: ONE}
+
+
+def _service_charge(spec: Document) -> Usage:
+    """Node ports as they are meant: they may not be allocated yet."""
+    ports = spec.get("ports") or []
+    match spec.get("type"):
+        case "NodePort":
+            return {SERVICES: ONE, NODE_PORTS: Quantity(len(ports))}
+        case "LoadBalancer":
+            if spec.get("allocateLoadBalancerNodePorts") is False:
+                ports = [port for port in ports if port.get("nodePort")]
+            return {SERVICES: ONE, LOAD_BALANCERS: ONE, NODE_PORTS: Quantity(len(ports))}
+        case _:
+            return {SERVICES: ONE}
+
+
+def _claim_charge(claim: Document) -> Usage:
+    charged = {CLAIMS: ONE}
+    size = _claim_size(claim)
+    if size is not None:
+        charged[STORAGE] = size
+    named = claim_class(claim)
+    if not named:
+        return charged
+    return charged | {f"{named}{BY_CLASS}{what}": amount for what, amount in charged.items()}
+
+
+def _claim_size(claim: Document) -> Quantity | None:
+    """Whole bytes: what is requested, or what an expansion has already taken beyond that."""
+    requested = requested_storage(claim.get("spec") or {})
+    if requested is None:
+        return None
+    allocated = (claim.get("status") or {}).get("allocatedResources") or {}
+    taken = parse_quantity(allocated.get("storage", "0"))
+    size = max(parse_quantity(requested), taken)
+    return Quantity(size.rounded_up(UNIT), UNIT, size.format)
+
+
+def limited_here(quota: Document, group: str, plural: str) -> dict[str, Quantity]:
+    """The hard limits of a quota that objects of this resource can come up against."""
+    return {
+        name: parse_quantity(text)
+        for name, text in _hard(quota).items()
+        if (group, plural) in _counted_resources(name)
+    }
+
+
+def _hard(quota: Document) -> Mapping[str, str]:
+    hard: Mapping[str, str] = (quota.get("spec") or {}).get("hard") or {}
+    return hard
+
+
+def _counted_resources(name: str) -> Iterator[tuple[str, str]]:
+    """(group, plural) of the objects that use up what a quota calls `name`; none if unknown."""
+    if name.startswith("count/"):
+        plural, _, group = name.removeprefix("count/").partition(".")
+        yield group, plural
+    elif name in COUNTED:
+        yield "", name
+    elif name in (NODE_PORTS, LOAD_BALANCERS):
+        yield "", SERVICES
+    elif name == STORAGE or name.endswith((BY_CLASS + CLAIMS, BY_CLASS + STORAGE)):
+        yield "", CLAIMS
+
+
+def is_counted(name: str) -> bool:
+    """Whether a limit that a quota calls `name` is kept."""
+    return any(True for _ in _counted_resources(name))
+
+
+def usage(quota: Document, reader: Reader) -> dict[str, str]:
+    """What `status.used` should say: of everything that the quota limits and that is counted."""
+    used = measured(quota, reader, _hard(quota))
+    return {name: str(amount) for name, amount in used.items()}
+
+
+def measured(quota: Document, reader: Reader, names: Iterable[str]) -> Usage:
+    wanted = {name: set(_counted_resources(name)) for name in names}
+    used = {name: NOTHING for name, resources in wanted.items() if resources}
+    namespace = quota["metadata"]["namespace"]
+    for group, plural in sorted(set().union(*wanted.values())):
+        for document in reader.list(group, plural, namespace):
+            if in_scope(quota, group, plural, document):
+                charged = charge(group, plural, document)
+                for name in used.keys() & charged.keys():
+                    used[name] += charged[name]
+    return used

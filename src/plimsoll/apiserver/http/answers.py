@@ -1,0 +1,64 @@
+"""What the server answers, before it is known how the answer travels."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from plimsoll.apiserver.model.status import ApiError
+
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    status: int = 200
+    content_type: str = JSON
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    """Shown by clients beside the answer."""
+    stream: "Stream | None" = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A body that is made while it is sent: a watch, or a list that is too long to be held."""
+
+    chunks: AsyncIterator[bytes]
+    close: Callable[[], None]
+    overflow: asyncio.Event
+    """Set when the receiver was too slow and must not be waited for."""
+    has_end: bool = False
+    """A list ends by itself; a watch lasts until either side leaves."""
+
+
+def json_answer(document: Any, status: int = 200) -> Answer:
+    return Answer(status=status, body=msgspec.json.encode(document))
+
+
+def text_answer(text: str, status: int = 200) -> Answer:
+    return Answer(status=status, content_type=TEXT, body=text.encode())
+
+
+def refusal(error: ApiError) -> Answer:
+    headers: tuple[tuple[str, str], ...] = ()
+    retry = (error.details or {}).get("retryAfterSeconds")
+    if retry:
+        headers = (("retry-after", str(retry)),)
+    return Answer(
+        status=error.code,
+        body=msgspec.json.encode(error.document),
+        headers=headers,
+        warnings=error.warnings,
+    )
+
+
+def warning_header(text: str) -> str:
+    """One value of the Warning header: code, agent, quoted text."""
+    plain = "".join(mark if mark.isprintable() else " " for mark in text)
+    escaped = plain.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'

@@ -1,0 +1,157 @@
+"""The ASGI side of the server: HTTP in, Answers out."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from urllib.parse import parse_qsl
+
+from plimsoll.apiserver.http.answers import Answer, Stream, refusal, warning_header
+from plimsoll.apiserver.http.bodies import (
+    Bodies,
+    DisconnectedError,
+    Message,
+    Receive,
+    is_announced,
+)
+from plimsoll.apiserver.http.identity import (
+    ANONYMOUS,
+    User,
+    user_for_certificate,
+    user_for_token,
+)
+from plimsoll.apiserver.http.protocol import PEER, Peer
+from plimsoll.apiserver.model.status import ApiError, bad_request
+from plimsoll.apiserver.server import ApiServer
+from plimsoll.wire.transport import Request
+
+QUERY_LIMIT = 1000
+
+Send = Callable[[Message], Awaitable[None]]
+
+
+class AsgiApp:
+    def __init__(self, server: ApiServer, admin_token: str) -> None:
+        self._server = server
+        self._admin_token = admin_token
+        self._bodies = Bodies(server.cluster.clock)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        peer: Peer = scope["state"][PEER]
+        try:
+            answer = await self._answer(scope, receive, peer)
+        except DisconnectedError:
+            return
+        if answer.stream is not None:
+            await _send_stream(answer, answer.stream, _Ends(receive, send, peer))
+        else:
+            await _send(answer, send, head_only=scope["method"] == "HEAD")
+
+    async def _answer(self, scope: Message, receive: Receive, peer: Peer) -> Answer:
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        try:
+            request, user = self._authorized(scope, headers, peer)
+            async with self._bodies.read(headers, receive) as body:
+                return await self._server.handle(replace(request, body=body), user)
+        except ApiError as error:
+            told = refusal(error)
+            if not is_announced(headers):
+                return told
+            # What is left of the body is not read: no other request can follow it.
+            peer.stop_reading()
+            return replace(told, headers=(*told.headers, ("connection", "close")))
+
+    def _authorized(
+        self, scope: Message, headers: dict[str, str], peer: Peer
+    ) -> tuple[Request, User]:
+        """The request without its body: nothing is read from those who may not ask."""
+        user = self._user(headers, peer)
+        request = Request(
+            method=scope["method"],
+            path=scope["raw_path"].decode("latin-1"),
+            query=_query(scope["query_string"].decode("latin-1")),
+            headers=headers,
+        )
+        self._server.authorize(request, user)
+        if user is not ANONYMOUS:
+            peer.recognise()
+        return request, user
+
+    def _user(self, headers: dict[str, str], peer: Peer) -> User:
+        if peer.certificate is not None and "authorization" not in headers:
+            return user_for_certificate(peer.certificate)
+        if "authorization" not in headers:
+            return ANONYMOUS
+        return user_for_token(headers["authorization"], self._admin_token)
+
+
+def _query(text: str) -> tuple[tuple[str, str], ...]:
+    if not text:
+        return ()
+    try:
+        return tuple(parse_qsl(text, keep_blank_values=True, max_num_fields=QUERY_LIMIT))
+    except ValueError as error:
+        raise bad_request(f"a query may have at most {QUERY_LIMIT} parameters") from error
+
+
+def _head(answer: Answer, length: int | None) -> Message:
+    headers = [(b"content-type", answer.content_type.encode())]
+    if length is not None:
+        headers.append((b"content-length", str(length).encode()))
+    headers += [(name.encode(), value.encode()) for name, value in answer.headers]
+    headers += [(b"warning", warning_header(text).encode("utf-8")) for text in answer.warnings]
+    headers.append((b"cache-control", b"no-cache, private"))
+    return {"type": "http.response.start", "status": answer.status, "headers": headers}
+
+
+async def _send(answer: Answer, send: Send, *, head_only: bool) -> None:
+    body = b"" if head_only else answer.body
+    await send(_head(answer, len(answer.body)))
+    await send({"type": "http.response.body", "body": body})
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Both directions of a connection, and the knife."""
+
+    receive: Receive
+    send: Send
+    peer: Peer
+
+
+async def _send_stream(answer: Answer, stream: Stream, ends: _Ends) -> None:
+    """Until the stream ends, the client leaves, or it is too slow to be waited for."""
+    try:
+        await ends.send(_head(answer, None))
+        await ends.send({"type": "http.response.body", "body": b"", "more_body": True})
+        async with asyncio.TaskGroup() as group:
+            endings = [
+                group.create_task(_pump(stream, ends.send)),
+                group.create_task(_client_leaves(ends.receive)),
+                group.create_task(_cut(stream, ends.peer)),
+            ]
+            await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
+            for ending in endings:
+                ending.cancel()
+    finally:
+        stream.close()
+
+
+async def _pump(stream: Stream, send: Send) -> None:
+    async for chunk in stream.chunks:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _client_leaves(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _cut(stream: Stream, peer: Peer) -> None:
+    """A client that does not read what it asked for: its backlog is not kept."""
+    await stream.overflow.wait()
+    peer.abort()

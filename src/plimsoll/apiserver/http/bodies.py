@@ -1,0 +1,101 @@
+"""Bodies of requests, read within limits: of size, of time, and of memory for all of them together.
+
+A body is read only after its sender was authorized.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+from plimsoll.apiserver.model.status import ApiError
+from plimsoll.runtime.clock import Clock
+
+BODY_LIMIT = 3 * 1024 * 1024
+BODIES_LIMIT = 64 * 1024 * 1024
+"""For the bodies of all requests that are being read or worked on."""
+BODY_TIME = timedelta(seconds=60)
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+
+
+class DisconnectedError(Exception):
+    """The client went away before it had sent all of its request."""
+
+
+def is_announced(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-length", "") not in ("", "0") or "transfer-encoding" in headers
+
+
+def _too_large() -> ApiError:
+    return ApiError(
+        413,
+        "RequestEntityTooLarge",
+        f"the body of a request may have at most {BODY_LIMIT} bytes",
+        {},
+    )
+
+
+def _too_many() -> ApiError:
+    return ApiError(
+        429,
+        "TooManyRequests",
+        "the bodies of other requests fill the server's memory: try again in a second",
+        {"retryAfterSeconds": 1},
+    )
+
+
+def _too_slow() -> ApiError:
+    seconds = BODY_TIME.total_seconds()
+    return ApiError(
+        408, "Timeout", f"the body of the request did not arrive within {seconds:.0f} seconds", {}
+    )
+
+
+class Bodies:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._held_bytes = 0
+
+    @asynccontextmanager
+    async def read(self, headers: Mapping[str, str], receive: Receive) -> AsyncIterator[bytes]:
+        """The whole body, which counts for as long as the block lasts.
+
+        Raises ApiError for what is too large, too slow or too much, and DisconnectedError.
+        """
+        chunks: list[bytes] = []
+        try:
+            await self._read(headers, receive, chunks)
+            yield chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        finally:
+            self._held_bytes -= sum(map(len, chunks))
+
+    async def _read(
+        self, headers: Mapping[str, str], receive: Receive, chunks: list[bytes]
+    ) -> None:
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length) > BODY_LIMIT:
+            raise _too_large()
+        if not is_announced(headers):
+            return
+        try:
+            async with self._clock.timeout(BODY_TIME):
+                while await self._read_chunk(receive, chunks):
+                    pass
+        except TimeoutError as error:
+            raise _too_slow() from error
+
+    async def _read_chunk(self, receive: Receive, chunks: list[bytes]) -> bool:
+        """Whether there is more to come."""
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise DisconnectedError
+        chunk: bytes = message.get("body", b"")
+        self._held_bytes += len(chunk)
+        chunks.append(chunk)
+        if sum(map(len, chunks)) > BODY_LIMIT:
+            raise _too_large()
+        if self._held_bytes > BODIES_LIMIT:
+            raise _too_many()
+        return bool(message.get("more_body"))

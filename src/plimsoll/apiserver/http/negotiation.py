@@ -1,0 +1,204 @@
+"""Content types: in which form a body came, and in which form the client wants its answer."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from plimsoll.apiserver.model import protobuf, yaml_text
+from plimsoll.apiserver.model.json_text import check_size
+from plimsoll.apiserver.model.printing.tables import Version
+from plimsoll.apiserver.model.slices import decode_object
+from plimsoll.apiserver.model.status import ApiError, bad_request
+from plimsoll.wire.transport import Request
+
+JSON = "application/json"
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+BODY_TYPES = (JSON, YAML, PROTOBUF)
+META_GROUP = "meta.k8s.io"
+_META_VERSIONS: dict[str, Version] = {"v1": "v1", "v1beta1": "v1beta1"}
+
+
+class Form(StrEnum):
+    """What an answer is about: the object itself, or what is printed or known of it."""
+
+    OBJECT = ""
+    TABLE = "Table"
+    METADATA = "PartialObjectMetadata"
+    METADATA_LIST = "PartialObjectMetadataList"
+
+
+ALL_FORMS = frozenset({Form.TABLE, Form.METADATA, Form.METADATA_LIST})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    media_type: str = JSON
+    form: Form = Form.OBJECT
+    version: Version = "v1"
+
+    @property
+    def is_metadata(self) -> bool:
+        return self.form in (Form.METADATA, Form.METADATA_LIST)
+
+    @property
+    def meta_version(self) -> str:
+        return f"{META_GROUP}/{self.version}"
+
+    def check_object(self) -> None:
+        """One object is no list. Raises 406."""
+        if self.form is Form.METADATA_LIST:
+            raise not_acceptable(f"you requested {self.form}, but the answer is not a list")
+
+    def check_list(self) -> None:
+        """A list is not one object. Raises 406."""
+        if self.form is Form.METADATA:
+            raise not_acceptable(f"you requested {self.form}, but the answer is a list")
+
+    def check_watch(self) -> None:
+        """A watch sends one object after the other, each on a line. Raises 406."""
+        self.check_object()
+        if self.media_type == YAML:
+            raise not_acceptable(
+                f"only the following media types are accepted: {JSON};stream=watch"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    media_type: str
+    parameters: dict[str, str]
+    quality: float
+
+
+def _clauses(header: str) -> list[_Clause]:
+    clauses = []
+    for part in header.split(","):
+        media_type, *settings = (piece.strip() for piece in part.split(";"))
+        if not media_type:
+            continue
+        parameters = {
+            name: value for name, _, value in (setting.partition("=") for setting in settings)
+        }
+        try:
+            quality = float(parameters.pop("q", "1"))
+        except ValueError:
+            quality = 0.0
+        clauses.append(_Clause(media_type.lower(), parameters, quality))
+    return sorted(clauses, key=lambda clause: (-clause.quality, clause.media_type == "*/*"))
+
+
+def not_acceptable(message: str = "") -> ApiError:
+    available = ", ".join(BODY_TYPES)
+    message = message or f"only the following media types are accepted: {available}"
+    return ApiError(406, "NotAcceptable", message, {})
+
+
+def wanted(request: Request, *, forms: frozenset[Form] = ALL_FORMS) -> Wanted:
+    """The best clause of the Accept header that can be served; 406 when there is none.
+
+    Whether the answer has the form that the clause asks for is not known yet.
+    """
+    header = request.headers.get("accept", "")
+    if not header:
+        return Wanted()
+    for clause in _clauses(header):
+        choice = _served(clause, forms)
+        if choice is not None:
+            return choice
+    raise not_acceptable()
+
+
+def refusal_type(request: Request) -> str:
+    """In which format an error is told: it has one form, and JSON is understood by everybody."""
+    try:
+        return wanted(request, forms=frozenset()).media_type
+    except ApiError:
+        return JSON
+
+
+def _served(clause: _Clause, forms: frozenset[Form]) -> Wanted | None:
+    if clause.media_type not in (*BODY_TYPES, "*/*"):
+        return None
+    if clause.parameters.get("stream", "") not in ("", "watch"):
+        return None
+    # Protobuf is read, never written: every client that asks for it takes JSON as well.
+    media_type = YAML if clause.media_type == YAML else JSON
+    if clause.parameters.keys().isdisjoint(("as", "g", "v")):
+        return Wanted(media_type=media_type)
+    form = clause.parameters.get("as", "")
+    version = _META_VERSIONS.get(clause.parameters.get("v", ""))
+    if clause.parameters.get("g") != META_GROUP or version is None or form not in forms:
+        return None
+    if form == Form.TABLE and clause.media_type == PROTOBUF:
+        return None
+    return Wanted(media_type=media_type, form=Form(form), version=version)
+
+
+def unsupported(media_type: str, supported: tuple[str, ...] = BODY_TYPES) -> ApiError:
+    listed = ", ".join(supported)
+    message = (
+        f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    )
+    return ApiError(415, "UnsupportedMediaType", f"{message} (was {media_type!r})", {})
+
+
+def body_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def decode_body(request: Request) -> Any:
+    """The body as JSON values; protobuf comes out in the form its JSON would have."""
+    media_type = body_type(request) or JSON
+    match media_type:
+        case "application/json":
+            return decode_json(request.body)
+        case "application/yaml":
+            return decode_yaml(request.body)
+        case "application/vnd.kubernetes.protobuf":
+            try:
+                return protobuf.decode(request.body)
+            except ValueError as error:
+                raise bad_request(f"the protobuf body cannot be read: {error}") from error
+        case _:
+            raise unsupported(media_type)
+
+
+def decode_json(body: bytes) -> Any:
+    try:
+        check_size(body)
+        return msgspec.json.decode(body)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise bad_request(f"the body is not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise bad_request("the body is nested too deeply") from error
+
+
+def decode_applied(body: bytes) -> Any:
+    """YAML; most clients send what is JSON as well, which is much faster to read."""
+    if body.lstrip().startswith(b"{"):
+        try:
+            check_size(body)
+            return msgspec.json.decode(body)
+        except (ValueError, RecursionError):
+            pass
+    return decode_yaml(body)
+
+
+def decode_yaml(body: bytes) -> Any:
+    try:
+        # Through JSON: what it has no form for, such as a number that is none, is refused here.
+        return msgspec.json.decode(msgspec.json.encode(yaml_text.read(body)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise bad_request(f"the body is not valid YAML: {error}") from error
+
+
+def encode_yaml(document: bytes) -> bytes:
+    return yaml_text.write(decode_object(document))
+
+
+def is_slow_format(media_type: str) -> bool:
+    """YAML and protobuf take longer to read and write than JSON does."""
+    return media_type in (YAML, PROTOBUF, "application/apply-patch+yaml")

@@ -1,0 +1,127 @@
+"""What a request asks for: its path taken apart, its options parsed.
+
+Everything here refuses bad input with an ApiError and knows nothing of stored objects.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from plimsoll.api.registry import Resource, resources_by_path
+from plimsoll.apiserver.model.status import ApiError, bad_request
+from plimsoll.wire.transport import Request
+
+NAMESPACE_SUBRESOURCES = ("status", "finalize")
+
+NOT_FOUND = "the server could not find the requested resource"
+NOT_ALLOWED = "the server does not allow this method on the requested resource"
+
+
+def resource_missing() -> ApiError:
+    return ApiError(404, "NotFound", NOT_FOUND, {})
+
+
+def method_not_allowed() -> ApiError:
+    return ApiError(405, "MethodNotAllowed", NOT_ALLOWED, {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a path of the resource API names."""
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    watch: bool = False
+    """The path has the old `/watch/` prefix."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.resource.namespaced else self.name
+
+    @property
+    def prefix(self) -> str:
+        """What all keys of a list begin with."""
+        return f"{self.namespace}/" if self.namespace else ""
+
+
+def parse_target(path: str) -> Target:
+    """Raises 404 for what no resource of the registry answers to."""
+    parts = [unquote(part) for part in path.strip("/").split("/")]
+    if parts[0] == "api":
+        group, parts = "", parts[1:]
+    else:
+        group, parts = parts[1], parts[2:]
+    version, parts = parts[0], parts[1:]
+    watch = bool(parts) and parts[0] == "watch"
+    if watch:
+        parts = parts[1:]
+    return _named(group, version, parts, watch=watch)
+
+
+def _named(group: str, version: str, parts: list[str], *, watch: bool) -> Target:
+    namespace = ""
+    in_namespace = len(parts) > 2 and parts[0] == "namespaces"  # noqa: PLR2004 namespaces/NS/PLURAL
+    if in_namespace and not (not group and parts[2] in NAMESPACE_SUBRESOURCES):
+        namespace, parts = parts[1], parts[2:]
+    if not parts or len(parts) > 3:  # noqa: PLR2004 PLURAL/NAME/SUBRESOURCE
+        raise resource_missing()
+    resource = resources_by_path().get((group, version, parts[0]))
+    if resource is None or (namespace and not resource.namespaced):
+        raise resource_missing()
+    name = parts[1] if len(parts) > 1 else ""
+    subresource = parts[2] if len(parts) > 2 else ""  # noqa: PLR2004
+    if name and resource.namespaced and not namespace:
+        raise resource_missing()
+    if subresource and resource.subresource(subresource) is None:
+        raise resource_missing()
+    return Target(
+        resource=resource, namespace=namespace, name=name, subresource=subresource, watch=watch
+    )
+
+
+class Query:
+    """The query of a request, by name; the first value counts, as in the real server."""
+
+    def __init__(self, request: Request) -> None:
+        self._values: dict[str, list[str]] = {}
+        for name, value in request.query:
+            self._values.setdefault(name, []).append(value)
+
+    def text(self, name: str) -> str:
+        values = self._values.get(name)
+        return values[0] if values else ""
+
+    def all(self, name: str) -> list[str]:
+        return self._values.get(name, [])
+
+    def has(self, name: str) -> bool:
+        return name in self._values
+
+    def integer(self, name: str) -> int | None:
+        text = self.text(name)
+        if not text:
+            return None
+        try:
+            return parse_integer(text)
+        except ValueError as error:
+            raise bad_request(
+                f'strconv.ParseInt: parsing "{text}": invalid syntax ({name} must be a number)'
+            ) from error
+
+    def boolean(self, name: str) -> bool | None:
+        """Absent gives None. Present means true unless it says otherwise."""
+        if not self.has(name):
+            return None
+        return self.text(name).lower() not in ("false", "0")
+
+
+def parse_integer(text: str) -> int:
+    """Go's ParseInt for 64 bits: no spaces, no underscores."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits.isascii() or not digits.isdigit():
+        raise ValueError(text)
+    value = int(text)
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(text)
+    return value

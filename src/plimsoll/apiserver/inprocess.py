@@ -1,0 +1,76 @@
+"""The embedded server without a network between: the same bytes, the same rules, one event loop.
+
+The caller's identity travels with the transport and goes through authorization, admission and
+validation as over HTTP. Nothing mutable is shared: bodies are bytes on both sides.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from plimsoll.apiserver.http.answers import Answer, Stream, warning_header
+from plimsoll.apiserver.http.identity import ADMIN, User
+from plimsoll.apiserver.server import ApiServer
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.transport import Request, Response, StreamedResponse
+
+
+class InProcessTransport:
+    """Implements `wire.transport.Transport`."""
+
+    def __init__(self, server: ApiServer, user: User = ADMIN) -> None:
+        self._server = server
+        self._user = user
+
+    async def request(self, request: Request) -> Response:
+        answer = await self._answer(request)
+        body = answer.body if answer.stream is None else await _whole(request, answer.stream)
+        return Response(status=answer.status, headers=_headers(answer), body=body)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
+        answer = await self._answer(request)
+        headers = _headers(answer)
+        if answer.stream is None:
+            yield StreamedResponse(status=answer.status, headers=headers, body=answer.body)
+            return
+        try:
+            yield StreamedResponse(
+                status=answer.status, headers=headers, lines=_lines(answer.stream)
+            )
+        finally:
+            answer.stream.close()
+
+    async def _answer(self, request: Request) -> Answer:
+        try:
+            async with self._server.cluster.clock.timeout(request.timeout):
+                return await self._server.handle(request, self._user)
+        except TimeoutError as error:
+            operation = f"{request.method} {request.path}"
+            raise KubeError(
+                Failure.UNKNOWN_OUTCOME, "no answer in time", operation=operation
+            ) from error
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _headers(answer: Answer) -> dict[str, str]:
+    headers = {"content-type": answer.content_type} | dict(answer.headers)
+    if answer.warnings:
+        headers["warning"] = ", ".join(warning_header(text) for text in answer.warnings)
+    return headers
+
+
+async def _whole(request: Request, stream: Stream) -> bytes:
+    try:
+        if stream.has_end:
+            return b"".join([chunk async for chunk in stream.chunks])
+    finally:
+        stream.close()
+    raise ValueError(f"{request.path}: a watch is a stream; ask for it with stream()")
+
+
+async def _lines(stream: Stream) -> AsyncIterator[bytes]:
+    async for chunk in stream.chunks:
+        for line in chunk.splitlines():
+            yield line

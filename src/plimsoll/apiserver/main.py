@@ -1,0 +1,309 @@
+"""The apiserver process: the data directory, the certificates, the socket, the tasks."""
+
+import asyncio
+import base64
+import ctypes
+import gc
+import logging
+import resource
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import uvicorn
+import yaml
+
+from plimsoll.apiserver.admission.chain import Admission
+from plimsoll.apiserver.first_objects import create_first_objects
+from plimsoll.apiserver.http.app import AsgiApp
+from plimsoll.apiserver.http.certificates import Credentials, load_or_create, private_write
+from plimsoll.apiserver.http.connections import Door
+from plimsoll.apiserver.http.protocol import BoundedProtocol
+from plimsoll.apiserver.http.renewal import keep_current
+from plimsoll.apiserver.metrics import MeasuredStore, ServerMetrics
+from plimsoll.apiserver.server import ApiServer
+from plimsoll.apiserver.storage.cluster import Cluster, describe
+from plimsoll.apiserver.storage.event_expiry import EventExpiry
+from plimsoll.apiserver.storage.heavy_work import HeavyWork
+from plimsoll.apiserver.storage.revisions import HistoryLimits, Revisions
+from plimsoll.apiserver.storage.sqlite_file import FILE_NAME
+from plimsoll.apiserver.storage.sqlite_store import SqliteStore
+from plimsoll.apiserver.storage.store import Store
+from plimsoll.apiserver.storage.watch_hub import WatchHub
+from plimsoll.runtime.clock import Clock, SystemClock
+from plimsoll.runtime.ids import Ids, system_ids
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+BACKLOG = 1024
+KEEP_ALIVE_SECONDS = 120
+STOP_SECONDS = 5
+TURN_SECONDS = 0.002
+"""How long large requests, which a thread works on, may keep the event loop waiting."""
+RETURNED_BYTES = 128 * 1024
+_MMAP_THRESHOLD = -3
+"""The name that glibc's malloc.h has for it."""
+FAREWELL_SECONDS = 1
+"""How long clients have to say goodbye; some never do, and nobody should wait for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    data_dir: Path
+    port: int = 0
+    """0 takes any free port."""
+    write_kubeconfig: Path | None = None
+    history: timedelta = timedelta(minutes=5)
+    """How far back watches can resume and lists can go on."""
+    event_ttl: timedelta = timedelta(hours=1)
+    """How long events are kept after they were last written."""
+    disabled_admission_plugins: frozenset[str] = frozenset()
+    clock: Clock = field(default_factory=SystemClock)
+    ids: Ids = field(default_factory=system_ids)
+
+
+def limits_for(history: timedelta) -> HistoryLimits:
+    return HistoryLimits(age=history, every=min(timedelta(seconds=30), history / 4))
+
+
+def make_server(
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    limits: HistoryLimits,
+    *,
+    disabled_plugins: frozenset[str] = frozenset(),
+) -> ApiServer:
+    """A server with everything that the store holds."""
+    measured = MeasuredStore(store, clock)
+    revisions = Revisions(measured, clock, limits)
+    hub = WatchHub()
+    revisions.on_durable(hub.publish)
+    revisions.load(describe)
+    cluster = Cluster(
+        revisions=revisions,
+        hub=hub,
+        clock=clock,
+        ids=ids,
+        work=HeavyWork(inline=store.inline),
+        admission=Admission(disabled=disabled_plugins),
+    )
+    return ApiServer(cluster, metrics=ServerMetrics(cluster, measured.seconds))
+
+
+Tasks = frozenset["asyncio.Future[None]"]
+
+
+@asynccontextmanager
+async def running(server: ApiServer) -> AsyncIterator[Tasks]:
+    """The server's own tasks, for as long as the block lasts; none of them ends by itself."""
+    revisions = server.cluster.revisions
+    # Not a TaskGroup: that would wrap what the block raises.
+    tasks = frozenset(
+        asyncio.ensure_future(endless)
+        for endless in (revisions.run_writer(), revisions.run_compactor())
+    )
+    try:
+        await create_first_objects(server.cluster)
+        yield tasks
+    finally:
+        server.cluster.hub.stop()
+        await _drain(revisions, tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        server.cluster.work.close()
+        revisions.close()
+
+
+async def _drain(revisions: Revisions, tasks: Tasks) -> None:
+    """Whoever waits for an answer gets it, as long as there is a writer to wait for."""
+    last = asyncio.ensure_future(revisions.durable())
+    await asyncio.wait((last, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    last.cancel()
+    await asyncio.gather(last, return_exceptions=True)
+
+
+class _Uvicorn(uvicorn.Server):
+    """Signals are this module's business."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((LOOPBACK, port))
+    listener.listen(BACKLOG)
+    return listener
+
+
+def kubeconfig(url: str, credentials: Credentials) -> str:
+    authority = base64.b64encode(credentials.authority.read_bytes()).decode()
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "plimsoll",
+        "clusters": [
+            {
+                "name": "plimsoll",
+                "cluster": {"server": url, "certificate-authority-data": authority},
+            }
+        ],
+        "users": [{"name": "admin", "user": {"token": credentials.admin_token}}],
+        "contexts": [{"name": "plimsoll", "context": {"cluster": "plimsoll", "user": "admin"}}],
+    }
+    text: str = yaml.safe_dump(config, sort_keys=False)
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    url: str
+    server: ApiServer
+    credentials: Credentials
+    tasks: Tasks
+
+    async def broken(self) -> None:
+        """Returns never while all is well; raises what ended one of the server's tasks."""
+        done, _ = await asyncio.wait(self.tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[Serving]:
+    """The whole process but its signals: a server that answers on a loopback port."""
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    credentials = load_or_create(settings.data_dir / "pki", settings.clock.now())
+    with _listen(settings.port) as listener:
+        store = SqliteStore(
+            settings.data_dir / FILE_NAME, first=int(settings.clock.now().timestamp())
+        )
+        made = make_server(
+            store,
+            settings.clock,
+            settings.ids,
+            limits_for(settings.history),
+            disabled_plugins=settings.disabled_admission_plugins,
+        )
+        # What was loaded stays for long: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        async with running(made) as tasks:
+            url = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
+            # Before the first answer: whoever finds the server ready finds the file as well.
+            _write_kubeconfig(settings, url, credentials)
+            web = _Uvicorn(_web_config(AsgiApp(made, credentials.admin_token), credentials))
+            task = asyncio.ensure_future(web.serve(sockets=[listener]))
+            renewal = asyncio.ensure_future(_renew(settings, url, web))
+            expiry = asyncio.ensure_future(EventExpiry(made.cluster, settings.event_ttl).run())
+            own = tasks | {task, expiry}
+            try:
+                await _started(web, task)
+                yield Serving(url=url, server=made, credentials=credentials, tasks=own)
+            finally:
+                made.cluster.hub.stop()
+                renewal.cancel()
+                expiry.cancel()
+                await _stopped(web, task)
+                await asyncio.gather(task, renewal, expiry, return_exceptions=True)
+
+
+async def _stopped(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
+    """All have their answers, and all watches have ended; then connections are cut."""
+    web.should_exit = True
+    await asyncio.wait((task,), timeout=FAREWELL_SECONDS)
+    for connection in tuple(web.server_state.connections):
+        if connection.transport is not None:
+            connection.transport.abort()
+
+
+def _write_kubeconfig(settings: Settings, url: str, credentials: Credentials) -> None:
+    if settings.write_kubeconfig is not None:
+        private_write(settings.write_kubeconfig, kubeconfig(url, credentials).encode())
+
+
+async def _renew(settings: Settings, url: str, web: uvicorn.Server) -> None:
+    def renewed(credentials: Credentials) -> None:
+        # Connections that are open keep what they began with; new ones get the new certificate.
+        if web.config.ssl is not None:
+            web.config.ssl.load_verify_locations(credentials.authority)
+            web.config.ssl.load_cert_chain(credentials.server_certificate, credentials.server_key)
+        _write_kubeconfig(settings, url, credentials)
+
+    await keep_current(settings.data_dir / "pki", settings.clock, renewed)
+
+
+async def _started(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
+    while not web.started:
+        await asyncio.wait((task,), timeout=0.01)
+        if task.done():
+            task.result()
+            raise RuntimeError("the web server ended before it had begun")
+
+
+def _web_config(app: AsgiApp, credentials: Credentials) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=partial(BoundedProtocol, Door()),  # type: ignore[arg-type]  # it calls it, no more
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        access_log=False,
+        log_config=None,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        ssl_certfile=credentials.server_certificate,
+        ssl_keyfile=credentials.server_key,
+        ssl_ca_certs=str(credentials.authority),
+        ssl_cert_reqs=ssl.CERT_OPTIONAL,
+    )
+
+
+def _prepare_process() -> None:
+    """The event loop gets its turn often, and there are files enough for all connections."""
+    sys.setswitchinterval(TURN_SECONDS)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    _return_large_buffers()
+
+
+def _return_large_buffers() -> None:
+    """Every connection has a buffer of 256 KiB, which glibc would keep when the client leaves."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(_MMAP_THRESHOLD, RETURNED_BYTES)
+
+
+async def run(settings: Settings, on_ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    _prepare_process()
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    async with serving(settings) as up:
+        log.info("server ready", extra={"url": up.url, "data_dir": str(settings.data_dir)})
+        on_ready(up.url)
+        stopping, broken = asyncio.ensure_future(asked.wait()), asyncio.ensure_future(up.broken())
+        await asyncio.wait((stopping, broken), return_when=asyncio.FIRST_COMPLETED)
+        if broken.done():
+            broken.result()
+        broken.cancel()
+        stopping.cancel()
+        log.info("server stopping")

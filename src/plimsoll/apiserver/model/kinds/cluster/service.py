@@ -1,0 +1,257 @@
+"""Services, as far as an API server without a network decides about them.
+
+Addresses and node ports are not handed out: whoever runs a network assigns them, and a service
+without one shows none. Everything else is filled in and checked.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from plimsoll.api.names import dns_label_errors, dns_subdomain_errors, name_is_dns_label
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.field_errors import FieldError
+from plimsoll.apiserver.model.kinds.addresses import (
+    address_errors,
+    address_warnings,
+    load_balancer_errors,
+    range_errors,
+    range_warnings,
+    reachable_errors,
+)
+from plimsoll.apiserver.model.kinds.object_meta import IMMUTABLE, label_errors
+from plimsoll.apiserver.model.kinds.rules import KindRules, keep_status
+
+TYPES = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
+EXTERNAL_TYPES = ("NodePort", "LoadBalancer")
+PROTOCOLS = ("SCTP", "TCP", "UDP")
+AFFINITIES = ("ClientIP", "None")
+TRAFFIC_POLICIES = ("Cluster", "Local")
+AFFINITY_SECONDS = 3 * 60 * 60
+LAST_PORT = 65535
+PORT_NAME_LIMIT = 15
+OLD_EXTERNAL = "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+
+
+def default(service: Document) -> None:
+    spec = service.setdefault("spec", {})
+    _fill(spec, "type", "ClusterIP")
+    _fill(spec, "sessionAffinity", "None")
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif spec["sessionAffinity"] == "ClientIP":
+        seconds = spec.get("sessionAffinityConfig", {}).get("clientIP", {}).get("timeoutSeconds")
+        if seconds is None:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}}
+    for port in spec.get("ports") or ():
+        _fill(port, "protocol", "TCP")
+        _fill(port, "targetPort", port.get("port", 0))
+    _default_by_type(spec)
+
+
+def _default_by_type(spec: Document) -> None:
+    kind = spec["type"]
+    if kind in EXTERNAL_TYPES or (kind == "ClusterIP" and spec.get("externalIPs")):
+        _fill(spec, "externalTrafficPolicy", "Cluster")
+    if kind == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    if kind in TYPES and kind != "ExternalName":
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+
+
+def _fill(fields: Document, name: str, value: Any) -> None:
+    if not fields.get(name):
+        fields[name] = value
+
+
+def _fill_families(spec: Document) -> None:
+    """What would be known once an address is given: one family, and the older field mirrored."""
+    if spec["type"] == "ExternalName":
+        return
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+    spec.setdefault("ipFamilies", ["IPv4"])
+
+
+def prepare_create(service: Document, _now: datetime) -> None:
+    service["status"] = {"loadBalancer": {}}
+    _fill_families(service["spec"])
+
+
+def prepare_update(new: Document, old: Document, now: datetime) -> None:
+    """A client that leaves out what was assigned to it keeps it."""
+    keep_status(new, old, now)
+    if new["spec"]["type"] == "ExternalName":
+        return
+    for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+        if not new["spec"].get(field) and old["spec"].get(field):
+            new["spec"][field] = old["spec"][field]
+    _fill_families(new["spec"])
+
+
+def validate(service: Document) -> Iterator[FieldError]:
+    return _errors(service, {})
+
+
+def _errors(service: Document, old: Document) -> Iterator[FieldError]:
+    spec = service["spec"]
+    kind, ports = spec["type"], spec.get("ports", [])
+    headless = spec.get("clusterIPs", [])[:1] == ["None"]
+    if not ports and not headless and kind != "ExternalName":
+        yield FieldError.required("spec.ports")
+    if kind not in TYPES:
+        yield FieldError.not_supported("spec.type", kind, TYPES)
+    if headless and kind in EXTERNAL_TYPES:
+        yield FieldError.invalid(
+            "spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services"
+        )
+    if kind == "ExternalName":
+        yield from _external_name_errors(spec)
+    yield from _ports_errors(ports, kind)
+    yield from label_errors(spec.get("selector", {}), "spec.selector")
+    yield from _choice_errors(spec)
+    yield from _address_errors(spec, old)
+
+
+def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
+    yield from _errors(new, old["spec"])
+    before, after = (s["spec"].get("clusterIPs", [])[:1] for s in (old, new))
+    named = "ExternalName" in (old["spec"]["type"], new["spec"]["type"])
+    if before and before != after and not named:
+        yield FieldError.invalid("spec.clusterIPs[0]", after, IMMUTABLE)
+
+
+def _external_name_errors(spec: Document) -> Iterator[FieldError]:
+    for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+        if spec.get(field):
+            yield FieldError.forbidden(f"spec.{field}", "may not be set for ExternalName services")
+    name = spec.get("externalName", "").removesuffix(".")
+    if not name:
+        yield FieldError.required("spec.externalName")
+        return
+    for error in dns_subdomain_errors(name):
+        yield FieldError.invalid("spec.externalName", name, error)
+
+
+def _ports_errors(ports: Sequence[Document], kind: str) -> Iterator[FieldError]:
+    names: set[str] = set()
+    numbers: set[tuple[str, int]] = set()
+    node_ports: set[tuple[str, int]] = set()
+    for index, port in enumerate(ports):
+        path = f"spec.ports[{index}]"
+        name, protocol = port.get("name", ""), port["protocol"]
+        yield from _port_errors(port, path, name_required=len(ports) > 1)
+        if name in names:
+            yield FieldError.duplicate(f"{path}.name", name)
+        if (protocol, port.get("port", 0)) in numbers:
+            yield FieldError.duplicate(path, port)
+        node_port = port.get("nodePort", 0)
+        if node_port and kind == "ClusterIP":
+            yield FieldError.forbidden(
+                f"{path}.nodePort", "may not be used when `type` is 'ClusterIP'"
+            )
+        if node_port and (protocol, node_port) in node_ports:
+            yield FieldError.duplicate(f"{path}.nodePort", node_port)
+        names |= {name} - {""}
+        numbers.add((protocol, port.get("port", 0)))
+        node_ports.add((protocol, node_port))
+
+
+def _port_errors(port: Document, path: str, *, name_required: bool) -> Iterator[FieldError]:
+    name = port.get("name", "")
+    if name_required and not name:
+        yield FieldError.required(f"{path}.name")
+    elif name:
+        for error in dns_label_errors(name):
+            yield FieldError.invalid(f"{path}.name", name, error)
+    yield from _port_number_errors(port.get("port", 0), f"{path}.port")
+    if port["protocol"] not in PROTOCOLS:
+        yield FieldError.not_supported(f"{path}.protocol", port["protocol"], PROTOCOLS)
+    target = port["targetPort"]
+    if isinstance(target, int):
+        yield from _port_number_errors(target, f"{path}.targetPort")
+    elif len(target) > PORT_NAME_LIMIT or dns_label_errors(target) or target.isdecimal():
+        yield FieldError.invalid(f"{path}.targetPort", target, "must be a port's number or name")
+
+
+def _port_number_errors(number: int, path: str) -> Iterator[FieldError]:
+    if not 1 <= number <= LAST_PORT:
+        yield FieldError.invalid(path, number, f"must be between 1 and {LAST_PORT}, inclusive")
+
+
+def _choice_errors(spec: Document) -> Iterator[FieldError]:
+    if spec["sessionAffinity"] not in AFFINITIES:
+        yield FieldError.not_supported("spec.sessionAffinity", spec["sessionAffinity"], AFFINITIES)
+    seconds = spec.get("sessionAffinityConfig", {}).get("clientIP", {}).get("timeoutSeconds", 1)
+    if not 0 < seconds <= 8 * AFFINITY_SECONDS:
+        yield FieldError.invalid(
+            "spec.sessionAffinityConfig.clientIP.timeoutSeconds",
+            seconds,
+            f"must be greater than 0 and less than {8 * AFFINITY_SECONDS}",
+        )
+    for field in ("internalTrafficPolicy", "externalTrafficPolicy"):
+        policy = spec.get(field, "Cluster")
+        if policy not in TRAFFIC_POLICIES:
+            yield FieldError.not_supported(f"spec.{field}", policy, TRAFFIC_POLICIES)
+    exposed = spec["type"] in EXTERNAL_TYPES or spec.get("externalIPs")
+    if spec.get("externalTrafficPolicy") and not exposed:
+        yield FieldError.invalid(
+            "spec.externalTrafficPolicy",
+            spec["externalTrafficPolicy"],
+            "may only be set for externally-accessible services",
+        )
+
+
+def _address_errors(spec: Document, old: Document) -> Iterator[FieldError]:
+    """`old` is the specification that the service has so far; empty for a new one."""
+    if spec["type"] == "ExternalName":
+        return
+    for index, address in enumerate(spec.get("clusterIPs", ())):
+        if address != "None":
+            known = old.get("clusterIPs", ())
+            yield from address_errors(address, f"spec.clusterIPs[{index}]", known)
+    for index, address in enumerate(spec.get("externalIPs", ())):
+        known = old.get("externalIPs", ())
+        yield from reachable_errors(address, f"spec.externalIPs[{index}]", known)
+    for index, text in enumerate(spec.get("loadBalancerSourceRanges", ())):
+        known = [text.strip() for text in old.get("loadBalancerSourceRanges", ())]
+        yield from range_errors(text.strip(), f"spec.LoadBalancerSourceRanges[{index}]", known)
+
+
+def warnings(new: Document, old: Document | None) -> list[str]:
+    spec = new["spec"]
+    if old is not None and old["spec"] == spec:
+        return []
+    external = spec.get("externalIPs") or ()
+    found = []
+    for index, address in enumerate(external):
+        found += address_warnings(address, f"spec.externalIPs[{index}]")
+    if external and spec["type"] != "ExternalName" and spec.get("clusterIP") != "None":
+        found.append(OLD_EXTERNAL)
+    if spec.get("loadBalancerIP"):
+        found += address_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
+    for index, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        found += range_warnings(text, f"spec.loadBalancerSourceRanges[{index}]")
+    return found
+
+
+def selectable_fields(service: Document) -> dict[str, str]:
+    spec = service.get("spec", {})
+    return {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
+
+
+RULES = KindRules(
+    default=default,
+    prepare_create=prepare_create,
+    prepare_update=prepare_update,
+    validate=validate,
+    validate_update=validate_update,
+    validate_status=load_balancer_errors,
+    warnings=warnings,
+    name_errors=name_is_dns_label,
+    selectable_fields=selectable_fields,
+    selectable_names=frozenset({"spec.clusterIP", "spec.type"}),
+    create_on_update=True,
+    returns_deleted=True,
+)

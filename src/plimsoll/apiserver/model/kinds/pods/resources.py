@@ -1,0 +1,199 @@
+"""Compute resources of containers and pods: which names and amounts they may ask for."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from plimsoll.api.names import qualified_name_errors
+from plimsoll.api.quantity import Quantity, parse_quantity
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.field_errors import FieldError
+from plimsoll.apiserver.model.kinds.pods.totals import (
+    HUGE_PAGES,
+    QUALITY_RESOURCES,
+    amounts_of,
+    total_resources,
+)
+from plimsoll.apiserver.model.kinds.pods.values import dns_label, qualified_name
+from plimsoll.apiserver.model.kinds.quantities import quantity_errors, whole_errors
+
+CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+POD_RESOURCES = ("cpu", "hugepages-", "memory")
+COUNTED_RESOURCES = frozenset(
+    {
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    }
+)
+STANDARD_RESOURCES = (
+    CONTAINER_RESOURCES
+    | COUNTED_RESOURCES
+    | {f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES}
+    | {"storage", "requests.storage"}
+)
+
+NameErrors = Callable[[str, str], Iterable[FieldError]]
+
+
+def is_native(name: str) -> bool:
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    """Something that only some nodes have: `example.com/gpu`."""
+    if is_native(name) or name.startswith("requests."):
+        return False
+    return not qualified_name_errors(f"requests.{name}")
+
+
+def may_overcommit(name: str) -> bool:
+    return is_native(name) and not name.startswith(HUGE_PAGES)
+
+
+def container_resource_errors(
+    resources: Document, path: str, *, claims: Iterable[str] = ()
+) -> Iterator[FieldError]:
+    """`claims`: names of the pod's resource claims, to which the container may refer."""
+    yield from _requirement_errors(resources, path, _container_name_errors)
+    yield from _claim_errors(resources.get("claims") or [], set(claims), f"{path}.claims")
+
+
+def pod_resource_errors(spec: Document, path: str) -> Iterator[FieldError]:
+    """`spec.resources`: what all containers of the pod share."""
+    resources = spec.get("resources")
+    if resources is None:
+        return
+    if (spec.get("os") or {}).get("name") == "windows":
+        yield FieldError.forbidden(path, "may not be set for a windows pod")
+        return
+    if resources.get("claims"):
+        yield FieldError.forbidden(f"{path}.claims", "claims may not be set at pod-level")
+        yield from _claim_errors(resources["claims"], set(), f"{path}.claims")
+    yield from _requirement_errors(resources, path, _pod_name_errors)
+    yield from _consistency_errors(spec, resources, path)
+
+
+def _requirement_errors(
+    resources: Document, path: str, name_errors: NameErrors
+) -> Iterator[FieldError]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for kind, amounts in (("limits", limits), ("requests", requests)):
+        for name, text in amounts.items():
+            where = f"{path}.{kind}[{name}]"
+            yield from name_errors(name, where)
+            yield from quantity_errors(text, where)
+            if name in COUNTED_RESOURCES or is_extended(name):
+                yield from whole_errors(text, where)
+            yield from _page_errors(name, text, where)
+    for name, text in requests.items():
+        yield from _limit_errors(name, text, limits, path)
+    names = {*limits, *requests}
+    has_pages = any(name.startswith(HUGE_PAGES) for name in names)
+    if has_pages and not names.intersection(QUALITY_RESOURCES):
+        yield FieldError.forbidden(path, "HugePages require cpu or memory")
+
+
+def _limit_errors(name: str, text: str, limits: dict[str, str], path: str) -> Iterator[FieldError]:
+    if name not in limits:
+        if not may_overcommit(name):
+            yield FieldError.required(
+                f"{path}.limits", "Limit must be set for non overcommitable resources"
+            )
+        return
+    wanted, limit = parse_quantity(text), parse_quantity(limits[name])
+    if wanted != limit and not may_overcommit(name):
+        yield FieldError.invalid(
+            f"{path}.requests", text, f"must be equal to {name} limit of {limits[name]}"
+        )
+    elif wanted > limit:
+        yield FieldError.invalid(
+            f"{path}.requests",
+            text,
+            f"must be less than or equal to {name} limit of {limits[name]}",
+        )
+
+
+def _page_errors(name: str, text: str, path: str) -> Iterator[FieldError]:
+    if not name.startswith(HUGE_PAGES):
+        return
+    try:
+        size = parse_quantity(name.removeprefix(HUGE_PAGES))
+    except ValueError:
+        size = Quantity(0)
+    is_whole = size.value > 0 and size.milli_value % 1000 == 0
+    if not is_whole or parse_quantity(text).value % size.value:
+        yield FieldError.invalid(path, text, f"{text} is not positive integer multiple of {name}")
+
+
+def _container_name_errors(name: str, path: str) -> Iterator[FieldError]:
+    yield from _name_errors(name, path)
+    if "/" not in name:
+        if name not in CONTAINER_RESOURCES and not name.startswith(HUGE_PAGES):
+            yield FieldError.invalid(path, name, "must be a standard resource for containers")
+    elif not is_native(name) and not is_extended(name):
+        yield FieldError.invalid(path, name, "doesn't follow extended resource name standard")
+
+
+def _pod_name_errors(name: str, path: str) -> Iterator[FieldError]:
+    found = list(_name_errors(name, path))
+    yield from found
+    if not found and name not in POD_RESOURCES and not name.startswith(HUGE_PAGES):
+        yield FieldError.not_supported(path, name, POD_RESOURCES)
+
+
+def _name_errors(name: str, path: str) -> Iterator[FieldError]:
+    found = list(qualified_name(name, path))
+    yield from found
+    is_standard = name in STANDARD_RESOURCES or name.startswith((HUGE_PAGES, "requests.hugepages-"))
+    if not found and "/" not in name and not is_standard:
+        yield FieldError.invalid(path, name, "must be a standard resource type or fully qualified")
+
+
+def _claim_errors(claims: list[Document], known: set[str], path: str) -> Iterator[FieldError]:
+    """A container may use a whole claim or some of its requests, but nothing twice."""
+    seen: list[tuple[str, str]] = []
+    for index, claim in enumerate(claims):
+        where = f"{path}[{index}]"
+        name, request = claim.get("name", ""), claim.get("request", "")
+        if not name:
+            yield FieldError.required(where)
+            continue
+        if request and (name, "") not in seen:
+            yield from dns_label(request, f"{where}.request")
+        if any(n == name and (not r or not request or r == request) for n, r in seen):
+            yield FieldError.duplicate(where, name)
+        seen.append((name, request))
+        if name not in known:
+            yield FieldError.not_found(where, name)
+
+
+def _consistency_errors(spec: Document, resources: Document, path: str) -> Iterator[FieldError]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for name, total in total_resources(spec, "requests").items():
+        if name in requests and total > parse_quantity(requests[name]):
+            yield FieldError.invalid(
+                f"{path}.requests[{name}]",
+                requests[name],
+                f"must be greater than or equal to aggregate container requests of {total}",
+            )
+    for name, total in total_resources(spec, "limits").items():
+        is_over = name in limits and total > parse_quantity(limits[name])
+        if is_over and name.startswith(HUGE_PAGES):
+            yield FieldError.invalid(
+                f"{path}.limits[{name}]",
+                limits[name],
+                f"must be greater than or equal to aggregate container limits of {total}",
+            )
+    for index, container in enumerate(spec.get("containers") or []):
+        for name, text in amounts_of(container, "limits").items():
+            if name in limits and parse_quantity(text) > parse_quantity(limits[name]):
+                yield FieldError.invalid(
+                    f"{path}.containers[{index}][{name}].limits",
+                    text,
+                    f"must be less than or equal to pod limits of {limits[name]}",
+                )

@@ -1,0 +1,104 @@
+"""The one table of kind rules: what the API server asks before it stores an object."""
+
+from plimsoll.apiserver.model.kinds.cluster import (
+    certificate_signing_request,
+    config_map,
+    endpoints,
+    event,
+    lease,
+    limit_range,
+    namespace,
+    node,
+    rbac,
+    resource_quota,
+    runtime_class,
+    secret,
+    service,
+    service_account,
+)
+from plimsoll.apiserver.model.kinds.cluster.plain_kinds import RULES_BY_KIND
+from plimsoll.apiserver.model.kinds.pods import rules as pod
+from plimsoll.apiserver.model.kinds.rules import KindRules
+from plimsoll.apiserver.model.kinds.scheduling import pod_disruption_budget, priority_class
+from plimsoll.apiserver.model.kinds.snapshots import (
+    volume_snapshot,
+    volume_snapshot_class,
+    volume_snapshot_content,
+)
+from plimsoll.apiserver.model.kinds.storage import (
+    csi_driver,
+    csi_node,
+    csi_storage_capacity,
+    persistent_volume,
+    persistent_volume_claim,
+    storage_class,
+    volume_attachment,
+    volume_attributes_class,
+)
+from plimsoll.apiserver.model.kinds.workloads import (
+    controller_revision,
+    cron_job,
+    daemon_set,
+    deployment,
+    job,
+    pod_template,
+    replica_set,
+    replication_controller,
+    stateful_set,
+)
+
+STORAGE = "storage.k8s.io"
+SNAPSHOTS = "snapshot.storage.k8s.io"
+
+RULES: dict[tuple[str, str], KindRules] = RULES_BY_KIND | {
+    ("", "ConfigMap"): config_map.RULES,
+    ("", "Endpoints"): endpoints.ENDPOINTS,
+    ("", "Event"): event.CORE_RULES,
+    ("", "LimitRange"): limit_range.RULES,
+    ("", "Namespace"): namespace.RULES,
+    ("", "Node"): node.RULES,
+    ("", "PersistentVolume"): persistent_volume.RULES,
+    ("", "PersistentVolumeClaim"): persistent_volume_claim.RULES,
+    ("", "Pod"): pod.RULES,
+    ("", "PodTemplate"): pod_template.RULES,
+    ("", "ReplicationController"): replication_controller.RULES,
+    ("", "ResourceQuota"): resource_quota.RULES,
+    ("", "Secret"): secret.RULES,
+    ("", "Service"): service.RULES,
+    ("", "ServiceAccount"): service_account.RULES,
+    ("apps", "ControllerRevision"): controller_revision.RULES,
+    ("apps", "DaemonSet"): daemon_set.RULES,
+    ("apps", "Deployment"): deployment.RULES,
+    ("apps", "ReplicaSet"): replica_set.RULES,
+    ("apps", "StatefulSet"): stateful_set.RULES,
+    ("batch", "CronJob"): cron_job.RULES,
+    ("batch", "Job"): job.RULES,
+    ("coordination.k8s.io", "Lease"): lease.RULES,
+    ("discovery.k8s.io", "EndpointSlice"): endpoints.ENDPOINT_SLICE,
+    ("certificates.k8s.io", "CertificateSigningRequest"): certificate_signing_request.RULES,
+    ("events.k8s.io", "Event"): event.NEW_RULES,
+    ("node.k8s.io", "RuntimeClass"): runtime_class.RULES,
+    ("policy", "PodDisruptionBudget"): pod_disruption_budget.RULES,
+    ("scheduling.k8s.io", "PriorityClass"): priority_class.RULES,
+    (rbac.GROUP, "ClusterRole"): rbac.CLUSTER_ROLE,
+    (rbac.GROUP, "ClusterRoleBinding"): rbac.CLUSTER_ROLE_BINDING,
+    (rbac.GROUP, "Role"): rbac.ROLE,
+    (rbac.GROUP, "RoleBinding"): rbac.ROLE_BINDING,
+    (SNAPSHOTS, "VolumeSnapshot"): volume_snapshot.RULES,
+    (SNAPSHOTS, "VolumeSnapshotClass"): volume_snapshot_class.RULES,
+    (SNAPSHOTS, "VolumeSnapshotContent"): volume_snapshot_content.RULES,
+    (STORAGE, "CSIDriver"): csi_driver.RULES,
+    (STORAGE, "CSINode"): csi_node.RULES,
+    (STORAGE, "CSIStorageCapacity"): csi_storage_capacity.RULES,
+    (STORAGE, "StorageClass"): storage_class.RULES,
+    (STORAGE, "VolumeAttachment"): volume_attachment.RULES,
+    (STORAGE, "VolumeAttributesClass"): volume_attributes_class.RULES,
+}
+"""By (group, kind)."""
+
+PLAIN = KindRules()
+
+
+def rules_for(group: str, kind: str) -> KindRules:
+    """Rules of the kind; one without any of its own has a subdomain as name and no more."""
+    return RULES.get((group, kind), PLAIN)

@@ -1,0 +1,1 @@
+"""Patches that only the server applies: JSON patch and strategic merge patch."""

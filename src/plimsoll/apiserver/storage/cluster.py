@@ -1,0 +1,117 @@
+"""What all handlers share: the objects, the watches, and the sources of time and identity."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol, Self
+
+import msgspec
+
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.admission.chain import Admission
+from plimsoll.apiserver.storage.collection import (
+    Change,
+    ChangeKind,
+    Collection,
+    Record,
+    encode_raw,
+)
+from plimsoll.apiserver.storage.drafts import Draft
+from plimsoll.apiserver.storage.heavy_work import HeavyWork
+from plimsoll.apiserver.storage.kinds_of import KindOf, stored_kind
+from plimsoll.apiserver.storage.revisions import Revisions
+from plimsoll.apiserver.storage.watch_hub import WatchHub
+from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.ids import Ids
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in whole seconds, as the API writes times."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Versions(Protocol):
+    """Where writes are decided: on the newest state itself, or on a draft of the next one."""
+
+    def collection(self, name: str) -> Collection: ...
+
+    @property
+    def next_revision(self) -> int: ...
+
+    def stage(self, collection: Collection, change: Change) -> None: ...
+
+
+class NewestReader:
+    """The admission plugins' view: what the write being decided would be built on."""
+
+    def __init__(self, revisions: Versions) -> None:
+        self._revisions = revisions
+
+    def get(self, group: str, plural: str, namespace: str, name: str) -> Document | None:
+        key = f"{namespace}/{name}" if namespace else name
+        record = self._collection(group, plural).newest(key)
+        return None if record is None else record.document()
+
+    def list(self, group: str, plural: str, namespace: str = "") -> Iterator[Document]:
+        prefix = f"{namespace}/" if namespace else ""
+        for record in self._collection(group, plural).newest_records(prefix):
+            yield record.document()
+
+    def _collection(self, group: str, plural: str) -> Collection:
+        return self._revisions.collection(f"{plural}.{group}" if group else plural)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    revisions: Revisions
+    hub: WatchHub
+    clock: Clock
+    ids: Ids
+    work: HeavyWork
+    admission: Admission = field(default_factory=Admission)
+    draft: Draft | None = None
+    """Where the changes of a large write wait until it is decided."""
+
+    @property
+    def versions(self) -> Versions:
+        return self.draft or self.revisions
+
+    def with_draft(self, draft: Draft) -> Self:
+        """The same cluster, for one write that is decided beside the event loop."""
+        return replace(self, draft=draft)
+
+    @property
+    def reader(self) -> NewestReader:
+        return NewestReader(self.versions)
+
+    def collection(self, kind: KindOf) -> Collection:
+        return self.versions.collection(kind.collection)
+
+    def record(self, kind: KindOf, key: str, document: Document, revision: int) -> Record:
+        """The stored form of a document, which is in the form of its stored kind."""
+        labels = document["metadata"].get("labels", {})
+        fields = stored_kind(kind.collection).rules.selectable_fields(document)
+        return Record(key, revision, encode_raw(document), labels, fields)
+
+    def put(self, kind: KindOf, key: str, document: Document) -> Record:
+        """Stage a new version; it counts once `revisions.durable()` has returned."""
+        collection = self.collection(kind)
+        previous = collection.newest(key)
+        record = self.record(kind, key, document, self.versions.next_revision)
+        change = ChangeKind.ADDED if previous is None else ChangeKind.MODIFIED
+        self.versions.stage(collection, Change(change, record, previous))
+        return record
+
+    def remove(self, kind: KindOf, previous: Record) -> Record:
+        """Stage the end of an object; the last state at the revision of its end."""
+        collection = self.collection(kind)
+        last = msgspec.structs.replace(previous, revision=self.versions.next_revision)
+        self.versions.stage(collection, Change(ChangeKind.DELETED, last, previous))
+        return last
+
+
+def describe(collection: str, raw: bytes) -> tuple[dict[str, str], dict[str, str]]:
+    """Labels and selectable fields of a stored document."""
+    document = msgspec.json.decode(raw)
+    fields = stored_kind(collection).rules.selectable_fields(document)
+    return document["metadata"].get("labels", {}), fields

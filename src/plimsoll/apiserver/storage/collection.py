@@ -1,0 +1,215 @@
+"""The objects of one resource: what is durable, what is about to be, and what was before.
+
+Readers see durable records only. Writers decide on the newest version, durable or not, so that
+requests need not wait for each other's disk writes.
+"""
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.slices import decode_object
+
+RAW_START = b'{"metadata":{'
+
+
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """One version of an object.
+
+    `raw` is its JSON without kind, apiVersion and resourceVersion, beginning with RAW_START. What a
+    client gets is put together from the three and the rest of the raw bytes, without decoding.
+    """
+
+    key: str
+    revision: int
+    raw: bytes
+    labels: dict[str, str]
+    fields: dict[str, str]
+    """What field selectors can ask for."""
+
+    def document(self) -> Document:
+        """A copy of its own, with its resourceVersion: callers may change it."""
+        decoded: Document = decode_object(self.raw)
+        if self.revision:
+            decoded["metadata"]["resourceVersion"] = str(self.revision)
+        return decoded
+
+    def render(self, type_head: bytes) -> bytes:
+        """The whole document; `type_head` as `type_head(kind, apiVersion)` makes it.
+
+        What was never stored (a dry run) has no resourceVersion.
+        """
+        if not self.revision:
+            return type_head + self.raw[len(RAW_START) :]
+        return b'%s"resourceVersion":"%d",%s' % (
+            type_head,
+            self.revision,
+            self.raw[len(RAW_START) :],
+        )
+
+
+def type_head(kind: str, api_version: str) -> bytes:
+    """How a document begins, up to its metadata."""
+    return f'{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{{'.encode()
+
+
+UNTYPED_HEAD = RAW_START
+"""How the members of a list begin: the list says what they are."""
+
+
+def encode_raw(document: Document) -> bytes:
+    """The stored form of a document."""
+    metadata = {k: v for k, v in document["metadata"].items() if k != "resourceVersion"}
+    rest = {k: v for k, v in document.items() if k not in ("kind", "apiVersion", "metadata")}
+    return msgspec.json.encode({"metadata": metadata} | rest)
+
+
+class ChangeKind(StrEnum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One step of history. A deleted object's `record` is its last state at the new revision."""
+
+    kind: ChangeKind
+    record: Record
+    previous: Record | None
+
+    @property
+    def revision(self) -> int:
+        return self.record.revision
+
+
+class Collection:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.version = 0
+        """Grows with every change to what writers see."""
+        self.history: deque[Change] = deque()
+        self._records: dict[str, Record] = {}
+        self._keys: list[str] = []
+        self._pending: dict[str, Change] = {}
+        """By key, the newest change that is not durable yet."""
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def is_empty(self) -> bool:
+        """Neither readers nor writers see anything in it."""
+        return not self._records and not self._pending
+
+    def get(self, key: str) -> Record | None:
+        """The durable version."""
+        return self._records.get(key)
+
+    def newest(self, key: str) -> Record | None:
+        """The version that the next write builds on; it may not be durable yet."""
+        pending = self._pending.get(key)
+        if pending is None:
+            return self._records.get(key)
+        return None if pending.kind is ChangeKind.DELETED else pending.record
+
+    def is_pending(self, key: str) -> bool:
+        return key in self._pending
+
+    def keys(self, prefix: str = "", after: str = "") -> list[str]:
+        """Durable keys that start with the prefix and come after a given one, in raw order."""
+        start = bisect_left(self._keys, max(prefix, after))
+        if after and start < len(self._keys) and self._keys[start] == after:
+            start += 1
+        end = bisect_left(self._keys, prefix + "\U0010ffff") if prefix else len(self._keys)
+        return self._keys[start:end]
+
+    def records(self, prefix: str = "") -> Iterator[Record]:
+        records = self._records
+        return (records[key] for key in self.keys(prefix))
+
+    def newest_records(self, prefix: str = "") -> Iterator[Record]:
+        """As writers see them, in raw order."""
+        if not self._pending:
+            yield from self.records(prefix)
+            return
+        names = set(self.keys(prefix)) | {key for key in self._pending if key.startswith(prefix)}
+        for key in sorted(names):
+            record = self.newest(key)
+            if record is not None:
+                yield record
+
+    def at(self, revision: int) -> dict[str, Record | None]:
+        """For every key changed since the revision, what it was then."""
+        then: dict[str, Record | None] = {}
+        for change in reversed(self.history):
+            if change.revision <= revision:
+                break
+            then[change.record.key] = change.previous
+        return then
+
+    def since(self, revision: int) -> list[Change]:
+        """Changes after the revision, oldest first."""
+        newer: list[Change] = []
+        for change in reversed(self.history):
+            if change.revision <= revision:
+                break
+            newer.append(change)
+        newer.reverse()
+        return newer
+
+    def is_first_version(self, record: Record) -> bool:
+        """Whether nobody has updated the object, as far as history goes back."""
+        for change in reversed(self.history):
+            if change.record is record:
+                return change.kind is ChangeKind.ADDED
+            if change.revision < record.revision:
+                break
+        return False
+
+    def stage(self, change: Change) -> None:
+        """From now on writers see it; readers do not, until it is durable."""
+        self._pending[change.record.key] = change
+        self.version += 1
+
+    def unstage_all(self) -> None:
+        """Back to what is durable."""
+        self._pending.clear()
+        self.version += 1
+
+    def settle(self, change: Change) -> None:
+        """The change is durable."""
+        key = change.record.key
+        self.history.append(change)
+        if change.kind is ChangeKind.DELETED:
+            del self._records[key]
+            del self._keys[bisect_left(self._keys, key)]
+        else:
+            if change.kind is ChangeKind.ADDED:
+                self._insert_key(key)
+            self._records[key] = change.record
+        # This very change: another deletion of the same key may be on its way behind it.
+        if self._pending.get(key) is change:
+            del self._pending[key]
+
+    def _insert_key(self, key: str) -> None:
+        if not self._keys or key > self._keys[-1]:
+            self._keys.append(key)
+        else:
+            insort(self._keys, key)
+
+    def forget(self, revision: int) -> list[int]:
+        """Drop history up to the revision; the revisions whose rows nobody needs any more."""
+        superseded = []
+        while self.history and self.history[0].revision <= revision:
+            change = self.history.popleft()
+            if change.previous is not None:
+                superseded.append(change.previous.revision)
+            if change.kind is ChangeKind.DELETED:
+                superseded.append(change.revision)
+        return superseded

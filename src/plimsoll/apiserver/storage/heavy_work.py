@@ -1,0 +1,83 @@
+"""A thread for work that would hold the event loop: large bodies, long lists, slow encodings.
+
+The interpreter takes turns between the thread and the event loop, a few milliseconds each, so that
+all other clients are answered meanwhile. There is one thread only: two would make the loop wait
+twice as long for its turn. A server without threads, as tests and the simulator use it, does
+everything at once.
+"""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
+
+from plimsoll.apiserver.model.status import ApiError
+
+T = TypeVar("T")
+
+HEAVY_BYTES = 32 * 1024
+"""What this many bytes of JSON make to do is done in well under 50 ms, whatever they say."""
+SLOW_FORMAT_BYTES = 4 * 1024
+"""The same for YAML and protobuf, which take longer to read and write."""
+HEAVY_RECORDS = 2000
+"""So many stored objects can be looked at with a short selector."""
+MOST_WAITING = 200
+
+
+def too_busy() -> ApiError:
+    return ApiError(
+        429,
+        "TooManyRequests",
+        "the server has too many large requests to work on: try again in a second",
+        {"retryAfterSeconds": 1},
+    )
+
+
+class HeavyWork:
+    """`inline` does everything at once, on the event loop."""
+
+    def __init__(self, *, inline: bool) -> None:
+        self.inline = inline
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="heavy")
+        self._waiting = 0
+        self._one_at_a_time = asyncio.Lock()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What the work returns or raises."""
+        if self.inline:
+            return work()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, partial(_uncollected, work))
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """One large write at a time, from its first look at the objects until it is staged.
+
+        Raises 429 when too many wait already: their bodies take memory.
+        """
+        if self._waiting >= MOST_WAITING:
+            raise too_busy()
+        self._waiting += 1
+        try:
+            async with self._one_at_a_time:
+                yield
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+
+def _uncollected(work: Callable[[], T]) -> T:
+    """Without searches for garbage, each of which would look at all that the work has made so far.
+
+    Reference counts free nearly everything; the search that is due runs afterwards.
+    """
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()

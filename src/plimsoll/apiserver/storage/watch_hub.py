@@ -1,0 +1,105 @@
+"""Sends durable changes to those who watch, each through a buffer of its own.
+
+Nobody is waited for: a watcher whose buffer overflows is cut off and has to list again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, Record
+
+BUFFER_EVENTS = 50_000
+BUFFER_BYTES = 64 * 1024 * 1024
+
+Matches = Callable[[Record], bool]
+Event = tuple[ChangeKind, Record]
+
+
+def event_for(change: Change, matches: Matches) -> Event | None:
+    """What a watcher with a selector sees of a change, if anything.
+
+    An object that stops matching is gone for this watcher: it gets the last version that did
+    match, at the revision of the change.
+    """
+    previous = change.previous
+    matched_before = previous is not None and matches(previous)
+    if change.kind is ChangeKind.DELETED:
+        return (ChangeKind.DELETED, change.record) if matched_before else None
+    if matches(change.record):
+        return (ChangeKind.MODIFIED if matched_before else ChangeKind.ADDED, change.record)
+    if previous is not None and matched_before:
+        last = Record(previous.key, change.revision, previous.raw, previous.labels, previous.fields)
+        return ChangeKind.DELETED, last
+    return None
+
+
+class Watcher:
+    """One open watch: events to send, in order."""
+
+    def __init__(self, matches: Matches) -> None:
+        self._matches = matches
+        self._events: deque[Event] = deque()
+        self._bytes = 0
+        self._wake = asyncio.Event()
+        self.overflow = asyncio.Event()
+        """Set when events were lost because nobody took them."""
+
+    def offer(self, changes: list[Change]) -> None:
+        if self.overflow.is_set():
+            return
+        for change in changes:
+            event = event_for(change, self._matches)
+            if event is not None:
+                self._events.append(event)
+                self._bytes += len(event[1].raw)
+        if len(self._events) > BUFFER_EVENTS or self._bytes > BUFFER_BYTES:
+            self.overflow.set()
+            self._events.clear()
+        if self._events or self.overflow.is_set():
+            self._wake.set()
+
+    def take(self) -> list[Event]:
+        events = list(self._events)
+        self._events.clear()
+        self._bytes = 0
+        self._wake.clear()
+        return events
+
+    async def ready(self) -> None:
+        """Return when there is something to take, or nothing will ever be."""
+        await self._wake.wait()
+
+    def stop(self) -> None:
+        self._wake.set()
+
+
+class WatchHub:
+    def __init__(self) -> None:
+        self._watchers: dict[str, set[Watcher]] = {}
+        self.stopping = False
+
+    def open(self, collection: Collection, matches: Matches) -> Watcher:
+        watcher = Watcher(matches)
+        self._watchers.setdefault(collection.name, set()).add(watcher)
+        return watcher
+
+    def close(self, collection: Collection, watcher: Watcher) -> None:
+        self._watchers.get(collection.name, set()).discard(watcher)
+
+    def publish(self, collection: Collection, changes: list[Change]) -> None:
+        for watcher in self._watchers.get(collection.name, ()):
+            watcher.offer(changes)
+
+    def number(self) -> int:
+        return sum(self.number_by_collection().values())
+
+    def number_by_collection(self) -> dict[str, int]:
+        return {name: len(watchers) for name, watchers in self._watchers.items()}
+
+    def stop(self) -> None:
+        """End all watches: the server is going away."""
+        self.stopping = True
+        for watchers in self._watchers.values():
+            for watcher in watchers:
+                watcher.stop()

@@ -1,0 +1,68 @@
+"""PATCH with a document to apply: the object is created or changed to agree with it."""
+
+from typing import Any
+
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.ownership import apply as ownership
+from plimsoll.apiserver.model.ownership.conflicts import ApplyConflictError
+from plimsoll.apiserver.model.ownership.endpoint import Endpoint
+from plimsoll.apiserver.model.ownership.merging import RepeatedError
+from plimsoll.apiserver.model.ownership.typed_paths import UnkeyedError
+from plimsoll.apiserver.model.status import bad_request, conflict, not_found
+from plimsoll.apiserver.storage.collection import Record
+from plimsoll.apiserver.storage.kinds_of import KindOf
+from plimsoll.apiserver.verbs import write as writes
+from plimsoll.apiserver.verbs.write import Write
+
+
+def apply(write: Write, wanted: Any) -> tuple[Record, bool]:
+    """The record, and whether it is new. Raises ApiError."""
+    check(write.kind, wanted)
+    record = write.cluster.collection(write.kind).newest(write.target.key)
+    live = None if record is None else writes.shown(write.kind, record)
+    result = applied(write, write.endpoint, live, wanted)
+    new = writes.typed(write.kind, result.document)
+    writes.check_place(write, new["metadata"])
+    if record is not None:
+        managed = result.managed_fields
+        return writes.update(write, new, record, patched=True, managed_fields=managed), False
+    return _create(write, new, result.managed_fields), True
+
+
+def check(kind: KindOf, wanted: Any) -> None:
+    """What is applied has a type and no unknown fields; who owns what is not its to say."""
+    resource = kind.resource
+    if not isinstance(wanted, dict):
+        raise bad_request("the body must be an object")
+    found = wanted.get("apiVersion", ""), wanted.get("kind", "")
+    if found != (resource.api_version, resource.kind):
+        raise bad_request(f"invalid object type: {found[0]}, Kind={found[1]}")
+    unknown: list[str] = []
+    writes.typed(kind, wanted, complaints=unknown)
+    if unknown:
+        raise bad_request(f"failed to create typed patch object: {', '.join(unknown)}")
+    if (wanted.get("metadata") or {}).get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+
+
+def applied(
+    write: Write, at: Endpoint, live: Document | None, wanted: Document
+) -> ownership.Applied:
+    """What the document makes of the live one, and of its owners. Raises ApiError."""
+    try:
+        return ownership.apply(at, live, wanted, write.manager, force=write.options.force)
+    except ApplyConflictError as error:
+        raise error.answer from error
+    except (UnkeyedError, RepeatedError) as error:
+        raise bad_request(f"failed to create typed patch object: {error}") from error
+
+
+def _create(write: Write, new: Document, managed_fields: list[Document]) -> Record:
+    meta, resource = new["metadata"], write.kind.resource
+    if write.target.subresource:
+        raise not_found(resource, write.target.name)
+    if meta.get("uid"):
+        why = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing"
+        raise conflict(resource, write.target.name, f"{why} object was found")
+    meta.pop("resourceVersion", None)
+    return writes.create(write, new, managed_fields=managed_fields)

@@ -1,0 +1,93 @@
+"""Options that all writes share: dry run, field manager, what to do about unknown fields."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from plimsoll.apiserver.http.requests import Query
+from plimsoll.apiserver.model.field_errors import FieldError
+from plimsoll.apiserver.model.ownership.entries import UNKNOWN, manager_name
+from plimsoll.apiserver.model.status import ApiError, bad_request, invalid
+
+MANAGER_LIMIT = 128
+APPLY = "application/apply-patch+yaml"
+
+
+class FieldValidation(StrEnum):
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    STRICT = "Strict"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    dry_run: bool = False
+    field_validation: FieldValidation = FieldValidation.WARN
+    manager: str = UNKNOWN
+    """Who owns the fields that the request changes."""
+    force: bool = False
+    """Apply takes fields from whoever owns them."""
+    warnings: list[str] = field(default_factory=list)
+    """Told to the client with the answer, in order."""
+
+    def complain(self, complaints: list[str]) -> None:
+        """Unknown and repeated fields of a body: refuse them, warn of them, or say nothing."""
+        match self.field_validation:
+            case FieldValidation.STRICT if complaints:
+                raise bad_request(f"strict decoding error: {', '.join(complaints)}")
+            case FieldValidation.WARN:
+                self.warnings.extend(complaints)
+            case _:
+                pass
+
+
+def _option_errors(query: Query) -> Iterator[FieldError]:
+    for value in query.all("dryRun"):
+        if value and value != "All":
+            yield FieldError.not_supported("dryRun", value, ("All",))
+    manager = query.text("fieldManager")
+    if len(manager.encode()) > MANAGER_LIMIT:
+        yield FieldError.too_long("fieldManager", MANAGER_LIMIT)
+    if not manager.isprintable():
+        yield FieldError.invalid(
+            "fieldManager", manager, "should only contain printable characters"
+        )
+    validation = query.text("fieldValidation")
+    if validation and validation not in tuple(FieldValidation):
+        yield FieldError.not_supported("fieldValidation", validation, tuple(FieldValidation))
+
+
+def _patch_errors(query: Query, media_type: str) -> Iterator[FieldError]:
+    if media_type == APPLY:
+        if not query.text("fieldManager"):
+            yield FieldError.required("fieldManager", "is required for apply patch")
+    elif query.has("force"):
+        yield FieldError.forbidden("force", "may not be specified for non-apply patch")
+
+
+def write_options(
+    query: Query, options_kind: str, *, media_type: str = "", user_agent: str = ""
+) -> WriteOptions:
+    errors = list(_option_errors(query))
+    if options_kind == "PatchOptions":
+        errors = [*_patch_errors(query, media_type), *errors]
+    if errors:
+        raise invalid("meta.k8s.io", options_kind, "", errors)
+    return WriteOptions(
+        dry_run="All" in query.all("dryRun"),
+        field_validation=FieldValidation(query.text("fieldValidation") or "Warn"),
+        manager=manager_name(query.text("fieldManager"), user_agent),
+        force=bool(query.boolean("force")),
+    )
+
+
+def patch_complaint(complaints: list[str]) -> ApiError:
+    """The strict refusal of a patch, which real servers word as a validation error."""
+    return patch_refusal(f"strict decoding error: {', '.join(complaints)}")
+
+
+def patch_refusal(why: str) -> ApiError:
+    """What the patch would make cannot be read as the kind."""
+    error = invalid("", "", "", [FieldError.invalid("patch", "", why)])
+    del (error.details or {})["kind"]
+    return error

@@ -1,0 +1,98 @@
+"""What a PATCH request makes of a document: JSON, merge and strategic merge patches.
+
+The patched document is read as its kind again. What cannot be read is refused as a patch that is
+invalid (422), because the request itself is well formed.
+"""
+
+from plimsoll.api.patch import merge_patch
+from plimsoll.api.patch.errors import PatchError
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.http.negotiation import body_type, decode_json
+from plimsoll.apiserver.model import schema
+from plimsoll.apiserver.model.patch import json_patch, strategic
+from plimsoll.apiserver.model.status import ApiError, bad_request
+from plimsoll.apiserver.storage.kinds_of import KindOf
+from plimsoll.apiserver.verbs import write as writes
+from plimsoll.apiserver.verbs.options import (
+    FieldValidation,
+    WriteOptions,
+    patch_complaint,
+    patch_refusal,
+)
+from plimsoll.wire.transport import Request
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+
+
+class Patch:
+    """The body of one request, to be applied to the current document of a kind."""
+
+    def __init__(self, request: Request, kind: KindOf, options: WriteOptions) -> None:
+        self._raw = request.body
+        self._type = body_type(request)
+        self._body = decode_json(request.body)
+        self._kind = kind
+        self._options = options
+
+    def __call__(self, current: Document) -> Document:
+        """The patched document, typed and with its defaults. Raises ApiError."""
+        patched = self._patched(current)
+        complaints = self._complaints()
+        self._check_type(patched, complaints)
+        try:
+            document = writes.typed(self._kind, patched, complaints=complaints)
+        except writes.UnreadableError as error:
+            raise patch_refusal(str(error)) from error
+        self._complain(complaints)
+        return document
+
+    def _patched(self, current: Document) -> Document:
+        try:
+            match self._type:
+                case "application/json-patch+json":
+                    patched = json_patch.apply(current, self._body)
+                case "application/merge-patch+json":
+                    patched = merge_patch.apply(current, self._body)
+                case _:
+                    patched = strategic.apply(current, self._body, self._kind.schema)
+        except PatchError as error:
+            details: Document | None = {} if error.reason == "Invalid" else None
+            raise ApiError(error.code, error.reason, error.message, details) from error
+        if not isinstance(patched, dict):
+            raise bad_request("the patched document is not an object")
+        return patched
+
+    def _complaints(self) -> list[str]:
+        if self._type == JSON_PATCH:
+            return json_patch.unknown_fields(self._body)
+        return schema.duplicate_fields(self._raw, self._kind.schema)
+
+    def _complain(self, complaints: list[str]) -> None:
+        if complaints and self._options.field_validation is FieldValidation.STRICT:
+            raise patch_complaint(complaints)
+        self._options.complain(complaints)
+
+    def _check_type(self, patched: Document, complaints: list[str]) -> None:
+        """No patch makes an object one of another kind. A strategic one says nothing about it."""
+        expected = {"kind": self._kind.resource.kind, "apiVersion": self._kind.resource.api_version}
+        for field, value in expected.items():
+            found = patched.get(field)
+            if not isinstance(found, str | None):
+                raise patch_refusal(f"{field}: expected a string, got {found!r}")
+            if self._type == STRATEGIC_PATCH:
+                patched[field] = value
+            elif found and found != value:
+                raise patch_refusal(
+                    f'{field} "{found}" cannot be handled as {expected["kind"]} in version '
+                    f'"{expected["apiVersion"]}"'
+                )
+        if not patched.get("apiVersion"):
+            self._refuse_unversioned(patched, complaints)
+
+    def _refuse_unversioned(self, patched: Document, complaints: list[str]) -> None:
+        """Without a version no field has a meaning, not even the name."""
+        unknown = sorted(set(patched) - {"kind", "apiVersion"})
+        self._complain([*complaints, *(f'unknown field "{field}"' for field in unknown)])
+        raise bad_request("the patched document has no apiVersion: name must be provided")

@@ -1,0 +1,188 @@
+"""How stored objects look to a client: whole, as metadata only, or as a printed table."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.http.negotiation import Form, Wanted, encode_yaml
+from plimsoll.apiserver.model import yaml_text
+from plimsoll.apiserver.model.printing.tables import (
+    IncludeObject,
+    partial_metadata,
+    partial_metadata_list,
+    table,
+    without_columns,
+)
+from plimsoll.apiserver.model.schema import round_trip
+from plimsoll.apiserver.model.slices import decode_object
+from plimsoll.apiserver.storage.collection import (
+    UNTYPED_HEAD,
+    ChangeKind,
+    Record,
+    type_head,
+)
+from plimsoll.apiserver.storage.kinds_of import KindOf
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+"""For tables without rows, whose ages nobody reads."""
+
+
+class View:
+    """The answers to one request: its kind, and the form that the client wants."""
+
+    def __init__(
+        self, kind: KindOf, wanted: Wanted, include_object: IncludeObject = "Metadata"
+    ) -> None:
+        self._kind = kind
+        self._wanted = wanted
+        self._include_object: IncludeObject = include_object
+        self._head = type_head(kind.resource.kind, kind.resource.api_version)
+        self._columns_sent = False
+
+    @property
+    def content_type(self) -> str:
+        return self._wanted.media_type
+
+    def object(self, record: Record, now: datetime) -> bytes:
+        self._wanted.check_object()
+        if self._wanted.form is Form.OBJECT:
+            whole = self._whole(record)
+        elif self._wanted.is_metadata:
+            whole = msgspec.json.encode(self._metadata(record))
+        else:
+            meta = {"resourceVersion": str(record.revision)}
+            whole = msgspec.json.encode(self._table([record], meta, now))
+        return self._encoded(whole)
+
+    def list(self, records: Sequence[Record], meta: Document, now: datetime) -> bytes:
+        resource = self._kind.resource
+        if self._wanted.form is Form.TABLE:
+            return self._encoded(msgspec.json.encode(self._table(records, meta, now)))
+        if self._wanted.is_metadata:
+            shown = partial_metadata_list([r.document() for r in records], self._wanted.version)
+            return self._encoded(msgspec.json.encode(shown | {"metadata": meta}))
+        items = [self._member(record) for record in records]
+        head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+        start = msgspec.json.encode(head | {"metadata": meta})[:-1]
+        return self._encoded(start + b',"items":[' + b",".join(items) + b"]}")
+
+    def list_start(self, meta: Document) -> bytes:
+        """How a list begins that is sent piece by piece and has at least one member."""
+        resource, form = self._kind.resource, self._wanted.form
+        if form is Form.TABLE:
+            envelope = self._table((), meta, EPOCH)
+        elif self._wanted.is_metadata:
+            envelope = partial_metadata_list((), self._wanted.version) | {"metadata": meta}
+        else:
+            head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+            envelope = head | {"metadata": meta}
+        members = "rows" if form is Form.TABLE else "items"
+        envelope.pop(members, None)
+        if self._is_yaml:
+            return yaml_text.write(envelope) + f"{members}:\n".encode()
+        return msgspec.json.encode(envelope)[:-1] + f',"{members}":['.encode()
+
+    def list_members(self, records: Sequence[Record], now: datetime, *, first: bool) -> bytes:
+        """The next members of such a list."""
+        if self._wanted.form is Form.TABLE:
+            rows = self._table(records, {}, now)["rows"]
+            written = [msgspec.json.encode(row) for row in rows]
+        elif self._wanted.is_metadata:
+            written = [msgspec.json.encode(self._metadata(record)) for record in records]
+        else:
+            written = [self._member(record) for record in records]
+        if self._is_yaml:
+            return yaml_text.write([decode_object(member) for member in written])
+        joined = b",".join(written)
+        return joined if first else b"," + joined
+
+    def list_end(self) -> bytes:
+        return b"" if self._is_yaml else b"]}"
+
+    @property
+    def _is_yaml(self) -> bool:
+        return self._wanted.media_type == "application/yaml"
+
+    @property
+    def is_slow(self) -> bool:
+        """Answers are made of decoded documents; otherwise of the stored bytes."""
+        return self._is_yaml or self._wanted.form is not Form.OBJECT or self._kind.is_view
+
+    def event(self, kind: ChangeKind, record: Record, now: datetime) -> bytes:
+        """One line of a watch."""
+        if self._wanted.form is Form.OBJECT:
+            document = self._whole(record)
+        elif self._wanted.is_metadata:
+            document = msgspec.json.encode(self._metadata(record))
+        else:
+            meta = {"resourceVersion": str(record.revision)}
+            shown = self._table([record], meta, now)
+            if self._columns_sent:
+                shown = without_columns(shown)
+            self._columns_sent = True
+            document = msgspec.json.encode(shown)
+        return b'{"type":"%s","object":%s}\n' % (kind.encode(), document)
+
+    def bookmark(self, revision: int, *, ends_initial_events: bool = False) -> bytes:
+        """An event without an object: everything up to the revision has been sent."""
+        meta: Document = {"resourceVersion": str(revision)}
+        if ends_initial_events:
+            meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+        resource = self._kind.resource
+        if self._wanted.form is Form.OBJECT:
+            empty = round_trip(self._kind.schema, {}).document
+            document = empty | {
+                "kind": resource.kind,
+                "apiVersion": resource.api_version,
+                "metadata": meta,
+            }
+        elif self._wanted.is_metadata:
+            document = partial_metadata({"metadata": meta}, self._wanted.version)
+        else:
+            shown = {"metadata": meta}
+            row = {"cells": [], "object": partial_metadata(shown, self._wanted.version)}
+            document = table(resource, (), EPOCH, version=self._wanted.version) | {
+                "metadata": {"resourceVersion": str(revision)},
+                "rows": [row],
+            }
+        return msgspec.json.encode({"type": "BOOKMARK", "object": document}) + b"\n"
+
+    def _encoded(self, document: bytes) -> bytes:
+        if self._is_yaml:
+            return encode_yaml(document)
+        return document
+
+    def _whole(self, record: Record) -> bytes:
+        if self._kind.is_view:
+            return msgspec.json.encode(self._served(record))
+        return record.render(self._head)
+
+    def _member(self, record: Record) -> bytes:
+        if self._kind.is_view:
+            served = self._served(record)
+            del served["kind"], served["apiVersion"]
+            return msgspec.json.encode(served)
+        return record.render(UNTYPED_HEAD)
+
+    def _served(self, record: Record) -> Document:
+        """The document as this resource shows it."""
+        resource = self._kind.resource
+        shown = self._kind.from_stored(record.document())
+        return {"kind": resource.kind, "apiVersion": resource.api_version} | {
+            key: value for key, value in shown.items() if key not in ("kind", "apiVersion")
+        }
+
+    def _metadata(self, record: Record) -> Document:
+        return partial_metadata(record.document(), self._wanted.version)
+
+    def _table(self, records: Sequence[Record], meta: Document, now: datetime) -> Document:
+        shown = table(
+            self._kind.resource,
+            [self._served(record) for record in records],
+            now,
+            self._include_object,
+            version=self._wanted.version,
+        )
+        return shown | {"metadata": meta}

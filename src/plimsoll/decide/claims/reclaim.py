@@ -1,0 +1,168 @@
+"""What becomes of a volume that its claim has left: kept, deleted, or emptied for the next one."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from plimsoll.api.pods import Pod
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.annotations import INTERNAL_DELETION, MIGRATED_TO, PROVISIONED_BY
+from plimsoll.decide.claims.operations import (
+    Decision,
+    DeleteBacking,
+    DeleteOutcome,
+    Failed,
+    Finished,
+    InUse,
+    Recycle,
+    RecycleOutcome,
+)
+from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.view import ClaimsAndVolumes, ProvisionerFacts, Provisioners
+from plimsoll.decide.claims.writes import (
+    VOLUMES,
+    VolumePhase,
+    existing,
+    finalizers_patch,
+    normal,
+    patch_of,
+    set_volume_phase,
+    unbind_volume,
+    warning,
+)
+from plimsoll.decide.csi.migration import is_in_tree
+from plimsoll.decide.plan import Delete, Plan, Write
+
+
+class ReclaimPolicy(StrEnum):
+    RETAIN = "Retain"
+    DELETE = "Delete"
+    RECYCLE = "Recycle"
+
+
+@dataclass(frozen=True, slots=True)
+class Nobody:
+    """No provisioner that could delete the volume is known, although one should be."""
+
+    message: str
+
+
+def decide_reclaim(volume: PersistentVolume, view: ClaimsAndVolumes) -> Decision:
+    """For a volume that was released. A failed one is tried again each time."""
+    if volume.annotations.get(MIGRATED_TO):
+        return Decision(plan=Plan(reason=Reason.LEFT_TO_DRIVER))
+    match volume.spec.persistent_volume_reclaim_policy:
+        case ReclaimPolicy.RETAIN:
+            return Decision(plan=Plan(reason=Reason.RETAINED))
+        case ReclaimPolicy.RECYCLE:
+            return _decide_recycling(volume, view)
+        case ReclaimPolicy.DELETE:
+            return _decide_deletion(volume, view.provisioners)
+        case _:
+            message = "Volume has unrecognized PersistentVolumeReclaimPolicy"
+            return Decision(plan=_failed(volume, Reason.VOLUME_UNKNOWN_RECLAIM_POLICY, message))
+
+
+def is_released(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -> bool:
+    """Whether the volume may still be reclaimed: to be asked again right before it is done.
+
+    `claim` is the one of the name that the volume gives, if there is one.
+    """
+    reference = volume.spec.claim_ref
+    if reference is None or not reference.uid:
+        return False
+    if claim is None or claim.uid != reference.uid:
+        return True
+    return claim.spec.volume_name not in ("", volume.name)
+
+
+def has_ended(pod: Pod) -> bool:
+    """Nothing of it runs any more; one that is being deleted and never ran counts too."""
+    started = pod.status.container_statuses or pod.status.init_container_statuses
+    return pod.is_finished or (pod.is_being_deleted and not started)
+
+
+def find_deleter(
+    volume: PersistentVolume, provisioners: Provisioners
+) -> ProvisionerFacts | Nobody | None:
+    """None: somebody outside of this process deletes it."""
+    if name := volume.annotations.get(PROVISIONED_BY):
+        if found := provisioners.find(name):
+            return found
+        return Nobody(f"no volume plugin matched name: {name}") if is_in_tree(name) else None
+    if MIGRATED_TO in volume.annotations or volume.spec.csi is not None:
+        return None
+    return provisioners.find_for_source(volume) or Nobody(
+        f'error getting deleter volume plugin for volume "{volume.name}": no volume plugin matched'
+    )
+
+
+def _decide_deletion(volume: PersistentVolume, provisioners: Provisioners) -> Decision:
+    deleter = find_deleter(volume, provisioners)
+    if deleter is None:
+        return Decision(plan=Plan(reason=Reason.LEFT_TO_DRIVER))
+    if isinstance(deleter, Nobody):
+        return Decision(plan=_failed(volume, Reason.VOLUME_FAILED_DELETE, deleter.message))
+    return Decision(
+        plan=Plan(reason=Reason.DELETING),
+        operation=DeleteBacking(volume=volume, provisioner=deleter.name),
+    )
+
+
+def _decide_recycling(volume: PersistentVolume, view: ClaimsAndVolumes) -> Decision:
+    claim = volume.spec.claim
+    users = [] if claim is None else [pod for pod in view.pods_using(claim) if not has_ended(pod)]
+    # Where a claim of that name exists again, it is that claim which the pods use, not the volume.
+    if users and claim is not None and view.claim(claim) is None:
+        names = ",".join(sorted({str(pod.key) for pod in users}))
+        event = normal(volume, Reason.VOLUME_FAILED_RECYCLE, f"Volume is used by pods: {names}")
+        return Decision(plan=Plan(reason=Reason.VOLUME_FAILED_RECYCLE, writes=(event,)))
+    recycler = view.provisioners.find_for_source(volume)
+    if recycler is None or not recycler.recycles:
+        message = "No recycler plugin found for the volume!"
+        return Decision(plan=_failed(volume, Reason.VOLUME_FAILED_RECYCLE, message))
+    return Decision(
+        plan=Plan(reason=Reason.RECYCLING),
+        operation=Recycle(volume=volume, provisioner=recycler.name),
+    )
+
+
+def after_delete(volume: PersistentVolume, outcome: DeleteOutcome) -> Plan:
+    """`volume` is its newest known version, not the one that the deletion began with."""
+    match outcome:
+        case Finished():
+            return Plan(reason=Reason.DELETED, writes=_deletion(volume))
+        case InUse(message):
+            event = normal(volume, Reason.VOLUME_DELETE, message)
+            return Plan(reason=Reason.VOLUME_DELETE, writes=(event,))
+        case Failed(message):
+            return _failed(volume, Reason.VOLUME_FAILED_DELETE, message)
+        case _:
+            assert_never(outcome)
+
+
+def after_recycle(volume: PersistentVolume, outcome: RecycleOutcome) -> Plan:
+    """`volume` is its newest known version, not the one that the recycling began with."""
+    match outcome:
+        case Finished():
+            event = normal(volume, Reason.VOLUME_RECYCLED, "Volume recycled")
+            return Plan(reason=Reason.VOLUME_RECYCLED, writes=(event, *unbind_volume(volume)))
+        case Failed(message):
+            return _failed(volume, Reason.VOLUME_FAILED_RECYCLE, f"Recycle failed: {message}")
+        case _:
+            assert_never(outcome)
+
+
+def _deletion(volume: PersistentVolume) -> tuple[Write, ...]:
+    finalizers = [name for name in volume.metadata.finalizers if name != INTERNAL_DELETION]
+    metadata = finalizers_patch(volume, finalizers)
+    release = patch_of(volume, {"metadata": metadata}) if metadata else None
+    return existing(release, Delete(resource=VOLUMES, key=volume.key, uid=volume.uid))
+
+
+def _failed(volume: PersistentVolume, reason: Reason, message: str) -> Plan:
+    """Told once, not each time that it is tried again."""
+    if volume.status.phase == VolumePhase.FAILED:
+        return Plan(reason=reason)
+    status = set_volume_phase(volume, VolumePhase.FAILED, message)
+    return Plan(reason=reason, writes=existing(status, warning(volume, reason, message)))

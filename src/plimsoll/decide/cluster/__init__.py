@@ -1,0 +1,1 @@
+"""Decisions about nodes, namespaces, budgets and owners, one module for each control loop."""

@@ -1,0 +1,216 @@
+"""Getting a volume made for a claim: by somebody else, who is told, or inside this process."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from plimsoll.api.patch.documents import clone
+from plimsoll.api.registry import Document
+from plimsoll.api.storage import StorageClass
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import (
+    BETA_STORAGE_PROVISIONER,
+    BOUND_BY_CONTROLLER,
+    INTERNAL_DELETION,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    YES,
+)
+from plimsoll.decide.claims.operations import (
+    DecideAgain,
+    Decision,
+    Failed,
+    Provision,
+    Provisioned,
+    ProvisionOutcome,
+    Refused,
+)
+from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.view import ClaimsAndVolumes, ProvisionerFacts
+from plimsoll.decide.claims.writes import (
+    VOLUMES,
+    VolumePhase,
+    annotate,
+    existing,
+    normal,
+    reference_to,
+    warning,
+)
+from plimsoll.decide.csi.migration import find_driver, is_in_tree, migration_patch
+from plimsoll.decide.plan import Create, Emit, Patch, Plan
+
+
+def decide_provision(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decision:
+    """For a claim with a class that no existing volume suits. Its phase stays what it is."""
+    if not view.provisions_dynamically:
+        return Decision(plan=Plan(reason=Reason.PROVISIONING_IS_DISABLED))
+    class_ = view.storage_class(claim.storage_class)
+    if class_ is None:
+        return _hopeless(claim, f'storageclass.storage.k8s.io "{claim.storage_class}" not found')
+    if driver := find_driver(class_.provisioner):
+        return _hand_over(claim, driver)
+    if facts := view.provisioners.find(class_.provisioner):
+        return _decide_internal(_Wish(claim, class_, facts), view)
+    if is_in_tree(class_.provisioner):
+        return _hopeless(claim, f"no volume plugin matched name: {class_.provisioner}")
+    return _hand_over(claim, class_.provisioner)
+
+
+def volume_name_for(claim: PersistentVolumeClaim) -> str:
+    """The same for every attempt, so that a claim never gets two volumes."""
+    return f"pvc-{claim.uid}"
+
+
+def _hand_over(claim: PersistentVolumeClaim, provisioner: str) -> Decision:
+    message = (
+        f"Waiting for a volume to be created either by the external provisioner '{provisioner}' "
+        "or manually by the system administrator. If volume creation is delayed, please verify "
+        "that the provisioner is running and correctly registered."
+    )
+    writes = existing(
+        _name_provisioner(claim, provisioner),
+        normal(claim, Reason.EXTERNAL_PROVISIONING, message),
+    )
+    return Decision(plan=Plan(reason=Reason.EXTERNAL_PROVISIONING, writes=writes))
+
+
+def _name_provisioner(claim: PersistentVolumeClaim, provisioner: str) -> Patch | None:
+    if claim.annotations.get(STORAGE_PROVISIONER) == provisioner:
+        return None
+    named = {BETA_STORAGE_PROVISIONER: provisioner, STORAGE_PROVISIONER: provisioner}
+    return annotate(claim, named | migration_patch(claim.annotations, provisioner))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    claim: PersistentVolumeClaim
+    storage_class: StorageClass
+    provisioner: ProvisionerFacts
+
+
+def _decide_internal(wish: _Wish, view: ClaimsAndVolumes) -> Decision:
+    claim, name = wish.claim, wish.provisioner.name
+    if claim.spec.data_source is not None:
+        return _hopeless(
+            claim,
+            f'plugin "{name}" is not a CSI plugin. '
+            "Only CSI plugin can provision a claim with a datasource",
+        )
+    if named := _name_provisioner(claim, name):
+        plan = Plan(reason=Reason.PROVISIONING, writes=(named,))
+        return Decision(plan=plan, operation=DecideAgain())
+    volume_name = volume_name_for(claim)
+    if view.volume(volume_name) is not None:
+        return Decision(plan=Plan(reason=Reason.PROVISIONED_ALREADY))
+    if objection := _find_objection(wish):
+        return _hopeless(claim, objection)
+    selected = claim.annotations.get(SELECTED_NODE)
+    node = None if selected is None else view.node(selected)
+    if selected is not None and node is None:
+        return _hopeless(claim, f'Failed to get target node: node "{selected}" not found')
+    operation = Provision(
+        claim=claim,
+        storage_class=wish.storage_class,
+        provisioner=name,
+        volume_name=volume_name,
+        selected_node=node,
+    )
+    return Decision(plan=Plan(reason=Reason.PROVISIONING), operation=operation)
+
+
+def _find_objection(wish: _Wish) -> str | None:
+    class_ = wish.storage_class
+    if class_.mount_options and not wish.provisioner.takes_mount_options:
+        return (
+            "Mount options are not supported by the provisioner but StorageClass "
+            f'"{class_.name}" has mount options [{" ".join(class_.mount_options)}]'
+        )
+    if objection := wish.provisioner.objection(wish.claim, class_):
+        return f"Failed to create provisioner: {objection}"
+    return None
+
+
+def _hopeless(claim: PersistentVolumeClaim, message: str) -> Decision:
+    """Until somebody changes something; each look at the claim says so again."""
+    event = warning(claim, Reason.PROVISIONING_FAILED, message)
+    return Decision(plan=Plan(reason=Reason.PROVISIONING_FAILED, writes=(event,)))
+
+
+def after_provision(operation: Provision, outcome: ProvisionOutcome) -> Plan:
+    """If the volume turns out to be stored already, `after_saved` is what remains.
+
+    If it cannot be stored, what was made has to be deleted: see `after_unsaved`.
+    """
+    match outcome:
+        case Provisioned(volume):
+            create = Create(resource=VOLUMES, document=volume_for(operation, volume))
+            saved = after_saved(operation)
+            return Plan(reason=saved.reason, writes=(create, *saved.writes))
+        case Failed(message):
+            return Plan(
+                reason=Reason.PROVISIONING_FAILED,
+                writes=existing(_forget_node(operation.claim), _failure(operation, message)),
+            )
+        case Refused(message):
+            event = _failure(operation, message)
+            return Plan(reason=Reason.PROVISIONING_FAILED, writes=(event,))
+        case _:
+            assert_never(outcome)
+
+
+def after_saved(operation: Provision) -> Plan:
+    message = (
+        f"Successfully provisioned volume {operation.volume_name} using {operation.provisioner}"
+    )
+    event = normal(operation.claim, Reason.PROVISIONING_SUCCEEDED, message)
+    return Plan(reason=Reason.PROVISIONING_SUCCEEDED, writes=(event,))
+
+
+def after_unsaved(operation: Provision, error: str) -> Plan:
+    """The volume exists, but the API did not take it within reasonable time."""
+    message = (
+        f"Error creating provisioned PV object for claim {operation.claim.key}: {error}. "
+        "Deleting the volume."
+    )
+    event = warning(operation.claim, Reason.PROVISIONING_FAILED, message)
+    return Plan(reason=Reason.PROVISIONING_FAILED, writes=(event,))
+
+
+def after_failed_cleanup(operation: Provision, error: str) -> Plan:
+    message = (
+        f"Error cleaning provisioned volume for claim {operation.claim.key}: {error}. "
+        "Please delete manually."
+    )
+    event = warning(operation.claim, Reason.PROVISIONING_CLEANUP_FAILED, message)
+    return Plan(reason=Reason.PROVISIONING_CLEANUP_FAILED, writes=(event,))
+
+
+def volume_for(operation: Provision, made: Document) -> Document:
+    """The volume that was made, bound to its claim from the first moment."""
+    volume: Document = clone(made)
+    metadata, spec = volume.setdefault("metadata", {}), volume.setdefault("spec", {})
+    metadata["name"] = operation.volume_name
+    metadata["annotations"] = (metadata.get("annotations") or {}) | {
+        BOUND_BY_CONTROLLER: YES,
+        PROVISIONED_BY: operation.provisioner,
+    }
+    if spec.get("persistentVolumeReclaimPolicy") == "Delete":
+        metadata["finalizers"] = [INTERNAL_DELETION]
+    spec["claimRef"] = reference_to(operation.claim)
+    spec["storageClassName"] = operation.claim.storage_class
+    status = {"phase": VolumePhase.BOUND.value}
+    return {"apiVersion": "v1", "kind": "PersistentVolume"} | volume | {"status": status}
+
+
+def _failure(operation: Provision, message: str) -> Emit:
+    class_ = operation.storage_class.name
+    return warning(
+        operation.claim,
+        Reason.PROVISIONING_FAILED,
+        f'Failed to provision volume with StorageClass "{class_}": {message}',
+    )
+
+
+def _forget_node(claim: PersistentVolumeClaim) -> Patch | None:
+    """Ask the scheduler to choose again; without its mark there was nothing to choose."""
+    return annotate(claim, {SELECTED_NODE: None}) if SELECTED_NODE in claim.annotations else None

@@ -1,0 +1,88 @@
+"""Assets that may exist although no volume tells of them, and how they are not forgotten.
+
+A provisioner makes the asset first, then the volume is stored. Between the two a claim carries a
+finalizer: whatever happens, even if the claim is deleted or takes another volume while nobody
+looks, the claim stays until its volume is stored or what was made for it is deleted again.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import BETA_STORAGE_PROVISIONER, STORAGE_PROVISIONER
+from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.view import ClaimsAndVolumes
+from plimsoll.decide.claims.writes import CLAIMS, warning
+from plimsoll.decide.plan import Patch, Plan
+from plimsoll.decide.provisioning.in_process import volume_name_for
+
+GUARD = "plimsoll.dev/provisioning"
+"""Finalizer of claims for which something may have been made that is not recorded yet."""
+
+
+class Guarding(StrEnum):
+    BEGUN = "ProvisioningBegun"
+    RECORDED = "ProvisioningRecorded"
+    """The volume is stored: from here on it is the volume that must not be forgotten."""
+    UNDONE = "ProvisioningUndone"
+    """Nothing was made, or it was deleted again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollBack:
+    """Delete what may have been made under this name."""
+
+    claim: PersistentVolumeClaim
+    provisioner: str
+    volume_name: str
+
+
+def is_guarded(claim: PersistentVolumeClaim) -> bool:
+    return GUARD in claim.metadata.finalizers
+
+
+def guard(claim: PersistentVolumeClaim) -> Plan:
+    finalizers = (*claim.metadata.finalizers, GUARD)
+    return Plan(reason=Guarding.BEGUN, writes=(_with_finalizers(claim, finalizers),))
+
+
+def lift_guard(claim: PersistentVolumeClaim, reason: Guarding) -> Plan:
+    if not is_guarded(claim):
+        return Plan(reason=reason)
+    left = tuple(name for name in claim.metadata.finalizers if name != GUARD)
+    return Plan(reason=reason, writes=(_with_finalizers(claim, left),))
+
+
+def decide_guard(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Plan | RollBack | None:
+    """None: nothing was begun, or it is still wanted."""
+    if not is_guarded(claim):
+        return None
+    name = volume_name_for(claim)
+    if view.volume(name) is not None:
+        return lift_guard(claim, Guarding.RECORDED)
+    if not (claim.is_being_deleted or claim.spec.volume_name):
+        return None
+    annotations = claim.annotations
+    provisioner = annotations.get(STORAGE_PROVISIONER) or annotations.get(BETA_STORAGE_PROVISIONER)
+    return RollBack(claim=claim, provisioner=provisioner or "", volume_name=name)
+
+
+def after_failed_rollback(operation: RollBack, error: str) -> Plan:
+    message = (
+        f"Error cleaning up what may have been provisioned for claim {operation.claim.key} as "
+        f"{operation.volume_name} by '{operation.provisioner}': {error}. It is tried again; once "
+        f"you have cleaned up yourself, remove the finalizer {GUARD}."
+    )
+    event = warning(operation.claim, Reason.PROVISIONING_CLEANUP_FAILED, message)
+    return Plan(reason=Reason.PROVISIONING_CLEANUP_FAILED, writes=(event,))
+
+
+def _with_finalizers(claim: PersistentVolumeClaim, finalizers: tuple[str, ...]) -> Patch:
+    """A merge patch replaces the whole list, so it must meet the list that was seen."""
+    return Patch(
+        resource=CLAIMS,
+        key=claim.key,
+        patch={"metadata": {"finalizers": list(finalizers) or None}},
+        version=claim.metadata.resource_version,
+        uid=claim.uid,
+    )

@@ -1,0 +1,147 @@
+"""From the choice of a node to volumes that are bound: assume, write, wait.
+
+First the choice is assumed, so that no other pod is given the same volumes. Then it is written:
+each volume names its claim, then each claim to be provisioned for names the node. From there the
+controller and provisioners do the rest, and the pod waits until every claim is bound, or until it
+is clear that this will not happen here. What was written stays written: the next attempt finds it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from plimsoll.api.meta import ObjectReference
+from plimsoll.api.pods import Pod
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.annotations import BOUND_BY_CONTROLLER, SELECTED_NODE, YES
+from plimsoll.decide.claims.match import is_kept_for
+from plimsoll.decide.claims.writes import bind_volume, patch_of, reference_to
+from plimsoll.decide.plan import Patch
+from plimsoll.decide.scheduling.assumptions import AssumingView, Assumptions
+from plimsoll.decide.scheduling.reasons import Finding, Reason, Seen
+from plimsoll.decide.scheduling.rules.volume_binding.claims import are_all_bound
+from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, StaticBinding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What was decided about a pod's volumes, and how far it has come."""
+
+    node: str
+    static: tuple[StaticBinding, ...] = ()
+    """The volumes name their claims: at first as assumed, then as the server returned them."""
+    provisions: tuple[PersistentVolumeClaim, ...] = ()
+    """Claims that name the node, as assumed."""
+    awaited: tuple[PersistentVolumeClaim, ...] = ()
+    """The same as the server returned them."""
+    writes: tuple[Patch, ...] = ()
+    """To be made in this order, each on the version that was decided on."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllBound:
+    """Nothing is left to be done for the pod's volumes."""
+
+
+def assume(
+    pod: Pod, volumes: PodVolumes, node: str, view: AssumingView
+) -> Choice | AllBound | Finding:
+    """Believe in the choice from now on. A finding: something changed since the node was judged,
+    and nothing is assumed."""
+    if are_all_bound(pod, view):
+        return AllBound()
+    choice = choose(volumes, node)
+    for done, (before, binding) in enumerate(zip(volumes.static, choice.static, strict=True)):
+        if binding.volume is before.volume:
+            continue
+        observed = view.observed.volume(binding.volume.name)
+        if complaint := view.assumptions.volumes.assume(binding.volume, observed):
+            forget(replace(choice, static=choice.static[:done], provisions=()), view.assumptions)
+            about = Seen("PersistentVolume", binding.volume.key)
+            return Finding(reason=Reason.CHANGED_MEANWHILE, sentence=complaint, about=about)
+    for done, claim in enumerate(choice.provisions):
+        if complaint := view.assumptions.claims.assume(claim, view.observed.claim(claim.key)):
+            forget(replace(choice, provisions=choice.provisions[:done]), view.assumptions)
+            return Finding(reason=Reason.CHANGED_MEANWHILE, sentence=complaint, claim=claim.key)
+    return choice
+
+
+def choose(volumes: PodVolumes, node: str) -> Choice:
+    static = tuple(
+        replace(binding, volume=naming_claim(binding.volume, binding.claim))
+        for binding in volumes.static
+    )
+    claims = [made.claim for made in volumes.provisions]
+    return Choice(
+        node=node,
+        static=static,
+        provisions=tuple(naming_node(claim, node) for claim in claims),
+        writes=(
+            *(_volume_write(binding) for binding in volumes.static),
+            *(_claim_write(claim, node) for claim in claims),
+        ),
+    )
+
+
+def written(choice: Choice, returned: Sequence[PersistentVolume | PersistentVolumeClaim]) -> Choice:
+    """After the first so many writes went through, with what the server returned for each."""
+    volumes = {made.name: made for made in returned if isinstance(made, PersistentVolume)}
+    return replace(
+        choice,
+        static=tuple(
+            replace(binding, volume=volumes.get(binding.volume.name, binding.volume))
+            for binding in choice.static
+        ),
+        awaited=tuple(made for made in returned if isinstance(made, PersistentVolumeClaim)),
+    )
+
+
+def forget(choice: Choice, assumptions: Assumptions) -> None:
+    """The pod will not go there. Volumes that were written already stay as they are: the watch
+    will show them. Claims do not: what was asked for them is found again by their annotation."""
+    for binding in choice.static:
+        assumptions.volumes.restore(binding.volume)
+    for claim in choice.provisions:
+        assumptions.claims.restore(claim)
+
+
+def forget_unwritten(choice: Choice, assumptions: Assumptions, made: int) -> None:
+    """A write failed after so many were made: only what did not land is no longer believed."""
+    volumes = len(choice.static)
+    rest = replace(
+        choice, static=choice.static[made:], provisions=choice.provisions[max(0, made - volumes) :]
+    )
+    forget(rest, assumptions)
+
+
+def naming_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    """The volume as it will be; the very same object if it needs no change."""
+    reference = volume.spec.claim_ref
+    if reference is None or (reference.key, reference.uid) != (claim.key, claim.uid):
+        reference = msgspec.convert(reference_to(claim), ObjectReference)
+    annotations = volume.annotations
+    if not is_kept_for(volume, claim.key, claim.uid) and BOUND_BY_CONTROLLER not in annotations:
+        annotations = {**annotations, BOUND_BY_CONTROLLER: YES}
+    if reference is volume.spec.claim_ref and annotations is volume.annotations:
+        return volume
+    return msgspec.structs.replace(
+        volume,
+        spec=msgspec.structs.replace(volume.spec, claim_ref=reference),
+        metadata=msgspec.structs.replace(volume.metadata, annotations=annotations),
+    )
+
+
+def naming_node(claim: PersistentVolumeClaim, node: str) -> PersistentVolumeClaim:
+    annotations = {**claim.annotations, SELECTED_NODE: node}
+    metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
+    return msgspec.structs.replace(claim, metadata=metadata)
+
+
+def _volume_write(binding: StaticBinding) -> Patch:
+    """Made even if it changes nothing: it fails if the volume is not what was decided on."""
+    return bind_volume(binding.volume, binding.claim) or patch_of(binding.volume, {})
+
+
+def _claim_write(claim: PersistentVolumeClaim, node: str) -> Patch:
+    return patch_of(claim, {"metadata": {"annotations": {SELECTED_NODE: node}}})

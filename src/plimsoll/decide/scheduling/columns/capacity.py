@@ -1,0 +1,224 @@
+"""Per class and node the largest volume that can still be made there, as drivers have published.
+
+Kept per cell of nodes that the same capacity objects are about, and updated for the cells that an
+object covers when it changes.
+"""
+
+from bisect import insort
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.quantity import parse_quantity
+from plimsoll.api.storage import CSIStorageCapacity
+from plimsoll.decide.scheduling.columns.labels import segment_terms
+from plimsoll.decide.scheduling.columns.nodes import NodeIndex
+from plimsoll.decide.scheduling.columns.segments import Cells, Segments
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import largest_volume
+
+NOBODY = -(2**62)
+"""No capacity was published for the node."""
+UNKNOWN = -1
+"""Published without a number: nothing fits."""
+
+
+class Published(NamedTuple):
+    key: ObjectKey
+    segment: int | None
+    """None: it is about no node."""
+    limit: int
+    capacity: int
+    object: CSIStorageCapacity
+
+
+class ClassCapacity:
+    """What was published for one class."""
+
+    def __init__(self, index: NodeIndex, segments: Segments) -> None:
+        self._segments = segments
+        self._published: dict[ObjectKey, Published] = {}
+        self._by_segment: dict[int, list[ObjectKey]] = {}
+        self._keys: Counter[str] = Counter()
+        self._largest = np.full(1, NOBODY, np.int64)
+        self._capacity = np.full(1, UNKNOWN, np.int64)
+        self._crowded: set[int] = set()
+        self._position = 0
+        self.cells = Cells(index)
+
+    def __len__(self) -> int:
+        return len(self._published)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The labels by which the objects tell nodes apart."""
+        return frozenset(self._keys)
+
+    def all(self) -> list[CSIStorageCapacity]:
+        return [self._published[key].object for key in sorted(self._published)]
+
+    def uses(self, segment: int) -> bool:
+        return segment in self._by_segment
+
+    def put(self, object_: CSIStorageCapacity) -> None:
+        old = self._published.get(object_.key)
+        if old is None or old.object.node_topology != object_.node_topology:
+            self.remove(object_.key)
+            segment = self._enter(object_)
+        else:
+            segment = old.segment
+        limit = largest_volume(object_)
+        self._published[object_.key] = Published(
+            object_.key,
+            segment,
+            UNKNOWN if limit is None else limit.value,
+            UNKNOWN if object_.capacity is None else parse_quantity(object_.capacity).value,
+            object_,
+        )
+        if segment is not None:
+            self.cells.touch(segment)
+
+    def _enter(self, object_: CSIStorageCapacity) -> int | None:
+        """Find the object's segment a place among the cells."""
+        self._count_keys(object_, 1)
+        terms = segment_terms(object_.node_topology)
+        if not terms:
+            return None
+        segment = self._segments.acquire(terms)
+        if segment not in self._by_segment:
+            self._by_segment[segment] = []
+            self.cells.add(segment, self._segments.members(segment))
+        insort(self._by_segment[segment], object_.key)
+        return segment
+
+    def remove(self, key: ObjectKey) -> None:
+        published = self._published.pop(key, None)
+        if published is None:
+            return
+        self._count_keys(published.object, -1)
+        segment = published.segment
+        if segment is None:
+            return
+        self._by_segment[segment].remove(key)
+        self.cells.touch(segment)
+        if not self._by_segment[segment]:
+            del self._by_segment[segment]
+            self.cells.drop(segment, self._segments.members(segment))
+        self._segments.release(segment)
+
+    def _count_keys(self, object_: CSIStorageCapacity, step: int) -> None:
+        topology = object_.node_topology
+        if topology is None:
+            return
+        keys = topology.match_labels.keys() | {e.key for e in topology.match_expressions}
+        for key in keys:
+            self._keys[key] += step
+            if not self._keys[key]:
+                del self._keys[key]
+
+    def largest(self) -> NDArray[np.int64]:
+        """By cell."""
+        self._refresh()
+        return self._largest
+
+    def capacities(self, wanted: int) -> NDArray[np.int64]:
+        """By cell, the whole capacity that the object reports of which a volume would be made."""
+        self._refresh()
+        if not self._crowded:
+            return self._capacity
+        found = self._capacity.copy()
+        for cell in self._crowded:
+            published = self._find(cell, wanted)
+            found[cell] = UNKNOWN if published is None else published.capacity
+        return found
+
+    def find(self, cell: int, wanted: int) -> CSIStorageCapacity | None:
+        """The first with room for a volume of the size."""
+        published = self._find(cell, wanted)
+        return None if published is None else published.object
+
+    def covering(self, cell: int) -> list[CSIStorageCapacity]:
+        return [published.object for published in self._covering(cell)]
+
+    def _find(self, cell: int, wanted: int) -> Published | None:
+        covering = self._covering(cell)
+        return next((each for each in covering if each.limit >= max(wanted, 0)), None)
+
+    def _covering(self, cell: int) -> list[Published]:
+        keys = [key for seg in self.cells.segments[cell] for key in self._by_segment[seg]]
+        return [self._published[key] for key in sorted(keys)]
+
+    def _refresh(self) -> None:
+        changed = self.cells.log.since(self._position)
+        self._position = self.cells.log.position
+        missing = len(self.cells) - len(self._largest)
+        if missing:
+            self._largest = np.append(self._largest, np.full(missing, NOBODY, np.int64))
+            self._capacity = np.append(self._capacity, np.full(missing, UNKNOWN, np.int64))
+        for cell in range(len(self.cells)) if changed is None else changed:
+            self._refresh_cell(cell)
+
+    def _refresh_cell(self, cell: int) -> None:
+        covering = self._covering(cell)
+        self._largest[cell] = max((each.limit for each in covering), default=NOBODY)
+        self._capacity[cell] = covering[0].capacity if covering else UNKNOWN
+        if len(covering) > 1:
+            self._crowded.add(cell)
+        else:
+            self._crowded.discard(cell)
+
+    def fork(self, index: NodeIndex, segments: Segments) -> "ClassCapacity":
+        twin = ClassCapacity(index, segments)
+        twin._published, twin._keys = self._published.copy(), self._keys.copy()
+        twin._by_segment = {segment: keys.copy() for segment, keys in self._by_segment.items()}
+        twin._largest, twin._capacity = self._largest.copy(), self._capacity.copy()
+        twin._crowded, twin._position = self._crowded.copy(), self._position
+        twin.cells = self.cells.fork(index)
+        return twin
+
+
+class CapacityColumns:
+    """What was published, by class."""
+
+    def __init__(self, index: NodeIndex, segments: Segments) -> None:
+        self._index = index
+        self._segments = segments
+        self._by_class: dict[str, ClassCapacity] = {}
+        self._class_of: dict[ObjectKey, str] = {}
+
+    def of_class(self, name: str) -> ClassCapacity | None:
+        return self._by_class.get(name)
+
+    def put(self, object_: CSIStorageCapacity) -> None:
+        if self._class_of.get(object_.key, object_.storage_class_name) != (
+            object_.storage_class_name
+        ):
+            self.remove(object_.key)
+        name = self._class_of[object_.key] = object_.storage_class_name
+        if name not in self._by_class:
+            self._by_class[name] = ClassCapacity(self._index, self._segments)
+        self._by_class[name].put(object_)
+
+    def remove(self, key: ObjectKey) -> None:
+        name = self._class_of.pop(key, None)
+        if name is None:
+            return
+        self._by_class[name].remove(key)
+        if not len(self._by_class[name]):
+            del self._by_class[name]
+
+    def cross(self, slot: int, crossings: list[tuple[int, bool]]) -> None:
+        for capacity in self._by_class.values():
+            for segment, enters in crossings:
+                if capacity.uses(segment):
+                    capacity.cells.cross(slot, segment, enters=enters)
+
+    def fork(self, index: NodeIndex, segments: Segments) -> "CapacityColumns":
+        twin = CapacityColumns(index, segments)
+        twin._class_of = self._class_of.copy()
+        twin._by_class = {
+            name: capacity.fork(index, segments) for name, capacity in self._by_class.items()
+        }
+        return twin

@@ -1,0 +1,300 @@
+"""The whole cluster in columns: takes objects as they come, change and go.
+
+`put` and `remove` are all there is to it. What a process has decided and not yet seen confirmed it
+puts like anything else. A `ClusterView` comes with it, so that the plain rules can look at the same
+cluster one node at a time.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+from plimsoll.api.core import Node
+from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.pods import Pod
+from plimsoll.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    StorageClass,
+    VolumeAttachment,
+)
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.scheduling.columns.attachments import AttachColumns
+from plimsoll.decide.scheduling.columns.capacity import CapacityColumns
+from plimsoll.decide.scheduling.columns.changes import ChangeLog
+from plimsoll.decide.scheduling.columns.claims import ClaimIndex
+from plimsoll.decide.scheduling.columns.held_volumes import HeldVolumes
+from plimsoll.decide.scheduling.columns.labels import LabelIndex, TaintIndex
+from plimsoll.decide.scheduling.columns.nodes import NodeIndex
+from plimsoll.decide.scheduling.columns.pods import PodIndex
+from plimsoll.decide.scheduling.columns.segments import Segments
+from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
+from plimsoll.decide.scheduling.rules.node_resources import ResourceColumns, Room
+
+
+class Columns:
+    def __init__(self) -> None:
+        self.index = NodeIndex()
+        self.labels = LabelIndex(self.index)
+        self.segments = Segments(self.labels)
+        self.taints = TaintIndex()
+        self.resources = ResourceColumns(self.index)
+        self.capacity = CapacityColumns(self.index, self.segments)
+        self.volumes = VolumeColumns(self.index, self.segments)
+        self.attach = AttachColumns(self.index)
+        self.pods = PodIndex()
+        self.claims = ClaimIndex()
+        self.held = HeldVolumes()
+        self.loads = ChangeLog()
+        """Slots of nodes that have more or less room for pods now."""
+        self.stamp = 0
+        """Another number whenever nodes came, went, or differ in more than the room they have."""
+        self.classes_stamp = 0
+        """Another number whenever a class or a driver is another."""
+        self._nodes: dict[str, Node] = {}
+        self._classes: dict[str, StorageClass] = {}
+        self._drivers: dict[str, CSIDriver] = {}
+
+    @classmethod
+    def of(cls, objects: Iterable[ApiObject]) -> Self:
+        columns = cls()
+        for object_ in objects:
+            columns.put(object_)
+        return columns
+
+    def put(self, object_: ApiObject) -> None:
+        """Added or changed. Kinds that scheduling does not look at are ignored."""
+        match object_:
+            case Node():
+                self._put_node(object_)
+            case Pod():
+                self._put_pod(object_)
+            case PersistentVolumeClaim():
+                self._put_claim(object_)
+            case PersistentVolume():
+                self._put_volume(object_)
+            case StorageClass():
+                self._put_class(object_)
+            case CSIDriver():
+                self._put_driver(object_)
+            case CSINode():
+                self._put_csi_node(object_)
+            case CSIStorageCapacity():
+                self.capacity.put(object_)
+            case VolumeAttachment():
+                self.held.put_attachment(object_, self)
+            case _:
+                pass
+
+    def remove(self, object_: ApiObject) -> None:
+        """Its newest version or any older one."""
+        key = object_.key
+        match object_:
+            case Node():
+                self._remove_node(key)
+            case Pod():
+                self._remove_pod(key)
+            case PersistentVolumeClaim():
+                self._remove_claim(key)
+            case PersistentVolume():
+                self._remove_volume(key)
+            case StorageClass():
+                self._remove_class(key)
+            case CSIDriver():
+                self._remove_driver(key)
+            case CSINode():
+                self._remove_csi_node(key)
+            case CSIStorageCapacity():
+                self.capacity.remove(key)
+            case VolumeAttachment():
+                self.held.remove_attachment(key.name, self.attach)
+            case _:
+                pass
+
+    def _put_node(self, node: Node) -> None:
+        name, old = node.name, self._nodes.get(node.name)
+        self._nodes[name] = node
+        slot = self.index.find(name)
+        is_new = slot is None
+        if slot is None:
+            slot = self.index.add(name)
+        old_labels = None if old is None else old.labels
+        if is_new or old_labels != node.labels:
+            self.labels.change(slot, old_labels or {}, node.labels)
+            self._cross(slot, self.segments.crossings(old_labels, node.labels))
+        if is_new:
+            self.attach.add_node(name, slot)
+        self.taints.change(slot, old, node)
+        if is_new or old is None or _stands_out(old) != _stands_out(node):
+            self.stamp += 1
+        if old is None or old.status.allocatable != node.status.allocatable:
+            self.resources.write(slot, Room.of(node), self.pods.load_of(name))
+            self.loads.mark(slot)
+
+    def _remove_node(self, key: ObjectKey) -> None:
+        node = self._nodes.pop(key.name, None)
+        if node is None:
+            return
+        slot = self.index.remove(node.name)
+        self.labels.change(slot, node.labels, {})
+        self._cross(slot, self.segments.crossings(node.labels, None))
+        self.attach.remove_node(node.name, slot)
+        self.taints.change(slot, node, None)
+        self.resources.clear(slot)
+        self.loads.mark(slot)
+        self.stamp += 1
+
+    def _cross(self, slot: int, crossings: list[tuple[int, bool]]) -> None:
+        self.capacity.cross(slot, crossings)
+        self.volumes.cross(slot, crossings)
+
+    def _put_pod(self, pod: Pod) -> None:
+        if self.pods.replace(pod):
+            return
+        self._remove_pod(pod.key)
+        if not pod.spec.node_name or pod.is_finished:
+            return
+        self.pods.add(pod)
+        self.held.count(pod, self)
+        self._write_load(pod.spec.node_name)
+
+    def _remove_pod(self, key: ObjectKey) -> None:
+        pod = self.pods.remove(key)
+        if pod is not None:
+            self.held.forget(pod, self.attach)
+            self._write_load(pod.spec.node_name)
+
+    def _write_load(self, node: str) -> None:
+        slot = self.index.find(node)
+        if slot is not None:
+            self.resources.write_load(slot, self.pods.load_of(node))
+            self.loads.mark(slot)
+
+    def _put_claim(self, claim: PersistentVolumeClaim) -> None:
+        old = self.claims.get(claim.key)
+        self.claims.put(claim)
+        if old is None or _is_counted_by(old) != _is_counted_by(claim):
+            self._recount(self.pods.using(claim.key))
+
+    def _remove_claim(self, key: ObjectKey) -> None:
+        self.claims.remove(key)
+        self._recount(self.pods.using(key))
+
+    def _put_volume(self, volume: PersistentVolume) -> None:
+        self.volumes.put(volume)
+        self._volume_changed(volume.name)
+
+    def _remove_volume(self, key: ObjectKey) -> None:
+        self.volumes.remove(key.name)
+        self._volume_changed(key.name)
+
+    def _volume_changed(self, name: str) -> None:
+        for claim in self.claims.naming(name):
+            self._recount(self.pods.using(claim))
+        self.held.recount_attachments(name, self)
+
+    def _put_class(self, class_: StorageClass) -> None:
+        old = self._classes.get(class_.name)
+        self._classes[class_.name] = class_
+        self.classes_stamp += 1
+        if old is None or old.provisioner != class_.provisioner:
+            self._recount_class(class_.name)
+
+    def _remove_class(self, key: ObjectKey) -> None:
+        self.classes_stamp += 1
+        if self._classes.pop(key.name, None):
+            self._recount_class(key.name)
+
+    def _recount_class(self, name: str) -> None:
+        for claim in self.claims.of_class(name):
+            self._recount(self.pods.using(claim))
+
+    def _put_driver(self, driver: CSIDriver) -> None:
+        self._drivers[driver.name] = driver
+        self.classes_stamp += 1
+
+    def _remove_driver(self, key: ObjectKey) -> None:
+        self._drivers.pop(key.name, None)
+        self.classes_stamp += 1
+
+    def _put_csi_node(self, csi_node: CSINode) -> None:
+        is_new = self.attach.csi_node(csi_node.name) is None
+        self.attach.put_csi_node(csi_node)
+        if is_new:
+            self._recount({pod.key for pod in self.pods.on(csi_node.name)})
+
+    def _remove_csi_node(self, key: ObjectKey) -> None:
+        self.attach.remove_csi_node(key.name)
+        self._recount({pod.key for pod in self.pods.on(key.name)})
+
+    def _recount(self, pods: Iterable[ObjectKey]) -> None:
+        for key in sorted(pods):
+            if pod := self.pods.get(key):
+                self.held.count(pod, self)
+
+    def node(self, name: str) -> Node | None:
+        return self._nodes.get(name)
+
+    def nodes(self) -> list[Node]:
+        """By name."""
+        return [node for _, node in sorted(self._nodes.items())]
+
+    def claim(self, key: ObjectKey) -> PersistentVolumeClaim | None:
+        return self.claims.get(key)
+
+    def volume(self, name: str) -> PersistentVolume | None:
+        return self.volumes.get(name)
+
+    def volumes_of_class(self, name: str) -> Sequence[PersistentVolume]:
+        volumes = self.volumes.of_class(name)
+        return volumes.all() if volumes else ()
+
+    def storage_class(self, name: str) -> StorageClass | None:
+        return self._classes.get(name)
+
+    def csi_driver(self, name: str) -> CSIDriver | None:
+        return self._drivers.get(name)
+
+    def csi_node(self, node: str) -> CSINode | None:
+        return self.attach.csi_node(node)
+
+    def capacities_of_class(self, name: str) -> Sequence[CSIStorageCapacity]:
+        capacity = self.capacity.of_class(name)
+        return capacity.all() if capacity else ()
+
+    def attachments_to(self, node: str) -> Sequence[VolumeAttachment]:
+        return self.held.attachments_to(node)
+
+    def pods_on(self, node: str) -> Sequence[Pod]:
+        return self.pods.on(node)
+
+    def is_claim_in_use(self, key: ObjectKey) -> bool:
+        return self.pods.is_named(key)
+
+    def fork(self) -> "Columns":
+        """A copy that can be changed without changing this one, and the other way round."""
+        twin = Columns()
+        twin.index = self.index.fork()
+        twin.labels = self.labels.fork(twin.index)
+        twin.segments = self.segments.fork(twin.labels)
+        twin.taints = self.taints.fork()
+        twin.resources = self.resources.fork(twin.index)
+        twin.capacity = self.capacity.fork(twin.index, twin.segments)
+        twin.volumes = self.volumes.fork(twin.index, twin.segments)
+        twin.attach = self.attach.fork(twin.index)
+        twin.pods, twin.claims, twin.held = self.pods.fork(), self.claims.fork(), self.held.fork()
+        twin.loads = self.loads.fork()
+        twin.stamp, twin.classes_stamp = self.stamp, self.classes_stamp
+        twin._nodes, twin._classes = self._nodes.copy(), self._classes.copy()
+        twin._drivers = self._drivers.copy()
+        return twin
+
+
+def _stands_out(node: Node) -> tuple[Any, ...]:
+    """What tells nodes apart beside their room."""
+    return node.labels, node.spec.taints, node.spec.unschedulable
+
+
+def _is_counted_by(claim: PersistentVolumeClaim) -> tuple[Any, ...]:
+    """What makes a claim stand for one volume or another on its pods' nodes."""
+    return claim.spec.volume_name, claim.storage_class, claim.metadata.controller

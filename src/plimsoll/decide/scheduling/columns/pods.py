@@ -1,0 +1,145 @@
+"""The pods that are on nodes, found by node, by claim and by disk, and what they take together."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TypeVar
+
+import msgspec
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.pods import Pod, PodVolume
+from plimsoll.decide.scheduling.columns.changes import Kept
+from plimsoll.decide.scheduling.rules.node_resources import Demands, Load
+from plimsoll.decide.scheduling.view import claim_names
+
+Disk = tuple[str, ...]
+KEPT_DEMANDS = 4096
+
+K = TypeVar("K")
+
+
+def exclusive_disks(pod: Pod) -> Iterator[Disk]:
+    """Disks that two pods may not mount, by what tells them apart at first sight."""
+    for volume in pod.spec.volumes:
+        yield from _disks(volume)
+
+
+def _disks(volume: PodVolume) -> Iterator[Disk]:
+    if gce := volume.gce_persistent_disk:
+        yield "gce", gce.pd_name
+    if ebs := volume.aws_elastic_block_store:
+        yield "ebs", ebs.volume_id
+    if iscsi := volume.iscsi:
+        yield "iscsi", iscsi.iqn
+    if rbd := volume.rbd:
+        yield "rbd", rbd.pool, rbd.image
+
+
+class PodIndex:
+    def __init__(self) -> None:
+        self._pods: dict[ObjectKey, Pod] = {}
+        self._demands: dict[ObjectKey, Demands] = {}
+        self._on: dict[str, dict[ObjectKey, Pod]] = {}
+        self._loads: dict[str, Load] = {}
+        self._using: dict[ObjectKey, set[ObjectKey]] = {}
+        self._naming: Counter[ObjectKey] = Counter()
+        self._with_disk: dict[Disk, set[ObjectKey]] = {}
+        self._read: Kept[bytes, Demands] = Kept(KEPT_DEMANDS)
+
+    def get(self, key: ObjectKey) -> Pod | None:
+        return self._pods.get(key)
+
+    def on(self, node: str) -> list[Pod]:
+        """In the order of their keys."""
+        return [pod for _, pod in sorted(self._on.get(node, {}).items())]
+
+    def load_of(self, node: str) -> Load:
+        return self._loads.get(node) or Load()
+
+    def using(self, claim: ObjectKey) -> set[ObjectKey]:
+        """Pods with the claim, be it by name or as that of an ephemeral volume."""
+        return self._using.get(claim, set())
+
+    def is_named(self, claim: ObjectKey) -> bool:
+        return claim in self._naming
+
+    def nodes_with(self, disk: Disk) -> set[str]:
+        return {self._pods[key].spec.node_name for key in self._with_disk.get(disk, ())}
+
+    def replace(self, pod: Pod) -> bool:
+        """Whether the pod was there and takes the same as before; then only its object is new."""
+        old = self._pods.get(pod.key)
+        is_same = (
+            old is not None
+            and old.uid == pod.uid
+            and old.spec == pod.spec
+            and not pod.is_finished
+            and _fingerprint(old) == _fingerprint(pod)
+        )
+        if is_same:
+            self._pods[pod.key] = self._on[pod.spec.node_name][pod.key] = pod
+        return is_same
+
+    def add(self, pod: Pod) -> None:
+        """One that has a node, and was not there."""
+        key, node = pod.key, pod.spec.node_name
+        self._pods[key] = pod
+        self._on.setdefault(node, {})[key] = pod
+        self._demands[key] = self._read.get(_fingerprint(pod), lambda: Demands.of_placed(pod))
+        self._loads.setdefault(node, Load()).add(self._demands[key], 1)
+        for claim in pod.claims:
+            self._using.setdefault(claim, set()).add(key)
+        for name in set(claim_names(pod)):
+            self._naming[ObjectKey(pod.namespace, name)] += 1
+        for disk in exclusive_disks(pod):
+            self._with_disk.setdefault(disk, set()).add(key)
+
+    def remove(self, key: ObjectKey) -> Pod | None:
+        pod = self._pods.pop(key, None)
+        if pod is None:
+            return None
+        node = pod.spec.node_name
+        del self._on[node][key]
+        self._loads[node].add(self._demands.pop(key), -1)
+        if not self._on[node]:
+            del self._on[node], self._loads[node]
+        for claim in pod.claims:
+            _discard(self._using, claim, key)
+        for name in set(claim_names(pod)):
+            claim = ObjectKey(pod.namespace, name)
+            self._naming[claim] -= 1
+            if not self._naming[claim]:
+                del self._naming[claim]
+        for disk in exclusive_disks(pod):
+            _discard(self._with_disk, disk, key)
+        return pod
+
+    def fork(self) -> "PodIndex":
+        twin = PodIndex()
+        twin._pods, twin._demands = self._pods.copy(), self._demands.copy()
+        twin._on = {node: pods.copy() for node, pods in self._on.items()}
+        twin._loads = {node: load.fork() for node, load in self._loads.items()}
+        twin._using = {claim: pods.copy() for claim, pods in self._using.items()}
+        twin._naming = self._naming.copy()
+        twin._with_disk = {disk: pods.copy() for disk, pods in self._with_disk.items()}
+        return twin
+
+
+def _discard(index: dict[K, set[ObjectKey]], key: K, pod: ObjectKey) -> None:
+    index.get(key, set()).discard(pod)
+    if not index.get(key):
+        index.pop(key, None)
+
+
+def _fingerprint(pod: Pod) -> bytes:
+    """Pods with the same one take the same room."""
+    spec, status = pod.spec, pod.status
+    parts = (spec.containers, spec.init_containers, spec.overhead, spec.resources)
+    granted = [
+        (each.name, each.allocated_resources, each.resources)
+        for each in (*status.container_statuses, *status.init_container_statuses)
+    ]
+    resizing = [each for each in status.conditions if each.type == "PodResizePending"]
+    return msgspec.msgpack.encode(
+        (parts, granted, resizing, status.resources, status.allocated_resources)
+    )

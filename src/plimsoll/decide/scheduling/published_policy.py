@@ -1,0 +1,99 @@
+"""How a scheduler says which pods it schedules, and by which policy: on a Lease of its own.
+
+`explain` reads it, so that a pod is judged by the rules of the scheduler that runs. The lease says
+also whether the scheduler still runs. Copies do not compete for it: leadership is decided by
+another lease, or by nothing at all where leader election is off.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from plimsoll.api.core import Lease
+from plimsoll.api.meta import ObjectKey, wire_micro_time
+from plimsoll.api.pods import Pod
+from plimsoll.api.registry import Document
+from plimsoll.decide.capacity.names import PURPOSE
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+
+KUBE_SCHEDULER = "default-scheduler"
+"""The name in pods that name no scheduler."""
+KUBE_SCHEDULER_LEASE = ObjectKey("kube-system", "kube-scheduler")
+OUR_NAME = "plimsoll"
+"""The scheduler name that `plimsoll scheduler` takes by default."""
+SCHEDULER_PURPOSE = "scheduler"
+SCHEDULER_NAME = "plimsoll.dev/scheduler-name"
+POLICY = "plimsoll.dev/policy"
+RENEWED_EVERY = timedelta(seconds=30)
+LASTS = timedelta(seconds=90)
+POLICIES = {policy.value: policy for policy in Policy}
+LONGEST_NAME = 63
+NOT_IN_NAMES = re.compile(r"[^a-z0-9-]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """What a scheduler says about itself."""
+
+    scheduler_name: str
+    policy: Policy
+    holder: str
+    """Which copy of the scheduler."""
+    began_at: datetime
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a lease says about a scheduler."""
+
+    policy: Policy
+    lease: Lease
+
+
+def scheduler_of(pod: Pod) -> str:
+    return pod.spec.scheduler_name or KUBE_SCHEDULER
+
+
+def identity_lease_name(scheduler_name: str) -> str:
+    """A scheduler's name may hold characters that names of objects may not: a hash keeps such
+    names apart."""
+    readable = NOT_IN_NAMES.sub("-", scheduler_name.lower())[:LONGEST_NAME].strip("-")
+    if readable == scheduler_name:
+        return f"plimsoll-scheduler-policy-{readable}"
+    digest = sha256(scheduler_name.encode()).hexdigest()[:12]
+    return f"plimsoll-scheduler-policy-{readable}-{digest}".replace("--", "-")
+
+
+def identity_document(told: Announcement, namespace: str) -> Document:
+    """The whole lease; as a merge patch it changes nothing else of one that exists."""
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "namespace": namespace,
+            "name": identity_lease_name(told.scheduler_name),
+            "labels": {PURPOSE: SCHEDULER_PURPOSE},
+            "annotations": {SCHEDULER_NAME: told.scheduler_name, POLICY: told.policy.value},
+        },
+        "spec": {
+            "holderIdentity": told.holder,
+            "leaseDurationSeconds": round(LASTS.total_seconds()),
+            "acquireTime": wire_micro_time(told.began_at),
+            "renewTime": wire_micro_time(told.now),
+        },
+    }
+
+
+def find_identities(scheduler_name: str, leases: Iterable[Lease]) -> list[Identity]:
+    """Leases of schedulers of this name, the one that was renewed last first."""
+    found = []
+    for lease in leases:
+        is_meant = lease.labels.get(PURPOSE) == SCHEDULER_PURPOSE
+        if is_meant and lease.annotations.get(SCHEDULER_NAME) == scheduler_name:
+            policy = POLICIES.get(lease.annotations.get(POLICY, ""))
+            if policy is not None and lease.spec.renew_time is not None:
+                found.append(Identity(policy=policy, lease=lease))
+    return sorted(found, key=lambda each: str(each.lease.spec.renew_time), reverse=True)

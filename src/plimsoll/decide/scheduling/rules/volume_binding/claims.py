@@ -1,0 +1,154 @@
+"""A pod's claims, sorted by what is still to be decided about them.
+
+Bound claims have their volume. Late ones get it when a node is chosen, which is what scheduling is
+about. All others must be bound by the controller first, and the pod waits for that.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.pods import Pod, PodVolume
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import BIND_COMPLETED
+from plimsoll.decide.claims.protection import is_for_pod
+from plimsoll.decide.scheduling.reasons import (
+    NOT_CONCERNED,
+    Finding,
+    Judgement,
+    Reason,
+    Sentence,
+    Undecided,
+    failed,
+    seen_class,
+    seen_volume,
+    unresolvable,
+)
+from plimsoll.decide.scheduling.view import ClusterView
+
+LOST = "Lost"
+
+
+class _Fate(Enum):
+    BOUND = auto()
+    LATE = auto()
+    IMMEDIATE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """In the order of the pod's volumes; a claim that is named twice is there twice."""
+
+    bound: tuple[PersistentVolumeClaim, ...]
+    late: tuple[PersistentVolumeClaim, ...]
+
+
+def prepare(pod: Pod, view: ClusterView) -> PodClaims | Judgement:
+    """The claims, or a judgement that holds on every node."""
+    volumes = [volume for volume in pod.spec.volumes if pod.claim_of(volume)]
+    if not volumes:
+        return NOT_CONCERNED
+    for volume in volumes:
+        if finding := find_objection(pod, volume, view):
+            return unresolvable(finding)
+    claims = [claim for key in pod.claims if (claim := view.claim(key))]
+    try:
+        fates = [(claim, _fate(claim, view)) for claim in claims]
+    except Undecided as undecided:
+        return undecided.judgement
+    if immediate := [claim for claim, fate in fates if fate is _Fate.IMMEDIATE]:
+        return unresolvable(*map(_unbound_finding, immediate))
+    return PodClaims(
+        bound=tuple(claim for claim, fate in fates if fate is _Fate.BOUND),
+        late=tuple(claim for claim, fate in fates if fate is _Fate.LATE),
+    )
+
+
+def _fate(claim: PersistentVolumeClaim, view: ClusterView) -> _Fate:
+    if is_fully_bound(claim):
+        return _Fate.BOUND
+    return _Fate.LATE if is_late(claim, view) else _Fate.IMMEDIATE
+
+
+def find_objection(pod: Pod, volume: PodVolume, view: ClusterView) -> Finding | None:
+    """Why the claim of this volume cannot be used on any node."""
+    key = pod.claim_of(volume)
+    if key is None:
+        return None
+    claim = view.claim(key)
+    if claim is None:
+        return _missing_finding(key, volume)
+    if claim.status.phase == LOST:
+        return Finding(
+            reason=Reason.CLAIM_LOST,
+            sentence=f'persistentvolumeclaim "{key.name}" bound to non-existent '
+            f'persistentvolume "{claim.spec.volume_name}"',
+            claim=key,
+            about=seen_volume(claim.spec.volume_name),
+        )
+    if claim.is_being_deleted:
+        sentence = f'persistentvolumeclaim "{key.name}" is being deleted'
+        return Finding(reason=Reason.CLAIM_DELETING, sentence=sentence, claim=key)
+    if volume.persistent_volume_claim is None and not is_for_pod(claim, pod):
+        return not_owned_finding(pod, key)
+    return None
+
+
+def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
+    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.annotations
+
+
+def is_late(claim: PersistentVolumeClaim, view: ClusterView) -> bool:
+    """Whether an unbound claim waits for its pod's node. One that names a volume does not.
+
+    Raises Undecided if its class does not say.
+    """
+    name = claim.storage_class
+    storage_class = view.storage_class(name) if name else None
+    if storage_class is None:
+        return False
+    if storage_class.volume_binding_mode is None:
+        finding = Finding(
+            reason=Reason.CLASS_WITHOUT_BINDING_MODE,
+            sentence=f'VolumeBindingMode not set for StorageClass "{name}"',
+            claim=claim.key,
+            about=seen_class(name),
+        )
+        raise Undecided(failed(finding))
+    return storage_class.waits_for_consumer and not claim.spec.volume_name
+
+
+def are_all_bound(pod: Pod, view: ClusterView) -> bool:
+    """Nothing is left to do for the pod's volumes, on whatever node."""
+    for volume in pod.spec.volumes:
+        key = pod.claim_of(volume)
+        if key is None:
+            continue
+        claim = view.claim(key)
+        if claim is None or not is_fully_bound(claim):
+            return False
+        if volume.persistent_volume_claim is None and not is_for_pod(claim, pod):
+            return False
+    return True
+
+
+def not_owned_finding(pod: Pod, claim: ObjectKey) -> Finding:
+    sentence = f"PVC {claim} was not created for pod {pod.key} (pod is not owner)"
+    return Finding(reason=Reason.CLAIM_NOT_OWNED, sentence=sentence, claim=claim)
+
+
+def _missing_finding(key: ObjectKey, volume: PodVolume) -> Finding:
+    if volume.persistent_volume_claim:
+        sentence = f'persistentvolumeclaim "{key.name}" not found'
+    else:
+        sentence = (
+            "waiting for ephemeral volume controller to create the "
+            f'persistentvolumeclaim "{key.name}"'
+        )
+    return Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=sentence, claim=key)
+
+
+def _unbound_finding(claim: PersistentVolumeClaim) -> Finding:
+    return Finding(
+        reason=Reason.UNBOUND_IMMEDIATE_CLAIM, sentence=Sentence.IMMEDIATE, claim=claim.key
+    )

@@ -1,0 +1,253 @@
+"""What a pod's late claims would get on every node: volumes that exist, or volumes to be made.
+
+Pods whose claims ask for the same share the answer, which is worked out again only for nodes where
+a volume or a capacity came, went or changed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import is_
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll.api.volumes import PersistentVolume
+from plimsoll.decide.claims.match import size_of
+from plimsoll.decide.scheduling.columns.changes import Kept
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.flags import (
+    Blocked,
+    Flags,
+    Slots,
+    flagged,
+    length_of,
+    no_flags,
+)
+from plimsoll.decide.scheduling.columns.nodes import mask_of
+from plimsoll.decide.scheduling.columns.segments import Cells
+from plimsoll.decide.scheduling.columns.volumes import NOT_MATCHED
+from plimsoll.decide.scheduling.node_fit import RANK_BITS, sort_keys
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
+    LateClaim,
+    LateClaims,
+    Policy,
+)
+from plimsoll.decide.scheduling.rules.volume_binding.plain import score
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import Making
+from plimsoll.decide.scheduling.rules.volume_binding.score import Shape
+from plimsoll.decide.scheduling.rules.volume_binding.score_columns import Usages
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import Serving
+
+EVERYWHERE = slice(None)
+KEPT_ANSWERS = 256
+STATIC_BITS = RANK_BITS + 16
+"""A volume that exists weighs more than any score."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """By slot."""
+
+    flags: Flags
+    statics: NDArray[np.int64]
+    """How many claims would get a volume that exists."""
+    scores: NDArray[np.int64]
+    """From 0 to 100, by the shape."""
+    keys: NDArray[np.int64]
+    """What is added to the keys by which nodes are sorted."""
+
+
+class _Matched(NamedTuple):
+    """What one free claim would get, by slot of those asked about; `sizes` is NOT_MATCHED where
+    there is nothing. None: nothing anywhere."""
+
+    sizes: NDArray[np.int64] | None
+
+
+@dataclass(slots=True)
+class _KeptAnswer:
+    answer: Answer
+    stamps: tuple[object, ...]
+    tables: list[Cells]
+    positions: list[tuple[int, int]]
+
+
+class Late:
+    """The rule, with what it remembers."""
+
+    def __init__(self, columns: Columns, policy: Policy, shape: Shape | None) -> None:
+        self._columns = columns
+        self._policy = policy
+        self._shape = shape
+        self._making = Making(columns)
+        self.serving = Serving(columns, self._making, policy)
+        self._usages = Usages(shape)
+        self._kept: Kept[tuple[object, ...], _KeptAnswer] = Kept(KEPT_ANSWERS)
+
+    def judge(self, claims: LateClaims) -> Answer:
+        size, alive = self._columns.index.size, self._columns.index.alive
+        if not claims.promised and claims.is_readable:
+            return self._judge_free(claims)
+        slot = self._columns.index.find(min(claims.promised)) if claims.promised else None
+        # Nodes that no claim turns away by the node it names.
+        possible = alive if not claims.promised else 0
+        if slot is not None and len(claims.promised) == 1:
+            possible = 1 << slot
+        flags = flagged(mask_of(alive & ~possible, size), Blocked.LATE_ELSEWHERE)
+        nothing = np.zeros(size, np.int64)
+        answer = Answer(flags, nothing, nothing.copy(), nothing.copy())
+        if not claims.is_readable:
+            answer.flags |= flagged(mask_of(possible, size), Blocked.LATE_INVALID)
+        elif possible:
+            at = np.array([slot], np.intp)
+            _write(answer, at, self._evaluate(claims, at))
+        return answer
+
+    def _judge_free(self, claims: LateClaims) -> Answer:
+        if claims.has_kept:
+            return self._evaluate(claims, EVERYWHERE)
+        signature = tuple((late.request, late.want, late.usage_class) for late in claims.free)
+        kept = self._kept.get(signature, lambda: _KeptAnswer(_no_answer(), (), [], []))
+        tables, stamps = self._tables(claims), self._stamps(claims)
+        changed = None
+        if kept.stamps == stamps and _are_same(tables, kept.tables):
+            changed = _changed(kept)
+        if changed is None:
+            kept.answer = self._evaluate(claims, EVERYWHERE)
+        elif changed:
+            at = np.fromiter(changed, np.intp, len(changed))
+            _write(kept.answer, at, self._evaluate(claims, at))
+        kept.stamps, kept.tables = stamps, tables
+        kept.positions = [(cells.log.position, cells.moves.position) for cells in tables]
+        return kept.answer
+
+    def _stamps(self, claims: LateClaims) -> tuple[object, ...]:
+        """What the answers for all nodes hang on."""
+        columns = self._columns
+        names = dict.fromkeys(late.request.class_name for late in claims.free)
+        capacities = map(columns.capacity.of_class, names)
+        return (
+            columns.index.size,
+            columns.stamp,
+            columns.labels.stamp,
+            columns.attach.stamp,
+            columns.classes_stamp,
+            *(capacity and capacity.keys for capacity in capacities),
+        )
+
+    def _tables(self, claims: LateClaims) -> list[Cells]:
+        """What the answers for single nodes hang on."""
+        tables: list[Cells] = []
+        for name in dict.fromkeys(late.request.class_name for late in claims.free):
+            volumes = self._columns.volumes.of_class(name)
+            capacity = self._columns.capacity.of_class(name)
+            tables += [table.cells for table in (volumes, capacity) if table is not None]
+        return tables
+
+    def _evaluate(self, claims: LateClaims, at: Slots | slice) -> Answer:
+        length = length_of(at, self._columns.index.size)
+        matches = self._match(claims.free, at)
+        flags = no_flags(length)
+        for late, matched in self._in_order(claims, matches):
+            blocked = self._making.blocked(late.request, at)
+            if matched.sizes is not None:
+                blocked = np.where(matched.sizes == NOT_MATCHED, blocked, np.uint64(0))
+            flags = np.where(flags == 0, blocked, flags)
+        statics = np.zeros(length, np.int64)
+        for matched in matches:
+            if matched.sizes is not None:
+                statics += matched.sizes != NOT_MATCHED
+        scores = self._scores(claims, matches, at)
+        answer = Answer(flags, statics, scores, scores)
+        if self._policy is Policy.DEFAULT and claims.has_rivals:
+            self._rescue(claims, answer, at)
+        answer.keys = sort_keys(answer.scores)
+        if self._policy is Policy.DEFAULT:
+            answer.keys += answer.statics << STATIC_BITS
+        return answer
+
+    @staticmethod
+    def _in_order(
+        claims: LateClaims, matches: Sequence[_Matched]
+    ) -> list[tuple[LateClaim, _Matched]]:
+        here = [(late, _Matched(None)) for late in claims.here]
+        return here + list(zip(claims.free, matches, strict=True))
+
+    def _match(self, free: Sequence[LateClaim], at: Slots | slice) -> list[_Matched]:
+        found: dict[int, _Matched] = {}
+        for number, late in enumerate(free):
+            found[number] = self._match_kept(late.kept, at) if late.kept else _Matched(None)
+        rest = [number for number, late in enumerate(free) if late.want]
+        for name in dict.fromkeys(free[number].request.class_name for number in rest):
+            numbers = [n for n in rest if free[n].request.class_name == name]
+            volumes = self._columns.volumes.of_class(name)
+            wants = [want for n in numbers if (want := free[n].want)]
+            fits = volumes.fits(tuple(wants)) if volumes else None
+            for row, number in enumerate(numbers):
+                sizes = None
+                if volumes is not None and fits is not None:
+                    sizes = fits.sizes[row][volumes.cells.of[at]]
+                found[number] = _Matched(sizes)
+        return [found[number] for number in range(len(free))]
+
+    def _match_kept(self, volume: PersistentVolume, at: Slots | slice) -> _Matched:
+        size = size_of(volume.spec.capacity).value
+        reach = mask_of(self.serving.reach(volume), self._columns.index.size)[at]
+        return _Matched(np.where(reach, np.int64(size), np.int64(NOT_MATCHED)))
+
+    def _scores(
+        self, claims: LateClaims, matches: Sequence[_Matched], at: Slots | slice
+    ) -> NDArray[np.int64]:
+        length = length_of(at, self._columns.index.size)
+        if self._shape is None:
+            return np.zeros(length, np.int64)
+        static = [
+            (late.request.class_name, late.request.size, matched.sizes)
+            for late, matched in zip(claims.free, matches, strict=True)
+            if matched.sizes is not None
+        ]
+        made = [
+            (late.usage_class, late.request.size, self._making.capacities(late.request, at))
+            for late in claims.all
+        ]
+        return self._usages.scores(static, made, length)
+
+    def _rescue(self, claims: LateClaims, answer: Answer, at: Slots | slice) -> None:
+        """Where greedy matching has left a claim that cannot be served, but others got volumes."""
+        for place in np.flatnonzero((answer.flags != 0) & (answer.statics > 0)).tolist():
+            slot = place if isinstance(at, slice) else int(at[place])
+            volumes = self.serving.assigned(claims, slot)
+            if volumes is not None:
+                answer.flags[place] = 0
+                answer.statics[place] = len(volumes.static)
+                answer.scores[place] = score(volumes, self._shape) if self._shape else 0
+
+
+def _are_same(tables: list[Cells], others: list[Cells]) -> bool:
+    """Tables go when they are empty, and come again as others."""
+    return len(tables) == len(others) and all(map(is_, tables, others))
+
+
+def _changed(kept: _KeptAnswer) -> set[int] | None:
+    """The slots to be judged again; None: all."""
+    found: set[int] = set()
+    for cells, (position, moves) in zip(kept.tables, kept.positions, strict=True):
+        touched, moved = cells.log.since(position), cells.moves.since(moves)
+        if touched is None or moved is None:
+            return None
+        found |= moved
+        found.update(cells.slots_in(touched))
+    return found
+
+
+def _no_answer() -> Answer:
+    nothing = np.zeros(0, np.int64)
+    return Answer(no_flags(0), nothing, nothing, nothing)
+
+
+def _write(answer: Answer, at: Slots, part: Answer) -> None:
+    answer.flags[at] = part.flags
+    answer.statics[at] = part.statics
+    answer.scores[at] = part.scores
+    answer.keys[at] = part.keys

@@ -1,0 +1,109 @@
+"""What the operations on volumes share: what they work with, and writing until it fits."""
+
+import logging
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from plimsoll.api.core import Secret
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.plan import Plan
+from plimsoll.enact.enactor import Done, Outcome, Overtaken
+from plimsoll.processes.controller.in_process.provisioners import protocol
+from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError, Trouble
+from plimsoll.processes.controller.in_process.provisioners.registry import Registry
+from plimsoll.processes.controller.storage.binding_view import ClusterView
+from plimsoll.processes.controller.storage.operation_metrics import OperationMetrics
+from plimsoll.reconcile.loop import Tools
+from plimsoll.runtime.fence import Fence
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.fenced import check_fence
+from plimsoll.wire.kind import Kind, typed
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Object = TypeVar("Object", PersistentVolume, PersistentVolumeClaim)
+
+ATTEMPTS = 5
+
+CLAIMS = typed(PersistentVolumeClaim)
+VOLUMES = typed(PersistentVolume)
+SECRETS = typed(Secret)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    tools: Tools
+    registry: Registry
+    view: Callable[[], ClusterView]
+    metrics: OperationMetrics
+
+    async def ask(self, provisioner: str, call: Callable[[], Awaitable[T]]) -> T:
+        """Raises ProvisionerError and FencedError."""
+        return await asked(provisioner, call, self.tools.fence)
+
+    async def find_volume(self, name: str) -> PersistentVolume | None:
+        """As the server knows it, not as it was seen last."""
+        return await self.tools.client.find(VOLUMES, ObjectKey("", name))
+
+    async def find_claim(self, key: ObjectKey) -> PersistentVolumeClaim | None:
+        return await self.tools.client.find(CLAIMS, key)
+
+    async def enact(self, plan: Plan) -> Outcome:
+        outcome = await self.tools.enactor.enact(plan)
+        if isinstance(outcome, Done):
+            self.tools.observed.written(outcome.left)
+        return outcome
+
+    async def write_about(
+        self, kind: Kind[Object], object_: Object, decide: Callable[[Object], Plan]
+    ) -> bool:
+        """Decide and write again while others change the object; False if it was not written.
+
+        What is gone, or is another one by now, needs nothing to be written about it.
+        """
+        known = object_
+        for _ in range(ATTEMPTS):
+            outcome = await self.enact(decide(known))
+            if not isinstance(outcome, Overtaken):
+                return isinstance(outcome, Done)
+            found = await self.tools.client.find(kind, known.key)
+            if found is None or found.uid != known.uid:
+                return True
+            known = found
+        return False
+
+    async def read_secret(self, reference: ObjectKey) -> protocol.Secret:
+        """For the moment of one call: it is kept and shown nowhere."""
+        try:
+            return (await self.tools.client.get(SECRETS, reference)).data
+        except KubeError as error:
+            missing = error.failure is Failure.NOT_FOUND
+            problem = "does not exist" if missing else f"cannot be read ({error.failure})"
+            message = f"secret {reference} {problem}"
+            raise ProvisionerError(Trouble.TRY_AGAIN, message) from error
+
+
+async def asked(provisioner: str, call: Callable[[], Awaitable[T]], fence: Fence) -> T:
+    """What a provisioner answers. It is foreign code: whatever it raises becomes a
+    ProvisionerError, and its text, which could hold a secret, is neither shown nor logged.
+
+    Raises FencedError, and then the provisioner was not asked."""
+    check_fence(fence, f"provisioner {provisioner}")
+    try:
+        return await call()
+    except ProvisionerError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever foreign code comes up with
+        name, where = type(error).__name__, traceback.extract_tb(error.__traceback__)[-1]
+        facts = {
+            "provisioner": provisioner,
+            "error": name,
+            "at": f"{where.filename}:{where.lineno}",
+        }
+        log.error("provisioner failed", extra=facts)  # noqa: TRY400 - a traceback shows the text
+        message = f"unexpected {name} in provisioner {provisioner}"
+        raise ProvisionerError(Trouble.TRY_AGAIN, message) from None

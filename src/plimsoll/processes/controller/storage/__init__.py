@@ -1,0 +1,1 @@
+"""Loops around claims and volumes: binding, protection, ephemeral claims, repairs."""

@@ -1,0 +1,270 @@
+"""Binds claims and volumes, gets volumes made, and reclaims them: `decide.claims` for both kinds.
+
+Claims and volumes share one queue: a key with a namespace is a claim, one without is a volume.
+Decisions are made on the caches; what cannot be undone is confirmed by the server first. Every 15
+seconds everything is looked at again, and at once what a new volume or class may help.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import assert_never
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.storage import StorageClass
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.cache.store import Change
+from plimsoll.decide.claims.claim import decide_claim
+from plimsoll.decide.claims.operations import (
+    DecideAgain,
+    Decision,
+    DeleteBacking,
+    Provision,
+    ReadClaim,
+    Recycle,
+)
+from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.volume import Confirmed, decide_volume
+from plimsoll.decide.claims.volume_index import VolumeIndex
+from plimsoll.decide.claims.writes import VOLUMES, VolumePhase
+from plimsoll.decide.plan import Patch, Plan
+from plimsoll.decide.provisioning.unrecorded_assets import RollBack, decide_guard
+from plimsoll.enact.enactor import Done
+from plimsoll.processes.controller.in_process.operations import Operations, Verdict, Work
+from plimsoll.processes.controller.in_process.provisioners.registry import Registry
+from plimsoll.processes.controller.in_process.provisioning import Provisioning
+from plimsoll.processes.controller.in_process.reclaiming import Reclaiming
+from plimsoll.processes.controller.in_process.volume_operation import Means
+from plimsoll.processes.controller.storage.binding_view import (
+    CLAIMS_WITHOUT_VOLUME,
+    VOLUMES_BY_CLAIM,
+    Caches,
+    ClusterView,
+)
+from plimsoll.processes.controller.storage.operation_metrics import ObjectCounts, OperationMetrics
+from plimsoll.reconcile.loop import Loop, Tools
+
+log = logging.getLogger(__name__)
+
+RESYNC = timedelta(seconds=15)
+NEW_CHANCE_WITHIN = timedelta(seconds=1)
+"""Claims that wait are looked at together after a new volume or class, not once for each."""
+MOST_STEPS = 10
+"""Of one look at an object; decisions settle after two or three."""
+
+
+class Binding(Loop):
+    name = "binding"
+    workers = 8
+
+    def __init__(
+        self, tools: Tools, provisioners: Registry | None = None, *, provisions: bool = True
+    ) -> None:
+        """`provisions`: whether claims may be provisioned for, by whomever."""
+        super().__init__(tools)
+        self._caches = Caches(tools.observed)
+        self._index = VolumeIndex()
+        self._registry = provisioners or Registry()
+        self._provisions = provisions
+        self._reserved: dict[str, ObjectKey] = {}
+        self._being_reclaimed: set[str] = set()
+        """Their finalizers are being taken off: whoever looked now would put them back."""
+        self._classes_with_news: set[str] = set()
+        self._news = asyncio.Event()
+        self._operations = Operations(tools.clock, tools.chance)
+        means = Means(
+            tools=tools,
+            registry=self._registry,
+            view=self._view,
+            metrics=OperationMetrics(tools.metrics, tools.clock),
+        )
+        self._provisioning = Provisioning(means)
+        self._reclaiming = Reclaiming(means)
+        self._means = means
+        self._caches.claims.on_change(self._claim_changed)
+        self._caches.volumes.on_change(self._volume_changed)
+        self._caches.classes.on_change(self._class_changed)
+        self._has_begun = False
+        tools.metrics.registry.register(ObjectCounts(self._all_claims, self._all_volumes))
+
+    def _view(self) -> ClusterView:
+        return self._caches.view(
+            self._index,
+            self._reserved,
+            self._registry,
+            provisions_dynamically=self._provisions,
+        )
+
+    def _all_claims(self) -> Iterable[PersistentVolumeClaim]:
+        return self._caches.claims.view().objects.values() if self._has_begun else ()
+
+    def _all_volumes(self) -> Iterable[PersistentVolume]:
+        return self._caches.volumes.view().objects.values() if self._has_begun else ()
+
+    # What changed
+
+    def _claim_changed(self, change: Change[PersistentVolumeClaim]) -> None:
+        if not self._has_begun:
+            return
+        if change.after is not None:
+            self.queue.add(change.key)
+            return
+        for volume in self._caches.volumes.view().by(VOLUMES_BY_CLAIM, str(change.key)):
+            self.queue.add(volume)
+
+    def _volume_changed(self, change: Change[PersistentVolume]) -> None:
+        if change.after is None:
+            self._index.remove(change.key.name)
+        else:
+            self._index.put(change.after)
+        if self._has_begun:
+            self._look_around(change)
+
+    def _look_around(self, change: Change[PersistentVolume]) -> None:
+        if change.after is not None:
+            self.queue.add(change.key)
+            if change.after.status.phase == VolumePhase.AVAILABLE:
+                self._tell_waiting(change.after.storage_class)
+        for volume in (change.before, change.after):
+            if volume is not None and volume.spec.claim is not None:
+                self.queue.add(volume.spec.claim)
+
+    def _class_changed(self, change: Change[StorageClass]) -> None:
+        if change.after is not None:
+            self._tell_waiting(change.key.name)
+            self._tell_waiting("")  # it may have become the default
+
+    def _tell_waiting(self, storage_class: str) -> None:
+        self._classes_with_news.add(storage_class)
+        self._news.set()
+
+    # The loop
+
+    async def run(self) -> None:
+        self._has_begun = True
+        self._look_at_everything()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(super().run(), name="reconcile")
+            group.create_task(self._operations.run(), name="operations")
+            group.create_task(self._resync(), name="resync")
+            group.create_task(self._pass_news_on(), name="news")
+
+    async def _resync(self) -> None:
+        while True:
+            await self.tools.clock.sleep(RESYNC)
+            self._look_at_everything()
+
+    def _look_at_everything(self) -> None:
+        """Volumes first: nothing is made for a claim that a volume was made for by hand."""
+        for object_ in (*self._all_volumes(), *self._all_claims()):
+            self.queue.add(object_.key)
+
+    async def _pass_news_on(self) -> None:
+        while True:
+            await self._news.wait()
+            await self.tools.clock.sleep(NEW_CHANCE_WITHIN)
+            self._news.clear()
+            classes, self._classes_with_news = self._classes_with_news, set()
+            claims = self._caches.claims.view()
+            for name in sorted(classes):
+                for key in claims.by(CLAIMS_WITHOUT_VOLUME, name):
+                    self.queue.add(key)
+
+    async def reconcile(self, key: ObjectKey) -> timedelta | None:
+        if not key.namespace and key.name in self._being_reclaimed:
+            self._operations.ask_again(key.name)
+            return None
+        confirmed: Confirmed | None = None
+        for _ in range(MOST_STEPS):
+            decision = self._decide(key, confirmed)
+            if decision is None:
+                return None
+            if isinstance(decision, RollBack):
+                self._begin(key, decision)
+                return None
+            if not await self._carry_out(key, decision):
+                return None
+            match decision.operation:
+                case DecideAgain():
+                    confirmed = None
+                case ReadClaim(claim):
+                    confirmed = Confirmed(await self._means.find_claim(claim))
+                case Provision() | DeleteBacking() | Recycle() as operation:
+                    self._begin(key, operation)
+                    return None
+                case None:
+                    return None
+                case _:
+                    assert_never(decision.operation)
+        log.error("decisions without an end", extra={"key": str(key)})
+        self.queue.add_rate_limited(key)
+        return None
+
+    def _decide(self, key: ObjectKey, confirmed: Confirmed | None) -> Decision | RollBack | None:
+        view = self._view()
+        if not key.namespace:
+            volume = view.volume(key.name)
+            return None if volume is None else decide_volume(volume, view, confirmed)
+        claim = view.claim(key)
+        if claim is None:
+            return None
+        match decide_guard(claim, view):
+            case Plan() as lift:
+                return Decision(plan=lift, operation=DecideAgain())
+            case RollBack() as rollback:
+                return rollback
+            case None:
+                return decide_claim(claim, view)
+
+    async def _carry_out(self, key: ObjectKey, decision: Decision) -> bool:
+        """True when every write went through."""
+        if decision.complaint:
+            # Nothing that another attempt would change; the next resync says it again.
+            log.warning("decision incomplete", extra={"key": str(key), "why": decision.complaint})
+        taken = [] if not key.namespace else _volumes_written(decision.plan)
+        for name in taken:
+            self._reserved[name] = key
+        try:
+            is_written = isinstance(await self.enact(key, decision.plan), Done)
+        finally:
+            for name in taken:
+                self._reserved.pop(name, None)
+        if decision.plan.reason == Reason.DEFAULT_CLASS_ASSIGNED:
+            self._means.metrics.count_default_class(is_written=is_written)
+        return is_written
+
+    def _begin(
+        self, key: ObjectKey, operation: Provision | DeleteBacking | Recycle | RollBack
+    ) -> None:
+        volume, work = self._work_of(operation)
+        self._operations.begin(volume, work, lambda delay: self.queue.add_after(key, delay))
+
+    def _work_of(
+        self, operation: Provision | DeleteBacking | Recycle | RollBack
+    ) -> tuple[str, Work]:
+        match operation:
+            case Provision():
+                return operation.volume_name, lambda: self._provisioning.provision(operation)
+            case RollBack():
+                return operation.volume_name, lambda: self._provisioning.roll_back(operation)
+            case DeleteBacking():
+                return operation.volume.name, lambda: self._delete(operation)
+            case Recycle():
+                return operation.volume.name, lambda: self._reclaiming.recycle(operation)
+            case _:
+                assert_never(operation)
+
+    async def _delete(self, operation: DeleteBacking) -> Verdict:
+        name = operation.volume.name
+        self._being_reclaimed.add(name)
+        try:
+            return await self._reclaiming.delete(operation)
+        finally:
+            self._being_reclaimed.discard(name)
+
+
+def _volumes_written(plan: Plan) -> list[str]:
+    """The volumes that a claim takes: nobody else may choose them while they are written."""
+    writes = (write for write in plan.writes if isinstance(write, Patch))
+    return [write.key.name for write in writes if write.resource == VOLUMES]

@@ -1,0 +1,67 @@
+"""A cluster of a few documents, and requests to it, as admission plugins see them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from plimsoll.api.registry import Document, Resource, tables
+from plimsoll.apiserver.admission.attributes import Attributes, Operation
+
+NOW = datetime(2026, 11, 15, 21, 15, 17, tzinfo=UTC)
+
+
+class Objects:
+    """Documents by kind, as `Reader` wants them."""
+
+    def __init__(self, *documents: Document) -> None:
+        self._documents = documents
+
+    def get(self, group: str, plural: str, namespace: str, name: str) -> Document | None:
+        found = (d for d in self.list(group, plural, namespace) if d["metadata"]["name"] == name)
+        return next(found, None)
+
+    def list(self, group: str, plural: str, namespace: str = "") -> Iterator[Document]:
+        kinds = {r.kind for r in tables().resources if (r.group, r.plural) == (group, plural)}
+        for document in self._documents:
+            at = document["metadata"].get("namespace", "")
+            if document["kind"] in kinds and (not namespace or at == namespace):
+                yield document
+
+
+def resource_of(kind: str) -> Resource:
+    return next(resource for resource in tables().resources if resource.kind == kind)
+
+
+def a_request(
+    document: Document,
+    *objects: Document,
+    old: Document | None = None,
+    operation: Operation | None = None,
+    subresource: str = "",
+) -> Attributes:
+    """A create, or an update where there is an old document."""
+    return Attributes(
+        operation=operation or (Operation.UPDATE if old else Operation.CREATE),
+        resource=resource_of(document["kind"]),
+        subresource=subresource,
+        namespace=document["metadata"].get("namespace", ""),
+        name=document["metadata"]["name"],
+        document=document,
+        old=old,
+        user="admin",
+        now=NOW,
+        dry_run=False,
+        reader=Objects(*objects),
+        warnings=[],
+    )
+
+
+def an_object(kind: str, name: str = "x", **fields: object) -> Document:
+    metadata = {"name": name}
+    if resource_of(kind).namespaced:
+        metadata["namespace"] = "default"
+    return {"kind": kind, "metadata": metadata} | fields
+
+
+def a_claim(name: str = "data", size: str = "1Gi", storage_class: str = "fast") -> Document:
+    spec = {"resources": {"requests": {"storage": size}}, "storageClassName": storage_class}
+    return an_object("PersistentVolumeClaim", name, spec=spec, status={"phase": "Bound"})

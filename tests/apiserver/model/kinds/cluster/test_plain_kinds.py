@@ -1,0 +1,105 @@
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+
+from plimsoll.api.registry import Document, tables
+from plimsoll.apiserver.model.kinds.cluster.plain_kinds import RULES_BY_KIND
+from tests.apiserver.model.kinds.cluster.complaints import complaints
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NETWORKING = "networking.k8s.io"
+
+
+def test_all_plain_kinds_are_served() -> None:
+    served = {(resource.group, resource.kind) for resource in tables().resources}
+
+    assert set(RULES_BY_KIND) <= served
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "filled"),
+    [
+        pytest.param((NETWORKING, "NetworkPolicy"), {}, {"policyTypes": ["Ingress"]}, id="policy"),
+        pytest.param(
+            (NETWORKING, "IngressClass"),
+            {"parameters": {"name": "p"}},
+            {"parameters": {"name": "p", "scope": "Cluster"}},
+            id="ingress-class",
+        ),
+        pytest.param(
+            ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+            {"matchingPrecedence": 0},
+            {"matchingPrecedence": 1000},
+            id="flow-schema",
+        ),
+        pytest.param(
+            ("resource.k8s.io", "ResourceClaim"),
+            {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}},
+            {
+                "devices": {
+                    "requests": [
+                        {
+                            "name": "r",
+                            "exactly": {
+                                "deviceClassName": "c",
+                                "allocationMode": "ExactCount",
+                                "count": 1,
+                            },
+                        }
+                    ]
+                }
+            },
+            id="device-claim",
+        ),
+    ],
+)
+def test_defaults_that_people_see(kind: tuple[str, str], spec: Document, filled: Document) -> None:
+    document: Document = {"metadata": {"name": "a"}, "spec": spec}
+
+    RULES_BY_KIND[kind].default(document)
+
+    assert document["spec"] == filled
+
+
+def test_a_status_is_not_for_clients_to_create() -> None:
+    ingress: Document = {"metadata": {}, "spec": {}, "status": {"loadBalancer": {}}}
+
+    RULES_BY_KIND[NETWORKING, "Ingress"].prepare_create(ingress, NOW)
+
+    assert "status" not in ingress
+
+
+def test_a_definition_is_named_after_what_it_defines() -> None:
+    rules = RULES_BY_KIND["apiextensions.k8s.io", "CustomResourceDefinition"]
+    definition: Document = {
+        "metadata": {"name": "foos.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"plural": "foos", "kind": "Foo"},
+            "versions": [{"name": "v1", "storage": True}],
+        },
+    }
+
+    rules.default(definition)
+    rules.prepare_create(definition, NOW)
+
+    assert definition["spec"]["names"] == {
+        "plural": "foos",
+        "kind": "Foo",
+        "singular": "foo",
+        "listKind": "FooList",
+    }
+    assert definition["status"] == {"storedVersions": ["v1"]}
+    assert complaints(rules.validate(definition)) == Counter()
+    definition["metadata"]["name"] = "bars.example.com"
+    assert complaints(rules.validate(definition)) == Counter([("Invalid", "metadata.name")])
+
+
+@pytest.mark.parametrize(
+    ("name", "faults"), [("10.0.0.1", 0), ("fd00::1", 0), ("fd00:0::1", 1), ("nope", 1)]
+)
+def test_an_address_is_named_in_the_usual_form(name: str, faults: int) -> None:
+    errors = RULES_BY_KIND[NETWORKING, "IPAddress"].name_errors(name, False)
+
+    assert len(errors) == faults

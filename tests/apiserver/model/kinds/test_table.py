@@ -1,0 +1,34 @@
+from plimsoll.api.registry import tables
+from plimsoll.apiserver.model.kinds.table import RULES, rules_for
+
+
+def test_every_kind_of_the_table_is_served() -> None:
+    served = {(resource.group, resource.kind) for resource in tables().resources}
+
+    assert set(RULES) <= served
+
+
+def test_a_kind_without_rules_of_its_own_still_has_a_name() -> None:
+    rules = rules_for("example.com", "Widget")
+
+    assert rules.name_errors("a.b", False) == []
+    assert rules.name_errors("A", False) != []
+
+
+def test_selectable_names_are_those_of_the_fields() -> None:
+    assert [
+        kind for kind, r in RULES.items() if set(r.selectable_fields({})) != r.selectable_names
+    ] == []
+
+
+def test_only_few_kinds_take_finalizers_without_a_domain() -> None:
+    assert rules_for("coordination.k8s.io", "Lease").plain_finalizers
+    assert rules_for("", "Event").plain_finalizers
+    assert not rules_for("events.k8s.io", "Event").plain_finalizers
+    assert not rules_for("", "ConfigMap").plain_finalizers
+
+
+def test_every_stored_kind_has_its_rules() -> None:
+    stored = {(r.group, r.kind) for r in tables().resources if "list" in r.verbs}
+
+    assert stored - set(RULES) == {("", "ComponentStatus")}

@@ -1,0 +1,81 @@
+"""What was decided about a certificate signing request stays decided."""
+
+import pytest
+
+from plimsoll.api.registry import Document
+from tests.apiserver.api import Api, Reply
+
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+APPROVED = {"type": "Approved", "status": "True", "reason": "Seen"}
+DENIED = {"type": "Denied", "status": "True"}
+FAILED = {"type": "Failed", "status": "True"}
+
+
+async def a_request(api: Api) -> None:
+    spec = {"request": "", "signerName": "a.b/c", "usages": ["client auth"]}
+    assert (
+        await api.ask("POST", REQUESTS, {"metadata": {"name": "a"}, "spec": spec})
+    ).status == 201
+
+
+async def written(api: Api, part: str, *conditions: Document) -> Reply:
+    body = {"status": {"conditions": list(conditions)}}
+    return await api.ask("PATCH", f"{REQUESTS}/a/{part}", body)
+
+
+def kinds(reply: Reply) -> list[tuple[str, str]]:
+    found = reply.document["status"]["conditions"]
+    return [(condition["type"], condition.get("reason", "")) for condition in found]
+
+
+async def test_a_request_is_approved_through_its_approval_alone(api: Api) -> None:
+    await a_request(api)
+    assert (await written(api, "status", APPROVED)).status == 422
+    approved = await written(api, "approval", APPROVED)
+    assert (approved.status, kinds(approved)) == (200, [("Approved", "Seen")])
+    (condition,) = approved.document["status"]["conditions"]
+    assert condition["lastTransitionTime"] == condition["lastUpdateTime"]
+
+
+@pytest.mark.parametrize("part", ["approval", "status"])
+async def test_an_approval_cannot_be_taken_back(api: Api, part: str) -> None:
+    await a_request(api)
+    await written(api, "approval", APPROVED)
+    refused = await written(api, part)
+    assert refused.status == 422
+    assert 'may not remove a condition of type "Approved"' in refused.document["message"]
+
+
+async def test_a_request_is_not_approved_and_denied(api: Api) -> None:
+    await a_request(api)
+    await written(api, "approval", APPROVED)
+    assert (await written(api, "approval", APPROVED, DENIED)).status == 422
+
+
+async def test_a_signer_that_writes_the_status_does_not_change_the_verdict(api: Api) -> None:
+    await a_request(api)
+    await written(api, "approval", APPROVED)
+    changed = await written(api, "status", FAILED, APPROVED | {"reason": "Other"})
+    assert kinds(changed) == [("Failed", ""), ("Approved", "Seen")]
+
+
+async def test_a_verdict_is_true_or_not_there(api: Api) -> None:
+    await a_request(api)
+    assert (await written(api, "approval", APPROVED | {"status": "False"})).status == 422
+
+
+async def test_a_certificate_is_given_once_and_not_through_the_approval(api: Api) -> None:
+    await a_request(api)
+    path = f"{REQUESTS}/a"
+    ignored = await api.ask("PATCH", f"{path}/approval", {"status": {"certificate": "YQ=="}})
+    assert "certificate" not in ignored.document["status"]
+    given = await api.ask("PATCH", f"{path}/status", {"status": {"certificate": "YQ=="}})
+    assert given.document["status"]["certificate"] == "YQ=="
+    again = await api.ask("PATCH", f"{path}/status", {"status": {"certificate": "Yg=="}})
+    assert again.status == 422
+
+
+async def test_what_is_requested_does_not_change(api: Api) -> None:
+    await a_request(api)
+    changed = await api.ask("PATCH", f"{REQUESTS}/a", {"spec": {"signerName": "other.b/c"}})
+    assert changed.document["spec"]["signerName"] == "a.b/c"

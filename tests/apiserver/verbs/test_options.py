@@ -1,0 +1,48 @@
+"""Options that all writes share."""
+
+import pytest
+
+from plimsoll.apiserver.http.requests import Query
+from plimsoll.apiserver.model.status import ApiError
+from plimsoll.apiserver.verbs.options import FieldValidation, write_options
+from plimsoll.wire.transport import Request
+from tests.apiserver.api import MAPS, Api, a_map
+
+
+def query(**values: str) -> Query:
+    return Query(Request(method="POST", path="/", query=tuple(values.items())))
+
+
+def test_without_options_a_write_is_real_and_unknown_fields_are_warned_of() -> None:
+    options = write_options(query(), "CreateOptions")
+    assert (options.dry_run, options.field_validation) == (False, FieldValidation.WARN)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("dryRun", "Some", id="half-a-dry-run"),
+        pytest.param("fieldValidation", "Maybe", id="unknown-validation"),
+        pytest.param("fieldManager", "x" * 129, id="long-manager"),
+        pytest.param("fieldManager", "a\nb", id="unprintable-manager"),
+    ],
+)
+def test_a_value_that_an_option_does_not_have_is_invalid(name: str, value: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        write_options(query(**{name: value}), "CreateOptions")
+    assert refused.value.code == 422
+    details = refused.value.details or {}
+    assert {cause["field"] for cause in details["causes"]} == {name}
+
+
+@pytest.mark.parametrize(
+    ("validation", "status", "warned"),
+    [("Strict", 400, False), ("Warn", 201, True), ("Ignore", 201, False), ("", 201, True)],
+)
+async def test_unknown_fields_are_refused_warned_of_or_ignored_as_asked(
+    api: Api, validation: str, status: int, *, warned: bool
+) -> None:
+    reply = await api.ask("POST", MAPS, a_map("a") | {"colour": "red"}, fieldValidation=validation)
+    assert reply.status == status
+    assert "colour" not in reply.document
+    assert any("colour" in warning for warning in reply.warnings) is warned

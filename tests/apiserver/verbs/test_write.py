@@ -1,0 +1,135 @@
+"""Creating and changing objects, as a client sees it."""
+
+import asyncio
+
+import pytest
+
+from plimsoll.runtime.clock import SteppedClock
+from tests.apiserver.api import MAPS, Api, a_map, serving
+from tests.builders import a_node, document
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+
+async def test_a_new_object_gets_an_identity_a_time_and_a_version(
+    api: Api, clock: SteppedClock
+) -> None:
+    meta = (await api.create("a")).document["metadata"]
+    assert meta["namespace"] == "default"
+    assert meta["creationTimestamp"] == clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert meta["uid"]
+    assert int(meta["resourceVersion"]) > 0
+
+
+async def test_a_name_is_taken_once(api: Api) -> None:
+    await api.create("a", "first")
+    second = await api.ask("POST", MAPS, a_map("a", "second"))
+    assert (second.status, second.document["reason"]) == (409, "AlreadyExists")
+    assert (await api.get("a")).document["data"] == {"text": "first"}
+
+
+async def test_of_many_who_create_the_same_name_one_succeeds(api: Api) -> None:
+    replies = await asyncio.gather(*(api.ask("POST", MAPS, a_map("a", str(n))) for n in range(9)))
+    assert sorted(reply.status for reply in replies) == [201] + [409] * 8
+
+
+async def test_of_many_who_build_on_the_same_version_one_succeeds(api: Api) -> None:
+    old = (await api.create("a")).document
+    replies = await asyncio.gather(
+        *(api.ask("PUT", f"{MAPS}/a", old | {"data": {"n": str(n)}}) for n in range(9))
+    )
+    assert sorted(reply.status for reply in replies) == [200] + [409] * 8
+    winner = next(reply for reply in replies if reply.status == 200)
+    assert (await api.get("a")).document == winner.document
+
+
+async def test_patches_that_name_no_version_all_count(api: Api) -> None:
+    await api.create("a")
+    await asyncio.gather(
+        *(api.ask("PATCH", f"{MAPS}/a", {"data": {f"k{n}": "x"}}) for n in range(9))
+    )
+    assert len((await api.get("a")).document["data"]) == 10
+
+
+async def test_an_update_that_changes_nothing_makes_no_new_version(api: Api) -> None:
+    made = await api.create("a", "same")
+    async with api.watch(resourceVersion=str(made.revision)) as watching:
+        assert (await api.change("a", "same")).revision == made.revision
+        assert await watching.events() == []
+
+
+async def test_a_dry_run_answers_and_changes_nothing(api: Api) -> None:
+    made = await api.create("a", "before")
+    tried = await api.ask("POST", MAPS, a_map("b"), dryRun="All")
+    assert tried.status == 201
+    assert "resourceVersion" not in tried.document["metadata"]
+    changed = await api.ask("PUT", f"{MAPS}/a", a_map("a", "after"), dryRun="All")
+    assert changed.document["data"] == {"text": "after"}
+    assert (await api.ask("DELETE", f"{MAPS}/a", dryRun="All")).status == 200
+    listed = await api.list()
+    assert (listed.names, listed.revision) == (["a"], made.revision)
+
+
+async def test_a_generated_name_is_one_that_nobody_has(api: Api) -> None:
+    replies = [await api.ask("POST", MAPS, {"metadata": {"generateName": "m-"}}) for _ in range(20)]
+    names = {reply.document["metadata"]["name"] for reply in replies}
+    assert len(names) == 20
+    assert all(name.startswith("m-") and len(name) == 7 for name in names)
+
+
+async def test_the_same_seed_gives_the_same_identities() -> None:
+    uids = []
+    for _ in range(2):
+        async with serving() as api:
+            uids.append((await api.create("a")).document["metadata"]["uid"])
+    assert uids[0] == uids[1]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        pytest.param("POST", MAPS, a_map("Not_A_Name"), 422, id="bad-name"),
+        pytest.param("POST", MAPS, {}, 422, id="no-name"),
+        pytest.param("POST", MAPS, [], 400, id="a-list"),
+        pytest.param("POST", MAPS, {"kind": "Pod"}, 400, id="another-kind"),
+        pytest.param("POST", MAPS, {"metadata": {"name": 1}}, 400, id="wrong-type"),
+        pytest.param(
+            "POST", MAPS, {"metadata": {"name": "a", "namespace": "b"}}, 400, id="other-namespace"
+        ),
+        pytest.param(
+            "POST", MAPS, {"metadata": {"name": "a", "resourceVersion": "1"}}, 400, id="versioned"
+        ),
+        pytest.param("POST", f"{MAPS}/a", a_map("a"), 405, id="post-to-an-object"),
+        pytest.param("POST", "/api/v1/configmaps", a_map("a"), 405, id="post-without-namespace"),
+        pytest.param("PUT", MAPS, a_map("a"), 405, id="put-to-a-collection"),
+        pytest.param("PUT", f"{MAPS}/missing", a_map("missing"), 404, id="put-to-nothing"),
+        pytest.param("PUT", f"{MAPS}/there", a_map("other"), 400, id="put-under-another-name"),
+        pytest.param("PATCH", f"{MAPS}/missing", {}, 404, id="patch-of-nothing"),
+        pytest.param("PATCH", f"{MAPS}/there", [], 400, id="patch-that-is-a-list"),
+        pytest.param("BREW", MAPS, None, 405, id="unknown-method"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_and_changes_nothing(
+    api: Api, method: str, path: str, body: object, *, status: int
+) -> None:
+    made = await api.create("there")
+    reply = await api.ask(method, path, body)
+    assert reply.status == status
+    assert reply.document["kind"] == "Status"
+    listed = await api.list()
+    assert (listed.names, listed.revision) == (["there"], made.revision)
+
+
+async def test_a_lease_can_be_created_by_putting_it(api: Api) -> None:
+    made = await api.ask("PUT", f"{LEASES}/l", {"metadata": {"name": "l"}})
+    assert made.status == 201
+    again = await api.ask("PUT", f"{LEASES}/l", made.document | {"spec": {"holderIdentity": "me"}})
+    assert again.status == 200
+
+
+async def test_objects_made_by_the_builders_are_taken(api: Api) -> None:
+    body = document(a_node())
+    del body["metadata"]["uid"]
+    made = await api.ask("POST", "/api/v1/nodes", body)
+    assert made.status == 201
+    assert made.document["metadata"]["labels"] == {"kubernetes.io/hostname": "node-1"}

@@ -1,5 +1,0 @@
-from plimsoll.decide.bind.reasons import Reason
-
-
-def test_reasons_are_written_as_events_have_them() -> None:
-    assert all(reason.isalnum() and reason[0].isupper() for reason in Reason)

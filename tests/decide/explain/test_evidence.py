@@ -1,0 +1,36 @@
+"""Events of both generations of clients are understood."""
+
+from plimsoll.api.core import Event, EventSeries
+from plimsoll.api.meta import ObjectMeta, ObjectReference
+from plimsoll.decide.explain.evidence import Evidence, count_of, first_seen_at, last_seen_at
+from tests.builders import a_claim
+from tests.decide.explain.witnesses import MINUTE, NOW, SECOND, an_event
+
+CLAIM = a_claim()
+
+
+def test_an_event_of_the_older_kind_has_a_count_and_two_times() -> None:
+    event = an_event(CLAIM, "ProvisioningFailed", age=MINUTE)
+    assert count_of(event) == 3
+    assert (first_seen_at(event), last_seen_at(event)) == (NOW - 2 * MINUTE, NOW - MINUTE)
+
+
+def test_an_event_of_the_newer_kind_has_a_series() -> None:
+    series = EventSeries(count=9, last_observed_time=NOW - SECOND)
+    event = Event(event_time=NOW - 5 * MINUTE, series=series)
+    assert count_of(event) == 9
+    assert (first_seen_at(event), last_seen_at(event)) == (NOW - 5 * MINUTE, NOW - SECOND)
+
+
+def test_an_event_without_times_is_as_old_as_its_object() -> None:
+    event = Event(metadata=ObjectMeta(creation_timestamp=NOW))
+    assert (count_of(event), first_seen_at(event), last_seen_at(event)) == (1, NOW, NOW)
+
+
+def test_events_about_an_object_come_newest_first() -> None:
+    older = an_event(CLAIM, "ProvisioningFailed", age=MINUTE)
+    newer = an_event(CLAIM, "ProvisioningFailed", age=SECOND)
+    other = Event(involved_object=ObjectReference(uid="other"), reason="ProvisioningFailed")
+    evidence = Evidence(now=NOW, events=(older, other, newer))
+    assert [*evidence.events_about(CLAIM, "ProvisioningFailed")] == [newer, older]
+    assert [*evidence.events_about(CLAIM, "Provisioning")] == []

@@ -1,0 +1,38 @@
+"""How far a claim has come."""
+
+import pytest
+
+from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.explain.standing import ClaimState, claim_standing
+from plimsoll.decide.scheduling.reasons import Reason
+from tests.builders import a_claim, a_class
+from tests.decide.explain.faults import FAULTS
+from tests.decide.scheduling.builders import a_cluster, annotated, bound
+
+KEY = ObjectKey("default", "data")
+
+
+@pytest.mark.parametrize(
+    ("objects", "state"),
+    [
+        pytest.param((), ClaimState.NOT_FOUND, id="missing"),
+        pytest.param(FAULTS[Reason.CLAIM_LOST]()[1], ClaimState.LOST, id="lost"),
+        pytest.param(FAULTS[Reason.CLAIM_DELETING]()[1], ClaimState.DELETING, id="deleting"),
+        pytest.param((bound(a_claim(), "volume-1"),), ClaimState.BOUND, id="bound"),
+        pytest.param((a_class(), a_claim()), ClaimState.WAITS_FOR_NODE, id="late"),
+        pytest.param((a_claim(),), ClaimState.WAITS_FOR_VOLUME, id="class-missing"),
+        pytest.param(
+            (a_class(), annotated(a_claim(), {SELECTED_NODE: "node-1"})),
+            ClaimState.SELECTED,
+            id="selected",
+        ),
+    ],
+)
+def test_a_claim_is_somewhere_on_its_way(objects: tuple[ApiObject, ...], state: ClaimState) -> None:
+    assert claim_standing(KEY, a_cluster(*objects)).state is state
+
+
+def test_what_a_claim_asks_for_is_told_with_it() -> None:
+    standing = claim_standing(KEY, a_cluster(a_class(), a_claim(gib=3)))
+    assert (standing.storage_class, standing.requested_bytes) == ("fast", 3 * 2**30)

@@ -1,0 +1,128 @@
+from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.decide.annotations import BOUND_BY_CONTROLLER, SELECTED_NODE
+from plimsoll.decide.plan import Patch, ResourceName
+from plimsoll.decide.scheduling.assumptions import AssumingView, Assumptions
+from plimsoll.decide.scheduling.binding.bind_volumes import (
+    AllBound,
+    Choice,
+    assume,
+    forget,
+    forget_unwritten,
+    written,
+)
+from plimsoll.decide.scheduling.reasons import Finding, Reason
+from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, StaticBinding
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import Provision
+from tests.builders import a_claim, a_pod, a_volume
+from tests.decide.scheduling.builders import a_cluster, bound, versioned
+
+OLD, NEW = versioned(a_claim("old"), 11), versioned(a_claim("new"), 12)
+VOLUME = versioned(a_volume(), 7)
+POD = a_pod(claims=["old", "new"])
+VOLUMES = PodVolumes((StaticBinding(OLD, VOLUME),), (Provision(NEW),))
+VOLUME_KEY = ObjectKey("", "volume-1")
+
+
+def a_view(*objects: ApiObject) -> AssumingView:
+    return AssumingView(a_cluster(*objects), Assumptions())
+
+
+def chosen(view: AssumingView) -> Choice:
+    choice = assume(POD, VOLUMES, "node-1", view)
+    assert isinstance(choice, Choice)
+    return choice
+
+
+def test_a_choice_is_written_volumes_first_on_the_versions_it_was_made_of() -> None:
+    choice = chosen(a_view(OLD, NEW, VOLUME))
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": "default",
+        "name": "old",
+        "uid": "uid-default-old",
+        "resourceVersion": "11",
+    }
+    assert choice.writes == (
+        Patch(
+            resource=ResourceName("", "v1", "persistentvolumes"),
+            key=VOLUME_KEY,
+            patch={
+                "spec": {"claimRef": reference},
+                "metadata": {"annotations": {BOUND_BY_CONTROLLER: "yes"}},
+            },
+            version="7",
+        ),
+        Patch(
+            resource=ResourceName("", "v1", "persistentvolumeclaims"),
+            key=NEW.key,
+            patch={"metadata": {"annotations": {SELECTED_NODE: "node-1"}}},
+            version="12",
+        ),
+    )
+
+
+def test_a_choice_is_believed_at_once() -> None:
+    view = a_view(OLD, NEW, VOLUME)
+    choice = chosen(view)
+    volume, claim = view.volume("volume-1"), view.claim(NEW.key)
+    assert volume is choice.static[0].volume
+    assert volume is not None
+    assert volume.spec.claim == OLD.key
+    assert claim is not None
+    assert claim.annotations == {SELECTED_NODE: "node-1"}
+    forget(choice, view.assumptions)
+    assert view.volume("volume-1") is VOLUME
+    assert view.claim(NEW.key) is NEW
+
+
+def test_a_volume_that_a_user_kept_for_the_claim_stays_marked_as_theirs() -> None:
+    kept = versioned(a_volume(claim=OLD), 7)
+    view = a_view(OLD, NEW, kept)
+    volumes = PodVolumes((StaticBinding(OLD, kept),), ())
+    choice = assume(POD, volumes, "node-1", view)
+    assert isinstance(choice, Choice)
+    assert choice.static[0].volume is kept
+    assert not view.assumptions.volumes.by_key()
+    assert [write.patch for write in choice.writes] == [{}]
+
+
+def test_nothing_is_assumed_if_a_claim_has_changed_meanwhile() -> None:
+    view = a_view(OLD, versioned(NEW, 13), VOLUME)
+    finding = assume(POD, VOLUMES, "node-1", view)
+    assert isinstance(finding, Finding)
+    assert finding.reason is Reason.CHANGED_MEANWHILE
+    assert finding.sentence == '"default/new" is out of sync (stored: 13, assume: 12)'
+    assert not view.assumptions.volumes.by_key()
+    assert not view.assumptions.claims.by_key()
+
+
+def test_nothing_is_assumed_if_a_volume_has_changed_meanwhile() -> None:
+    view = a_view(OLD, NEW, versioned(VOLUME, 8))
+    finding = assume(POD, VOLUMES, "node-1", view)
+    assert isinstance(finding, Finding)
+    assert not view.assumptions.volumes.by_key()
+
+
+def test_a_pod_whose_claims_were_bound_meanwhile_needs_nothing() -> None:
+    view = a_view(bound(OLD, "volume-1"), bound(NEW, "volume-2"))
+    assert assume(POD, VOLUMES, "node-1", view) == AllBound()
+
+
+def test_what_was_written_stays_believed_when_a_later_write_fails() -> None:
+    view = a_view(OLD, NEW, VOLUME)
+    choice = chosen(view)
+    returned = versioned(choice.static[0].volume, 20)
+    choice = written(choice, [returned])
+    forget_unwritten(choice, view.assumptions, made=1)
+    assert list(view.assumptions.volumes.by_key()) == [VOLUME_KEY]
+    assert not view.assumptions.claims.by_key()
+    forget(choice, view.assumptions)
+    assert list(view.assumptions.volumes.by_key()) == [VOLUME_KEY]
+
+
+def test_when_the_first_write_fails_nothing_stays_believed() -> None:
+    view = a_view(OLD, NEW, VOLUME)
+    forget_unwritten(chosen(view), view.assumptions, made=0)
+    assert not view.assumptions.volumes.by_key()
+    assert not view.assumptions.claims.by_key()

@@ -1,0 +1,115 @@
+"""The same cluster judged by the plain rules, node by node: what the columns must agree with."""
+
+from plimsoll.api.core import Node
+from plimsoll.api.meta import ApiObject
+from plimsoll.api.pods import Pod
+from plimsoll.decide.scheduling.columns.flags import FIRST_SCALAR, MEANINGS, AnyRule, NodeRule
+from plimsoll.decide.scheduling.judge import Rejected
+from plimsoll.decide.scheduling.reasons import FIT, Judgement, Rule
+from plimsoll.decide.scheduling.rules import (
+    node_basics as basics,
+    node_resources as resources,
+    node_volume_limits as volume_limits,
+    volume_restrictions,
+    volume_zone,
+)
+from plimsoll.decide.scheduling.rules.node_basics import NodeDemands
+from plimsoll.decide.scheduling.rules.node_resources import Demands, Load
+from plimsoll.decide.scheduling.rules.volume_binding import (
+    claims as pod_claims,
+    plain as volume_binding,
+)
+from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
+from plimsoll.decide.scheduling.view import Cluster
+
+Said = set[tuple[AnyRule, str]]
+
+
+def cluster_of(objects: list[ApiObject]) -> Cluster:
+    """Pods in the order in which columns look at them."""
+    return Cluster.of(sorted(objects, key=lambda object_: object_.key))
+
+
+def rejection(pod: Pod, view: Cluster) -> Rejected | None:
+    for rule, prepared in (
+        (Rule.VOLUME_RESTRICTIONS, volume_restrictions.prepare(pod, view)),
+        (Rule.VOLUME_BINDING, pod_claims.prepare(pod, view)),
+        (Rule.VOLUME_ZONE, volume_zone.prepare(pod, view)),
+    ):
+        if isinstance(prepared, Judgement) and not prepared.is_fit:
+            return Rejected(rule, prepared)
+    return None
+
+
+def load_of(node: str, view: Cluster) -> Load:
+    load = Load()
+    for pod in view.pods_on(node):
+        load.add(Demands.of_placed(pod), 1)
+    return load
+
+
+def judgements(pod: Pod, node: Node, view: Cluster) -> dict[AnyRule, Judgement]:
+    demands = NodeDemands.of(pod)
+    return {
+        NodeRule.NODE_NAME: basics.judge_name(demands, node),
+        NodeRule.UNSCHEDULABLE: basics.judge_unschedulable(demands, node),
+        NodeRule.TAINTS: basics.judge_taints(demands, node),
+        NodeRule.NODE_AFFINITY: basics.judge_affinity(demands, node),
+        NodeRule.RESOURCES: resources.judge(
+            Demands.of_waiting(pod), node, load_of(node.name, view)
+        ),
+        Rule.VOLUME_RESTRICTIONS: _restrictions(pod, node, view),
+        Rule.VOLUME_LIMITS: _limits(pod, node, view),
+        Rule.VOLUME_BINDING: _binding(pod, node, view),
+        Rule.VOLUME_ZONE: _zone(pod, node, view),
+    }
+
+
+def said(found: dict[AnyRule, Judgement]) -> Said:
+    """Each rule's reasons; resources by their sentences, which name them."""
+    return {
+        (rule, finding.sentence if rule is NodeRule.RESOURCES else finding.reason)
+        for rule, judgement in found.items()
+        for finding in judgement.findings
+    }
+
+
+def meant(flags: int, demands: Demands) -> Said:
+    """The same, read from bits."""
+    found: Said = set()
+    for flag, (rule, reason, sentence) in MEANINGS.items():
+        if flags & flag:
+            found.add((rule, str(sentence) if rule is NodeRule.RESOURCES else reason))
+    for number, name in enumerate(demands.scalars):
+        if flags >> (FIRST_SCALAR + number) & 1:
+            found.add((NodeRule.RESOURCES, f"Insufficient {name}"))
+    return found
+
+
+def _restrictions(pod: Pod, node: Node, view: Cluster) -> Judgement:
+    prepared = volume_restrictions.prepare(pod, view)
+    if isinstance(prepared, Judgement):
+        return prepared
+    return volume_restrictions.judge(pod, prepared, view.pods_on(node.name))
+
+
+def _limits(pod: Pod, node: Node, view: Cluster) -> Judgement:
+    prepared = volume_limits.prepare(pod)
+    return volume_limits.judge(pod, node.name, view) if prepared is FIT else prepared
+
+
+def volumes_for(pod: Pod, node: Node, view: Cluster) -> volume_binding.PodVolumes | Judgement:
+    prepared = pod_claims.prepare(pod, view)
+    if not isinstance(prepared, PodClaims):
+        return prepared
+    return volume_binding.judge(prepared, node, view)
+
+
+def _binding(pod: Pod, node: Node, view: Cluster) -> Judgement:
+    judged = volumes_for(pod, node, view)
+    return judged if isinstance(judged, Judgement) else FIT
+
+
+def _zone(pod: Pod, node: Node, view: Cluster) -> Judgement:
+    prepared = volume_zone.prepare(pod, view)
+    return prepared if isinstance(prepared, Judgement) else volume_zone.judge(prepared, node)

@@ -1,0 +1,33 @@
+from plimsoll.decide.scheduling.columns.flags import (
+    BITS_BY_RULE,
+    MEANINGS,
+    RULES,
+    Blocked,
+    NodeRule,
+    no_flags,
+    of_first_rule,
+)
+from plimsoll.decide.scheduling.reasons import Rule
+
+
+def test_every_flag_has_a_meaning_and_they_come_in_the_order_of_the_rules() -> None:
+    assert [*MEANINGS] == [flag for flag in Blocked if flag is not Blocked.NO_NODE]
+    assert [rule for rule in RULES if rule in list(NodeRule)] == list(NodeRule)
+    assert [rule for rule in RULES if rule in list(Rule)] == list(Rule)
+    bits = list(BITS_BY_RULE.values())
+    assert sum(bits) == sum(bits) | 0
+    assert all(not left & right for left in bits for right in bits if left is not right)
+
+
+def test_only_what_the_first_rule_says_is_counted() -> None:
+    flags = no_flags(4)
+    flags[0] = Blocked.CPU | Blocked.MEMORY | Blocked.ZONE
+    flags[1] = Blocked.LATE_TOO_SMALL | Blocked.BOUND_AFFINITY | Blocked.ZONE
+    flags[2] = Blocked.NO_NODE | Blocked.TOO_MANY_PODS
+
+    assert of_first_rule(flags).tolist() == [
+        Blocked.CPU | Blocked.MEMORY,
+        Blocked.LATE_TOO_SMALL | Blocked.BOUND_AFFINITY,
+        Blocked.NO_NODE,
+        0,
+    ]

@@ -1,0 +1,175 @@
+"""Pods are woken by what can help them, and by nothing else."""
+
+import msgspec
+import pytest
+
+from plimsoll.api.core import Node, NodeSpec, Taint
+from plimsoll.api.meta import ApiObject, Condition
+from plimsoll.api.storage import CSIDriver
+from plimsoll.decide.scheduling.columns.flags import AnyRule, NodeRule
+from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_anybody
+from plimsoll.decide.scheduling.reasons import Rule
+from tests.builders import (
+    a_capacity,
+    a_claim,
+    a_class,
+    a_csi_node,
+    a_driver,
+    a_node,
+    a_pod,
+    a_volume,
+)
+from tests.decide.scheduling.builders import a_cluster, bound
+
+BUSY = a_pod("busy", node="node-1", requests={"cpu": "1"})
+WAITING = a_pod(requests={"cpu": "2"}, claims=["data"])
+TAINT = Taint(key="dedicated", effect="NoSchedule")
+
+
+def closed(node: Node) -> Node:
+    return msgspec.structs.replace(node, spec=NodeSpec(unschedulable=True))
+
+
+def beating(node: Node) -> Node:
+    """The same, a little later."""
+    conditions = (Condition(type="Ready", status="True", message="posted again"),)
+    status = msgspec.structs.replace(node.status, conditions=conditions)
+    return msgspec.structs.replace(node, status=status)
+
+
+@pytest.mark.parametrize(
+    ("rule", "before", "after"),
+    [
+        pytest.param(NodeRule.NODE_NAME, None, a_node(), id="a-node-comes"),
+        pytest.param(NodeRule.UNSCHEDULABLE, closed(a_node()), a_node(), id="a-node-opens"),
+        pytest.param(NodeRule.TAINTS, a_node(taints=[TAINT]), a_node(), id="a-taint-goes"),
+        pytest.param(NodeRule.RESOURCES, a_node(cpu="1"), a_node(cpu="2"), id="a-node-grows"),
+        pytest.param(NodeRule.RESOURCES, BUSY, None, id="a-pod-ends"),
+        pytest.param(
+            NodeRule.RESOURCES,
+            BUSY,
+            a_pod("busy", node="node-1", requests={"cpu": "500m"}),
+            id="a-pod-asks-for-less",
+        ),
+        pytest.param(Rule.VOLUME_BINDING, None, a_volume(), id="a-volume-comes"),
+        pytest.param(
+            Rule.VOLUME_BINDING,
+            a_capacity(segment={}, gib=1),
+            a_capacity(segment={}, gib=2),
+            id="capacity-grows",
+        ),
+        pytest.param(Rule.VOLUME_LIMITS, None, a_csi_node(), id="a-driver-comes"),
+    ],
+)
+def test_what_helps(rule: AnyRule, before: ApiObject | None, after: ApiObject | None) -> None:
+    assert may_help_anybody(before, after)
+    assert helps(rule, WAITING, before, after)
+
+
+@pytest.mark.parametrize(
+    ("rule", "before", "after"),
+    [
+        pytest.param(NodeRule.RESOURCES, None, a_node(cpu="1"), id="a-node-that-is-too-small"),
+        pytest.param(NodeRule.RESOURCES, a_node(cpu="4"), a_node(cpu="3"), id="a-node-shrinks"),
+        pytest.param(
+            NodeRule.RESOURCES, a_node(), a_node(memory="64Gi"), id="more-of-what-is-not-asked-for"
+        ),
+        pytest.param(NodeRule.TAINTS, None, a_node(taints=[TAINT]), id="another-tainted-node"),
+        pytest.param(NodeRule.UNSCHEDULABLE, a_node(), closed(a_node()), id="a-node-closes"),
+        pytest.param(NodeRule.NODE_NAME, a_node(), a_node(cpu="9"), id="a-node-that-was-there"),
+        pytest.param(
+            Rule.VOLUME_BINDING,
+            a_capacity(segment={}, gib=2),
+            a_capacity(segment={}, gib=1),
+            id="capacity-shrinks",
+        ),
+        pytest.param(Rule.VOLUME_BINDING, a_volume(), None, id="a-volume-goes"),
+        pytest.param(Rule.VOLUME_ZONE, None, a_csi_node(), id="what-the-rule-does-not-look-at"),
+    ],
+)
+def test_what_does_not_help(
+    rule: AnyRule, before: ApiObject | None, after: ApiObject | None
+) -> None:
+    assert not helps(rule, WAITING, before, after)
+
+
+def test_a_node_that_matches_from_now_on_helps() -> None:
+    spec = msgspec.structs.replace(WAITING.spec, node_selector={"disk": "ssd"})
+    picky = msgspec.structs.replace(WAITING, spec=spec)
+    fast = a_node(labels={"disk": "ssd"})
+    assert helps(NodeRule.NODE_AFFINITY, picky, a_node(), fast)
+    assert not helps(NodeRule.NODE_AFFINITY, picky, fast, a_node())
+    assert not helps(NodeRule.NODE_AFFINITY, picky, fast, a_node(labels={"disk": "ssd", "x": "y"}))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(a_node(), beating(a_node()), id="heartbeat"),
+        pytest.param(a_pod(), None, id="a-pod-without-node-goes"),
+        pytest.param(None, BUSY, id="a-pod-starts"),
+        pytest.param(
+            BUSY,
+            msgspec.structs.replace(
+                BUSY, status=msgspec.structs.replace(BUSY.status, phase="Running")
+            ),
+            id="a-pod-runs",
+        ),
+        pytest.param(a_class(), a_class(), id="nothing-changed"),
+    ],
+)
+def test_most_changes_help_nobody(before: ApiObject | None, after: ApiObject | None) -> None:
+    assert not may_help_anybody(before, after)
+
+
+CLUSTER = a_cluster(a_claim())
+
+
+@pytest.mark.parametrize(
+    ("object_", "expected"),
+    [
+        pytest.param(a_volume(), True, id="volume-of-the-class"),
+        pytest.param(a_volume(class_name="slow"), False, id="volume-of-another-class"),
+        pytest.param(
+            a_volume(class_name="slow", claim=a_claim()), True, id="volume-kept-for-the-claim"
+        ),
+        pytest.param(a_capacity(segment={}, gib=1), True, id="capacity-of-the-class"),
+        pytest.param(
+            a_capacity(segment={}, gib=1, class_name="slow"), False, id="capacity-of-another"
+        ),
+        pytest.param(a_class(), True, id="the-class"),
+        pytest.param(a_class("slow"), False, id="another-class"),
+        pytest.param(a_node(), True, id="any-node"),
+    ],
+)
+def test_volumes_capacities_and_classes_concern_those_who_ask_for_them(
+    object_: ApiObject, *, expected: bool
+) -> None:
+    assert concerns(WAITING, None, object_, CLUSTER) is expected
+    assert concerns(WAITING, object_, object_, CLUSTER) is expected
+
+
+def test_the_volume_that_a_claim_names_concerns_its_pod() -> None:
+    cluster = a_cluster(bound(a_claim(class_name=""), "volume-1"))
+    assert concerns(WAITING, None, a_volume(class_name="slow"), cluster)
+    assert not concerns(WAITING, None, a_volume("volume-2", class_name="slow"), cluster)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(
+            msgspec.structs.replace(
+                a_driver(), spec=msgspec.structs.replace(a_driver().spec, storage_capacity=False)
+            ),
+            id="switched-off",
+        ),
+        pytest.param(None, id="deleted"),
+    ],
+)
+def test_pods_with_claims_wake_when_room_does_not_count_any_more(after: CSIDriver | None) -> None:
+    waiting = a_pod(claims=("data",))
+    assert helps(Rule.VOLUME_BINDING, waiting, a_driver(), after)
+    assert not helps(Rule.VOLUME_BINDING, a_pod(), a_driver(), after)
+    assert not helps(Rule.VOLUME_BINDING, waiting, after, a_driver())
+    assert not helps(Rule.VOLUME_LIMITS, waiting, a_driver(), after)

@@ -1,0 +1,29 @@
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.flags import Blocked
+from plimsoll.decide.scheduling.node_fit import Standings
+from tests.builders import ZONE, a_node, a_pod
+
+
+def test_pods_with_the_same_spec_share_what_is_known_about_nodes() -> None:
+    standings = Standings(Columns.of([a_node()]))
+
+    assert standings.of(a_pod("p")) is standings.of(a_pod("q"))
+    assert standings.of(a_pod("p")) is not standings.of(a_pod("r", requests={"cpu": "1"}))
+
+
+def test_what_is_known_follows_pods_and_nodes() -> None:
+    columns = Columns.of([a_node("a", cpu="2"), a_node("b", cpu="2")])
+    standings, pod = Standings(columns), a_pod("new", requests={"cpu": "1500m"})
+    assert standings.of(pod).flags[:2].tolist() == [0, 0]
+    best = standings.of(pod).scores[0]
+
+    running = a_pod("p", node="a", requests={"cpu": "1"})
+    columns.put(running)
+    assert standings.of(pod).flags[:2].tolist() == [Blocked.CPU, 0]
+    assert standings.of(pod).scores[0] < best
+    columns.remove(running)
+    assert standings.of(pod).flags[:2].tolist() == [0, 0]
+    columns.remove(a_node("b"))
+    assert int(standings.of(pod).flags[1]) & Blocked.NO_NODE
+    columns.put(a_node("c", labels={ZONE: "a"}, cpu="1"))
+    assert standings.of(pod).flags[1] == Blocked.CPU
