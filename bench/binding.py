@@ -17,10 +17,10 @@ from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import limits_for, make_server, running
 from plimsoll.apiserver.storage.store import MemoryStore
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.reconcile.loop import Tools
-from plimsoll.reconcile.running import RunningLoops, Setting
+from plimsoll.reconcile.running import LoopEnvironment, RunningLoops
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.ids import system_chance, system_ids
 from plimsoll.wire.kind import typed
@@ -62,7 +62,7 @@ class BoundClaims:
         self._bound: set[ObjectKey] = set()
         self.all_bound = asyncio.Event()
 
-    def observe(self, change: Change[PersistentVolumeClaim]) -> None:
+    def observe(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         if change.after is not None and change.after.status.phase == "Bound":
             self._bound.add(change.key)
             if len(self._bound) == self._wanted:
@@ -86,7 +86,7 @@ async def seconds_to_bind(count: int) -> float:
             return Binding(tools)
 
         began = time.monotonic()
-        loops = RunningLoops({"binding": make}, Setting(client=client, component="bench"))
+        loops = RunningLoops({"binding": make}, LoopEnvironment(client=client, component="bench"))
         task = asyncio.ensure_future(loops.run())
         await bound.all_bound.wait()
         seconds = time.monotonic() - began

@@ -20,9 +20,9 @@ from plimsoll.api.meta import ObjectKey, ObjectMeta
 from plimsoll.api.storage import CSINode, CSINodeDriver, CSINodeSpec, CSIStorageCapacity
 from plimsoll.api.typed import from_document
 from plimsoll.decide.capacity.findings import findings
-from plimsoll.decide.capacity.overview import Observed, overview_of
+from plimsoll.decide.capacity.overview import ObservedCapacity, overview_of
 from plimsoll.decide.capacity.publishing import Publisher
-from plimsoll.decide.capacity.reports import Answer, Settings
+from plimsoll.decide.capacity.reports import CapacityAnswer, CapacitySettings
 from plimsoll.decide.plan import Create, Patch, Plan
 
 SEGMENTS, CLASSES = 2_000, ("fast", "slow", "mirrored")
@@ -45,7 +45,9 @@ class Bench:
     """A publisher, and a server that stores what it writes."""
 
     def __init__(self) -> None:
-        settings = Settings(driver=DRIVER, publisher="external-provisioner", namespace="bench")
+        settings = CapacitySettings(
+            driver=DRIVER, publisher="external-provisioner", namespace="bench"
+        )
         self.publisher = Publisher(settings)
         self.stored: dict[ObjectKey, CSIStorageCapacity] = {}
         self.writes = 0
@@ -82,7 +84,7 @@ class Bench:
         publisher.catch_up(NOW)
         while (pair := publisher.take()) is not None:
             if publisher.question(pair) is not None:
-                self._enact(publisher.answered(pair, Answer(self._free * GIB), NOW))
+                self._enact(publisher.answered(pair, CapacityAnswer(self._free * GIB), NOW))
             publisher.finish(pair, NOW)
         self._enact(publisher.decide_removals(NOW))
 
@@ -117,7 +119,7 @@ class Bench:
     def look_over(self) -> None:
         """What `plimsoll capacity` works out."""
         nodes = [a_node(f"node-{number:05}") for number in range(SEGMENTS)]
-        observed = Observed(
+        observed = ObservedCapacity(
             capacities=self.stored.values(),
             classes=[a_class(name, DRIVER) for name in CLASSES],
             nodes=nodes,

@@ -20,8 +20,8 @@ from google.protobuf.wrappers_pb2 import BoolValue
 from bench.measurement import Measurement
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.provisioner.main import Clients, Provisioner
-from plimsoll.processes.provisioner.settings import Settings
+from plimsoll.processes.provisioner.main import Clients, ProvisionerProcess
+from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
@@ -37,7 +37,7 @@ SEGMENTS, CLASSES = 2_000, ("fast", "slow", "mirrored")
 VOLUMES, POLLS = 1_000, 10
 DRIVER, HOST, NAMESPACE = "bench.example.com", "topology.bench.example.com/host", "bench"
 SETTINGS = msgspec.structs.replace(
-    Settings(), enable_capacity=True, namespace=NAMESPACE, capacity_ownerref_level=-1
+    ProvisionerFlags(), enable_capacity=True, namespace=NAMESPACE, capacity_ownerref_level=-1
 )
 READING = frozenset({"get", "list", "watch"})
 Plugin, Controller = csi.PluginCapability, csi.ControllerServiceCapability
@@ -135,7 +135,7 @@ class Bench:
             driver=self._driver.transport(self._clock),
             clock=self._clock,
         )
-        process = Provisioner(SETTINGS, clients, seeded_ids(9), self._metrics)
+        process = ProvisionerProcess(SETTINGS, clients, seeded_ids(9), self._metrics)
         return asyncio.ensure_future(process.run(lambda _driver: None))
 
     async def publish(self) -> None:

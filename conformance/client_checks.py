@@ -31,9 +31,9 @@ from plimsoll.wire.access import Access
 from plimsoll.wire.credentials import FixedCredentials, Identity, bearer
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.http import HttpTransport
-from plimsoll.wire.kind import Bookmark, Deleted, Upserted, documents, typed
+from plimsoll.wire.kind import Bookmark, DeletedObject, Upserted, documents, typed
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish, find_access
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, find_access
 from plimsoll.wire.parameters import (
     Deletion,
     Paging,
@@ -66,8 +66,8 @@ QUICK = ElectionSettings(
 
 
 def access(kubeconfig: Path) -> Access:
-    around = Surroundings(environment={}, clock=CLOCK)
-    return find_access(Wish(kubeconfig=str(kubeconfig)), around)
+    around = KubeconfigEnvironment(environment={}, clock=CLOCK)
+    return find_access(ConnectionOptions(kubeconfig=str(kubeconfig)), around)
 
 
 def client_over(transport: Transport) -> KubeClient:
@@ -201,7 +201,7 @@ async def check_a_watch_tells_everything_from_its_beginning(kubeconfig: Path) ->
         seen: list[type[object]] = []
         async with client.watch(CONFIG_MAPS, start, here) as events:
             seen += [type(event) async for event in events if not isinstance(event, Bookmark)]
-        assert seen == [Upserted, Upserted, Deleted], seen
+        assert seen == [Upserted, Upserted, DeletedObject], seen
 
 
 async def check_an_informer_follows_with_a_list(kubeconfig: Path) -> None:

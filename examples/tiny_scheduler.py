@@ -19,7 +19,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.informer import Informer
-from plimsoll.cache.store import Change, Store
+from plimsoll.cache.store import Store, StoreChange
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.scheduling.binding.bind_volumes import choose
 from plimsoll.decide.scheduling.columns.cluster import Columns
@@ -34,7 +34,7 @@ from plimsoll.wire.connect import connect
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 
 log = logging.getLogger("tiny-scheduler")
 
@@ -52,7 +52,7 @@ class TinyScheduler:
         self.waiting: dict[ObjectKey, Pod] = {}
         self.changed = asyncio.Event()
 
-    def observe(self, change: Change[Any]) -> None:
+    def observe(self, change: StoreChange[Any]) -> None:
         if change.after is not None:
             self.kernel.columns.put(change.after)
         elif change.before is not None:
@@ -102,8 +102,10 @@ class TinyScheduler:
 
 
 async def main(kubeconfig: str) -> None:
-    around = Surroundings(environment=environment(), clock=SystemClock())
-    client = connect(Wish(kubeconfig=kubeconfig), around, system_chance(), manager="tiny-scheduler")
+    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
+    client = connect(
+        ConnectionOptions(kubeconfig=kubeconfig), around, system_chance(), manager="tiny-scheduler"
+    )
     await TinyScheduler(client).run()
 
 

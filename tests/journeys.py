@@ -9,7 +9,7 @@ import msgspec
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.processes.node.main import makers
-from plimsoll.processes.node.settings import Settings, hollow_nodes
+from plimsoll.processes.node.settings import NodeProcessSettings, hollow_nodes
 from plimsoll.wire.csi.inprocess import InProcessCsi
 from tests import builders
 from tests.processes.node.scripted_driver import ScriptedDriver
@@ -41,7 +41,7 @@ async def a_pod_with_a_claim_until_it_runs(begin: Callable[[], None]) -> None:
             a_storage(cluster.clock, zonal_pools("10Gi", "10Gi", "10Gi"), NODES)
         )
         await cluster.create(namespace(NAMESPACE), a_csi_driver(), a_class())
-        settings = Settings(hollow=len(NODES), name_prefix="node-")
+        settings = NodeProcessSettings(hollow=len(NODES), name_prefix="node-")
         nodes = hollow_nodes(
             settings, lambda node: {DRIVER: InProcessCsi(_on(node).handlers(), cluster.clock)}
         )

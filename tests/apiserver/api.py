@@ -13,7 +13,7 @@ from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import make_server, running
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.revisions import HistoryLimits
-from plimsoll.apiserver.storage.store import MemoryStore, Store
+from plimsoll.apiserver.storage.store import LogStore, MemoryStore
 from plimsoll.runtime.clock import Clock, SteppedClock, settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.wire.transport import Request, StreamedResponse
@@ -149,7 +149,7 @@ class Watching:
 
 @asynccontextmanager
 async def serving(
-    store: Store | None = None, clock: Clock | None = None, limits: HistoryLimits | None = None
+    store: LogStore | None = None, clock: Clock | None = None, limits: HistoryLimits | None = None
 ) -> AsyncIterator[Api]:
     """A server on the store, in this event loop, for as long as the block lasts."""
     made = make_server(

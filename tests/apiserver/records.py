@@ -1,13 +1,13 @@
 """Records and changes without a server around them."""
 
-from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, Record
+from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
 
 
 def a_record(
     key: str, revision: int, text: str = "", *, labels: dict[str, str] | None = None
-) -> Record:
+) -> StoredRecord:
     raw = b'{"metadata":{"name":"%s"},"text":"%s"}' % (key.encode(), text.encode())
-    return Record(key, revision, raw, labels or {}, {})
+    return StoredRecord(key, revision, raw, labels or {}, {})
 
 
 def put(collection: Collection, key: str, revision: int, text: str = "", **labels: str) -> Change:
@@ -20,5 +20,5 @@ def put(collection: Collection, key: str, revision: int, text: str = "", **label
 def removed(collection: Collection, key: str, revision: int) -> Change:
     previous = collection.newest(key)
     assert previous is not None, f"{key} is not there"
-    last = Record(key, revision, previous.raw, previous.labels, previous.fields)
+    last = StoredRecord(key, revision, previous.raw, previous.labels, previous.fields)
     return Change(ChangeKind.DELETED, last, previous)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from plimsoll.apiserver.main import Serving, Settings, serving
+from plimsoll.apiserver.main import ApiServerSettings, ServingSockets, serving
 
 ANSWER_SECONDS = 10
 
@@ -51,7 +51,7 @@ class Line:
 
 
 class Socket:
-    def __init__(self, up: Serving) -> None:
+    def __init__(self, up: ServingSockets) -> None:
         self.up = up
         self.token = up.credentials.admin_token
 
@@ -89,5 +89,5 @@ class Socket:
 
 @asynccontextmanager
 async def listening(directory: Path) -> AsyncIterator[Socket]:
-    async with serving(Settings(data_dir=directory / "data")) as up:
+    async with serving(ApiServerSettings(data_dir=directory / "data")) as up:
         yield Socket(up)

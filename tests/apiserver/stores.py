@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 
-from plimsoll.apiserver.storage.store import LogRow, Store, StoreFailedError
+from plimsoll.apiserver.storage.store import LogRow, LogStore, StoreFailedError
 
 DISK_FULL = "database or disk is full"
 
@@ -12,7 +12,7 @@ DISK_FULL = "database or disk is full"
 class FailingStore:
     """Another store behind it; while `fails` is set, nothing more reaches that one."""
 
-    def __init__(self, inner: Store) -> None:
+    def __init__(self, inner: LogStore) -> None:
         self.inner = inner
         self.fails = False
         self.appended = 0
@@ -57,7 +57,7 @@ class SlowStore(FailingStore):
 
     inline = False
 
-    def __init__(self, inner: Store) -> None:
+    def __init__(self, inner: LogStore) -> None:
         super().__init__(inner)
         self._arrived = threading.Semaphore(0)
         self._released = threading.Semaphore(0)

@@ -56,7 +56,7 @@ def nodes(module: Path) -> Iterator[ast.AST]:
 
 
 def own_test(module: Path) -> Path:
-    """`apiserver/model/kinds/pods/x.py` ↔ `tests/api/kinds/pods/test_x.py`."""
+    """`apiserver/model/kinds/pods/x.py` ↔ `tests/apiserver/model/kinds/pods/test_x.py`."""
     return ROOT / "tests" / module.with_name(f"test_{module.name}")
 
 

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from hypothesis import given, strategies as st
 
 from plimsoll.api.registry import Document
-from plimsoll.cache.store import Change, Store, View
+from plimsoll.cache.store import Store, StoreChange, View
 from tests.cache.objects import an_object, key
 
 
@@ -22,9 +22,9 @@ def names(view: View[Document], node: str) -> list[str]:
 def test_a_change_tells_what_was_there_before() -> None:
     store = a_store()
     old, new = an_object("a", 1), an_object("a", 2)
-    assert store.put(key("a"), old) == Change(key("a"), None, old)
-    assert store.put(key("a"), new) == Change(key("a"), old, new)
-    assert store.remove(key("a")) == Change(key("a"), new, None)
+    assert store.put(key("a"), old) == StoreChange(key("a"), None, old)
+    assert store.put(key("a"), new) == StoreChange(key("a"), old, new)
+    assert store.remove(key("a")) == StoreChange(key("a"), new, None)
     assert store.remove(key("a")) is None
 
 

@@ -12,23 +12,23 @@ from plimsoll.cache.store import Store
 from plimsoll.cache.watch import (
     Input,
     ListFailed,
-    Listing,
+    ListStep,
     Put,
     RelistDue,
-    Remove,
+    RemoveObject,
     Replace,
     State,
     StreamEnded,
     StreamFailed,
     Streaming,
-    Waiting,
     WaitOver,
     Watching,
+    WatchWaiting,
     is_older_or_same,
     step,
 )
 from plimsoll.wire.errors import Failure, KubeError, error_from_status
-from plimsoll.wire.kind import Bookmark, Deleted, Page, Refused, Unreadable, Upserted
+from plimsoll.wire.kind import Bookmark, DeletedObject, Page, RefusedDocument, Unreadable, Upserted
 from tests.cache.model_server import GONE, ModelServer, disconnected, status
 from tests.cache.objects import an_object, key
 
@@ -54,65 +54,65 @@ TOO_LARGE = status(504, "Timeout") | {
 CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[Any, ...]]] = [
     (
         "a list that fits on one page is everything",
-        Listing(),
+        ListStep(),
         page(A5, B6),
         WATCHING,
         (Replace({key("a"): A5, key("b"): B6}),),
     ),
     (
         "pages are gathered until the last one",
-        Listing(),
+        ListStep(),
         page(A5, more="c"),
-        Listing(items=(A5,), continue_="c"),
+        ListStep(items=(A5,), continue_="c"),
         (),
     ),
     (
         "the last page completes the list",
-        Listing(items=(A5,), continue_="c"),
+        ListStep(items=(A5,), continue_="c"),
         page(B6),
         WATCHING,
         (Replace({key("a"): A5, key("b"): B6}),),
     ),
     (
         "a failed list is begun again after a pause",
-        Listing(items=(A5,), continue_="c"),
+        ListStep(items=(A5,), continue_="c"),
         ListFailed(disconnected()),
-        Waiting(then=Listing(failures=1), failures=0, why="connection reset"),
+        WatchWaiting(then=ListStep(failures=1), failures=0, why="connection reset"),
         (),
     ),
     (
         "a list that the server forgot is asked for in one piece",
-        Listing(items=(A5,), continue_="c"),
+        ListStep(items=(A5,), continue_="c"),
         ListFailed(refused(410, "Expired")),
-        Waiting(then=Listing(in_one_page=True, failures=1), failures=0, why="x: Expired"),
+        WatchWaiting(then=ListStep(in_one_page=True, failures=1), failures=0, why="x: Expired"),
         (),
     ),
     (
         "a kind that the server does not serve has no objects",
-        Listing(),
+        ListStep(),
         ListFailed(refused(404, "NotFound")),
-        Waiting(then=Listing(failures=1), failures=0, why="x: NotFound"),
+        WatchWaiting(then=ListStep(failures=1), failures=0, why="x: NotFound"),
         (Replace({}),),
     ),
     (
         "a kind that was there is not taken for gone when the server denies it",
-        Listing(is_repeated=True),
+        ListStep(is_repeated=True),
         ListFailed(refused(404, "NotFound")),
-        Waiting(then=Listing(is_repeated=True, failures=1), failures=0, why="x: NotFound"),
+        WatchWaiting(then=ListStep(is_repeated=True, failures=1), failures=0, why="x: NotFound"),
         (),
     ),
     (
         "a pause that is over ends",
-        Waiting(then=WATCHING, failures=3),
+        WatchWaiting(then=WATCHING, failures=3),
         WaitOver(),
         WATCHING,
         (),
     ),
     (
         "a late event does not disturb a pause",
-        Waiting(then=WATCHING, failures=3),
+        WatchWaiting(then=WATCHING, failures=3),
         Upserted(A7),
-        Waiting(then=WATCHING, failures=3),
+        WatchWaiting(then=WATCHING, failures=3),
         (),
     ),
     (
@@ -125,16 +125,16 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
     (
         "a deletion is taken",
         WATCHING,
-        Deleted(A7),
+        DeletedObject(A7),
         Watching(begun_at="5", position="7", has_delivered=True),
-        (Remove(key("a"), "7"),),
+        (RemoveObject(key("a"), "7"),),
     ),
     (
         "an unreadable object is as good as none",
         WATCHING,
         Unreadable(key("a"), "7"),
         Watching(begun_at="5", position="7", has_delivered=True),
-        (Remove(key("a"), "7"),),
+        (RemoveObject(key("a"), "7"),),
     ),
     (
         "a duplicate is passed over",
@@ -154,7 +154,7 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         "an event from before the beginning means that history is not ours",
         Watching(begun_at="900", position="900", failures=0),
         Upserted(A7),
-        Waiting(then=Listing(is_repeated=True, failures=1), failures=0),
+        WatchWaiting(then=ListStep(is_repeated=True, failures=1), failures=0),
         (),
     ),
     (
@@ -175,7 +175,7 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         "a bookmark from before the beginning means that the server went back",
         Watching(begun_at="900", position="900"),
         Bookmark("90"),
-        Waiting(then=Listing(is_repeated=True, failures=1), failures=0),
+        WatchWaiting(then=ListStep(is_repeated=True, failures=1), failures=0),
         (),
     ),
     (
@@ -189,14 +189,14 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         "a watch that ended without a word goes on after a pause",
         WATCHING,
         StreamEnded(),
-        Waiting(then=Watching(begun_at="5", position="5", failures=1), failures=0),
+        WatchWaiting(then=Watching(begun_at="5", position="5", failures=1), failures=0),
         (),
     ),
     (
         "a broken watch goes on from its position after a pause",
         Watching(begun_at="5", position="7", has_delivered=True),
         StreamFailed(disconnected()),
-        Waiting(
+        WatchWaiting(
             then=Watching(begun_at="7", position="7", failures=1),
             failures=0,
             why="connection reset",
@@ -207,42 +207,42 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         "history that is gone is listed again",
         WATCHING,
         StreamFailed(refused(410, "Gone")),
-        Waiting(then=Listing(is_repeated=True, failures=1), failures=0, why="x: Gone"),
+        WatchWaiting(then=ListStep(is_repeated=True, failures=1), failures=0, why="x: Gone"),
         (),
     ),
     (
         "the same when the news comes as an event",
         WATCHING,
-        Refused(GONE),
-        Waiting(then=Listing(is_repeated=True, failures=1), failures=0, why="watch: too old"),
+        RefusedDocument(GONE),
+        WatchWaiting(then=ListStep(is_repeated=True, failures=1), failures=0, why="watch: too old"),
         (),
     ),
     (
         "an unknown refusal is no reason to trust the position",
         WATCHING,
-        Refused(status(500, "InternalError", "bug")),
-        Waiting(then=Listing(is_repeated=True, failures=1), failures=0, why="watch: bug"),
+        RefusedDocument(status(500, "InternalError", "bug")),
+        WatchWaiting(then=ListStep(is_repeated=True, failures=1), failures=0, why="watch: bug"),
         (),
     ),
     (
         "a version that the server has not reached is listed again",
         WATCHING,
-        Refused(TOO_LARGE),
-        Waiting(then=Listing(is_repeated=True, failures=1), failures=0, why="watch: Timeout"),
+        RefusedDocument(TOO_LARGE),
+        WatchWaiting(then=ListStep(is_repeated=True, failures=1), failures=0, why="watch: Timeout"),
         (),
     ),
     (
         "a busy server is asked for the same again",
         Watching(begun_at="5", position="7", failures=2),
         StreamFailed(refused(429, "TooManyRequests")),
-        Waiting(
+        WatchWaiting(
             then=Watching(begun_at="7", position="7", failures=3),
             failures=2,
             why="x: TooManyRequests",
         ),
         (),
     ),
-    ("a check is due", WATCHING, RelistDue(), Listing(is_repeated=True), ()),
+    ("a check is due", WATCHING, RelistDue(), ListStep(is_repeated=True), ()),
     (
         "initial events are gathered",
         Streaming(),
@@ -260,7 +260,7 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
     (
         "a deletion among them counts",
         GATHERED,
-        Deleted(A7),
+        DeletedObject(A7),
         Streaming(versions=PersistentMap({key("a"): "7"})),
         (),
     ),
@@ -275,21 +275,21 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
         "a server that does not send them is asked for a list",
         Streaming(),
         StreamFailed(refused(422, "Invalid")),
-        Waiting(then=Listing(failures=1), failures=0, why="x: Invalid"),
+        WatchWaiting(then=ListStep(failures=1), failures=0, why="x: Invalid"),
         (),
     ),
     (
         "the same when it says so in an event",
         Streaming(),
-        Refused(status(500, "InternalError", "no")),
-        Waiting(then=Listing(failures=1), failures=0, why="watch: no"),
+        RefusedDocument(status(500, "InternalError", "no")),
+        WatchWaiting(then=ListStep(failures=1), failures=0, why="watch: no"),
         (),
     ),
     (
         "initial events that break off are asked for again",
         GATHERED,
         StreamFailed(disconnected()),
-        Waiting(then=Streaming(failures=1), failures=0, why="connection reset"),
+        WatchWaiting(then=Streaming(failures=1), failures=0, why="connection reset"),
         (),
     ),
 ]
@@ -312,7 +312,7 @@ def test_repeated_failures_are_counted_until_something_arrives() -> None:
     state: State[Document] = WATCHING
     for expected in (0, 1, 2):
         state, _ = step(state, StreamFailed(disconnected()))
-        assert isinstance(state, Waiting)
+        assert isinstance(state, WatchWaiting)
         assert state.failures == expected
         state, _ = step(state, WaitOver())
     state, _ = step(state, Upserted(A7))
@@ -321,11 +321,11 @@ def test_repeated_failures_are_counted_until_something_arrives() -> None:
 
 
 def test_a_server_that_forgets_at_once_is_not_listed_without_pause() -> None:
-    state: State[Document] = Listing()
+    state: State[Document] = ListStep()
     for expected in range(5):
         state, _ = step(state, page(A5))
-        state, _ = step(state, Refused(GONE))
-        assert isinstance(state, Waiting)
+        state, _ = step(state, RefusedDocument(GONE))
+        assert isinstance(state, WatchWaiting)
         assert state.failures == expected
         state, _ = step(state, WaitOver())
 
@@ -333,7 +333,7 @@ def test_a_server_that_forgets_at_once_is_not_listed_without_pause() -> None:
 def test_a_pause_is_as_long_as_the_server_asks() -> None:
     error = KubeError(Failure.TOO_MANY_REQUESTS, "busy", retry_after=timedelta(minutes=1))
     state, _ = step(WATCHING, StreamFailed(error))
-    assert isinstance(state, Waiting)
+    assert isinstance(state, WatchWaiting)
     assert state.at_least == timedelta(minutes=1)
 
 
@@ -361,7 +361,7 @@ class TheCopyFollowsTheServer(RuleBasedStateMachine):
         super().__init__()
         self.server = ModelServer()
         self.store: Store[Document] = Store()
-        self.state: State[Document] = Listing()
+        self.state: State[Document] = ListStep()
         self.stream: list[Any] | None = None
         self.sent: list[Any] = []
 
@@ -372,13 +372,13 @@ class TheCopyFollowsTheServer(RuleBasedStateMachine):
             happened, StreamEnded | StreamFailed
         ):
             self.stream = None
-        if self.state is not before and isinstance(before, Listing):
+        if self.state is not before and isinstance(before, ListStep):
             self.stream = None
         for action in actions:
             match action:
                 case Put(key=k, object=object_):
                     self.store.put(k, object_)
-                case Remove(key=k):
+                case RemoveObject(key=k):
                     self.store.remove(k)
                 case Replace(objects=objects):
                     self.store.replace(objects)
@@ -386,7 +386,7 @@ class TheCopyFollowsTheServer(RuleBasedStateMachine):
     def announce(self) -> None:
         if self.stream is not None:
             _, (type_, object_) = self.server.history[-1]
-            self.stream.append(Deleted(object_) if type_ == "DELETED" else Upserted(object_))
+            self.stream.append(DeletedObject(object_) if type_ == "DELETED" else Upserted(object_))
 
     @rule(name=sampled_from("abcde"), value=sampled_from("xyz"))
     def write(self, name: str, value: str) -> None:
@@ -406,17 +406,17 @@ class TheCopyFollowsTheServer(RuleBasedStateMachine):
     @rule(streams=booleans())
     def process_restarts(self, *, streams: bool) -> None:
         """The store of a process survives the restart of its informer loop."""
-        self.state, self.stream = (Streaming() if streams else Listing()), None
+        self.state, self.stream = (Streaming() if streams else ListStep()), None
 
-    @precondition(lambda self: isinstance(self.state, Waiting))
+    @precondition(lambda self: isinstance(self.state, WatchWaiting))
     @rule()
     def wait(self) -> None:
         self.happen(WaitOver())
 
-    @precondition(lambda self: isinstance(self.state, Listing))
+    @precondition(lambda self: isinstance(self.state, ListStep))
     @rule(limit=integers(1, 3), fails=booleans())
     def list_a_page(self, limit: int, *, fails: bool) -> None:
-        assert isinstance(self.state, Listing)
+        assert isinstance(self.state, ListStep)
         if fails:
             self.happen(ListFailed(disconnected()))
             return
@@ -446,7 +446,7 @@ class TheCopyFollowsTheServer(RuleBasedStateMachine):
         if events is None:
             self.happen(StreamFailed(refused(410, "Expired")))
             return
-        self.stream = [Deleted(o) if t == "DELETED" else Upserted(o) for t, o in events]
+        self.stream = [DeletedObject(o) if t == "DELETED" else Upserted(o) for t, o in events]
 
     @precondition(lambda self: self.stream)
     @rule()
@@ -468,7 +468,7 @@ class TheCopyFollowsTheServer(RuleBasedStateMachine):
             self.happen(Bookmark(str(self.server.version)))
 
     @precondition(lambda self: self.stream is not None)
-    @rule(how=sampled_from([StreamEnded(), StreamFailed(disconnected()), Refused(GONE)]))
+    @rule(how=sampled_from([StreamEnded(), StreamFailed(disconnected()), RefusedDocument(GONE)]))
     def end_the_watch(self, how: Input[Document]) -> None:
         self.happen(how)
 
@@ -480,9 +480,9 @@ class TheCopyFollowsTheServer(RuleBasedStateMachine):
         """Everything is delivered, and nothing goes wrong."""
         for _ in range(50):
             match self.state:
-                case Waiting():
+                case WatchWaiting():
                     self.wait()
-                case Listing():
+                case ListStep():
                     self.list_a_page(2, fails=False)
                 case Watching() | Streaming():
                     if self.stream is None:

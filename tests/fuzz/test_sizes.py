@@ -21,7 +21,7 @@ from plimsoll.decide.capacity.findings import findings
 from plimsoll.decide.claims.match import Search, find_match, mismatches
 from plimsoll.decide.node.admission import find_rejection
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import Settings
+from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.processes.driver.configuration import parse_disk
@@ -162,7 +162,7 @@ def test_the_scheduler_decides_whatever_the_sizes(
         holding(there),
         publishing(free, there),
     ]
-    kernel = Kernel(Columns.of(objects), Settings(policy))
+    kernel = Kernel(Columns.of(objects), KernelSettings(policy))
     pod = a_pod(claims=["data"], requests={"memory": wanted})
 
     assert isinstance(kernel.decide(pod), Placement | NoNode)

@@ -19,8 +19,8 @@ from plimsoll.api.storage import CSINode, CSIStorageCapacity, StorageClass
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, VolumeNodeAffinity, VolumeSpec
 from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, managed_by
-from plimsoll.decide.capacity.publishing import Publisher, Question
-from plimsoll.decide.capacity.reports import Answer, Policy, Settings
+from plimsoll.decide.capacity.publishing import CapacityQuestion, Publisher
+from plimsoll.decide.capacity.reports import CapacityAnswer, CapacitySettings, PublishingPolicy
 from plimsoll.decide.plan import Create, Delete, Patch, Plan
 from tests.oracle.comparison import agrees
 
@@ -65,12 +65,12 @@ class Played:
     def __init__(self, case: Document) -> None:
         self._case = case
         owner = case["owner"]
-        settings = Settings(
+        settings = CapacitySettings(
             driver=case["driverName"],
             publisher=case["managedByID"],
             namespace=case["namespace"],
             owner=None if owner is None else from_document(OwnerReference, owner),
-            policy=Policy.COMPATIBLE,
+            policy=PublishingPolicy.COMPATIBLE,
             for_immediate_binding=case["capacityForImmediateBinding"],
             grace=timedelta(0),
         )
@@ -159,7 +159,7 @@ class Played:
                     self._enact(self._publisher.answered(pair, answer, NOW))
             self._publisher.finish(pair, NOW)
 
-    def _ask(self, question: Question) -> Answer | None:
+    def _ask(self, question: CapacityQuestion) -> CapacityAnswer | None:
         asked = {
             "accessibleTopology": dict(question.topology),
             "parameters": dict(question.parameters),
@@ -171,8 +171,10 @@ class Played:
             ):
                 if rule.get("error"):
                     return None
-                return Answer(rule.get("availableCapacity", 0), rule.get("maximumVolumeSize"))
-        return Answer(0)
+                return CapacityAnswer(
+                    rule.get("availableCapacity", 0), rule.get("maximumVolumeSize")
+                )
+        return CapacityAnswer(0)
 
     def _enact(self, plan: Plan) -> None:
         for write in plan.writes:

@@ -10,8 +10,10 @@ from plimsoll.decide.provisioning.calls import (
     Block,
     CallFailed,
     CapacityOutcome,
+    CapacityReport,
     Code,
     ContentSource,
+    CreatedVolume,
     CreateOutcome,
     CreateVolumeCall,
     Deleted,
@@ -20,13 +22,15 @@ from plimsoll.decide.provisioning.calls import (
     FromSnapshot,
     FromVolume,
     GetCapacityCall,
-    MadeVolume,
-    Room,
     VolumeCapability,
 )
 from plimsoll.decide.provisioning.deletion import Retry
-from plimsoll.decide.provisioning.failures import Failure, Problem
-from plimsoll.decide.provisioning.settings import Mode, NodeDeployment, ProvisionerSettings
+from plimsoll.decide.provisioning.failures import Problem, ProvisioningFailure
+from plimsoll.decide.provisioning.settings import (
+    NodeDeployment,
+    ProvisionerMode,
+    ProvisionerSettings,
+)
 from plimsoll.decide.provisioning.steps import Delay, Ignore, Ignored, Refuse, Reschedule
 from tests.decide.provisioning.world import (
     CLAIMS,
@@ -80,7 +84,7 @@ def _settings(case: dict[str, Any]) -> ProvisionerSettings:
         identity=case["identity"],
         plugin_capabilities=frozenset(case["pluginCapabilities"]),
         controller_capabilities=frozenset(case["controllerCapabilities"]),
-        mode=Mode.COMPATIBLE,
+        mode=ProvisionerMode.COMPATIBLE,
         volume_name_prefix=flags["volumeNamePrefix"],
         volume_name_uuid_length=None if length < 0 else length,
         default_fs_type=flags["defaultFSType"],
@@ -126,7 +130,7 @@ def _create_outcome(given: dict[str, Any]) -> CreateOutcome:
     if "error" in given:
         return CallFailed(Code(given["error"]))
     made = given["volume"]
-    return MadeVolume(
+    return CreatedVolume(
         volume_id=made["volumeId"],
         capacity_bytes=made.get("capacityBytes", 0),
         context=made.get("volumeContext") or {},
@@ -150,7 +154,7 @@ def _delete_outcome(code: str) -> DeleteOutcome:
 
 
 def _capacity_outcome(available: int | None) -> CapacityOutcome:
-    return CallFailed(Code.UNIMPLEMENTED) if available is None else Room(available)
+    return CallFailed(Code.UNIMPLEMENTED) if available is None else CapacityReport(available)
 
 
 # What the answer shows
@@ -206,7 +210,7 @@ def _shown_events(world: World) -> list[str]:
     return [f"{event['type']} {event['reason']}" for event in world.events]
 
 
-def _error(failure: Failure, outcome: CreateOutcome | DeleteOutcome) -> str:
+def _error(failure: ProvisioningFailure, outcome: CreateOutcome | DeleteOutcome) -> str:
     if failure.problem in (Problem.DRIVER_REFUSED, Problem.INFEASIBLE):
         return f"grpc:{outcome.code}" if isinstance(outcome, CallFailed) else "?"
     return PROBLEMS[failure.problem]

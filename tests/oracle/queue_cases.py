@@ -6,7 +6,7 @@ from typing import Any
 from plimsoll.api.meta import wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.typed import from_document
-from plimsoll.decide.scheduling.queue.backoff import Attempts, Backoff
+from plimsoll.decide.scheduling.queue.backoff import Attempts, PodBackoff
 from plimsoll.decide.scheduling.queue.order import in_turn
 from plimsoll.decide.scheduling.rules.pod_requests import (
     Amounts,
@@ -14,7 +14,12 @@ from plimsoll.decide.scheduling.rules.pod_requests import (
     requested_by,
     thought_to_hold,
 )
-from plimsoll.decide.scheduling.rules.volume_binding.score import Point, Shape, Usage, score_usage
+from plimsoll.decide.scheduling.rules.volume_binding.score import (
+    Point,
+    ScoringShape,
+    Usage,
+    score_usage,
+)
 from tests.oracle.comparison import agrees
 
 Answer = dict[str, Any]
@@ -55,7 +60,7 @@ def priority_sort_agrees(expected: Answer, actual: Answer) -> bool:
 
 
 def backoff(case: dict[str, Any]) -> Answer:
-    rule = Backoff(
+    rule = PodBackoff(
         first=timedelta(seconds=case["initialSeconds"]), limit=timedelta(seconds=case["maxSeconds"])
     )
     attempts = Attempts(
@@ -72,7 +77,7 @@ def backoff(case: dict[str, Any]) -> Answer:
 
 def scorer(case: dict[str, Any]) -> Answer:
     try:
-        shape = Shape.parse([Point(**point) for point in case["shape"]])
+        shape = ScoringShape.parse([Point(**point) for point in case["shape"]])
     except ValueError as error:
         return {"error": str(error)}
     usage = {name: Usage(**numbers) for name, numbers in case["classes"].items()}

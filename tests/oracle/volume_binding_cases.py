@@ -23,7 +23,7 @@ from plimsoll.decide.scheduling.binding.wait_for_volumes import Bound, GivenUp, 
 from plimsoll.decide.scheduling.reasons import FIT, NOT_CONCERNED, Finding, Judgement, failed
 from plimsoll.decide.scheduling.rules.volume_binding import claims, plain as volume_binding
 from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, StaticBinding
-from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, Shape
+from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, ScoringShape
 from plimsoll.decide.scheduling.view import Cluster
 from tests.oracle.cluster_cases import Answer, cluster_of, shown
 from tests.oracle.comparison import agrees
@@ -90,12 +90,12 @@ def _scored(expected: Any, actual: Any) -> Any:
             return expected
 
 
-def _shape(options: Document) -> Shape:
+def _shape(options: Document) -> ScoringShape:
     points = options.get("shape")
-    return Shape.parse([Point(**point) for point in points]) if points else DEFAULT_SHAPE
+    return ScoringShape.parse([Point(**point) for point in points]) if points else DEFAULT_SHAPE
 
 
-def _node(result: PodVolumes | Judgement, shape: Shape) -> Answer:
+def _node(result: PodVolumes | Judgement, shape: ScoringShape) -> Answer:
     if isinstance(result, Judgement):
         return shown(result)
     static = [

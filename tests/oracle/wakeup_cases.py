@@ -15,7 +15,7 @@ from plimsoll.api.storage import (
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.scheduling.queue.volume_wakeups import (
-    Answer,
+    QueueingHint,
     after_add,
     after_delete,
     after_update,
@@ -48,12 +48,12 @@ def queueing_hints(case: dict[str, Any]) -> dict[str, str]:
     return {rule.value: _shown(_answer(rule, pod, old, new)) for rule in RULES}
 
 
-def _answer(rule: Rule, pod: Pod, old: ApiObject | None, new: ApiObject | None) -> Answer:
+def _answer(rule: Rule, pod: Pod, old: ApiObject | None, new: ApiObject | None) -> QueueingHint:
     if new is None:
         assert old is not None
         return after_delete(rule, pod, old)
     return after_add(rule, pod, new) if old is None else after_update(rule, pod, old, new)
 
 
-def _shown(answer: Answer) -> str:
+def _shown(answer: QueueingHint) -> str:
     return f"Error:{answer.complaint}" if answer.complaint else answer.hint.value

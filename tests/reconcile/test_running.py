@@ -1,5 +1,5 @@
 from plimsoll.processes.controller.storage.binding import Binding
-from plimsoll.reconcile.running import RunningLoops, Setting
+from plimsoll.reconcile.running import LoopEnvironment, RunningLoops
 from plimsoll.runtime.metrics import Metrics
 from tests.processes.controller.flaky import a_flaky_cluster
 from tests.stories.objects import claim, volume
@@ -40,6 +40,7 @@ async def test_metrics_can_be_read_before_anything_was_observed() -> None:
     async with a_flaky_cluster({}) as (cluster, _, _):
         metrics = Metrics()
         RunningLoops(
-            {"binding": Binding}, Setting(client=cluster.client, component="test", metrics=metrics)
+            {"binding": Binding},
+            LoopEnvironment(client=cluster.client, component="test", metrics=metrics),
         )
         assert b"workqueue_depth" in metrics.exposition()

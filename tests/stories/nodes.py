@@ -6,7 +6,7 @@ from typing import Any
 from plimsoll.api.registry import Document
 from plimsoll.processes.node.main import makers
 from plimsoll.processes.node.served import ServedNode
-from plimsoll.processes.node.settings import Settings, hollow_nodes
+from plimsoll.processes.node.settings import NodeProcessSettings, hollow_nodes
 from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.transport import CsiTransport
 from tests.processes.node.scripted_driver import ScriptedDriver
@@ -23,7 +23,7 @@ class Nodes:
         self._cluster = cluster
         names = [f"node-{index}" for index in range(number)]
         self.drivers = {name: ScriptedDriver(**({"node_id": name} | driver)) for name in names}
-        self.settings = Settings(hollow=number, name_prefix="node-")
+        self.settings = NodeProcessSettings(hollow=number, name_prefix="node-")
 
     @property
     def driver(self) -> ScriptedDriver:

@@ -8,8 +8,8 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.scheduler.running import Scheduler, Setting
-from plimsoll.processes.scheduler.settings import Settings
+from plimsoll.processes.scheduler.running import Scheduler, SchedulerEnvironment
+from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.clock import settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
@@ -35,7 +35,7 @@ class RunningScheduler:
     def __init__(
         self,
         cluster: StoryCluster,
-        settings: Settings | None = None,
+        settings: SchedulerSettings | None = None,
         *,
         seed: int = 1,
         cut_after: int | None = None,
@@ -50,10 +50,10 @@ class RunningScheduler:
         client = KubeClient(
             transport, clock=cluster.clock, chance=Random(seed), manager="plimsoll-scheduler"
         )
-        setting = Setting(
+        setting = SchedulerEnvironment(
             client=client, metrics=self.metrics, ids=seeded_ids(seed), chance=Random(seed)
         )
-        self.scheduler = Scheduler(settings or Settings(), setting)
+        self.scheduler = Scheduler(settings or SchedulerSettings(), setting)
         self._task: asyncio.Future[None] | None = None
 
     @property
@@ -88,7 +88,7 @@ class RunningScheduler:
 @asynccontextmanager
 async def a_scheduler(
     cluster: StoryCluster,
-    settings: Settings | None = None,
+    settings: SchedulerSettings | None = None,
     *,
     seed: int = 1,
     cut_after: int | None = None,

@@ -22,8 +22,8 @@ from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.main import handlers, running
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings
-from plimsoll.processes.provisioner.main import Clients, Provisioner
-from plimsoll.processes.provisioner.settings import Settings, check
+from plimsoll.processes.provisioner.main import Clients, ProvisionerProcess
+from plimsoll.processes.provisioner.settings import ProvisionerFlags, check
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
@@ -153,7 +153,7 @@ def full(topology: Mapping[str, str]) -> dict[str, str]:
     return {f"topology.{DRIVER}/{name}": value for name, value in topology.items()}
 
 
-PLAIN = Settings(
+PLAIN = ProvisionerFlags(
     namespace=NAMESPACE, pod_name=POD, capacity_ownerref_level=-1, kube_api_qps=0, worker_threads=8
 )
 
@@ -165,7 +165,7 @@ class RunningProvisioner:
         self,
         cluster: StoryCluster,
         storage: Storage,
-        settings: Settings = PLAIN,
+        settings: ProvisionerFlags = PLAIN,
         *,
         seed: int = 1,
         cut_after: int | None = None,
@@ -198,7 +198,7 @@ class RunningProvisioner:
         )
         # Not those of the other processes: names of events are made of them.
         ids = seeded_ids(FIRST_SEED + seed)
-        self._process = Provisioner(settings, clients, ids, self.metrics)
+        self._process = ProvisionerProcess(settings, clients, ids, self.metrics)
         self._task: asyncio.Future[None] | None = None
 
     @property
@@ -244,7 +244,7 @@ class RunningProvisioner:
 
 @asynccontextmanager
 async def a_provisioner(
-    cluster: StoryCluster, storage: Storage, settings: Settings = PLAIN, **how: Any
+    cluster: StoryCluster, storage: Storage, settings: ProvisionerFlags = PLAIN, **how: Any
 ) -> AsyncIterator[RunningProvisioner]:
     running_one = RunningProvisioner(cluster, storage, settings, **how)
     await running_one.start()

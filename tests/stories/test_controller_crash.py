@@ -15,7 +15,7 @@ from typing import Any
 from plimsoll.api.registry import Document
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
 from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import (
-    Disk,
+    CloudDisk,
     SimulatedCloud,
 )
 from plimsoll.processes.controller.storage.binding import Binding
@@ -52,7 +52,7 @@ class CountingCloud(SimulatedCloud):
     def effects(self) -> int:
         return len(self.made) + len(self.deleted)
 
-    def create(self, wanted: Disk) -> Disk:
+    def create(self, wanted: CloudDisk) -> CloudDisk:
         is_new = wanted.name not in {disk.name for disk in self.disks}
         disk = super().create(wanted)
         if is_new:

@@ -16,9 +16,12 @@ import pytest
 
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.enact.leading import LeadershipLostError
-from plimsoll.processes.controller.main import Process as Controller, Settings as ControllerSettings
-from plimsoll.processes.scheduler.main import Process as Scheduler
-from plimsoll.processes.scheduler.settings import Settings as SchedulerSettings
+from plimsoll.processes.controller.main import (
+    ControllerProcess as Controller,
+    ControllerSettings,
+)
+from plimsoll.processes.scheduler.main import SchedulerProcess as Scheduler
+from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.transport import Request

@@ -7,10 +7,10 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from plimsoll.decide.repair.repairs import Rule as RepairRule
+from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.controller.storage.repair import Repairs, RepairSettings
-from plimsoll.processes.provisioner.settings import Settings
+from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim
 from tests.stories.schedulers import SELECTED_NODE, a_claim, a_pod, a_scheduler, node_of, volume_of
@@ -33,7 +33,7 @@ LOOPS = ("binding", "claim-protection", "volume-protection")
 HOSTS: Nodes = {f"node-{number}": {"host": f"node-{number}"} for number in range(3)}
 
 
-def on_node(node: str, **fields: object) -> Settings:
+def on_node(node: str, **fields: object) -> ProvisionerFlags:
     changed = {"node_deployment": True, "node_name": node, "enable_capacity": True, **fields}
     return msgspec.structs.replace(PLAIN, **changed)
 

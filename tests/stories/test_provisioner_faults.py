@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.driver.backends.pools.faults import Call, Fail
+from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall
 from plimsoll.wire.transport import Request
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.doors import asked, open_to_all, role
@@ -107,7 +107,7 @@ async def test_the_role_of_csi_provisioners_manifests_is_enough() -> None:
         a_world() as (cluster, storage),
         a_provisioner(cluster, storage, PUBLISHING, rule=role(ROLE)) as provisioner,
     ):
-        storage.set_faults(Fail(call=Call.CREATE, code="RESOURCE_EXHAUSTED"))
+        storage.set_faults(Fail(call=FaultyCall.CREATE, code="RESOURCE_EXHAUSTED"))
         waiting = claim("moves", class_name="late", annotations={SELECTED_NODE: "node-a"})
         await cluster.create(a_class("late"), waiting)
         await cluster.settle()
@@ -154,7 +154,7 @@ async def test_secrets_are_given_to_the_driver_and_to_nobody_else(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage):
-        storage.set_faults(Fail(call=Call.CREATE, message=f"wrong password {SECRET}"))
+        storage.set_faults(Fail(call=FaultyCall.CREATE, message=f"wrong password {SECRET}"))
         await cluster.create(
             a_secret(password=SECRET), a_class(waits=False, parameters=WITH_SECRET), claim()
         )

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.provisioner.settings import Settings
+from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.schedulers import (
     SELECTED_NODE,
@@ -47,7 +47,7 @@ PUBLISHING = msgspec.structs.replace(PLAIN, enable_capacity=True)
 
 @asynccontextmanager
 async def a_world(
-    pools: list[Document], nodes: Nodes = ZONES, settings: Settings = PLAIN
+    pools: list[Document], nodes: Nodes = ZONES, settings: ProvisionerFlags = PLAIN
 ) -> AsyncIterator[tuple[StoryCluster, Storage]]:
     """Controller, scheduler, provisioner and driver."""
     async with AsyncExitStack() as stack:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.driver.backends.pools.faults import Call, Fail, Hang
+from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim, volume
 from tests.stories.schedulers import volume_of
@@ -127,7 +127,7 @@ async def test_a_selector_is_refused_without_making_a_volume() -> None:
 
 async def test_a_claim_that_takes_another_volume_meanwhile_leaves_no_asset_behind() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage):
-        storage.set_faults(Hang(call=Call.CREATE, seconds=30))
+        storage.set_faults(Hang(call=FaultyCall.CREATE, seconds=30))
         await cluster.create(now_class(), claim())
         await cluster.settle()
         assert storage.count("CreateVolume") == 1
@@ -143,7 +143,7 @@ async def test_a_claim_that_takes_another_volume_meanwhile_leaves_no_asset_behin
 
 async def test_a_claim_deleted_while_its_volume_is_made_leaves_nothing() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage):
-        storage.set_faults(Hang(call=Call.CREATE, seconds=45))
+        storage.set_faults(Hang(call=FaultyCall.CREATE, seconds=45))
         await cluster.create(now_class(), claim())
         await cluster.wait(timedelta(seconds=15))
         await cluster.delete("PersistentVolumeClaim", "data")
@@ -159,7 +159,7 @@ async def test_a_claim_deleted_while_its_volume_is_made_leaves_nothing() -> None
 
 async def test_a_namesake_is_served_while_the_first_claim_is_finished() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage):
-        storage.set_faults(Hang(call=Call.CREATE, seconds=45))
+        storage.set_faults(Hang(call=FaultyCall.CREATE, seconds=45))
         await cluster.create(now_class(), claim())
         await cluster.wait(timedelta(seconds=15))
         await cluster.delete("PersistentVolumeClaim", "data")
@@ -185,7 +185,7 @@ async def released(cluster: StoryCluster, storage: Storage, **fields: Any) -> st
 async def test_the_asset_goes_first_then_the_volume() -> None:
     async with a_world() as (cluster, storage):
         name = await released(cluster, storage)
-        storage.set_faults(Fail(call=Call.DELETE, message="disk on fire", times=3))
+        storage.set_faults(Fail(call=FaultyCall.DELETE, message="disk on fire", times=3))
         async with a_provisioner(cluster, storage):
             await cluster.settle()
             left = await cluster.get("PersistentVolume", name)
@@ -213,7 +213,7 @@ async def test_what_is_to_be_kept_is_kept() -> None:
 async def test_a_policy_changed_at_the_last_moment_counts() -> None:
     async with a_world() as (cluster, storage):
         name = await released(cluster, storage)
-        storage.set_faults(Fail(call=Call.DELETE, times=2))
+        storage.set_faults(Fail(call=FaultyCall.DELETE, times=2))
         async with a_provisioner(cluster, storage):
             await cluster.settle(timedelta(milliseconds=100))
             policy = {"spec": {"persistentVolumeReclaimPolicy": "Retain"}}

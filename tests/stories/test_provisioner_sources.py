@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.driver.backends.pools.faults import Call, Fail, Hang
+from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from tests.stories.cluster import StoryCluster, a_cluster
@@ -73,7 +73,7 @@ async def test_a_clone_is_made_of_the_volume_behind_the_other_claim() -> None:
 
 async def test_a_source_outlives_its_deletion_while_it_is_cloned() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage, seed=2):
-        storage.set_faults(Hang(call=Call.CREATE, seconds=60))
+        storage.set_faults(Hang(call=FaultyCall.CREATE, seconds=60))
         await cluster.create(made_from("PersistentVolumeClaim", "data"))
         await cluster.settle()
         await cluster.delete("PersistentVolumeClaim", "data")
@@ -126,7 +126,7 @@ async def a_snapshot(cluster: StoryCluster, storage: Storage) -> None:
 async def test_a_volume_is_made_from_a_snapshot_which_is_released_afterwards() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage, seed=2):
         await a_snapshot(cluster, storage)
-        storage.set_faults(Fail(call=Call.CREATE))
+        storage.set_faults(Fail(call=FaultyCall.CREATE))
         await cluster.create(made_from("VolumeSnapshot", "backup"))
         await cluster.settle(timedelta(milliseconds=200))
         assert RESTORED in await finalizers(cluster, "VolumeSnapshot", "backup")

@@ -12,8 +12,8 @@ import msgspec
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.processes.driver.backends.pools.faults import Call, Fail
-from plimsoll.processes.scheduler.settings import Settings
+from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall
+from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.wire.transport import Request
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.doors import Door, asked
@@ -46,14 +46,14 @@ from tests.stories.sidecars import (
 
 LOOPS = ("binding", "claim-protection", "volume-protection")
 STRICT = msgspec.structs.replace(PLAIN, strict_topology=True)
-COMPATIBLE = Settings(policy=Policy.COMPATIBLE)
+COMPATIBLE = SchedulerSettings(policy=Policy.COMPATIBLE)
 FULL, FREE = "1Mi", "10Gi"
 A_WHILE = timedelta(minutes=2)
 
 
 @asynccontextmanager
 async def a_strict_world(
-    *sizes: str, settings: Settings | None = None
+    *sizes: str, settings: SchedulerSettings | None = None
 ) -> AsyncIterator[tuple[StoryCluster, Storage, RunningScheduler]]:
     """Controller, scheduler, provisioner and driver; a pool of some size for each node's zone."""
     async with AsyncExitStack() as stack:
@@ -111,7 +111,7 @@ async def test_who_refused_which_node_and_why_is_told() -> None:
 
 async def test_while_a_zone_fails_pods_go_to_the_other_two_of_three_equal_nodes() -> None:
     async with a_strict_world(FREE, FREE, FREE) as (cluster, storage, _):
-        down = Fail(call=Call.CREATE, pool="pool-a", code="RESOURCE_EXHAUSTED", times=1000)
+        down = Fail(call=FaultyCall.CREATE, pool="pool-a", code="RESOURCE_EXHAUSTED", times=1000)
         storage.set_faults(down)
         for number in range(6):
             name = f"data-{number}"
@@ -125,7 +125,7 @@ async def test_while_a_zone_fails_pods_go_to_the_other_two_of_three_equal_nodes(
 async def test_where_every_node_refuses_they_are_tried_in_turn_until_one_has_room() -> None:
     async with a_strict_world(FREE, FREE, FREE) as (cluster, storage, _):
         faults = [
-            Fail(call=Call.CREATE, pool=f"pool-{zone}", code="RESOURCE_EXHAUSTED", times=1000)
+            Fail(call=FaultyCall.CREATE, pool=f"pool-{zone}", code="RESOURCE_EXHAUSTED", times=1000)
             for zone in "abc"
         ]
         storage.set_faults(*faults)
@@ -227,7 +227,7 @@ async def test_a_node_taken_off_before_any_driver_was_called_is_refused_too() ->
 
 
 async def test_a_node_taken_off_after_the_pod_gave_up_waiting_is_remembered() -> None:
-    impatient = Settings(
+    impatient = SchedulerSettings(
         bind_timeout=timedelta(seconds=5), pod_initial_backoff=timedelta(minutes=1)
     )
     async with (

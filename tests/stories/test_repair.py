@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from plimsoll.api.registry import Document
-from plimsoll.decide.repair.repairs import Rule
+from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.controller.storage.repair import Repairs, RepairSettings
 from plimsoll.reconcile.loop import Loop, Tools
 from tests.stories.cluster import Make, StoryCluster, a_cluster
@@ -21,7 +21,7 @@ LATE = {
 }
 
 
-def repair(*rules: Rule, **settings: Any) -> dict[str, Make]:
+def repair(*rules: RepairRule, **settings: Any) -> dict[str, Make]:
     def make(tools: Tools) -> Loop:
         return Repairs(tools, RepairSettings(rules=frozenset(rules), **settings))
 
@@ -64,7 +64,7 @@ async def test_without_being_asked_for_nothing_is_repaired() -> None:
 
 
 async def test_a_selected_node_that_is_gone_is_taken_off_the_claim() -> None:
-    async with a_cluster(more=repair(Rule.SELECTED_NODE)) as cluster:
+    async with a_cluster(more=repair(RepairRule.SELECTED_NODE)) as cluster:
         await cluster.add_node("node-1")
         await cluster.create(claim("a", annotations={SELECTED: "gone"}))
         await cluster.create(claim("b", annotations={SELECTED: "node-1"}))
@@ -81,7 +81,7 @@ async def test_a_selected_node_that_is_gone_is_taken_off_the_claim() -> None:
 
 
 async def test_a_dry_run_tells_once_and_changes_nothing() -> None:
-    async with a_cluster(more=repair(Rule.SELECTED_NODE, dry_run=True)) as cluster:
+    async with a_cluster(more=repair(RepairRule.SELECTED_NODE, dry_run=True)) as cluster:
         await cluster.create(claim(annotations={SELECTED: "gone"}))
         await cluster.wait(timedelta(minutes=10))
         assert await selected_nodes(cluster) == {"data": "gone"}
@@ -90,14 +90,14 @@ async def test_a_dry_run_tells_once_and_changes_nothing() -> None:
 
 
 async def test_a_dry_run_tells_again_before_its_events_are_gone() -> None:
-    async with a_cluster(more=repair(Rule.SELECTED_NODE, dry_run=True)) as cluster:
+    async with a_cluster(more=repair(RepairRule.SELECTED_NODE, dry_run=True)) as cluster:
         await cluster.create(claim(annotations={SELECTED: "gone"}))
         await cluster.wait(timedelta(minutes=35))
         assert cluster.controllers[0].writes == 2
 
 
 async def test_repairs_are_made_a_few_at_a_time() -> None:
-    async with a_cluster(more=repair(Rule.SELECTED_NODE, per_minute=2)) as cluster:
+    async with a_cluster(more=repair(RepairRule.SELECTED_NODE, per_minute=2)) as cluster:
         await cluster.create(*(claim(f"c{n}", annotations={SELECTED: "gone"}) for n in range(5)))
 
         async def left() -> int:
@@ -112,7 +112,7 @@ async def test_repairs_are_made_a_few_at_a_time() -> None:
 
 
 async def test_a_pod_put_on_a_node_directly_gets_its_volume_there() -> None:
-    async with a_cluster(more=repair(Rule.DIRECT_NODE)) as cluster:
+    async with a_cluster(more=repair(RepairRule.DIRECT_NODE)) as cluster:
         await cluster.add_node("node-1")
         await cluster.create(LATE, claim("a"), claim("b"))
         await cluster.create(pod("a", volumes=[uses("a")], node="node-1"))
@@ -122,7 +122,7 @@ async def test_a_pod_put_on_a_node_directly_gets_its_volume_there() -> None:
 
 
 async def test_a_volume_of_a_node_gone_for_long_is_given_up_with_its_claim() -> None:
-    rules = repair(Rule.LOST_NODE_VOLUMES)
+    rules = repair(RepairRule.LOST_NODE_VOLUMES)
     async with a_cluster("claim-protection", "volume-protection", "binding", more=rules) as cluster:
         await cluster.add_node("node-1", **{"kubernetes_io/hostname": "node-1"})
         await a_bound_pair(cluster, "node-1")
@@ -136,7 +136,7 @@ async def test_a_volume_of_a_node_gone_for_long_is_given_up_with_its_claim() -> 
 
 
 async def test_a_volume_to_be_retained_or_in_use_is_never_given_up() -> None:
-    rules = repair(Rule.LOST_NODE_VOLUMES)
+    rules = repair(RepairRule.LOST_NODE_VOLUMES)
     for policy, node in (("Retain", ""), ("Delete", "node-2")):
         async with a_cluster(more=rules) as cluster:
             await cluster.add_node("node-2")
@@ -147,7 +147,7 @@ async def test_a_volume_to_be_retained_or_in_use_is_never_given_up() -> None:
 
 
 async def test_capacity_whose_publisher_is_gone_is_deleted() -> None:
-    async with a_cluster(more=repair(Rule.ORPHANED_CAPACITY)) as cluster:
+    async with a_cluster(more=repair(RepairRule.ORPHANED_CAPACITY)) as cluster:
         await cluster.create(LATE, config_map("publisher"))
         owner = await cluster.get("ConfigMap", "publisher")
         reference = {
@@ -192,6 +192,6 @@ async def test_a_controller_cut_off_between_claim_and_volume_finishes_later() ->
         arrange=arrange,
         look=look,
         takes=timedelta(hours=2),
-        more=repair(Rule.LOST_NODE_VOLUMES),
+        more=repair(RepairRule.LOST_NODE_VOLUMES),
     )
     assert await assert_same_end(scenario) == ([], [])

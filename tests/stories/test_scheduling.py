@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.processes.scheduler.settings import Settings
+from plimsoll.processes.scheduler.settings import SchedulerSettings
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import pod
 from tests.stories.provisioners import HOST_PATH, binding, host_path
@@ -136,7 +136,10 @@ async def test_where_no_volume_is_left_one_is_provisioned(tmp_path: Path) -> Non
 async def test_by_default_volumes_are_shared_out_so_that_every_claim_gets_one() -> None:
     """The smaller claim could have both volumes, the larger only one of them."""
     for policy, expected in ((Policy.COMPATIBLE, ""), (Policy.DEFAULT, "node-a")):
-        async with a_cluster("binding") as cluster, a_scheduler(cluster, Settings(policy=policy)):
+        async with (
+            a_cluster("binding") as cluster,
+            a_scheduler(cluster, SchedulerSettings(policy=policy)),
+        ):
             await add_nodes(cluster, "node-a")
             picky = a_claim("picky", size="2Gi")
             picky["spec"]["selector"] = {"matchLabels": {"disk": "fast"}}
@@ -242,7 +245,7 @@ async def test_pods_of_other_schedulers_take_room_and_are_left_alone() -> None:
 
 
 async def test_a_scheduler_called_default_takes_the_pods_of_everybody() -> None:
-    settings = Settings(scheduler_name="default-scheduler", policy=Policy.COMPATIBLE)
+    settings = SchedulerSettings(scheduler_name="default-scheduler", policy=Policy.COMPATIBLE)
     async with a_cluster() as cluster, a_scheduler(cluster, settings):
         await add_nodes(cluster, "node-a")
         await cluster.create(pod("web"))
@@ -283,7 +286,7 @@ async def test_a_pod_that_waits_for_its_volume_does_not_hold_up_others() -> None
 
 
 async def test_a_pod_gives_up_waiting_after_the_time_allowed_and_tries_again() -> None:
-    settings = Settings(bind_timeout=timedelta(seconds=30))
+    settings = SchedulerSettings(bind_timeout=timedelta(seconds=30))
     async with a_cluster("binding") as cluster, a_scheduler(cluster, settings) as running:
         await add_nodes(cluster, "node-a")
         await cluster.create(a_late_class("external", "disk.example.com"))

@@ -5,12 +5,12 @@ from http import HTTPStatus
 
 import pytest
 
-from plimsoll.wire.health import OK, Page, is_answered, not_yet, serving
+from plimsoll.wire.health import OK, ServedPage, is_answered, not_yet, serving
 
 PAGES = {
     "/healthz": lambda: OK,
     "/readyz": lambda: not_yet("still looking"),
-    "/metrics": lambda: Page(b"claims 3\n", content_type="text/plain; version=0.0.4"),
+    "/metrics": lambda: ServedPage(b"claims 3\n", content_type="text/plain; version=0.0.4"),
 }
 
 

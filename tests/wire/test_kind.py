@@ -8,8 +8,8 @@ from plimsoll.api.registry import resources_by_path
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.wire.kind import (
     Bookmark,
-    Deleted,
-    Refused,
+    DeletedObject,
+    RefusedDocument,
     Unreadable,
     Upserted,
     documents,
@@ -49,8 +49,8 @@ def test_events_become_values() -> None:
         added = CLAIMS.decode_event(event(type_, claim("data", "7")))
         assert isinstance(added, Upserted)
         assert (key_of(added.object), version_of(added.object)) == (ObjectKey("ns", "data"), "7")
-    assert isinstance(CLAIMS.decode_event(event("DELETED", claim("data", "8"))), Deleted)
-    assert CLAIMS.decode_event(event("ERROR", {"code": 410})) == Refused({"code": 410})
+    assert isinstance(CLAIMS.decode_event(event("DELETED", claim("data", "8"))), DeletedObject)
+    assert CLAIMS.decode_event(event("ERROR", {"code": 410})) == RefusedDocument({"code": 410})
 
 
 def test_a_bookmark_need_not_be_a_valid_object() -> None:

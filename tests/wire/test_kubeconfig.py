@@ -8,7 +8,7 @@ import yaml
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.wire.access import Access
 from plimsoll.wire.credentials import PluginCredentials, TokenFile
-from plimsoll.wire.kubeconfig import Surroundings, Wish, find_access
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, find_access
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 
@@ -38,20 +38,22 @@ def write(path: Path, config: dict[str, Any]) -> Path:
 
 
 def found(
-    wish: Wish | None = None, environment: dict[str, str] | None = None, account: Path | None = None
+    wish: ConnectionOptions | None = None,
+    environment: dict[str, str] | None = None,
+    account: Path | None = None,
 ) -> Access:
-    around = Surroundings(
+    around = KubeconfigEnvironment(
         environment=environment or {},
         clock=SteppedClock(),
         service_account=account or Path("/nowhere"),
     )
-    return find_access(wish or Wish(), around)
+    return find_access(wish or ConnectionOptions(), around)
 
 
 async def test_a_file_given_by_name_goes_before_everything_else(tmp_path: Path) -> None:
     given = write(tmp_path / "given", a_config("given"))
     other = write(tmp_path / "other", a_config("other"))
-    access = found(Wish(kubeconfig=str(given)), {"KUBECONFIG": str(other)})
+    access = found(ConnectionOptions(kubeconfig=str(given)), {"KUBECONFIG": str(other)})
     assert access.server == "https://given:6443"
     assert access.namespace == "apps"
     assert (await access.credentials.identity()).authorization == "Bearer given-token"
@@ -63,7 +65,7 @@ def test_files_of_the_environment_are_merged_and_the_first_counts(tmp_path: Path
     second = write(tmp_path / "second", a_config("b"))
     environment = {"KUBECONFIG": f"{tmp_path / 'missing'}:{first}:{second}"}
     assert found(environment=environment).server == "https://b:6443"
-    assert found(Wish(context="a"), environment).server == "https://a:6443"
+    assert found(ConnectionOptions(context="a"), environment).server == "https://a:6443"
 
 
 def test_the_home_directory_is_searched_next(tmp_path: Path) -> None:
@@ -87,14 +89,16 @@ def test_paths_in_a_kubeconfig_start_from_its_own_directory(tmp_path: Path) -> N
     config = write(
         tmp_path / "config", a_config("prod", None, **{"certificate-authority": "ca.pem"})
     )
-    assert found(Wish(kubeconfig=str(config))).authority == b"CA"
+    assert found(ConnectionOptions(kubeconfig=str(config))).authority == b"CA"
 
 
 async def test_users_may_be_known_by_certificates_passwords_files_and_plugins(
     tmp_path: Path,
 ) -> None:
     def access(user: dict[str, Any]) -> Access:
-        return found(Wish(kubeconfig=str(write(tmp_path / "config", a_config(user=user)))))
+        return found(
+            ConnectionOptions(kubeconfig=str(write(tmp_path / "config", a_config(user=user))))
+        )
 
     pair = access({"client-certificate-data": b64(b"C"), "client-key-data": b64(b"K")})
     certificate = (await pair.credentials.identity()).certificate
@@ -169,18 +173,18 @@ def test_what_is_wrong_is_said_with_the_file_and_the_remedy(
 ) -> None:
     path = write(tmp_path / "config", a_config() | change)
     with pytest.raises(KubeconfigError, match=said) as caught:
-        found(Wish(kubeconfig=str(path)))
+        found(ConnectionOptions(kubeconfig=str(path)))
     assert str(path) in str(caught.value)
 
 
 def test_a_missing_file_and_a_missing_cluster_are_errors(tmp_path: Path) -> None:
     with pytest.raises(KubeconfigError, match=r"nothing cannot be read.*check --kubeconfig"):
-        found(Wish(kubeconfig=str(tmp_path / "nothing")))
+        found(ConnectionOptions(kubeconfig=str(tmp_path / "nothing")))
     with pytest.raises(KubeconfigError, match="give --kubeconfig"):
         found()
     (tmp_path / "bad").write_text("users:\n- token: [s3cret")
     with pytest.raises(KubeconfigError, match="is not YAML: look at line 2") as caught:
-        found(Wish(kubeconfig=str(tmp_path / "bad")))
+        found(ConnectionOptions(kubeconfig=str(tmp_path / "bad")))
     assert "s3cret" not in str(caught.value)
 
 
@@ -199,4 +203,4 @@ def test_a_proxy_is_used_only_where_the_environment_wants_it_and_never_for_this_
     tmp_path: Path, server: str, environment: dict[str, str], proxy: str
 ) -> None:
     path = write(tmp_path / "config", a_config(server=server))
-    assert found(Wish(kubeconfig=str(path)), environment).proxy == proxy
+    assert found(ConnectionOptions(kubeconfig=str(path)), environment).proxy == proxy

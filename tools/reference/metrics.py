@@ -11,14 +11,14 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
 from plimsoll.decide.capacity.publishing import Publisher
-from plimsoll.decide.capacity.reports import Settings as Publishing
+from plimsoll.decide.capacity.reports import CapacitySettings as Publishing
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.main import COMPONENT
 from plimsoll.processes.provisioner.call_metrics import CallMetrics
 from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityMeans
 from plimsoll.processes.provisioner.link import DriverLink
-from plimsoll.processes.provisioner.operation_metrics import OperationMetrics
-from plimsoll.reconcile.running import RunningLoops, Setting
+from plimsoll.processes.provisioner.operation_metrics import ProvisionerOperationMetrics
+from plimsoll.reconcile.running import LoopEnvironment, RunningLoops
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.supervise import Supervision, supervise
@@ -69,7 +69,7 @@ def server_metrics() -> list[Described]:
 def controller_metrics() -> list[Described]:
     kube, metrics = client(), Metrics()
     makers = {name: entry.make for name, entry in LOOPS.items()}
-    setting = Setting(client=kube, component=COMPONENT, metrics=metrics)
+    setting = LoopEnvironment(client=kube, component=COMPONENT, metrics=metrics)
     RunningLoops(makers, setting)
     return _supervised(kube, metrics)
 
@@ -80,8 +80,8 @@ def scheduler_metrics() -> list[Described]:
     running = importlib.import_module("plimsoll.processes.scheduler.running")
     settings = importlib.import_module("plimsoll.processes.scheduler.settings")
     running.Scheduler(
-        settings.Settings(),
-        running.Setting(client=kube, metrics=metrics),
+        settings.SchedulerSettings(),
+        running.SchedulerEnvironment(client=kube, metrics=metrics),
     )
     return _supervised(kube, metrics)
 
@@ -99,8 +99,8 @@ def node_metrics() -> list[Described]:
     kube, metrics = client(), Metrics()
     main = importlib.import_module("plimsoll.processes.node.main")
     settings = importlib.import_module("plimsoll.processes.node.settings")
-    nodes = settings.hollow_nodes(settings.Settings(hollow=1))
-    setting = Setting(client=kube, component=settings.COMPONENT, metrics=metrics)
+    nodes = settings.hollow_nodes(settings.NodeProcessSettings(hollow=1))
+    setting = LoopEnvironment(client=kube, component=settings.COMPONENT, metrics=metrics)
     RunningLoops(main.makers(nodes), setting)
     return _supervised(kube, metrics)
 
@@ -108,7 +108,7 @@ def node_metrics() -> list[Described]:
 def provisioner_metrics() -> list[Described]:
     kube, metrics = client(), Metrics()
     driver = CsiClient(InProcessCsi({}, kube.clock))
-    OperationMetrics(metrics)
+    ProvisionerOperationMetrics(metrics)
     means = CapacityMeans(
         publisher=Publisher(Publishing(driver="", publisher="", namespace="")),
         link=DriverLink(driver, kube.clock, CallMetrics(metrics)),
@@ -119,7 +119,7 @@ def provisioner_metrics() -> list[Described]:
         retries=Backoff(first=timedelta(seconds=1), limit=timedelta(minutes=5)),
         watches_nodes=True,
     )
-    setting = Setting(client=kube, component=COMPONENT, metrics=metrics)
+    setting = LoopEnvironment(client=kube, component=COMPONENT, metrics=metrics)
     RunningLoops({"capacity": partial(Capacity, means=means)}, setting)
     return _supervised(kube, metrics)
 

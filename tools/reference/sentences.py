@@ -277,21 +277,29 @@ EVENTS = (
 )
 
 TITLES: dict[Name, str] = {
-    ("decide.csi.attach_detach", "Attaching"): "About the attachments of one device.",
-    ("decide.claims.reasons", "Reason"): "About the binding, provisioning and reclaiming of claims "
+    ("decide.csi.attach_detach", "AttachSettings"): "About the attachments of one device.",
+    (
+        "decide.claims.reasons",
+        "BindingReason",
+    ): "About the binding, provisioning and reclaiming of claims "
     "and volumes. Those that are events as well are in the table above, too.",
-    ("decide.capacity.findings", "Finding"): "What `plimsoll capacity` finds wrong with published "
-    "capacity. No plan or event has these.",
-    ("decide.capacity.reports", "Publishing"): "Why published capacity is written.",
+    (
+        "decide.capacity.findings",
+        "CapacityFinding",
+    ): "What `plimsoll capacity` finds wrong with published capacity. No plan or event has these.",
+    ("decide.capacity.reports", "CapacityPublishing"): "Why published capacity is written.",
     (
         "decide.cluster.disruption",
         "DisruptionState",
     ): "About PodDisruptionBudgets; also the reasons of their condition `DisruptionAllowed`.",
     ("decide.claims.ephemeral", "Ephemeral"): "About the claims of generic ephemeral volumes.",
     ("decide.cluster.garbage", "Garbage"): "About objects and their owners.",
-    ("decide.cluster.lost_nodes", "Ending"): "Why a pod is ended by force.",
+    ("decide.cluster.lost_nodes", "PodEnding"): "Why a pod is ended by force.",
     ("decide.claims.match", "Mismatch"): "What speaks against giving a volume to a claim.",
-    ("decide.cluster.namespace_content", "Content"): "About namespaces that are being deleted.",
+    (
+        "decide.cluster.namespace_content",
+        "NamespaceContent",
+    ): "About namespaces that are being deleted.",
     (
         "decide.cluster.node_lifecycle.eviction",
         "TaintEviction",
@@ -331,7 +339,7 @@ TITLES: dict[Name, str] = {
     ("decide.workloads.cron_job", "CronWork"): "About CronJobs.",
     ("decide.workloads.daemon_set", "Daemons"): "About DaemonSets.",
     ("decide.workloads.deployment", "Rollout"): "About Deployments.",
-    ("decide.workloads.job", "Work"): "About Jobs.",
+    ("decide.workloads.job", "JobWork"): "About Jobs.",
     ("decide.workloads.owned", "Ownership"): "About what belongs to a workload.",
     ("decide.workloads.replica_set", "Replicas"): "About ReplicaSets.",
     ("decide.workloads.stateful_set", "Tending"): "About StatefulSets.",
@@ -345,11 +353,11 @@ TITLES: dict[Name, str] = {
 STATUS = "What is known of its pods is written into the status."
 
 SENTENCES: dict[Name, dict[str, str]] = {
-    ("decide.csi.attach_detach", "Attaching"): {
+    ("decide.csi.attach_detach", "AttachSettings"): {
         "CHANGED": "An attachment is made or deleted, or the node's list of devices is corrected.",
         "WAITING": "Somebody else, mostly the node, has to do something first.",
     },
-    ("decide.claims.reasons", "Reason"): {
+    ("decide.claims.reasons", "BindingReason"): {
         "FAILED_BINDING": "No volume and no class, or the volume that the claim names is taken.",
         "VOLUME_MISMATCH": "The volume that was asked for does not suit the claim.",
         "WAIT_FOR_FIRST_CONSUMER": "The class binds late, and no pod uses the claim yet.",
@@ -389,7 +397,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "DEPENDENTS_REMAIN": "The object still waits for its dependents.",
         "ORPHANED": "The dependents no longer name the object, which may go now.",
     },
-    ("decide.cluster.lost_nodes", "Ending"): {
+    ("decide.cluster.lost_nodes", "PodEnding"): {
         "NODE_GONE": "Its node does not exist any more.",
         "OUT_OF_SERVICE": "It is being deleted, and somebody vouches that its node is off.",
         "NEVER_SCHEDULED": "It is being deleted and was never on a node.",
@@ -409,7 +417,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "WRONG_ACCESS_MODES": "It does not offer every access mode that is asked for.",
         "UNREACHABLE": "Its node affinity excludes the node.",
     },
-    ("decide.cluster.namespace_content", "Content"): {
+    ("decide.cluster.namespace_content", "NamespaceContent"): {
         "GONE": "The namespace is empty and its finalizer goes.",
         "REMAINS": "Objects are still on their way out; the namespace's conditions say which.",
         "FAILED": "Some objects could not be listed or deleted; it is tried again.",
@@ -490,7 +498,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "UNSELECTIVE": "The selector is empty: nothing is done.",
     },
     ("decide.workloads.deployment", "Rollout"): {"REPORTED": STATUS},
-    ("decide.workloads.job", "Work"): {
+    ("decide.workloads.job", "JobWork"): {
         "REPORTED": STATUS,
         "EXPIRED": "The job ended long enough ago to be deleted, or will have.",
     },
@@ -526,11 +534,11 @@ SETTINGS: dict[Name, dict[str, str]] = {
         "queue_limit": "Events that may wait to be written; more are dropped and counted.",
         "correlation": "How repetitions and floods are dealt with: the struct above.",
     },
-    ("apiserver.main", "Settings"): {
+    ("apiserver.main", "ApiServerSettings"): {
         "data_dir": "Where objects, keys and certificates are kept.",
         "write_kubeconfig": "Where the administrator's kubeconfig is written.",
     },
-    ("processes.controller.main", "Settings"): {
+    ("processes.controller.main", "ControllerSettings"): {
         "context": "Of the kubeconfig; empty: its current one.",
         "leader_elect_namespace": "Where the lease is.",
         "leader_elect_name": "What the lease is called.",

@@ -38,7 +38,7 @@ class Subresource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class PrinterColumn:
     """A column that `kubectl get` prints; priority 0 is always shown, others with `-o wide`."""
 
     name: str
@@ -81,7 +81,7 @@ class Resource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
     resources: tuple[Resource, ...]
-    columns: dict[str, tuple[Column, ...]]
+    columns: dict[str, tuple[PrinterColumn, ...]]
     """By `plural.version.group`, or `plural.version` for the core group."""
     schemas: dict[str, Document]
     protobuf: dict[str, list[Document]]
@@ -99,7 +99,7 @@ def tables() -> Tables:
             if (entry["group"], entry["resource"]) not in NOT_SERVED
         ),
         columns={
-            name: tuple(msgspec.convert(c, Column) for c in columns)
+            name: tuple(msgspec.convert(c, PrinterColumn) for c in columns)
             for name, columns in (raw["tables"] | custom["tables"]).items()
         },
         schemas=raw["schemas"] | custom["schemas"],

@@ -2,10 +2,10 @@
 
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.apiserver.http.requests import Target
-from plimsoll.apiserver.storage.cluster import Cluster
+from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.kinds_of import kind_of
 from plimsoll.apiserver.verbs import write as writes
-from plimsoll.apiserver.verbs.options import WriteOptions
+from plimsoll.apiserver.verbs.options import RequestWriteOptions
 from plimsoll.apiserver.verbs.write import Write
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -28,7 +28,7 @@ def _first_objects() -> list[tuple[tuple[str, str, str], Document]]:
     return [*namespaces, *classes]
 
 
-async def create_first_objects(cluster: Cluster) -> None:
+async def create_first_objects(cluster: StoredCluster) -> None:
     for path, body in _first_objects():
         resource = resources_by_path()[path]
         kind = kind_of(resource)
@@ -39,7 +39,7 @@ async def create_first_objects(cluster: Cluster) -> None:
             cluster=cluster,
             kind=kind,
             target=target,
-            options=WriteOptions(),
+            options=RequestWriteOptions(),
             user="system:apiserver",
         )
         writes.create(write, writes.typed(kind, body))

@@ -23,19 +23,19 @@ import yaml
 from plimsoll.apiserver.admission.chain import Admission
 from plimsoll.apiserver.first_objects import create_first_objects
 from plimsoll.apiserver.http.app import AsgiApp
-from plimsoll.apiserver.http.certificates import Credentials, load_or_create, private_write
+from plimsoll.apiserver.http.certificates import ServerCredentials, load_or_create, private_write
 from plimsoll.apiserver.http.connections import Door
 from plimsoll.apiserver.http.protocol import BoundedProtocol
 from plimsoll.apiserver.http.renewal import keep_current
 from plimsoll.apiserver.metrics import MeasuredStore, ServerMetrics
 from plimsoll.apiserver.server import ApiServer
-from plimsoll.apiserver.storage.cluster import Cluster, describe
+from plimsoll.apiserver.storage.cluster import StoredCluster, describe
 from plimsoll.apiserver.storage.event_expiry import EventExpiry
 from plimsoll.apiserver.storage.heavy_work import HeavyWork
 from plimsoll.apiserver.storage.revisions import HistoryLimits, Revisions
 from plimsoll.apiserver.storage.sqlite_file import FILE_NAME
 from plimsoll.apiserver.storage.sqlite_store import SqliteStore
-from plimsoll.apiserver.storage.store import Store
+from plimsoll.apiserver.storage.store import LogStore
 from plimsoll.apiserver.storage.watch_hub import WatchHub
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.ids import Ids, system_ids
@@ -56,7 +56,7 @@ FAREWELL_SECONDS = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ApiServerSettings:
     data_dir: Path
     port: int = 0
     """0 takes any free port."""
@@ -75,7 +75,7 @@ def limits_for(history: timedelta) -> HistoryLimits:
 
 
 def make_server(
-    store: Store,
+    store: LogStore,
     clock: Clock,
     ids: Ids,
     limits: HistoryLimits,
@@ -88,7 +88,7 @@ def make_server(
     hub = WatchHub()
     revisions.on_durable(hub.publish)
     revisions.load(describe)
-    cluster = Cluster(
+    cluster = StoredCluster(
         revisions=revisions,
         hub=hub,
         clock=clock,
@@ -148,7 +148,7 @@ def _listen(port: int) -> socket.socket:
     return listener
 
 
-def kubeconfig(url: str, credentials: Credentials) -> str:
+def kubeconfig(url: str, credentials: ServerCredentials) -> str:
     authority = base64.b64encode(credentials.authority.read_bytes()).decode()
     config = {
         "apiVersion": "v1",
@@ -168,10 +168,10 @@ def kubeconfig(url: str, credentials: Credentials) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
+class ServingSockets:
     url: str
     server: ApiServer
-    credentials: Credentials
+    credentials: ServerCredentials
     tasks: Tasks
 
     async def broken(self) -> None:
@@ -182,7 +182,7 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[Serving]:
+async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
     """The whole process but its signals: a server that answers on a loopback port."""
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     credentials = load_or_create(settings.data_dir / "pki", settings.clock.now())
@@ -211,7 +211,7 @@ async def serving(settings: Settings) -> AsyncIterator[Serving]:
             own = tasks | {task, expiry}
             try:
                 await _started(web, task)
-                yield Serving(url=url, server=made, credentials=credentials, tasks=own)
+                yield ServingSockets(url=url, server=made, credentials=credentials, tasks=own)
             finally:
                 made.cluster.hub.stop()
                 renewal.cancel()
@@ -229,13 +229,15 @@ async def _stopped(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
             connection.transport.abort()
 
 
-def _write_kubeconfig(settings: Settings, url: str, credentials: Credentials) -> None:
+def _write_kubeconfig(
+    settings: ApiServerSettings, url: str, credentials: ServerCredentials
+) -> None:
     if settings.write_kubeconfig is not None:
         private_write(settings.write_kubeconfig, kubeconfig(url, credentials).encode())
 
 
-async def _renew(settings: Settings, url: str, web: uvicorn.Server) -> None:
-    def renewed(credentials: Credentials) -> None:
+async def _renew(settings: ApiServerSettings, url: str, web: uvicorn.Server) -> None:
+    def renewed(credentials: ServerCredentials) -> None:
         # Connections that are open keep what they began with; new ones get the new certificate.
         if web.config.ssl is not None:
             web.config.ssl.load_verify_locations(credentials.authority)
@@ -253,7 +255,7 @@ async def _started(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
             raise RuntimeError("the web server ended before it had begun")
 
 
-def _web_config(app: AsgiApp, credentials: Credentials) -> uvicorn.Config:
+def _web_config(app: AsgiApp, credentials: ServerCredentials) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=partial(BoundedProtocol, Door()),  # type: ignore[arg-type]  # it calls it, no more
@@ -290,7 +292,7 @@ def _return_large_buffers() -> None:
         library.mallopt(_MMAP_THRESHOLD, RETURNED_BYTES)
 
 
-async def run(settings: Settings, on_ready: Callable[[str], None]) -> None:
+async def run(settings: ApiServerSettings, on_ready: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT."""
     _prepare_process()
     loop = asyncio.get_running_loop()

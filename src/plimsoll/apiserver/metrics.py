@@ -12,8 +12,8 @@ from prometheus_client import (
 )
 
 from plimsoll.apiserver.http.requests import Target
-from plimsoll.apiserver.storage.cluster import Cluster
-from plimsoll.apiserver.storage.store import LogRow, Store
+from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.store import LogRow, LogStore
 from plimsoll.apiserver.verbs.options import APPLY
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.transport import Request
@@ -33,7 +33,7 @@ Labels = tuple[str, ...]
 
 
 class ServerMetrics:
-    def __init__(self, cluster: Cluster, store_seconds: Histogram | None = None) -> None:
+    def __init__(self, cluster: StoredCluster, store_seconds: Histogram | None = None) -> None:
         self._cluster = cluster
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -143,7 +143,7 @@ def _scope(request: Request, target: Target) -> str:
 class MeasuredStore:
     """A store that is timed: how long each change waited for the disk."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: LogStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self.seconds = Histogram(

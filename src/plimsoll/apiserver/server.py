@@ -13,7 +13,7 @@ from plimsoll.apiserver.http.negotiation import YAML, encode_yaml, refusal_type
 from plimsoll.apiserver.http.requests import Query, Target, parse_target
 from plimsoll.apiserver.metrics import ServerMetrics
 from plimsoll.apiserver.model.status import ApiError
-from plimsoll.apiserver.storage.cluster import Cluster
+from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.store import StoreFailedError
 from plimsoll.apiserver.verbs.dispatch import ResourceRoutes
 from plimsoll.wire.transport import Request
@@ -26,7 +26,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 class ApiServer:
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: StoredCluster,
         authorizer: Authorizer | None = None,
         metrics: ServerMetrics | None = None,
     ) -> None:

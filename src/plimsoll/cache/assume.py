@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.registry import Document
-from plimsoll.cache.store import Change, IndexFunction, Store, View
+from plimsoll.cache.store import IndexFunction, Store, StoreChange, View
 from plimsoll.cache.watch import is_older_or_same
 from plimsoll.wire.kind import key_of, version_of
 
@@ -68,7 +68,7 @@ class AssumingStore(Generic[T]):
 
     def assume(
         self, key: ObjectKey, change: Callable[[T | None], T | None], *, deadline: float
-    ) -> Change[T] | None:
+    ) -> StoreChange[T] | None:
         """Before a write: show the object with the change made, None meaning absent.
 
         The change is made again whenever the watch brings a newer object.
@@ -76,7 +76,7 @@ class AssumingStore(Generic[T]):
         self._assumed[key] = _Intended(change, deadline)
         return self._show(key)
 
-    def written(self, object_: T, *, deadline: float) -> Change[T] | None:
+    def written(self, object_: T, *, deadline: float) -> StoreChange[T] | None:
         """After a write: show the server's answer until the watch has caught up with it."""
         key = key_of(object_)
         if self._has_shown(key, object_):
@@ -84,19 +84,19 @@ class AssumingStore(Generic[T]):
         self._assumed[key] = _Written(object_, deadline)
         return self._show(key)
 
-    def forget(self, key: ObjectKey) -> Change[T] | None:
+    def forget(self, key: ObjectKey) -> StoreChange[T] | None:
         """The write failed, or is no longer believed in."""
         self._assumed.pop(key, None)
         return self._show(key)
 
-    def expire(self, monotonic: float) -> list[Change[T]]:
+    def expire(self, monotonic: float) -> list[StoreChange[T]]:
         """Forget everything whose deadline has passed."""
         late = [key for key, held in self._assumed.items() if monotonic >= held.deadline]
         return [change for key in sorted(late) if (change := self.forget(key)) is not None]
 
     # What the watch shows
 
-    def put(self, key: ObjectKey, object_: T) -> Change[T] | None:
+    def put(self, key: ObjectKey, object_: T) -> StoreChange[T] | None:
         self._observed.put(key, object_)
         self._heard(version_of(object_))
         held = self._assumed.get(key)
@@ -104,7 +104,7 @@ class AssumingStore(Generic[T]):
             del self._assumed[key]
         return self._show(key)
 
-    def remove(self, key: ObjectKey, version: str = "") -> Change[T] | None:
+    def remove(self, key: ObjectKey, version: str = "") -> StoreChange[T] | None:
         """A deletion older than our write was of a namesake from before it."""
         self._observed.remove(key, version)
         self._heard(version)
@@ -115,7 +115,7 @@ class AssumingStore(Generic[T]):
             del self._assumed[key]
         return self._show(key)
 
-    def replace(self, objects: Mapping[ObjectKey, T]) -> list[Change[T]]:
+    def replace(self, objects: Mapping[ObjectKey, T]) -> list[StoreChange[T]]:
         """A list is newer than every write that was answered before it was asked for; those
         that it does not show yet keep their deadline."""
         changes = self._observed.replace(objects)
@@ -132,7 +132,7 @@ class AssumingStore(Generic[T]):
         if not self._latest or is_older_or_same(self._latest, version):
             self._latest = version
 
-    def _show(self, key: ObjectKey) -> Change[T] | None:
+    def _show(self, key: ObjectKey) -> StoreChange[T] | None:
         wanted = self._wanted(key)
         if wanted is None:
             return self._shown.remove(key)

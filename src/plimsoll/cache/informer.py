@@ -13,23 +13,23 @@ from typing import Generic, TypeVar, assert_never
 
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.registry import Document
-from plimsoll.cache.store import Change, Sink
+from plimsoll.cache.store import Sink, StoreChange
 from plimsoll.cache.watch import (
     Action,
     Input,
     ListFailed,
-    Listing,
+    ListStep,
     Put,
     RelistDue,
-    Remove,
+    RemoveObject,
     Replace,
     State,
     StreamEnded,
     StreamFailed,
     Streaming,
-    Waiting,
     WaitOver,
     Watching,
+    WatchWaiting,
     step,
 )
 from plimsoll.runtime.backoff import Backoff
@@ -45,7 +45,7 @@ T = TypeVar("T", bound=ApiObject | Document)
 
 RELIST_BACKOFF = Backoff(first=timedelta(milliseconds=800), limit=timedelta(seconds=30))
 
-Handler = Callable[[Change[T]], None]
+Handler = Callable[[StoreChange[T]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +106,14 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """Never returns; cancel it."""
-        state: State[T] = Streaming() if self._settings.streams_initial_state else Listing()
+        state: State[T] = Streaming() if self._settings.streams_initial_state else ListStep()
         while True:
             match state:
-                case Listing():
+                case ListStep():
                     state = self._take(state, await self._page(state))
                 case Streaming() | Watching():
                     state = await self._follow(state)
-                case Waiting():
+                case WatchWaiting():
                     await self._pause(state)
                     state = self._take(state, WaitOver())
                 case _:
@@ -129,7 +129,7 @@ class Informer(Generic[T]):
         match action:
             case Put(key=key, object=object_):
                 self._tell(self._sink.put(key, object_))
-            case Remove(key=key, version=version):
+            case RemoveObject(key=key, version=version):
                 self._tell(self._sink.remove(key, version))
             case Replace(objects=objects):
                 self._listed_at = self._clock.monotonic()
@@ -139,12 +139,12 @@ class Informer(Generic[T]):
             case _:
                 assert_never(action)
 
-    def _tell(self, change: Change[T] | None) -> None:
+    def _tell(self, change: StoreChange[T] | None) -> None:
         if change is not None:
             for handler in self._handlers:
                 handler(change)
 
-    async def _page(self, state: Listing[T]) -> Input[T]:
+    async def _page(self, state: ListStep[T]) -> Input[T]:
         limit = 0 if state.in_one_page else self._settings.page_size
         paging = Paging(limit=limit, continue_=state.continue_)
         try:
@@ -166,7 +166,7 @@ class Informer(Generic[T]):
                 async for event in events:
                     self._heard_at = self._clock.monotonic()
                     now = self._take(now, event)
-                    if isinstance(now, Listing | Waiting):
+                    if isinstance(now, ListStep | WatchWaiting):
                         return now
         except TimeoutError:
             silent = KubeError(Failure.UNKNOWN_OUTCOME, "the watch fell silent", operation="watch")
@@ -185,7 +185,7 @@ class Informer(Generic[T]):
         age = self._clock.monotonic() - self._listed_at
         return age >= self._settings.relist_after.total_seconds()
 
-    async def _pause(self, state: Waiting[T]) -> None:
+    async def _pause(self, state: WatchWaiting[T]) -> None:
         delay = self._settings.backoff.delay(state.failures, self._chance)
         delay = max(delay, state.at_least or NO_TIME)
         # A server that stays away is one piece of news, not one for every attempt.

@@ -21,7 +21,7 @@ NO_KEYS: Keys = PersistentMap()
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
+class StoreChange(Generic[T]):
     """What became of one object: `before` is None when it is new, `after` when it is gone."""
 
     key: ObjectKey
@@ -78,11 +78,11 @@ class View(Generic[T]):
 class Sink(Protocol[T]):
     """Where an informer puts what it sees. `version` is the resourceVersion of the change."""
 
-    def put(self, key: ObjectKey, object_: T) -> Change[T] | None: ...
+    def put(self, key: ObjectKey, object_: T) -> StoreChange[T] | None: ...
 
-    def remove(self, key: ObjectKey, version: str) -> Change[T] | None: ...
+    def remove(self, key: ObjectKey, version: str) -> StoreChange[T] | None: ...
 
-    def replace(self, objects: Mapping[ObjectKey, T]) -> list[Change[T]]: ...
+    def replace(self, objects: Mapping[ObjectKey, T]) -> list[StoreChange[T]]: ...
 
 
 class Store(Generic[T]):
@@ -93,22 +93,22 @@ class Store(Generic[T]):
     def snapshot(self) -> View[T]:
         return self._view
 
-    def put(self, key: ObjectKey, object_: T) -> Change[T] | None:
+    def put(self, key: ObjectKey, object_: T) -> StoreChange[T] | None:
         before = self._view.get(key)
         if before is object_:
             return None
-        return self._change(Change(key, before, object_))
+        return self._change(StoreChange(key, before, object_))
 
-    def remove(self, key: ObjectKey, version: str = "") -> Change[T] | None:  # noqa: ARG002 - a plain store takes the watch's word, whatever the version
+    def remove(self, key: ObjectKey, version: str = "") -> StoreChange[T] | None:  # noqa: ARG002 - a plain store takes the watch's word, whatever the version
         before = self._view.get(key)
-        return None if before is None else self._change(Change(key, before, None))
+        return None if before is None else self._change(StoreChange(key, before, None))
 
-    def replace(self, objects: Mapping[ObjectKey, T]) -> list[Change[T]]:
+    def replace(self, objects: Mapping[ObjectKey, T]) -> list[StoreChange[T]]:
         """The state after a list. What is no longer there is removed; what is equal stays."""
         before = self._view.objects
-        gone = [Change(key, before[key], None) for key in before if key not in objects]
+        gone = [StoreChange(key, before[key], None) for key in before if key not in objects]
         new = [
-            Change(key, before.get(key), object_)
+            StoreChange(key, before.get(key), object_)
             for key, object_ in objects.items()
             if before.get(key) != object_
         ]
@@ -120,7 +120,7 @@ class Store(Generic[T]):
             self._rebuild({**objects})
         return changes
 
-    def _change(self, change: Change[T]) -> Change[T]:
+    def _change(self, change: StoreChange[T]) -> StoreChange[T]:
         view = self._view
         objects = (
             view.objects.without(change.key)
@@ -135,7 +135,7 @@ class Store(Generic[T]):
         return change
 
     @staticmethod
-    def _reindexed(index: Index, function: IndexFunction[T], change: Change[T]) -> Index:
+    def _reindexed(index: Index, function: IndexFunction[T], change: StoreChange[T]) -> Index:
         before = set(function(change.before)) if change.before is not None else set()
         after = set(function(change.after)) if change.after is not None else set()
         for value in sorted(before - after):

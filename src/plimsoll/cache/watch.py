@@ -24,9 +24,9 @@ from plimsoll.cache.persistent import PersistentMap
 from plimsoll.wire.errors import Failure, KubeError, error_from_status
 from plimsoll.wire.kind import (
     Bookmark,
-    Deleted,
+    DeletedObject,
     Page,
-    Refused,
+    RefusedDocument,
     Unreadable,
     Upserted,
     WatchEvent,
@@ -38,7 +38,7 @@ T = TypeVar("T", bound=ApiObject | Document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing(Generic[T]):
+class ListStep(Generic[T]):
     """Fetch the page that `continue_` names, the first one when it is empty."""
 
     items: tuple[T, ...] = ()
@@ -71,17 +71,17 @@ class Watching:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting(Generic[T]):
+class WatchWaiting(Generic[T]):
     """Pause, then go on with `then`."""
 
-    then: Listing[T] | Streaming[T] | Watching
+    then: ListStep[T] | Streaming[T] | Watching
     failures: int
     """How many attempts failed before this one."""
     at_least: timedelta | None = None
     why: str = ""
 
 
-State = Listing[T] | Streaming[T] | Watching | Waiting[T]
+State = ListStep[T] | Streaming[T] | Watching | WatchWaiting[T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Put(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class RemoveObject:
     key: ObjectKey
     version: str
 
@@ -133,7 +133,7 @@ class Replace(Generic[T]):
     objects: Mapping[ObjectKey, T]
 
 
-Action = Put[T] | Remove | Replace[T]
+Action = Put[T] | RemoveObject | Replace[T]
 Next = tuple[State[T], tuple[Action[T], ...]]
 
 
@@ -146,19 +146,19 @@ def is_older_or_same(version: str, reference: str) -> bool:
 def step(state: State[T], happened: Input[T]) -> Next[T]:
     """What does not concern the state (a late event of a closed watch) changes nothing."""
     match state:
-        case Listing():
+        case ListStep():
             return _while_listing(state, happened)
         case Streaming():
             return _while_streaming(state, happened)
         case Watching():
             return _while_watching(state, happened)
-        case Waiting(then=then):
+        case WatchWaiting(then=then):
             return (then, ()) if isinstance(happened, WaitOver) else (state, ())
         case _:
             assert_never(state)
 
 
-def _while_listing(state: Listing[T], happened: Input[T]) -> Next[T]:
+def _while_listing(state: ListStep[T], happened: Input[T]) -> Next[T]:
     match happened:
         case Page(items=items, continue_=continue_) if continue_:
             return replace(state, items=state.items + items, continue_=continue_), ()
@@ -170,7 +170,7 @@ def _while_listing(state: Listing[T], happened: Input[T]) -> Next[T]:
             return watching, (Replace(objects),)
         case ListFailed(error=error):
             is_forgotten = error.failure is Failure.GONE and bool(state.continue_)
-            again: Listing[T] = Listing(
+            again: ListStep[T] = ListStep(
                 in_one_page=state.in_one_page or is_forgotten,
                 is_repeated=state.is_repeated,
                 failures=state.failures + 1,
@@ -180,7 +180,7 @@ def _while_listing(state: Listing[T], happened: Input[T]) -> Next[T]:
             return state, ()
 
 
-def _nothing_if_unknown(state: Listing[T], error: KubeError) -> tuple[Action[T], ...]:
+def _nothing_if_unknown(state: ListStep[T], error: KubeError) -> tuple[Action[T], ...]:
     """A server that starts up may deny for a moment that it knows a kind: what was seen stays."""
     is_unknown = error.failure is Failure.NOT_FOUND and not state.is_repeated
     return (Replace({}),) if is_unknown else ()
@@ -188,16 +188,16 @@ def _nothing_if_unknown(state: Listing[T], error: KubeError) -> tuple[Action[T],
 
 def _while_streaming(state: Streaming[T], happened: Input[T]) -> Next[T]:
     match happened:
-        case Upserted(object=object_) | Deleted(object=object_):
+        case Upserted(object=object_) | DeletedObject(object=object_):
             return _gathered(state, object_, is_there=isinstance(happened, Upserted)), ()
         case Bookmark(resource_version=version, ends_initial_events=True):
             watching = Watching(begun_at=version, position=version, has_delivered=True)
             return watching, (Replace(state.items),)
-        case Refused(status=status):
-            return _pause(Listing(failures=state.failures + 1), _refusal(status)), ()
+        case RefusedDocument(status=status):
+            return _pause(ListStep(failures=state.failures + 1), _refusal(status)), ()
         case StreamFailed(error=error) if error.code:
             # The server answered, and not with events: it does not do this. Lists always work.
-            return _pause(Listing(failures=state.failures + 1), error), ()
+            return _pause(ListStep(failures=state.failures + 1), error), ()
         case StreamFailed(error=error):
             return _pause(Streaming(failures=state.failures + 1), error), ()
         case StreamEnded():
@@ -221,21 +221,21 @@ def _while_watching(state: Watching, happened: Input[T]) -> Next[T]:
         case Upserted(object=object_):
             put = Put(key_of(object_), object_)
             return _delivered(state, version_of(object_), put)
-        case Deleted(object=object_):
+        case DeletedObject(object=object_):
             version = version_of(object_)
-            return _delivered(state, version, Remove(key_of(object_), version))
+            return _delivered(state, version, RemoveObject(key_of(object_), version))
         case Unreadable(key=key, resource_version=version):
-            return _delivered(state, version, Remove(key, version))
+            return _delivered(state, version, RemoveObject(key, version))
         case Bookmark(resource_version=version):
             return _bookmarked(state, version)
-        case Refused(status=status):
+        case RefusedDocument(status=status):
             return _broken(state, _refusal(status))
         case StreamFailed(error=error):
             return _broken(state, error)
         case StreamEnded():
             return _ended(state)
         case RelistDue():
-            return Listing(is_repeated=True), ()
+            return ListStep(is_repeated=True), ()
         case _:
             return state, ()
 
@@ -293,13 +293,13 @@ def _is_from_the_future(error: KubeError) -> bool:
 
 
 def _relist(state: Watching, error: KubeError | None = None) -> Next[T]:
-    return _pause(Listing(is_repeated=True, failures=state.failures + 1), error), ()
+    return _pause(ListStep(is_repeated=True, failures=state.failures + 1), error), ()
 
 
 def _pause(
-    then: Listing[T] | Streaming[T] | Watching, error: KubeError | None = None
-) -> Waiting[T]:
-    return Waiting(
+    then: ListStep[T] | Streaming[T] | Watching, error: KubeError | None = None
+) -> WatchWaiting[T]:
+    return WatchWaiting(
         then=then,
         failures=then.failures - 1,
         at_least=error.retry_after if error else None,

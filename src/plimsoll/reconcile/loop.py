@@ -14,7 +14,7 @@ from random import Random
 from typing import TypeVar
 
 from plimsoll.api.meta import ApiObject, ObjectKey
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Plan
 from plimsoll.enact.enactor import Done, Enactor, Outcome, Overtaken
 from plimsoll.reconcile.observed import Observed
@@ -68,7 +68,7 @@ class Loop(ABC):
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         """Bring one object closer to what it should be; when to look again without a change."""
 
-    def add_changed(self, change: Change[T]) -> None:
+    def add_changed(self, change: StoreChange[T]) -> None:
         """A handler for changes of the kind that this loop is about."""
         self.queue.add(change.key)
 

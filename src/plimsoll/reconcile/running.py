@@ -28,7 +28,7 @@ Make = Callable[[Tools], Loop]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class LoopEnvironment:
     """What loops are put into."""
 
     client: KubeClient
@@ -48,7 +48,7 @@ class Setting:
 class RunningLoops:
     """One life: make it, run it once."""
 
-    def __init__(self, makers: Mapping[str, Make], setting: Setting) -> None:
+    def __init__(self, makers: Mapping[str, Make], setting: LoopEnvironment) -> None:
         metrics = setting.metrics
         fence = setting.fence or Fence.left_open(setting.client.clock)
         client = setting.client.fenced(fence)

@@ -76,7 +76,7 @@ class ElectionSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class LeaseObservation:
     """The lease as last seen, and when (by our own clock) it was last seen to change."""
 
     stored: StoredLease
@@ -88,10 +88,12 @@ class Observation:
         return not record.holder or monotonic >= self.changed_at + record.duration.total_seconds()
 
 
-def observe(known: Observation | None, stored: StoredLease, monotonic: float) -> Observation:
+def observe(
+    known: LeaseObservation | None, stored: StoredLease, monotonic: float
+) -> LeaseObservation:
     if known is not None and known.stored.record == stored.record:
         return replace(known, stored=stored)
-    return Observation(stored=stored, changed_at=monotonic)
+    return LeaseObservation(stored=stored, changed_at=monotonic)
 
 
 def next_record(settings: ElectionSettings, held: LeaseRecord | None, now: datetime) -> LeaseRecord:
@@ -122,7 +124,7 @@ class Election:
         self._store = store
         self._clock = clock
         self._chance = chance
-        self._seen: Observation | None = None
+        self._seen: LeaseObservation | None = None
         self._ours: StoredLease | None = None
         self._leads = False
 

@@ -4,11 +4,15 @@ from random import Random
 
 from plimsoll.wire.http import HttpTransport
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish, find_access
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, find_access
 
 
 def connect(
-    wish: Wish, around: Surroundings, chance: Random, *, manager: str = "plimsoll"
+    wish: ConnectionOptions,
+    around: KubeconfigEnvironment,
+    chance: Random,
+    *,
+    manager: str = "plimsoll",
 ) -> KubeClient:
     """Nothing is sent yet; raises KubeconfigError when no cluster is configured."""
     transport = HttpTransport(find_access(wish, around), user_agent=manager)

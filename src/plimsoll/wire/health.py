@@ -27,28 +27,28 @@ TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ServedPage:
     body: bytes
     status: HTTPStatus = HTTPStatus.OK
     content_type: str = TEXT
 
 
-OK = Page(b"ok\n")
-Pages = Mapping[str, Callable[[], Page]]
+OK = ServedPage(b"ok\n")
+Pages = Mapping[str, Callable[[], ServedPage]]
 """By path: `/healthz`."""
 
 
-def not_yet(why: str) -> Page:
-    return Page(f"{why}\n".encode(), HTTPStatus.SERVICE_UNAVAILABLE)
+def not_yet(why: str) -> ServedPage:
+    return ServedPage(f"{why}\n".encode(), HTTPStatus.SERVICE_UNAVAILABLE)
 
 
-def usual_pages(metrics: Metrics, ready: Callable[[], Page]) -> Pages:
+def usual_pages(metrics: Metrics, ready: Callable[[], ServedPage]) -> Pages:
     """Those that every process has."""
     return {
         "/healthz": lambda: OK,
         "/livez": lambda: OK,
         "/readyz": ready,
-        "/metrics": lambda: Page(metrics.exposition(), content_type=CONTENT_TYPE),
+        "/metrics": lambda: ServedPage(metrics.exposition(), content_type=CONTENT_TYPE),
     }
 
 
@@ -89,15 +89,15 @@ def _answer(head: bytes, pages: Pages) -> bytes:
     return fields.encode() + (b"" if line[0] == "HEAD" else page.body)
 
 
-def _page(line: list[str], pages: Pages) -> Page:
+def _page(line: list[str], pages: Pages) -> ServedPage:
     match line:
         case ["GET" | "HEAD", target, _]:
             found = pages.get(target.partition("?")[0])
-            return found() if found else Page(b"not found\n", HTTPStatus.NOT_FOUND)
+            return found() if found else ServedPage(b"not found\n", HTTPStatus.NOT_FOUND)
         case [_, _, _]:
-            return Page(b"only GET\n", HTTPStatus.METHOD_NOT_ALLOWED)
+            return ServedPage(b"only GET\n", HTTPStatus.METHOD_NOT_ALLOWED)
         case _:
-            return Page(b"not HTTP\n", HTTPStatus.BAD_REQUEST)
+            return ServedPage(b"not HTTP\n", HTTPStatus.BAD_REQUEST)
 
 
 async def is_answered(url: str, limit: timedelta, trust: ssl.SSLContext | None = None) -> bool:

@@ -43,7 +43,7 @@ class Upserted(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted(Generic[T]):
+class DeletedObject(Generic[T]):
     """The object as it was last, with the resourceVersion of its deletion."""
 
     object: T
@@ -58,7 +58,7 @@ class Bookmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedDocument:
     """An ERROR event: the server ends the watch; the document is a Status."""
 
     status: Document
@@ -72,7 +72,7 @@ class Unreadable:
     resource_version: str
 
 
-WatchEvent = Upserted[T] | Deleted[T] | Bookmark | Refused | Unreadable
+WatchEvent = Upserted[T] | DeletedObject[T] | Bookmark | RefusedDocument | Unreadable
 
 
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -162,7 +162,7 @@ class Kind(Generic[T]):
         """Raises msgspec.DecodeError when this is no event at all."""
         raw = _EVENTS.decode(line)
         if raw.type == "ERROR":
-            return Refused(_DOCUMENTS.decode(raw.object))
+            return RefusedDocument(_DOCUMENTS.decode(raw.object))
         if raw.type == "BOOKMARK":
             # Its object is empty but for the metadata and need not be valid.
             metadata = _METAS.decode(raw.object).metadata
@@ -174,7 +174,7 @@ class Kind(Generic[T]):
             metadata = self._report(raw.object, error)
             key = ObjectKey(metadata.namespace, metadata.name)
             return Unreadable(key, metadata.resource_version)
-        return Deleted(object_) if raw.type == "DELETED" else Upserted(object_)
+        return DeletedObject(object_) if raw.type == "DELETED" else Upserted(object_)
 
     def _report(self, raw: msgspec.Raw, error: msgspec.DecodeError) -> ObjectMeta:
         metadata = _METAS.decode(raw).metadata

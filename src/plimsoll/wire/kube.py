@@ -30,7 +30,7 @@ from plimsoll.wire.parameters import (
     PLAIN,
     Deletion,
     Paging,
-    Patch,
+    PatchBody,
     Selection,
     WatchFrom,
     WriteOptions,
@@ -143,7 +143,7 @@ class KubeClient:
         return await self.update(kind, document, WriteOptions(subresource="status"))
 
     async def patch(
-        self, kind: Kind[T], key: ObjectKey, patch: Patch, options: WriteOptions = PLAIN
+        self, kind: Kind[T], key: ObjectKey, patch: PatchBody, options: WriteOptions = PLAIN
     ) -> T:
         request = Request(
             method="PATCH",

@@ -27,11 +27,11 @@ from plimsoll.wire.credentials import (
     bearer,
 )
 from plimsoll.wire.kubeconfig_files import (
-    Cluster,
+    CredentialPlugin,
     Kubeconfig,
+    KubeconfigCluster,
     KubeconfigError,
-    Plugin,
-    User,
+    KubeconfigUser,
     read_kubeconfig,
 )
 
@@ -43,7 +43,7 @@ PLUGIN_VERSIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class ConnectionOptions:
     """What the user asked for; empty means whatever is the default."""
 
     kubeconfig: str = ""
@@ -51,7 +51,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class KubeconfigEnvironment:
     """What finding a cluster depends on beside the user's wish."""
 
     environment: Mapping[str, str]
@@ -59,7 +59,7 @@ class Surroundings:
     service_account: Path = SERVICE_ACCOUNT
 
 
-def find_access(wish: Wish, around: Surroundings) -> Access:
+def find_access(wish: ConnectionOptions, around: KubeconfigEnvironment) -> Access:
     files = _files(wish, around)
     if files:
         return _from_kubeconfig(read_kubeconfig(files), wish.context, around)
@@ -70,7 +70,7 @@ def find_access(wish: Wish, around: Surroundings) -> Access:
     )
 
 
-def _files(wish: Wish, around: Surroundings) -> list[Path]:
+def _files(wish: ConnectionOptions, around: KubeconfigEnvironment) -> list[Path]:
     if wish.kubeconfig:
         return [Path(wish.kubeconfig)]
     listed = [Path(p) for p in around.environment.get("KUBECONFIG", "").split(":") if p]
@@ -82,7 +82,7 @@ def _files(wish: Wish, around: Surroundings) -> list[Path]:
     return [default] if home and default.exists() else []
 
 
-def _from_kubeconfig(config: Kubeconfig, wanted: str, around: Surroundings) -> Access:
+def _from_kubeconfig(config: Kubeconfig, wanted: str, around: KubeconfigEnvironment) -> Access:
     name = wanted or config.current_context
     if not name:
         known = ", ".join(sorted(config.contexts)) or "none"
@@ -91,7 +91,7 @@ def _from_kubeconfig(config: Kubeconfig, wanted: str, around: Surroundings) -> A
         )
     context = config.entry(config.contexts, "context", name)
     cluster = config.entry(config.clusters, "cluster", context.cluster)
-    user = config.entry(config.users, "user", context.user) if context.user else User()
+    user = config.entry(config.users, "user", context.user) if context.user else KubeconfigUser()
     source = f"kubeconfig {config.source}, context {name}"
     if urlsplit(cluster.server).scheme not in ("http", "https"):
         raise KubeconfigError(
@@ -110,7 +110,7 @@ def _from_kubeconfig(config: Kubeconfig, wanted: str, around: Surroundings) -> A
     )
 
 
-def _from_service_account(around: Surroundings) -> Access:
+def _from_service_account(around: KubeconfigEnvironment) -> Access:
     token, authority = around.service_account / "token", around.service_account / "ca.crt"
     namespace = around.service_account / "namespace"
     host = around.environment["KUBERNETES_SERVICE_HOST"]
@@ -132,7 +132,9 @@ def _from_service_account(around: Surroundings) -> Access:
     )
 
 
-def _credentials(source: str, user: User, cluster: Cluster, around: Surroundings) -> Credentials:
+def _credentials(
+    source: str, user: KubeconfigUser, cluster: KubeconfigCluster, around: KubeconfigEnvironment
+) -> Credentials:
     certificate = _certificate(source, user)
     if user.token_file:
         return TokenFile(Path(user.token_file), around.clock, certificate)
@@ -155,7 +157,7 @@ def _fixed(authorization: str, certificate: ClientCertificate | None) -> Credent
     return FixedCredentials(Identity(authorization=authorization, certificate=certificate))
 
 
-def _certificate(source: str, user: User) -> ClientCertificate | None:
+def _certificate(source: str, user: KubeconfigUser) -> ClientCertificate | None:
     chain = _pem(source, user.client_certificate_data, user.client_certificate)
     key = _pem(source, user.client_key_data, user.client_key)
     if chain is None and key is None:
@@ -166,7 +168,10 @@ def _certificate(source: str, user: User) -> ClientCertificate | None:
 
 
 def _plugin(
-    source: str, plugin: Plugin, cluster: Cluster, environment: Mapping[str, str]
+    source: str,
+    plugin: CredentialPlugin,
+    cluster: KubeconfigCluster,
+    environment: Mapping[str, str],
 ) -> PluginSpec:
     if plugin.api_version not in PLUGIN_VERSIONS:
         raise KubeconfigError(
@@ -185,7 +190,7 @@ def _plugin(
     )
 
 
-def _cluster_info(source: str, cluster: Cluster) -> dict[str, object]:
+def _cluster_info(source: str, cluster: KubeconfigCluster) -> dict[str, object]:
     authority = _authority(source, cluster)
     info: dict[str, object] = {
         "server": cluster.server,
@@ -197,13 +202,13 @@ def _cluster_info(source: str, cluster: Cluster) -> dict[str, object]:
     return {name: value for name, value in info.items() if value}
 
 
-def _impersonation(user: User) -> tuple[tuple[str, str], ...]:
+def _impersonation(user: KubeconfigUser) -> tuple[tuple[str, str], ...]:
     pairs = [("impersonate-user", user.as_), ("impersonate-uid", user.as_uid)]
     pairs += [("impersonate-group", group) for group in user.as_groups]
     return tuple(pair for pair in pairs if pair[1])
 
 
-def _authority(source: str, cluster: Cluster) -> bytes | None:
+def _authority(source: str, cluster: KubeconfigCluster) -> bytes | None:
     return _pem(source, cluster.certificate_authority_data, cluster.certificate_authority)
 
 

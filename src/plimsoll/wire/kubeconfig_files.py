@@ -17,7 +17,7 @@ class KubeconfigError(Exception):
     """Names the file and the remedy."""
 
 
-class Cluster(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+class KubeconfigCluster(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     server: str = ""
     certificate_authority: str = ""
     certificate_authority_data: str = ""
@@ -31,7 +31,7 @@ class PluginVariable(msgspec.Struct, frozen=True):
     value: str = ""
 
 
-class Plugin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CredentialPlugin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     api_version: str
     command: str
     args: tuple[str, ...] | None = None
@@ -41,7 +41,7 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     interactive_mode: str = ""
 
 
-class User(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+class KubeconfigUser(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     client_certificate: str = ""
     client_certificate_data: str = ""
     client_key: str = ""
@@ -50,7 +50,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     token_file: str = msgspec.field(default="", name="tokenFile")
     username: str = ""
     password: str = ""
-    exec: Plugin | None = None
+    exec: CredentialPlugin | None = None
     auth_provider: dict[str, object] | None = None
     as_: str = msgspec.field(default="", name="as")
     as_uid: str = ""
@@ -60,7 +60,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
         return "User(…)"
 
 
-class Context(msgspec.Struct, frozen=True, kw_only=True):
+class KubeconfigContext(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str = ""
     user: str = ""
     namespace: str = ""
@@ -68,17 +68,17 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 class _NamedCluster(msgspec.Struct, frozen=True):
     name: str
-    cluster: Cluster | None = None
+    cluster: KubeconfigCluster | None = None
 
 
 class _NamedUser(msgspec.Struct, frozen=True):
     name: str
-    user: User | None = None
+    user: KubeconfigUser | None = None
 
 
 class _NamedContext(msgspec.Struct, frozen=True):
     name: str
-    context: Context | None = None
+    context: KubeconfigContext | None = None
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
@@ -95,9 +95,9 @@ E = TypeVar("E")
 class Kubeconfig:
     source: str
     current_context: str
-    clusters: Mapping[str, Cluster]
-    users: Mapping[str, User]
-    contexts: Mapping[str, Context]
+    clusters: Mapping[str, KubeconfigCluster]
+    users: Mapping[str, KubeconfigUser]
+    contexts: Mapping[str, KubeconfigContext]
 
     def entry(self, entries: Mapping[str, E], what: str, name: str) -> E:
         if name not in entries:
@@ -113,17 +113,17 @@ def read_kubeconfig(paths: Sequence[Path]) -> Kubeconfig:
         source=", ".join(str(path) for path in paths),
         current_context=next((f.current_context for _, f in files if f.current_context), ""),
         clusters=_first(
-            (named.name, _located_cluster(named.cluster or Cluster(), directory))
+            (named.name, _located_cluster(named.cluster or KubeconfigCluster(), directory))
             for directory, file in files
             for named in file.clusters or ()
         ),
         users=_first(
-            (named.name, _located_user(named.user or User(), directory))
+            (named.name, _located_user(named.user or KubeconfigUser(), directory))
             for directory, file in files
             for named in file.users or ()
         ),
         contexts=_first(
-            (named.name, named.context or Context())
+            (named.name, named.context or KubeconfigContext())
             for _, file in files
             for named in file.contexts or ()
         ),
@@ -159,12 +159,12 @@ def _located(path: str, directory: Path) -> str:
     return str(directory / path) if path else ""
 
 
-def _located_cluster(cluster: Cluster, directory: Path) -> Cluster:
+def _located_cluster(cluster: KubeconfigCluster, directory: Path) -> KubeconfigCluster:
     authority = _located(cluster.certificate_authority, directory)
     return replace(cluster, certificate_authority=authority)
 
 
-def _located_user(user: User, directory: Path) -> User:
+def _located_user(user: KubeconfigUser, directory: Path) -> KubeconfigUser:
     plugin = user.exec
     if plugin is not None and "/" in plugin.command:  # a bare name is looked up in PATH
         plugin = replace(plugin, command=_located(plugin.command, directory))

@@ -75,24 +75,24 @@ class WatchFrom:
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class PatchBody:
     content_type: str
     body: bytes
 
 
-def merge_patch(document: Document) -> Patch:
+def merge_patch(document: Document) -> PatchBody:
     """null removes a field, lists are replaced as a whole."""
-    return Patch("application/merge-patch+json", msgspec.json.encode(document))
+    return PatchBody("application/merge-patch+json", msgspec.json.encode(document))
 
 
-def strategic_patch(document: Document) -> Patch:
+def strategic_patch(document: Document) -> PatchBody:
     """Like a merge patch, but lists whose items have a key are merged item by item."""
-    return Patch("application/strategic-merge-patch+json", msgspec.json.encode(document))
+    return PatchBody("application/strategic-merge-patch+json", msgspec.json.encode(document))
 
 
-def json_patch(operations: Iterable[Document]) -> Patch:
+def json_patch(operations: Iterable[Document]) -> PatchBody:
     """All operations or none; `test` makes a precondition."""
-    return Patch("application/json-patch+json", msgspec.json.encode(list(operations)))
+    return PatchBody("application/json-patch+json", msgspec.json.encode(list(operations)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

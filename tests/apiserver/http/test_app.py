@@ -12,7 +12,7 @@ import pytest
 from plimsoll.apiserver.http import bodies
 from plimsoll.apiserver.http.app import QUERY_LIMIT
 from plimsoll.apiserver.http.bodies import BODY_LIMIT
-from plimsoll.apiserver.main import Settings, serving
+from plimsoll.apiserver.main import ApiServerSettings, serving
 from plimsoll.apiserver.storage import watch_hub
 from tests.apiserver.api import MAPS, a_map
 from tests.apiserver.sockets import Line, Socket, listening
@@ -187,7 +187,7 @@ async def test_a_client_that_does_not_read_is_cut_off(
 
 async def test_what_was_acknowledged_over_http_is_there_in_the_next_life(tmp_path: Path) -> None:
     config = tmp_path / "kubeconfig"
-    settings = Settings(data_dir=tmp_path / "data", write_kubeconfig=config)
+    settings = ApiServerSettings(data_dir=tmp_path / "data", write_kubeconfig=config)
     async with serving(settings) as up:
         status, made = await ask(Socket(up), "POST", MAPS, a_map("a"))
         assert status == 201

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from plimsoll.apiserver.http.negotiation import Form, Wanted, decode_body, wanted
+from plimsoll.apiserver.http.negotiation import AcceptedForm, MediaForm, decode_body, wanted
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.wire.transport import Request
 from tests.apiserver.api import MAPS, Api
@@ -15,7 +15,7 @@ METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
-def asking(accept: str) -> Wanted:
+def asking(accept: str) -> AcceptedForm:
     request = Request(method="GET", path="/", headers={"accept": accept} if accept else {})
     return wanted(request)
 
@@ -23,30 +23,34 @@ def asking(accept: str) -> Wanted:
 @pytest.mark.parametrize(
     ("accept", "served"),
     [
-        pytest.param("", Wanted(), id="nothing-said"),
-        pytest.param("*/*", Wanted(), id="anything"),
-        pytest.param("application/json", Wanted(), id="json"),
-        pytest.param(PROTOBUF, Wanted(), id="protobuf-gets-json"),
-        pytest.param("application/yaml", Wanted(media_type="application/yaml"), id="yaml"),
-        pytest.param(f"{TABLE},application/json", Wanted(form=Form.TABLE), id="a-table"),
-        pytest.param(METADATA, Wanted(form=Form.METADATA), id="metadata"),
+        pytest.param("", AcceptedForm(), id="nothing-said"),
+        pytest.param("*/*", AcceptedForm(), id="anything"),
+        pytest.param("application/json", AcceptedForm(), id="json"),
+        pytest.param(PROTOBUF, AcceptedForm(), id="protobuf-gets-json"),
+        pytest.param("application/yaml", AcceptedForm(media_type="application/yaml"), id="yaml"),
+        pytest.param(f"{TABLE},application/json", AcceptedForm(form=MediaForm.TABLE), id="a-table"),
+        pytest.param(METADATA, AcceptedForm(form=MediaForm.METADATA), id="metadata"),
         pytest.param(
             TABLE.replace("v=v1", "v=v1beta1"),
-            Wanted(form=Form.TABLE, version="v1beta1"),
+            AcceptedForm(form=MediaForm.TABLE, version="v1beta1"),
             id="an-older-table",
         ),
-        pytest.param(f"*/*,{METADATA}", Wanted(form=Form.METADATA), id="anything-comes-last"),
         pytest.param(
-            f"application/json;q=0.5,{TABLE};q=0.9", Wanted(form=Form.TABLE), id="quality-decides"
+            f"*/*,{METADATA}", AcceptedForm(form=MediaForm.METADATA), id="anything-comes-last"
+        ),
+        pytest.param(
+            f"application/json;q=0.5,{TABLE};q=0.9",
+            AcceptedForm(form=MediaForm.TABLE),
+            id="quality-decides",
         ),
         pytest.param(
             "application/json;as=Hologram;v=v1;g=meta.k8s.io,application/json",
-            Wanted(),
+            AcceptedForm(),
             id="unknown-form-with-a-fallback",
         ),
     ],
 )
-def test_the_best_form_that_can_be_served_is_served(accept: str, served: Wanted) -> None:
+def test_the_best_form_that_can_be_served_is_served(accept: str, served: AcceptedForm) -> None:
     assert asking(accept) == served
 
 

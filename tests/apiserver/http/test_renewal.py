@@ -10,7 +10,7 @@ import pytest
 from plimsoll.apiserver.http.certificates import (
     AUTHORITY_LIFE,
     LEAF_LIFE,
-    Credentials,
+    ServerCredentials,
     UnreadableKeysError,
     load_or_create,
 )
@@ -21,8 +21,10 @@ DAY = timedelta(days=1)
 LEAVES = ["server.crt", "server.key", "admin.crt", "admin.key"]
 
 
-async def renewals(directory: Path, clock: SteppedClock, duration: timedelta) -> list[Credentials]:
-    seen: list[Credentials] = []
+async def renewals(
+    directory: Path, clock: SteppedClock, duration: timedelta
+) -> list[ServerCredentials]:
+    seen: list[ServerCredentials] = []
     task = asyncio.ensure_future(keep_current(directory, clock, seen.append))
     await clock.run(duration)
     task.cancel()

@@ -10,7 +10,7 @@ from plimsoll.apiserver.storage.collection import (
     UNTYPED_HEAD,
     Change,
     Collection,
-    Record,
+    StoredRecord,
     encode_raw,
     type_head,
 )
@@ -115,7 +115,7 @@ Steps = list[tuple[str, bool]]
 @given(st.lists(st.tuples(st.sampled_from(["ns/a", "ns/b", "ns/c"]), st.booleans()), max_size=25))
 def test_every_remembered_revision_can_be_read_again(steps: Steps) -> None:
     collection = Collection("configmaps")
-    states: list[dict[str, Record]] = [{}]
+    states: list[dict[str, StoredRecord]] = [{}]
     changes: list[Change] = []
     for revision, (key, is_removal) in enumerate(steps, start=1):
         is_there = collection.get(key) is not None
@@ -141,7 +141,7 @@ def test_a_document_is_rendered_from_its_stored_form_with_its_version() -> None:
         "metadata": {"name": "a", "resourceVersion": "7"},
         "data": {"umlaut": "ä", "quote": '"'},
     }
-    record = Record("ns/a", 12, encode_raw(document), {}, {})
+    record = StoredRecord("ns/a", 12, encode_raw(document), {}, {})
     document["metadata"] = {"name": "a", "resourceVersion": "12"}
     assert msgspec.json.decode(record.render(type_head("ConfigMap", "v1"))) == document
     untyped = {key: document[key] for key in ("metadata", "data")}

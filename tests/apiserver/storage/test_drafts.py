@@ -1,6 +1,6 @@
 """A large write is decided aside, and counts only if nothing it was decided on has changed."""
 
-from plimsoll.apiserver.storage.collection import Change, ChangeKind, Record
+from plimsoll.apiserver.storage.collection import Change, ChangeKind, StoredRecord
 from plimsoll.apiserver.storage.drafts import Draft
 from plimsoll.apiserver.storage.revisions import Revisions
 from plimsoll.apiserver.storage.store import MemoryStore
@@ -16,10 +16,10 @@ def stored(*keys: str) -> Revisions:
     return revisions
 
 
-def write(revisions: Revisions | Draft, key: str) -> Record:
+def write(revisions: Revisions | Draft, key: str) -> StoredRecord:
     collection = revisions.collection("maps")
     previous = collection.newest(key)
-    record = Record(key, revisions.next_revision, RAW, {}, {})
+    record = StoredRecord(key, revisions.next_revision, RAW, {}, {})
     kind = ChangeKind.ADDED if previous is None else ChangeKind.MODIFIED
     revisions.stage(collection, Change(kind, record, previous))
     return record
@@ -29,7 +29,7 @@ def remove(revisions: Revisions | Draft, key: str) -> None:
     collection = revisions.collection("maps")
     previous = collection.newest(key)
     assert previous is not None
-    last = Record(key, revisions.next_revision, RAW, {}, {})
+    last = StoredRecord(key, revisions.next_revision, RAW, {}, {})
     revisions.stage(collection, Change(ChangeKind.DELETED, last, previous))
 
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from plimsoll.apiserver.storage.collection import Change, Collection
 from plimsoll.apiserver.storage.revisions import HistoryLimits, Revisions
 from plimsoll.apiserver.storage.sqlite_store import SqliteStore
-from plimsoll.apiserver.storage.store import LogRow, MemoryStore, Store, StoreFailedError
+from plimsoll.apiserver.storage.store import LogRow, LogStore, MemoryStore, StoreFailedError
 from plimsoll.runtime.clock import SteppedClock
 from tests.apiserver.api import MAPS, a_map, serving
 from tests.apiserver.records import put, removed
@@ -29,7 +29,9 @@ def describe(_resource: str, _raw: bytes) -> tuple[dict[str, str], dict[str, str
     return {}, {}
 
 
-def open_revisions(store: Store, clock: SteppedClock, limits: HistoryLimits = LIMITS) -> Revisions:
+def open_revisions(
+    store: LogStore, clock: SteppedClock, limits: HistoryLimits = LIMITS
+) -> Revisions:
     revisions = Revisions(store, clock, limits)
     revisions.load(describe)
     return revisions
@@ -149,7 +151,7 @@ async def test_a_refusal_that_leans_on_a_write_waits_until_that_is_on_disk(
 
 @pytest.mark.parametrize("make", [FailingStore, SlowStore], ids=["inline", "in-a-thread"])
 async def test_readiness_tells_of_a_store_that_fails_until_it_works_again(
-    clock: SteppedClock, make: Callable[[Store], FailingStore]
+    clock: SteppedClock, make: Callable[[LogStore], FailingStore]
 ) -> None:
     store = make(MemoryStore())
     async with serving(store, clock) as api:
@@ -354,7 +356,7 @@ class StoredTruth(RuleBasedStateMachine):
         self.acknowledged: list[tuple[int, str, str | None]] = []
         self.texts = 0
 
-    def open_store(self) -> Store:
+    def open_store(self) -> LogStore:
         raise NotImplementedError
 
     @initialize()
@@ -482,7 +484,7 @@ class TruthInMemory(StoredTruth):
         super().__init__()
         self.memory = MemoryStore()
 
-    def open_store(self) -> Store:
+    def open_store(self) -> LogStore:
         return self.memory
 
 
@@ -491,7 +493,7 @@ class TruthInSqlite(StoredTruth):
         super().__init__()
         self.directory = TemporaryDirectory()
 
-    def open_store(self) -> Store:
+    def open_store(self) -> LogStore:
         if hasattr(self, "store"):
             self.store.close()
         return SqliteStore(Path(self.directory.name) / "log.db")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.apiserver.storage.sqlite_store import SqliteStore
-from plimsoll.apiserver.storage.store import LogRow, MemoryStore, Store
+from plimsoll.apiserver.storage.store import LogRow, LogStore, MemoryStore
 
 ROWS = [
     LogRow(1, "configmaps", "default/a", b'{"a":1}'),
@@ -15,15 +15,15 @@ ROWS = [
     LogRow(4, "secrets", "default/b", None),
 ]
 
-Reopen = Callable[[], Store]
+Reopen = Callable[[], LogStore]
 
 
 @pytest.fixture(params=["memory", "sqlite"])
 def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reopen]:
     """The same store again, as the next life of a server finds it."""
-    opened: list[Store] = []
+    opened: list[LogStore] = []
 
-    def open_again() -> Store:
+    def open_again() -> LogStore:
         if request.param == "memory":
             opened.append(opened[0] if opened else MemoryStore())
         else:

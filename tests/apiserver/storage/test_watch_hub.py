@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.apiserver.storage import watch_hub
-from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, Record
+from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
 from plimsoll.apiserver.storage.watch_hub import WatchHub, event_for
 from plimsoll.runtime.clock import SteppedClock
 from tests.apiserver.api import Api, serving
@@ -17,12 +17,12 @@ AFTER_THEIRS = a_record("a", 2, "after", labels=THEIRS)
 ADDED, MODIFIED, DELETED = ChangeKind.ADDED, ChangeKind.MODIFIED, ChangeKind.DELETED
 
 
-def is_ours(record: Record) -> bool:
+def is_ours(record: StoredRecord) -> bool:
     return record.labels == OURS
 
 
-def last(record: Record) -> Record:
-    return Record(record.key, 2, record.raw, record.labels, record.fields)
+def last(record: StoredRecord) -> StoredRecord:
+    return StoredRecord(record.key, 2, record.raw, record.labels, record.fields)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def last(record: Record) -> Record:
     ],
 )
 def test_a_selector_turns_changes_into_comings_and_goings(
-    change: Change, seen: tuple[ChangeKind, Record] | None
+    change: Change, seen: tuple[ChangeKind, StoredRecord] | None
 ) -> None:
     assert event_for(change, is_ours) == seen
 

@@ -9,7 +9,7 @@ from plimsoll.api.core import Lease, LeaseSpec
 from plimsoll.api.meta import ObjectMeta, OwnerReference
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, PURPOSE
-from plimsoll.decide.capacity.overview import Observed, Overview, overview_of
+from plimsoll.decide.capacity.overview import ObservedCapacity, Overview, overview_of
 from tests.builders import DRIVER, ZONE, a_capacity, a_class, a_csi_node, a_driver, a_node
 
 NOW = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -60,8 +60,8 @@ def publisher_lease(minutes_ago: int, **annotations: str) -> Lease:
     return a_lease("publisher", minutes_ago, labels, **annotations)
 
 
-def observed(*capacities: CSIStorageCapacity) -> Observed:
-    return Observed(
+def observed(*capacities: CSIStorageCapacity) -> ObservedCapacity:
+    return ObservedCapacity(
         capacities=capacities,
         classes=[a_class()],
         nodes=NODES,

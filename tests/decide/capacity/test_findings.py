@@ -8,7 +8,7 @@ import pytest
 from plimsoll.api.core import Lease
 from plimsoll.api.selectors.label import LabelRequirementSpec, LabelSelectorSpec
 from plimsoll.api.storage import CSIStorageCapacity
-from plimsoll.decide.capacity.findings import Finding, findings
+from plimsoll.decide.capacity.findings import CapacityFinding, findings
 from plimsoll.decide.capacity.names import TEMPLATE_NODE
 from plimsoll.decide.capacity.overview import overview_of
 from tests.builders import ZONE
@@ -18,7 +18,7 @@ EXISTS = LabelSelectorSpec(match_expressions=(LabelRequirementSpec(key=ZONE, ope
 BROKEN = LabelSelectorSpec(match_expressions=(LabelRequirementSpec(key=ZONE, operator="Like"),))
 
 
-def codes(*capacities: CSIStorageCapacity) -> list[Finding]:
+def codes(*capacities: CSIStorageCapacity) -> list[CapacityFinding]:
     return [each.finding for each in findings(seen(*capacities))]
 
 
@@ -31,18 +31,20 @@ def changed(**fields: object) -> CSIStorageCapacity:
     [
         pytest.param(published(), [], id="all-is-well"),
         pytest.param(published(largest="5Gi"), [], id="one-volume-of-all-the-room"),
-        pytest.param(published(segment={ZONE: "z"}), [Finding.NODES_GONE], id="no-node"),
-        pytest.param(published(class_name="gone"), [Finding.CLASS_GONE], id="no-class"),
-        pytest.param(published(largest="6Gi"), [Finding.MAXIMUM_TOO_LARGE], id="largest-too-large"),
-        pytest.param(changed(capacity=None), [Finding.NO_NUMBER], id="no-number"),
-        pytest.param(changed(capacity="much"), [Finding.UNREADABLE], id="no-quantity"),
-        pytest.param(changed(node_topology=BROKEN), [Finding.UNREADABLE], id="no-selector"),
-        pytest.param(changed(node_topology=None), [Finding.NODES_GONE], id="no-topology"),
+        pytest.param(published(segment={ZONE: "z"}), [CapacityFinding.NODES_GONE], id="no-node"),
+        pytest.param(published(class_name="gone"), [CapacityFinding.CLASS_GONE], id="no-class"),
+        pytest.param(
+            published(largest="6Gi"), [CapacityFinding.MAXIMUM_TOO_LARGE], id="largest-too-large"
+        ),
+        pytest.param(changed(capacity=None), [CapacityFinding.NO_NUMBER], id="no-number"),
+        pytest.param(changed(capacity="much"), [CapacityFinding.UNREADABLE], id="no-quantity"),
+        pytest.param(changed(node_topology=BROKEN), [CapacityFinding.UNREADABLE], id="no-selector"),
+        pytest.param(changed(node_topology=None), [CapacityFinding.NODES_GONE], id="no-topology"),
         pytest.param(published(segment={TEMPLATE_NODE: "true"}), [], id="imagined-nodes"),
     ],
 )
 def test_what_can_be_wrong_with_an_object(
-    capacity: CSIStorageCapacity, expected: list[Finding]
+    capacity: CSIStorageCapacity, expected: list[CapacityFinding]
 ) -> None:
     assert codes(capacity) == expected
 
@@ -51,13 +53,13 @@ def test_a_driver_is_gone_when_it_has_no_object_and_no_node() -> None:
     scene = observed(published())
     assert findings(overview_of(replace(scene, drivers=()))) == []
     (found,) = findings(overview_of(replace(scene, drivers=(), csi_nodes=())))
-    assert found.finding is Finding.DRIVER_GONE
+    assert found.finding is CapacityFinding.DRIVER_GONE
 
 
 def test_an_object_without_a_living_owner_is_told_of() -> None:
     scene = replace(observed(published(owners=["dead"])), missing_owners={"dead"})
     (found,) = findings(overview_of(scene))
-    assert found.finding is Finding.OWNER_GONE
+    assert found.finding is CapacityFinding.OWNER_GONE
 
 
 LONG_AGO = {"oldest-report": "2024-01-01T11:00:00Z"}
@@ -67,10 +69,10 @@ LONG_AGO = {"oldest-report": "2024-01-01T11:00:00Z"}
     ("lease", "expected"),
     [
         pytest.param(publisher_lease(1), [], id="looked-just-now"),
-        pytest.param(publisher_lease(3), [Finding.STALE], id="has-not-looked"),
+        pytest.param(publisher_lease(3), [CapacityFinding.STALE], id="has-not-looked"),
         pytest.param(
             publisher_lease(1, unanswered="2", **LONG_AGO),
-            [Finding.UNANSWERED],
+            [CapacityFinding.UNANSWERED],
             id="looks-but-gets-no-answer",
         ),
         pytest.param(publisher_lease(1, unanswered="2"), [], id="no-answer-just-now"),
@@ -78,19 +80,22 @@ LONG_AGO = {"oldest-report": "2024-01-01T11:00:00Z"}
             publisher_lease(1, **LONG_AGO), [], id="a-driver-asked-long-ago-but-all-answered"
         ),
         pytest.param(a_lease("local-plimsoll-dev", 1), [], id="has-a-leader"),
-        pytest.param(a_lease("local-plimsoll-dev", 9), [Finding.STALE], id="has-no-leader"),
+        pytest.param(a_lease("local-plimsoll-dev", 9), [CapacityFinding.STALE], id="has-no-leader"),
         pytest.param(a_lease("something-else", 9), [], id="another-lease"),
     ],
 )
-def test_a_lease_tells_that_nobody_looks(lease: Lease, expected: list[Finding]) -> None:
+def test_a_lease_tells_that_nobody_looks(lease: Lease, expected: list[CapacityFinding]) -> None:
     found = findings(overview_of(replace(observed(published()), leases=[lease])))
     assert [each.finding for each in found] == expected
 
 
 def test_two_objects_about_one_segment_repeat_or_contradict_each_other() -> None:
-    assert codes(published("one"), published("two")) == [Finding.DUPLICATED] * 2
-    assert codes(published("one"), published("two", gib=6)) == [Finding.CONTRADICTED] * 2
-    assert codes(published("one"), published("two", largest="1Gi")) == [Finding.CONTRADICTED] * 2
+    assert codes(published("one"), published("two")) == [CapacityFinding.DUPLICATED] * 2
+    assert codes(published("one"), published("two", gib=6)) == [CapacityFinding.CONTRADICTED] * 2
+    assert (
+        codes(published("one"), published("two", largest="1Gi"))
+        == [CapacityFinding.CONTRADICTED] * 2
+    )
     assert codes(published("one"), published("two", {ZONE: "b"}, gib=6)) == []
 
 
@@ -98,8 +103,8 @@ def test_two_segments_that_share_a_node_overlap() -> None:
     zonal, host = published("zonal"), published("host", {HOST: "n1"})
     found = findings(seen(zonal, host, published("other", {HOST: "n2"})))
     assert [(each.finding, each.about.name) for each in found] == [
-        (Finding.OVERLAPS, "host"),
-        (Finding.OVERLAPS, "zonal"),
+        (CapacityFinding.OVERLAPS, "host"),
+        (CapacityFinding.OVERLAPS, "zonal"),
     ]
     assert found[0].others == (zonal.key,)
     assert "n1" in found[0].sentence
@@ -107,11 +112,11 @@ def test_two_segments_that_share_a_node_overlap() -> None:
 
 def test_segments_of_different_classes_never_overlap() -> None:
     hers = published("host", {HOST: "n1"}, class_name="slow")
-    assert Finding.OVERLAPS not in codes(published("zonal"), hers)
+    assert CapacityFinding.OVERLAPS not in codes(published("zonal"), hers)
 
 
 def test_selectors_that_are_not_plain_overlap_with_everything_they_meet() -> None:
     loose = [
         msgspec.structs.replace(published(name), node_topology=EXISTS) for name in ("one", "two")
     ]
-    assert codes(*loose) == [Finding.OVERLAPS] * 2
+    assert codes(*loose) == [CapacityFinding.OVERLAPS] * 2

@@ -17,13 +17,13 @@ from plimsoll.decide.capacity.freshness import (
     publisher_of,
 )
 from plimsoll.decide.capacity.names import OLDEST_REPORT, PURPOSE, UNANSWERED
-from plimsoll.decide.capacity.reports import Settings
+from plimsoll.decide.capacity.reports import CapacitySettings
 from plimsoll.decide.plan import Create, Patch
 from tests.builders import DRIVER, meta
 
 NOW = datetime(2024, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-SETTINGS = Settings(driver=DRIVER, publisher="external-provisioner", namespace="plimsoll")
+SETTINGS = CapacitySettings(driver=DRIVER, publisher="external-provisioner", namespace="plimsoll")
 LOOK = Look(
     holder="provisioner-0",
     began_at=NOW - 60 * MINUTE,
@@ -74,7 +74,9 @@ def test_without_any_report_yet_an_older_remark_is_taken_away() -> None:
 
 
 def test_each_publisher_has_its_own() -> None:
-    other = Settings(driver=DRIVER, publisher="external-provisioner-n1", namespace="plimsoll")
+    other = CapacitySettings(
+        driver=DRIVER, publisher="external-provisioner-n1", namespace="plimsoll"
+    )
     assert publisher_lease(other) != publisher_lease(SETTINGS)
 
 

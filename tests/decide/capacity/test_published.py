@@ -6,7 +6,7 @@ import msgspec
 
 from plimsoll.api.selectors.label import LabelRequirementSpec, LabelSelectorSpec
 from plimsoll.api.storage import CSIStorageCapacity
-from plimsoll.decide.capacity.published import Pair, Published
+from plimsoll.decide.capacity.published import Pair, PublishedCapacity
 from tests.builders import CLASS, ZONE, a_capacity
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -20,12 +20,12 @@ def an_object(name: str = "one", uid: str = "") -> CSIStorageCapacity:
     return msgspec.structs.replace(made, metadata=metadata)
 
 
-def names(published: Published) -> list[str]:
+def names(published: PublishedCapacity) -> list[str]:
     return [object_.name for object_, _ in published.obsolete()]
 
 
 def test_an_object_belongs_to_the_pair_that_it_is_about() -> None:
-    published = Published()
+    published = PublishedCapacity()
     published.want(PAIR)
     assert published.put(an_object(), NOW) == PAIR
     assert published.current(PAIR) == an_object()
@@ -34,7 +34,7 @@ def test_an_object_belongs_to_the_pair_that_it_is_about() -> None:
 
 
 def test_a_second_object_for_a_pair_is_left_over() -> None:
-    published = Published()
+    published = PublishedCapacity()
     published.want(PAIR)
     published.put(an_object("one"), NOW)
     assert published.put(an_object("two"), NOW) is None
@@ -43,7 +43,7 @@ def test_a_second_object_for_a_pair_is_left_over() -> None:
 
 
 def test_an_object_that_is_about_nothing_is_left_over() -> None:
-    published = Published()
+    published = PublishedCapacity()
     published.want(PAIR)
     rack = LabelSelectorSpec(match_expressions=(LabelRequirementSpec(key=ZONE, operator="Exists"),))
     published.put(msgspec.structs.replace(an_object(), node_topology=rack), NOW)
@@ -52,7 +52,7 @@ def test_an_object_that_is_about_nothing_is_left_over() -> None:
 
 
 def test_an_object_is_left_over_from_when_its_pair_is_dropped() -> None:
-    published = Published()
+    published = PublishedCapacity()
     published.want(PAIR)
     published.put(an_object(), NOW)
     published.drop(PAIR, LATER)
@@ -61,7 +61,7 @@ def test_an_object_is_left_over_from_when_its_pair_is_dropped() -> None:
 
 
 def test_a_pair_that_returns_takes_its_object_back() -> None:
-    published = Published()
+    published = PublishedCapacity()
     published.put(an_object(), NOW)
     published.want(PAIR)
     assert published.current(PAIR) == an_object()
@@ -69,7 +69,7 @@ def test_a_pair_that_returns_takes_its_object_back() -> None:
 
 
 def test_when_an_object_is_gone_its_duplicate_takes_its_place() -> None:
-    published = Published()
+    published = PublishedCapacity()
     published.want(PAIR)
     published.put(an_object("one"), NOW)
     published.put(an_object("two"), NOW)
@@ -79,7 +79,7 @@ def test_when_an_object_is_gone_its_duplicate_takes_its_place() -> None:
 
 
 def test_an_object_made_anew_under_the_same_name_is_another() -> None:
-    published = Published()
+    published = PublishedCapacity()
     published.want(PAIR)
     published.put(an_object(), NOW)
     assert published.put(an_object(uid="new"), NOW) == PAIR

@@ -13,8 +13,8 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.api.typed import from_document
 from plimsoll.decide.capacity.published import Pair
-from plimsoll.decide.capacity.publishing import Metrics, Publisher, Question
-from plimsoll.decide.capacity.reports import Answer, Policy, Settings
+from plimsoll.decide.capacity.publishing import CapacityCounts, CapacityQuestion, Publisher
+from plimsoll.decide.capacity.reports import CapacityAnswer, CapacitySettings, PublishingPolicy
 from plimsoll.decide.plan import Create, Delete, Patch, Plan
 from tests.builders import (
     DRIVER,
@@ -30,21 +30,21 @@ NOW = datetime(2024, 1, 1, tzinfo=UTC)
 GRACE = timedelta(minutes=10)
 GIB = 2**30
 HOST = "example.com/host"
-SETTINGS = Settings(
+SETTINGS = CapacitySettings(
     driver=DRIVER, publisher="external-provisioner", namespace="plimsoll", grace=GRACE
 )
-COMPATIBLE = replace(SETTINGS, policy=Policy.COMPATIBLE, grace=timedelta(0))
+COMPATIBLE = replace(SETTINGS, policy=PublishingPolicy.COMPATIBLE, grace=timedelta(0))
 
 
 class Cluster:
     """A publisher with a driver that always answers and a server that stores what it is told."""
 
     def __init__(
-        self, settings: Settings = SETTINGS, *, local: dict[str, str] | None = None
+        self, settings: CapacitySettings = SETTINGS, *, local: dict[str, str] | None = None
     ) -> None:
         self.publisher = Publisher(settings, local_topology=local)
         self.stored: dict[ObjectKey, CSIStorageCapacity] = {}
-        self.answer = Answer(10 * GIB)
+        self.answer = CapacityAnswer(10 * GIB)
         self.now = NOW
         self._numbers = count(1)
 
@@ -103,7 +103,7 @@ def _value(object_: CSIStorageCapacity) -> str:
     return next(iter(topology.match_labels.values()), "")
 
 
-def a_cluster(settings: Settings = SETTINGS) -> Cluster:
+def a_cluster(settings: CapacitySettings = SETTINGS) -> Cluster:
     """Two zones and two classes, all published."""
     cluster = Cluster(settings)
     cluster.add_node("n1", "a")
@@ -126,7 +126,7 @@ def marked(object_: CSIStorageCapacity) -> CSIStorageCapacity:
 def test_every_segment_has_a_number_for_every_class() -> None:
     cluster = a_cluster()
     assert cluster.published() == dict.fromkeys(ALL, "10Gi")
-    assert cluster.publisher.metrics == Metrics(4, 4, 0)
+    assert cluster.publisher.metrics == CapacityCounts(4, 4, 0)
 
 
 def test_the_driver_gets_the_parameters_as_they_are_and_the_segment() -> None:
@@ -135,7 +135,7 @@ def test_the_driver_gets_the_parameters_as_they_are_and_the_segment() -> None:
     publisher.put_class(msgspec.structs.replace(a_class(), parameters=parameters), NOW)
     pair = publisher.take()
     assert pair is not None
-    assert publisher.question(pair) == Question(parameters, {HOST: "n1"})
+    assert publisher.question(pair) == CapacityQuestion(parameters, {HOST: "n1"})
 
 
 def test_a_publisher_on_a_node_speaks_for_its_own_segment() -> None:
@@ -290,7 +290,7 @@ def test_an_answer_that_comes_too_late_is_not_published() -> None:
     assert pair is not None
     cluster.publisher.remove_class(pair.storage_class, NOW)
     assert cluster.publisher.question(pair) is None
-    assert cluster.publisher.answered(pair, Answer(1), NOW).writes == ()
+    assert cluster.publisher.answered(pair, CapacityAnswer(1), NOW).writes == ()
 
 
 def test_a_driver_without_topology_keys_keeps_one_object() -> None:
@@ -358,7 +358,7 @@ def test_a_driver_that_does_not_come_back_loses_its_objects() -> None:
     cluster = a_cluster()
     cluster.publisher.remove_csi_node("n1")
     cluster.settle()
-    assert cluster.publisher.metrics == Metrics(2, 2, 2)
+    assert cluster.publisher.metrics == CapacityCounts(2, 2, 2)
     cluster.now += GRACE
     cluster.settle()
     assert set(cluster.published()) == {("b", "fast"), ("b", "slow")}
@@ -461,7 +461,7 @@ class PublishedMatchesTheCluster(RuleBasedStateMachine):
 
     @rule(gib=st.integers(0, 3))
     def room_changes(self, gib: int) -> None:
-        self.cluster.answer = Answer(gib * GIB)
+        self.cluster.answer = CapacityAnswer(gib * GIB)
         self.cluster.publisher.poll(NOW)
 
     @rule(zone=ZONES)
@@ -482,7 +482,7 @@ class PublishedMatchesTheCluster(RuleBasedStateMachine):
         assert set(published) == self.wanted()
         assert len(self.cluster.stored) == len(published)
         assert len(set(published.values())) <= 1
-        assert self.cluster.publisher.metrics == Metrics(len(published), len(published), 0)
+        assert self.cluster.publisher.metrics == CapacityCounts(len(published), len(published), 0)
 
     @invariant()
     def no_more_work_than_pairs(self) -> None:
@@ -525,7 +525,7 @@ def test_one_answer_serves_all_classes_that_ask_the_same() -> None:
     assert {each.segment for each in alike} == {pair.segment}
     assert publisher.take_alike(pair) == [], "they are taken"
     for each in (pair, *alike):
-        assert publisher.answered(each, Answer(GIB), NOW).writes
+        assert publisher.answered(each, CapacityAnswer(GIB), NOW).writes
         publisher.finish(each, NOW)
     assert publisher.waiting == 4
 

@@ -7,10 +7,10 @@ from plimsoll.api.meta import OwnerReference
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.capacity.names import CAPACITIES, DRIVER_NAME, MANAGED_BY
 from plimsoll.decide.capacity.reports import (
-    Answer,
-    Policy,
-    Publishing,
-    Settings,
+    CapacityAnswer,
+    CapacityPublishing,
+    CapacitySettings,
+    PublishingPolicy,
     about_segment,
     as_quantity,
     believed,
@@ -27,7 +27,7 @@ OURS = OwnerReference(
 THEIRS = OwnerReference(
     api_version="apps/v1", kind="StatefulSet", name="old", uid="2", controller=True
 )
-SETTINGS = Settings(
+SETTINGS = CapacitySettings(
     driver=DRIVER, publisher="external-provisioner", namespace="plimsoll", owner=OURS
 )
 ABOUT = about_segment(((ZONE, "a"),), CLASS)
@@ -42,7 +42,7 @@ def published(
 
 
 def test_the_first_answer_makes_an_object() -> None:
-    plan = decide_report(None, Answer(5 * GIB, 2 * GIB), ABOUT, SETTINGS)
+    plan = decide_report(None, CapacityAnswer(5 * GIB, 2 * GIB), ABOUT, SETTINGS)
     document = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSIStorageCapacity",
@@ -65,12 +65,12 @@ def test_the_first_answer_makes_an_object() -> None:
         "capacity": "5Gi",
         "maximumVolumeSize": "2Gi",
     }
-    assert plan.reason == Publishing.PUBLISHED
+    assert plan.reason == CapacityPublishing.PUBLISHED
     assert plan.writes == (Create(resource=CAPACITIES, document=document),)
 
 
 def test_no_room_at_all_is_published_too() -> None:
-    (write,) = decide_report(None, Answer(0), ABOUT, SETTINGS).writes
+    (write,) = decide_report(None, CapacityAnswer(0), ABOUT, SETTINGS).writes
     assert isinstance(write, Create)
     assert write.document["capacity"] == "0"
     assert "maximumVolumeSize" not in write.document
@@ -78,14 +78,14 @@ def test_no_room_at_all_is_published_too() -> None:
 
 def test_the_same_numbers_are_not_written_again() -> None:
     existing = published(OURS, largest="1024Mi")
-    assert decide_report(existing, Answer(5 * GIB, GIB), ABOUT, SETTINGS) == NOTHING
+    assert decide_report(existing, CapacityAnswer(5 * GIB, GIB), ABOUT, SETTINGS) == NOTHING
 
 
 def test_other_numbers_are_written_whatever_version_the_object_has() -> None:
     existing = published(OURS, largest="1Gi")
-    plan = decide_report(existing, Answer(4 * GIB), ABOUT, SETTINGS)
+    plan = decide_report(existing, CapacityAnswer(4 * GIB), ABOUT, SETTINGS)
     patch = {"capacity": "4Gi", "maximumVolumeSize": None}
-    assert plan.reason == Publishing.CHANGED
+    assert plan.reason == CapacityPublishing.CHANGED
     assert plan.writes == (
         Patch(resource=CAPACITIES, key=existing.key, patch=patch, uid=existing.uid),
     )
@@ -94,17 +94,20 @@ def test_other_numbers_are_written_whatever_version_the_object_has() -> None:
 @pytest.mark.parametrize(
     ("policy", "controls"),
     [
-        pytest.param(Policy.COMPATIBLE, True, id="as-csi-provisioner"),
-        pytest.param(Policy.DEFAULT, None, id="a-server-takes-one-controller-only"),
+        pytest.param(PublishingPolicy.COMPATIBLE, True, id="as-csi-provisioner"),
+        pytest.param(PublishingPolicy.DEFAULT, None, id="a-server-takes-one-controller-only"),
     ],
 )
-def test_our_reference_is_added_to_those_of_others(policy: Policy, controls: bool | None) -> None:  # noqa: FBT001  what the reference says
-    settings = Settings(
+def test_our_reference_is_added_to_those_of_others(
+    policy: PublishingPolicy,
+    controls: bool | None,  # noqa: FBT001 - what the reference says
+) -> None:
+    settings = CapacitySettings(
         driver=DRIVER, publisher="p", namespace="plimsoll", owner=OURS, policy=policy
     )
-    plan = decide_report(published(THEIRS), Answer(5 * GIB), ABOUT, settings)
+    plan = decide_report(published(THEIRS), CapacityAnswer(5 * GIB), ABOUT, settings)
     (write,) = plan.writes
-    assert plan.reason == Publishing.ADOPTED
+    assert plan.reason == CapacityPublishing.ADOPTED
     assert isinstance(write, Patch)
     assert write.version == "7"
     owners = write.patch["metadata"]["ownerReferences"]
@@ -116,19 +119,21 @@ def test_our_reference_is_added_to_those_of_others(policy: Policy, controls: boo
 
 def test_an_object_that_we_own_beside_another_is_left_alone() -> None:
     plain = msgspec.structs.replace(OURS, controller=None)
-    assert decide_report(published(THEIRS, plain), Answer(5 * GIB), ABOUT, SETTINGS) == NOTHING
+    assert (
+        decide_report(published(THEIRS, plain), CapacityAnswer(5 * GIB), ABOUT, SETTINGS) == NOTHING
+    )
 
 
 def test_without_an_owner_references_are_nobodys_business() -> None:
-    settings = Settings(driver=DRIVER, publisher="p", namespace="plimsoll")
-    assert decide_report(published(THEIRS), Answer(5 * GIB), ABOUT, settings) == NOTHING
+    settings = CapacitySettings(driver=DRIVER, publisher="p", namespace="plimsoll")
+    assert decide_report(published(THEIRS), CapacityAnswer(5 * GIB), ABOUT, settings) == NOTHING
 
 
 def test_no_volume_is_larger_than_all_the_room() -> None:
-    assert believed(Answer(3, 9), Policy.DEFAULT) == Answer(3, 3)
-    assert believed(Answer(3, 2), Policy.DEFAULT) == Answer(3, 2)
-    assert believed(Answer(3), Policy.DEFAULT) == Answer(3)
-    assert believed(Answer(3, 9), Policy.COMPATIBLE) == Answer(3, 9)
+    assert believed(CapacityAnswer(3, 9), PublishingPolicy.DEFAULT) == CapacityAnswer(3, 3)
+    assert believed(CapacityAnswer(3, 2), PublishingPolicy.DEFAULT) == CapacityAnswer(3, 2)
+    assert believed(CapacityAnswer(3), PublishingPolicy.DEFAULT) == CapacityAnswer(3)
+    assert believed(CapacityAnswer(3, 9), PublishingPolicy.COMPATIBLE) == CapacityAnswer(3, 9)
 
 
 def test_a_driver_without_topology_selects_all_nodes() -> None:
@@ -147,4 +152,4 @@ def test_sizes_are_written_with_the_largest_suffix_that_loses_nothing() -> None:
 
 def test_numbers_that_make_no_sense_are_not_the_right_ones() -> None:
     broken = msgspec.structs.replace(published(), capacity="plenty")
-    assert not has_numbers(broken, Answer(5 * GIB))
+    assert not has_numbers(broken, CapacityAnswer(5 * GIB))

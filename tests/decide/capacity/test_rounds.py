@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, strategies as st
 
 from plimsoll.decide.capacity.published import Pair
-from plimsoll.decide.capacity.reports import Answer
+from plimsoll.decide.capacity.reports import CapacityAnswer
 from plimsoll.decide.capacity.rounds import Rounds
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -72,13 +72,13 @@ def test_a_pair_that_is_dropped_holds_no_round_up() -> None:
 
 def test_the_oldest_report_is_that_of_the_pair_without_an_answer() -> None:
     rounds = Rounds()
-    rounds.answered(A, Answer(1), NOW)
-    rounds.answered(B, Answer(1), LATER)
+    rounds.answered(A, CapacityAnswer(1), NOW)
+    rounds.answered(B, CapacityAnswer(1), LATER)
     rounds.unanswered(A)
     assert (rounds.oldest_report_at, rounds.unanswered_count) == (NOW, 1)
-    rounds.answered(A, Answer(2), LATER)
+    rounds.answered(A, CapacityAnswer(2), LATER)
     assert (rounds.oldest_report_at, rounds.unanswered_count) == (LATER, 0)
-    assert rounds.report_of(A) == Answer(2)
+    assert rounds.report_of(A) == CapacityAnswer(2)
 
 
 @given(st.lists(st.sampled_from(["ask", "take", "finish", "poll"]), max_size=60), st.data())

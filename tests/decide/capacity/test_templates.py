@@ -9,18 +9,18 @@ from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.api.typed import from_document
 from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, TEMPLATE_NODE, TEMPLATES
 from plimsoll.decide.capacity.publishing import Publisher
-from plimsoll.decide.capacity.reports import Answer, Settings
+from plimsoll.decide.capacity.reports import CapacityAnswer, CapacitySettings
 from plimsoll.decide.capacity.templates import NodeType, decide_templates, is_template
 from plimsoll.decide.plan import NOTHING, Create, Delete, Patch, Plan
 from tests.builders import DRIVER, ZONE, a_capacity
 
 GIB = 2**30
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
-SETTINGS = Settings(driver=DRIVER, publisher="external-provisioner", namespace="plimsoll")
+SETTINGS = CapacitySettings(driver=DRIVER, publisher="external-provisioner", namespace="plimsoll")
 BIG = NodeType(
     name="big",
     labels={"pool": "big"},
-    room={"fast": Answer(100 * GIB, 50 * GIB), "else": Answer(1)},
+    room={"fast": CapacityAnswer(100 * GIB, 50 * GIB), "else": CapacityAnswer(1)},
 )
 
 
@@ -53,7 +53,7 @@ def test_what_is_right_is_left_alone() -> None:
 
 def test_another_size_is_written() -> None:
     (existing,) = made(decided([BIG]))
-    smaller = NodeType(name="big", labels={"pool": "big"}, room={"fast": Answer(GIB)})
+    smaller = NodeType(name="big", labels={"pool": "big"}, room={"fast": CapacityAnswer(GIB)})
     (write,) = decided([smaller], [existing]).writes
     assert isinstance(write, Patch)
     assert write.patch == {"capacity": "1Gi", "maximumVolumeSize": None}

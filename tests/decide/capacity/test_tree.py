@@ -5,7 +5,7 @@ import pytest
 
 from plimsoll.api.selectors.label import LabelRequirementSpec, LabelSelectorSpec
 from plimsoll.decide.capacity.names import TEMPLATE_NODE
-from plimsoll.decide.capacity.tree import IMAGINED, Branch, path_of, selector_text, tree_of
+from plimsoll.decide.capacity.tree import IMAGINED, CapacityBranch, path_of, selector_text, tree_of
 from tests.builders import HOSTNAME, ZONE
 from tests.decide.capacity.scenes import HOST, REGION, published, seen
 
@@ -47,7 +47,7 @@ def test_zones_branch_off_their_region() -> None:
         published("a", {ZONE: "a"}), published("b", {ZONE: "b"}), published("n1", {HOST: "n1"})
     )
 
-    def names(branch: Branch) -> object:
+    def names(branch: CapacityBranch) -> object:
         below = {each.name: names(each) for each in branch.branches}
         return [entry.capacity.name for entry in branch.entries], below
 

@@ -18,7 +18,7 @@ from plimsoll.decide.annotations import (
 )
 from plimsoll.decide.claims.claim import decide_claim
 from plimsoll.decide.claims.operations import DecideAgain
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.writes import CLAIMS, VOLUMES
 from plimsoll.decide.plan import Patch, Plan
 from tests.builders import a_claim, a_class, a_pod, a_volume
@@ -59,7 +59,7 @@ def test_a_match_is_bound_by_four_writes_volume_first() -> None:
         "accessModes": ["ReadWriteOnce"],
     }
     assert decision.plan == Plan(
-        reason=Reason.BOUND,
+        reason=BindingReason.BOUND,
         writes=(
             Patch(
                 resource=VOLUMES,
@@ -299,13 +299,15 @@ UNREADABLE = {"matchExpressions": [{"key": "speed", "operator": "Near", "values"
 @pytest.mark.parametrize(
     ("volumes", "reason"),
     [
-        pytest.param([], Reason.FAILED_BINDING, id="no-volumes"),
-        pytest.param(["ReadOnlyMany"], Reason.FAILED_BINDING, id="no-suitable-access-modes"),
-        pytest.param(["ReadWriteOnce"], Reason.SELECTOR_IS_INVALID, id="suitable-access-modes"),
+        pytest.param([], BindingReason.FAILED_BINDING, id="no-volumes"),
+        pytest.param(["ReadOnlyMany"], BindingReason.FAILED_BINDING, id="no-suitable-access-modes"),
+        pytest.param(
+            ["ReadWriteOnce"], BindingReason.SELECTOR_IS_INVALID, id="suitable-access-modes"
+        ),
     ],
 )
 def test_an_unreadable_selector_matters_once_a_volume_has_suitable_access_modes(
-    volumes: list[str], reason: Reason
+    volumes: list[str], reason: BindingReason
 ) -> None:
     """Whatever else speaks against the volume, its class included."""
     claim = a_claim(class_name="")

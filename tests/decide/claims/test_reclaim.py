@@ -7,7 +7,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.annotations import INTERNAL_DELETION, MIGRATED_TO, PROVISIONED_BY
 from plimsoll.decide.claims.operations import DeleteBacking, Failed, Finished, InUse, Recycle
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.reclaim import (
     after_delete,
     after_recycle,
@@ -38,21 +38,23 @@ def plugin(**outcomes: str) -> Plugin:
 @pytest.mark.parametrize(
     ("volume", "reason"),
     [
-        pytest.param(with_policy(RELEASED, "Retain"), Reason.RETAINED, id="retained"),
+        pytest.param(with_policy(RELEASED, "Retain"), BindingReason.RETAINED, id="retained"),
         pytest.param(
             annotated_volume(RELEASED, {MIGRATED_TO: "ebs.csi.aws.com"}),
-            Reason.LEFT_TO_DRIVER,
+            BindingReason.LEFT_TO_DRIVER,
             id="migrated",
         ),
         pytest.param(
             annotated_volume(RELEASED, {PROVISIONED_BY: DRIVER}),
-            Reason.LEFT_TO_DRIVER,
+            BindingReason.LEFT_TO_DRIVER,
             id="provisioned-by-a-driver",
         ),
-        pytest.param(a_volume(claim=a_claim()), Reason.LEFT_TO_DRIVER, id="csi-volume"),
+        pytest.param(a_volume(claim=a_claim()), BindingReason.LEFT_TO_DRIVER, id="csi-volume"),
     ],
 )
-def test_some_volumes_are_none_of_our_business(volume: PersistentVolume, reason: Reason) -> None:
+def test_some_volumes_are_none_of_our_business(
+    volume: PersistentVolume, reason: BindingReason
+) -> None:
     decision = decide_reclaim(volume, a_world())
     assert (decision.plan.reason, decision.plan.writes) == (reason, ())
     assert decision.operation is None

@@ -14,7 +14,7 @@ from plimsoll.decide.annotations import (
     YES,
 )
 from plimsoll.decide.claims.operations import ReadClaim
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.volume import Confirmed, decide_volume
 from tests.builders import DRIVER, a_claim, a_volume
 from tests.decide.claims.builders import (
@@ -54,7 +54,7 @@ def test_a_claim_that_names_nothing_yet_is_woken() -> None:
     world = a_world(a_claim(), a_volume(claim=a_claim()))
     [decision] = look_after(world, VOLUME, KEY)
     assert decision.plan.wake == (CLAIM_KEY,)
-    assert decision.plan.reason == Reason.BINDING_IS_INCOMPLETE
+    assert decision.plan.reason == BindingReason.BINDING_IS_INCOMPLETE
     assert world.writes == []
 
 
@@ -98,14 +98,14 @@ def test_a_released_volume_is_not_asked_about_again_and_again() -> None:
     world = a_world(in_phase(with_policy(a_volume(claim=a_claim()), "Retain"), "Released"))
     decision = decide_volume(the_volume(world), world)
     assert decision.operation is None
-    assert decision.plan.reason == Reason.RETAINED
+    assert decision.plan.reason == BindingReason.RETAINED
 
 
 def test_what_the_server_said_counts_more_than_what_is_known() -> None:
     world = a_world(a_volume(claim=a_claim()))
     claim = a_claim(volume="volume-1")
     decision = decide_volume(the_volume(world), world, Confirmed(claim))
-    assert decision.plan.reason == Reason.BOUND
+    assert decision.plan.reason == BindingReason.BOUND
 
 
 def test_a_volume_that_we_bound_to_a_claim_with_another_volume_is_free_again() -> None:

@@ -12,7 +12,7 @@ from plimsoll.api.meta import ObjectKey, ObjectMeta, OwnerReference
 from plimsoll.decide.cluster.garbage import (
     Examined,
     Garbage,
-    Verdict,
+    GarbageVerdict,
     decide_garbage,
     decide_orphaning,
     decide_waiting_owner,
@@ -62,19 +62,25 @@ def known(metadata: ObjectMeta) -> Known:
 @pytest.mark.parametrize(
     ("owner", "verdict"),
     [
-        pytest.param(None, Verdict.ABSENT, id="not-there"),
-        pytest.param(ObjectMeta(uid="other"), Verdict.ABSENT, id="a-namesake"),
-        pytest.param(meta("owner"), Verdict.SOLID, id="there"),
-        pytest.param(meta("owner", deleted=True), Verdict.SOLID, id="there-but-being-deleted"),
+        pytest.param(None, GarbageVerdict.ABSENT, id="not-there"),
+        pytest.param(ObjectMeta(uid="other"), GarbageVerdict.ABSENT, id="a-namesake"),
+        pytest.param(meta("owner"), GarbageVerdict.SOLID, id="there"),
         pytest.param(
-            meta("owner", deleted=True, finalizers=(FOREGROUND,)), Verdict.AWAITING, id="waiting"
+            meta("owner", deleted=True), GarbageVerdict.SOLID, id="there-but-being-deleted"
         ),
         pytest.param(
-            meta("owner", finalizers=(FOREGROUND,)), Verdict.SOLID, id="marked-but-not-deleted"
+            meta("owner", deleted=True, finalizers=(FOREGROUND,)),
+            GarbageVerdict.AWAITING,
+            id="waiting",
+        ),
+        pytest.param(
+            meta("owner", finalizers=(FOREGROUND,)),
+            GarbageVerdict.SOLID,
+            id="marked-but-not-deleted",
         ),
     ],
 )
-def test_what_is_said_of_an_owner(owner: ObjectMeta | None, verdict: Verdict) -> None:
+def test_what_is_said_of_an_owner(owner: ObjectMeta | None, verdict: GarbageVerdict) -> None:
     assert verdict_on_owner(ref("owner"), owner) is verdict
 
 
@@ -86,7 +92,7 @@ def test_an_object_without_owners_left_is_deleted_as_it_was_seen(
     finalizers: tuple[str, ...], policy: str
 ) -> None:
     item = examined(meta("item", ref("a"), finalizers=finalizers))
-    plan = decide_garbage(item, [Verdict.ABSENT], [])
+    plan = decide_garbage(item, [GarbageVerdict.ABSENT], [])
     assert plan.reason == Garbage.COLLECTED
     assert plan.writes == (
         Delete(resource=MAPS, key=item.key, uid="item", version="5", propagation=policy),
@@ -99,12 +105,12 @@ def test_an_object_without_references_is_never_garbage() -> None:
 
 def test_an_object_about_whose_owner_nobody_can_tell_is_left_alone() -> None:
     item = examined(meta("item", ref("a"), ref("b")))
-    assert decide_garbage(item, [Verdict.ABSENT, Verdict.IMPOSSIBLE], []) is NOTHING
+    assert decide_garbage(item, [GarbageVerdict.ABSENT, GarbageVerdict.IMPOSSIBLE], []) is NOTHING
 
 
 def test_references_to_owners_that_are_gone_or_waiting_are_removed() -> None:
     item = examined(meta("item", ref("gone"), ref("here"), ref("waiting")))
-    verdicts = [Verdict.ABSENT, Verdict.SOLID, Verdict.AWAITING]
+    verdicts = [GarbageVerdict.ABSENT, GarbageVerdict.SOLID, GarbageVerdict.AWAITING]
     (patch,) = decide_garbage(item, verdicts, []).writes
     assert isinstance(patch, Patch)
     assert patch.version == "5"
@@ -113,14 +119,14 @@ def test_references_to_owners_that_are_gone_or_waiting_are_removed() -> None:
 
 def test_an_awaited_object_with_dependents_waits_for_them_in_turn() -> None:
     item = examined(meta("item", ref("owner")))
-    plan = decide_garbage(item, [Verdict.AWAITING], [known(meta("x", ref("item")))])
+    plan = decide_garbage(item, [GarbageVerdict.AWAITING], [known(meta("x", ref("item")))])
     assert plan.reason == Garbage.COLLECTED_FIRST
     assert [w.propagation for w in plan.writes if isinstance(w, Delete)] == ["Foreground"]
 
 
 def test_an_awaited_object_without_dependents_simply_goes() -> None:
     item = examined(meta("item", ref("owner")))
-    (delete,) = decide_garbage(item, [Verdict.AWAITING], []).writes
+    (delete,) = decide_garbage(item, [GarbageVerdict.AWAITING], []).writes
     assert isinstance(delete, Delete)
     assert delete.propagation == "Background"
 
@@ -128,7 +134,7 @@ def test_an_awaited_object_without_dependents_simply_goes() -> None:
 def test_a_circle_of_waiting_owners_is_broken() -> None:
     item = examined(meta("item", ref("owner")))
     waiting = known(meta("x", ref("item"), finalizers=(FOREGROUND,), deleted=True))
-    patch, delete = decide_garbage(item, [Verdict.AWAITING], [waiting]).writes
+    patch, delete = decide_garbage(item, [GarbageVerdict.AWAITING], [waiting]).writes
     assert isinstance(patch, Patch)
     assert isinstance(delete, Delete)
     assert patch.patch["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] is False
@@ -207,7 +213,7 @@ class Model:
         references = item.metadata.owner_references
         verdicts = [verdict_on_owner(r, self.objects.get(r.uid)) for r in references]
         plan = decide_garbage(item, verdicts, self.graph.dependents(uid))
-        if Verdict.SOLID in verdicts and any(isinstance(w, Delete) for w in plan.writes):
+        if GarbageVerdict.SOLID in verdicts and any(isinstance(w, Delete) for w in plan.writes):
             self.deleted_with_solid_owner.append(uid)
         return plan
 

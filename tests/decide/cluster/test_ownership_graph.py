@@ -8,8 +8,8 @@ from plimsoll.decide.cluster.ownership_graph import (
     FOREGROUND,
     ORPHAN,
     Attention,
-    Identity,
     Known,
+    OwnedIdentity,
     OwnershipGraph,
 )
 
@@ -25,7 +25,7 @@ def ref(
 def known(uid: str, *owners: OwnerReference, namespace: str = "default", ending: str = "") -> Known:
     """`ending` is the finalizer with which it is being deleted."""
     return Known(
-        identity=Identity("v1", "ConfigMap", namespace, uid, uid),
+        identity=OwnedIdentity("v1", "ConfigMap", namespace, uid, uid),
         version="1",
         owners=owners,
         finalizers=(ending,) if ending else (),

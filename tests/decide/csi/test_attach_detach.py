@@ -23,7 +23,7 @@ from plimsoll.api.volumes import ClaimStatus
 from plimsoll.decide.csi.attach_detach import (
     ATTACHMENTS,
     Site,
-    Wanted,
+    WantedAttachment,
     decide_attachments,
     is_bound_pair,
     is_forced,
@@ -37,8 +37,8 @@ from tests.builders import DRIVER, a_claim, a_node, a_pod, a_volume
 
 AT = datetime(2024, 1, 1, tzinfo=UTC)
 DEVICE = Device(DRIVER, "volume-1")
-WANTED = Wanted.volume(DEVICE, a_volume())
-SHARED = Wanted.volume(DEVICE, a_volume(access_modes=["ReadWriteMany"]))
+WANTED = WantedAttachment.volume(DEVICE, a_volume())
+SHARED = WantedAttachment.volume(DEVICE, a_volume(access_modes=["ReadWriteMany"]))
 SIX_MINUTES = timedelta(minutes=6)
 
 

@@ -18,11 +18,11 @@ from plimsoll.api.storage import (
 from plimsoll.api.volumes import CsiSource, PersistentVolume, SecretReference, VolumeSpec
 from plimsoll.decide.csi.attaching import (
     NODE_ID,
-    Attaching,
     AttachingDriver,
-    Publish,
-    Surroundings,
-    Unpublish,
+    AttachmentContext,
+    AttachmentState,
+    ControllerPublish,
+    ControllerUnpublish,
     decide_attached,
     decide_attachment,
     decide_detached,
@@ -63,9 +63,9 @@ def a_held_volume(**metadata: Any) -> PersistentVolume:
     )
 
 
-def around(**facts: Any) -> Surroundings:
+def around(**facts: Any) -> AttachmentContext:
     known: dict[str, Any] = {"driver": DRIVER, "volume": a_held_volume(), "csi_node": a_csi_node()}
-    return Surroundings(now=NOW, **(known | facts))
+    return AttachmentContext(now=NOW, **(known | facts))
 
 
 def patches(plan: Plan) -> list[Any]:
@@ -78,7 +78,7 @@ def test_both_sides_are_held_before_the_driver_is_asked() -> None:
         {"metadata": {"finalizers": [OURS]}},
         {"metadata": {"finalizers": [OURS], "annotations": {NODE_ID: "id-1"}}},
     ]
-    assert step.call == Publish(
+    assert step.call == ControllerPublish(
         handle="volume-1",
         node_id="id-1",
         capability=VolumeCapability("SINGLE_NODE_WRITER", Mount()),
@@ -89,7 +89,7 @@ def test_what_is_held_already_is_not_written_again() -> None:
     held = an_attachment(finalizers=(OURS,), annotations={NODE_ID: "id-1"})
     step = decide_attachment(held, around(volume=a_held_volume(finalizers=(OURS,))))
     assert step.plan.writes == ()
-    assert isinstance(step.call, Publish)
+    assert isinstance(step.call, ControllerPublish)
 
 
 def test_read_only_is_only_asked_of_drivers_that_know_it() -> None:
@@ -107,11 +107,11 @@ def test_read_only_is_only_asked_of_drivers_that_know_it() -> None:
     )
     attachment = msgspec.structs.replace(an_attachment(), spec=inline)
     call = decide_attachment(attachment, around(volume=None)).call
-    assert isinstance(call, Publish)
+    assert isinstance(call, ControllerPublish)
     assert (call.read_only, call.context, call.secret) == (False, {"a": "b"}, secret)
     knowing = AttachingDriver(name=DRIVER.name, publishes_read_only=True)
     call = decide_attachment(attachment, around(volume=None, driver=knowing)).call
-    assert isinstance(call, Publish)
+    assert isinstance(call, ControllerPublish)
     assert call.read_only
 
 
@@ -142,7 +142,7 @@ def test_a_driver_that_does_not_publish_has_its_attachments_at_once() -> None:
 )
 def test_what_cannot_be_attached_says_why(facts: dict[str, Any], message: str) -> None:
     step = decide_attachment(an_attachment(), around(**facts))
-    assert (step.call, step.plan.reason) == (None, Attaching.FAILED)
+    assert (step.call, step.plan.reason) == (None, AttachmentState.FAILED)
     error = {"message": message, "time": "2030-01-01T00:00:00Z"}
     assert patches(step.plan) == [{"status": {"attachError": error}}]
 
@@ -185,7 +185,7 @@ def test_a_node_that_is_gone_is_remembered_by_the_attachment() -> None:
         deletion_timestamp=NOW, finalizers=(OURS,), annotations={NODE_ID: "id-old"}
     )
     step = decide_attachment(going, around(csi_node=None))
-    assert step.call == Unpublish(handle="volume-1", node_id="id-old")
+    assert step.call == ControllerUnpublish(handle="volume-1", node_id="id-old")
     assert step.plan == NOTHING
 
 

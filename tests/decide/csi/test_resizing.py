@@ -7,10 +7,10 @@ import pytest
 from plimsoll.api.meta import Condition, ObjectReference
 from plimsoll.api.volumes import ClaimStatus, PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.csi.resizing import (
-    Expand,
     Expanded,
-    History,
+    ExpandOnController,
     LeaveToNode,
+    ResizeHistory,
     Resizing,
     ResizingDriver,
     decide_not_resized,
@@ -125,7 +125,7 @@ def test_which_size_is_asked_for(
 
 def test_after_a_final_error_another_size_may_be_asked_for() -> None:
     claim = a_growing_claim(allocated="5Gi", progress="ControllerResizeInProgress")
-    history = History(failed_for_good=True)
+    history = ResizeHistory(failed_for_good=True)
     assert find_size(claim, its_volume(), DRIVER, history) == "3Gi"
 
 
@@ -147,7 +147,7 @@ def test_the_size_is_written_down_before_the_driver_is_asked() -> None:
         }
     ]
     assert events(step.plan) == ["Resizing"]
-    assert isinstance(step.call, Expand)
+    assert isinstance(step.call, ExpandOnController)
     assert (step.call.handle, step.call.size_bytes) == ("volume-1", 3 * GIB)
 
 
@@ -174,7 +174,7 @@ def test_a_volume_of_another_claim_is_left_alone() -> None:
 
 def test_what_cannot_be_had_is_asked_for_again_after_a_while() -> None:
     claim = a_growing_claim(allocated="3Gi", progress="ControllerResizeInfeasible")
-    history = History(patience_left=timedelta(minutes=3))
+    history = ResizeHistory(patience_left=timedelta(minutes=3))
     step = decide_resize(claim, its_volume(), DRIVER, history, now=NOW)
     assert step.call is None
     assert step.plan.recheck_after == timedelta(minutes=3)
@@ -183,10 +183,10 @@ def test_what_cannot_be_had_is_asked_for_again_after_a_while() -> None:
 
 
 def test_a_driver_that_refused_a_used_volume_is_asked_when_it_is_unused() -> None:
-    in_use = History(refused_in_use=True, is_used=True)
+    in_use = ResizeHistory(refused_in_use=True, is_used=True)
     step = decide_resize(a_growing_claim(), its_volume(), DRIVER, in_use, now=NOW)
     assert (step.call, step.plan.reason) == (None, Resizing.IN_USE)
-    unused = History(refused_in_use=True)
+    unused = ResizeHistory(refused_in_use=True)
     assert decide_resize(a_growing_claim(), its_volume(), DRIVER, unused, now=NOW).call
 
 

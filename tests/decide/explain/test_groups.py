@@ -1,27 +1,27 @@
 """Thousands of nodes stay readable."""
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.explain.groups import Trouble, Unit, grouped, unit_of
+from plimsoll.decide.explain.groups import NodeTrouble, Unit, grouped, unit_of
 from plimsoll.decide.scheduling.columns.flags import NodeRule
-from plimsoll.decide.scheduling.reasons import Finding, Reason, Rule, Seen, Sentence
+from plimsoll.decide.scheduling.reasons import Finding, Reason, Rule, SeenObject, Sentence
 
 
-def too_small(seen: int, capacity: str) -> Trouble:
+def too_small(seen: int, capacity: str) -> NodeTrouble:
     finding = Finding(
         reason=Reason.CAPACITY_TOO_SMALL,
         sentence=Sentence.NO_SPACE,
         claim=ObjectKey("default", "data"),
-        about=Seen("CSIStorageCapacity", ObjectKey("csi", capacity)),
+        about=SeenObject("CSIStorageCapacity", ObjectKey("csi", capacity)),
         wanted=10,
         seen=seen,
     )
-    return Trouble(rule=Rule.VOLUME_BINDING, finding=finding)
+    return NodeTrouble(rule=Rule.VOLUME_BINDING, finding=finding)
 
 
-def short_of(resource: str) -> Trouble:
+def short_of(resource: str) -> NodeTrouble:
     sentence = f"Insufficient {resource}"
     finding = Finding(reason=Reason.INSUFFICIENT_RESOURCE, sentence=sentence, wanted=2, seen=1)
-    return Trouble(rule=NodeRule.RESOURCES, finding=finding)
+    return NodeTrouble(rule=NodeRule.RESOURCES, finding=finding)
 
 
 def test_nodes_with_the_same_troubles_are_one_group_with_the_range_of_what_was_seen() -> None:
@@ -29,7 +29,7 @@ def test_nodes_with_the_same_troubles_are_one_group_with_the_range_of_what_was_s
     assert group.nodes == ("a", "b")
     (trouble,) = group.troubles
     assert (trouble.wanted, trouble.least, trouble.most) == (10, 3, 7)
-    assert trouble.about == Seen("CSIStorageCapacity", ObjectKey("csi", "a"))
+    assert trouble.about == SeenObject("CSIStorageCapacity", ObjectKey("csi", "a"))
 
 
 def test_the_group_with_the_fewest_troubles_comes_first_and_then_the_largest() -> None:

@@ -7,7 +7,7 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod, SchedulingGate
 from plimsoll.decide.explain.pod import PodExplanation, PodState, explain_pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import Settings
+from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
@@ -24,7 +24,7 @@ ALONG_WITH = {
 
 
 def explained(pod: Pod, *objects: ApiObject, policy: Policy = Policy.DEFAULT) -> PodExplanation:
-    return explain_pod(pod, Kernel(Columns.of(objects), Settings(policy=policy)))
+    return explain_pod(pod, Kernel(Columns.of(objects), KernelSettings(policy=policy)))
 
 
 def codes(explanation: PodExplanation) -> set[Reason]:

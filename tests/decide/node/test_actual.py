@@ -1,12 +1,12 @@
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import EPHEMERAL, Actual, Place, Published, Staged
+from plimsoll.decide.node.actual import EPHEMERAL, Actual, PublishedPlace, PublishedVolume, Staged
 
 DISK = Device("disk.example.com", "a")
-PLACE = Place("pod-1", "volume-a")
+PLACE = PublishedPlace("pod-1", "volume-a")
 
 
 def test_entries_are_unsure_until_they_are_carried_out() -> None:
-    entry = Published(place=PLACE, device=DISK)
+    entry = PublishedVolume(place=PLACE, device=DISK)
     begun = Actual().with_published(entry, sure=False)
     assert not begun.published[PLACE].sure
     assert begun.with_published(entry, sure=True).published[PLACE].sure
@@ -14,13 +14,13 @@ def test_entries_are_unsure_until_they_are_carried_out() -> None:
 
 
 def test_devices_are_what_is_staged_or_published_but_not_inline() -> None:
-    inline = Published(
-        place=Place("pod-1", "scratch"), device=Device("x", "csi-1"), lifecycle=EPHEMERAL
+    inline = PublishedVolume(
+        place=PublishedPlace("pod-1", "scratch"), device=Device("x", "csi-1"), lifecycle=EPHEMERAL
     )
     other = Staged(device=Device("disk.example.com", "b"), name="volume-b")
     actual = (
         Actual()
-        .with_published(Published(place=PLACE, device=DISK), sure=False)
+        .with_published(PublishedVolume(place=PLACE, device=DISK), sure=False)
         .with_published(inline, sure=True)
         .with_staged(other, sure=True)
     )

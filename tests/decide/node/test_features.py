@@ -8,7 +8,7 @@ from plimsoll.api.storage import CSIDriver, CSIDriverSpec
 from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.features import (
     AccessMode,
-    Features,
+    NodeFeatures,
     access_mode,
     changes_only_roots,
     must_set_group,
@@ -16,7 +16,7 @@ from plimsoll.decide.node.features import (
 )
 from plimsoll.decide.node.wanted import CsiVolume
 
-PLAIN, APART = Features(), Features(tells_writers_apart=True)
+PLAIN, APART = NodeFeatures(), NodeFeatures(tells_writers_apart=True)
 
 
 def a_volume(*modes: str, fs_type: str = "ext4", **facts: Any) -> CsiVolume:
@@ -51,7 +51,7 @@ def grouped(policy: str | None = None) -> Pod:
     ],
 )
 def test_drivers_hear_the_mode_in_their_words(
-    modes: tuple[str, ...], features: Features, expected: AccessMode
+    modes: tuple[str, ...], features: NodeFeatures, expected: AccessMode
 ) -> None:
     assert access_mode(a_volume(*modes), features) is expected
 
@@ -75,7 +75,7 @@ def test_files_are_given_to_a_group_where_that_is_wanted(
     driver = CSIDriver(spec=CSIDriverSpec(fs_group_policy=policy))
     assert must_set_group(grouped(), volume, driver, PLAIN) is expected
     assert not must_set_group(Pod(), volume, driver, PLAIN)
-    assert not must_set_group(grouped(), volume, driver, Features(sets_group=True))
+    assert not must_set_group(grouped(), volume, driver, NodeFeatures(sets_group=True))
 
 
 def test_files_may_be_left_alone_when_the_root_is_right() -> None:

@@ -1,12 +1,12 @@
 from pathlib import PurePosixPath
 
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import Place, Published, Staged
-from plimsoll.decide.node.paths import Layout, inline_handle
+from plimsoll.decide.node.actual import PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.paths import NodeLayout, inline_handle
 
-LAYOUT = Layout(PurePosixPath("/node"))
+LAYOUT = NodeLayout(PurePosixPath("/node"))
 DEVICE = Device("disk.example.com", "handle")
-PLACE = Place("uid", "pv")
+PLACE = PublishedPlace("uid", "pv")
 
 
 def test_file_systems_are_where_kubelet_has_them() -> None:
@@ -14,7 +14,7 @@ def test_file_systems_are_where_kubelet_has_them() -> None:
     head, digest, tail = staged.rsplit("/", 2)
     assert head == "/node/plugins/kubernetes.io/csi/disk.example.com"
     assert (len(digest), tail) == (64, "globalmount")
-    target = LAYOUT.target_path(Published(place=PLACE, device=DEVICE))
+    target = LAYOUT.target_path(PublishedVolume(place=PLACE, device=DEVICE))
     assert target == "/node/pods/uid/volumes/kubernetes.io~csi/pv/mount"
 
 
@@ -22,7 +22,7 @@ def test_devices_are_where_kubelet_has_them() -> None:
     base = "/node/plugins/kubernetes.io/csi/volumeDevices"
     staged = Staged(device=DEVICE, name="pv", is_block=True)
     assert LAYOUT.staging_path(staged) == f"{base}/staging/pv"
-    published = Published(place=PLACE, device=DEVICE, is_block=True)
+    published = PublishedVolume(place=PLACE, device=DEVICE, is_block=True)
     assert LAYOUT.target_path(published) == f"{base}/publish/pv/uid"
     assert str(LAYOUT.device_data("pv")) == f"{base}/pv/data"
     link = "/node/pods/uid/volumeDevices/kubernetes.io~csi/pv"

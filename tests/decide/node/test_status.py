@@ -8,7 +8,7 @@ from plimsoll.api.meta import Condition
 from plimsoll.api.pods import Container, Pod
 from plimsoll.decide.node.admission import Rejection
 from plimsoll.decide.node.status import (
-    Phase,
+    PodPhase,
     Where,
     ended,
     free_address,
@@ -79,8 +79,8 @@ def test_init_containers_are_over_when_a_pod_runs_but_sidecars_are_not() -> None
 
 
 def test_a_pod_ends_well_after_its_time_and_badly_before() -> None:
-    well = status_of(ended(scheduled(), Phase.SUCCEEDED, NOW))
-    badly = status_of(ended(scheduled(), Phase.FAILED, NOW))
+    well = status_of(ended(scheduled(), PodPhase.SUCCEEDED, NOW))
+    badly = status_of(ended(scheduled(), PodPhase.FAILED, NOW))
     assert (well["phase"], badly["phase"]) == ("Succeeded", "Failed")
     codes = [s["containerStatuses"][0]["state"]["terminated"]["exitCode"] for s in (well, badly)]
     assert codes == [0, 143]

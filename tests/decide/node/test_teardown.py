@@ -1,24 +1,24 @@
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import Actual, Place, Published, Staged
-from plimsoll.decide.node.teardown import Clean, Unpublish, Unstage, next_teardown, unused
+from plimsoll.decide.node.actual import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.teardown import Clean, NodeUnpublish, Unstage, next_teardown, unused
 
 DISK = Device("disk.example.com", "a")
-HERE, THERE = Place("pod-1", "pv"), Place("pod-2", "pv")
+HERE, THERE = PublishedPlace("pod-1", "pv"), PublishedPlace("pod-2", "pv")
 
 
 def shared() -> Actual:
     return (
         Actual()
         .with_staged(Staged(device=DISK, name="pv"), sure=True)
-        .with_published(Published(place=HERE, device=DISK), sure=True)
-        .with_published(Published(place=THERE, device=DISK), sure=False)
+        .with_published(PublishedVolume(place=HERE, device=DISK), sure=True)
+        .with_published(PublishedVolume(place=THERE, device=DISK), sure=False)
     )
 
 
 def test_a_pod_is_cleaned_when_nothing_is_published_in_it() -> None:
     actual = shared()
     step = next_teardown("pod-1", actual)
-    assert isinstance(step, Unpublish)
+    assert isinstance(step, NodeUnpublish)
     assert step.entry.place == HERE
     left = actual.without_published(step.entry)
     assert next_teardown("pod-1", left) == Clean()

@@ -18,18 +18,18 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.volumes import ClaimStatus, PersistentVolumeClaim
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import Actual, Place, Published, Staged
-from plimsoll.decide.node.features import Features
-from plimsoll.decide.node.teardown import Unpublish, next_teardown, unused
+from plimsoll.decide.node.actual import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.features import NodeFeatures
+from plimsoll.decide.node.teardown import NodeUnpublish, next_teardown, unused
 from plimsoll.decide.node.volumes import (
     READY,
-    Expand,
-    Prepare,
-    Publish,
+    ExpandOnNode,
+    NodePublish,
+    NodeStage,
+    PrepareVolume,
     Sight,
-    Stage,
+    VolumeWaiting,
     Wait,
-    Waiting,
     next_step,
     waits_for_node,
 )
@@ -40,12 +40,12 @@ NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DISK = Device("disk.example.com", "a")
 VOLUME = CsiVolume(name="pv", device=DISK)
 POD = Pod(metadata=meta("web", "default"), status=PodStatus(start_time=NOW))
-PLACE = Place(POD.uid, "pv")
+PLACE = PublishedPlace(POD.uid, "pv")
 NODE = Node(metadata=meta("node-1"))
-STAGES = {"disk.example.com": Features(stages=True, expands=True)}
+STAGES = {"disk.example.com": NodeFeatures(stages=True, expands=True)}
 UNATTACHED = CSIDriver(metadata=meta("disk.example.com"), spec=CSIDriverSpec(attach_required=False))
 PLAIN_DRIVER = {"disk.example.com": UNATTACHED}
-ENTRY = Published(place=PLACE, device=DISK)
+ENTRY = PublishedVolume(place=PLACE, device=DISK)
 STAGED = Staged(device=DISK, name="pv")
 
 
@@ -65,10 +65,10 @@ def attachment(*, attached: bool) -> dict[str, VolumeAttachment]:
 
 def test_a_volume_is_staged_published_and_then_ready() -> None:
     sight = Sight(node=NODE, registered=STAGES, drivers=PLAIN_DRIVER)
-    assert next_step(POD, VOLUME, sight, NOW) == Stage(volume=VOLUME, entry=STAGED)
+    assert next_step(POD, VOLUME, sight, NOW) == NodeStage(volume=VOLUME, entry=STAGED)
     staged = Actual().with_staged(STAGED, sure=True)
     step = next_step(POD, VOLUME, with_actual(sight, staged), NOW)
-    assert step == Publish(volume=VOLUME, entry=ENTRY, staged=staged.staged[DISK])
+    assert step == NodePublish(volume=VOLUME, entry=ENTRY, staged=staged.staged[DISK])
     done = staged.with_published(ENTRY, sure=True)
     assert next_step(POD, VOLUME, with_actual(sight, done), NOW) == READY
 
@@ -86,32 +86,32 @@ def with_actual(sight: Sight, actual: Actual) -> Sight:
 def test_what_is_not_sure_is_asked_for_again() -> None:
     unsure = Actual().with_staged(STAGED, sure=False).with_published(ENTRY, sure=False)
     sight = Sight(node=NODE, actual=unsure, registered=STAGES, drivers=PLAIN_DRIVER)
-    assert isinstance(next_step(POD, VOLUME, sight, NOW), Stage)
+    assert isinstance(next_step(POD, VOLUME, sight, NOW), NodeStage)
 
 
 def test_a_driver_that_does_not_stage_is_not_asked_to() -> None:
-    sight = Sight(node=NODE, registered={DISK.driver: Features()}, drivers=PLAIN_DRIVER)
-    assert isinstance(next_step(POD, VOLUME, sight, NOW), Publish)
+    sight = Sight(node=NODE, registered={DISK.driver: NodeFeatures()}, drivers=PLAIN_DRIVER)
+    assert isinstance(next_step(POD, VOLUME, sight, NOW), NodePublish)
 
 
 def test_a_volume_waits_for_its_driver() -> None:
     step = next_step(POD, VOLUME, Sight(node=NODE, drivers=PLAIN_DRIVER), NOW)
     assert isinstance(step, Wait)
-    assert step.why is Waiting.DRIVER
+    assert step.why is VolumeWaiting.DRIVER
     assert "disk.example.com not found in the list of registered CSI drivers" in step.message
 
 
 @pytest.mark.parametrize(
     ("in_use", "listed_as_attached", "attached", "why"),
     [
-        pytest.param(False, True, True, Waiting.ANNOUNCEMENT, id="announce-first"),
-        pytest.param(True, False, True, Waiting.ATTACHMENT, id="not-listed"),
-        pytest.param(True, True, False, Waiting.ATTACHMENT, id="attacher-has-not-done-it"),
-        pytest.param(True, True, None, Waiting.ATTACHMENT, id="no-attachment"),
+        pytest.param(False, True, True, VolumeWaiting.ANNOUNCEMENT, id="announce-first"),
+        pytest.param(True, False, True, VolumeWaiting.ATTACHMENT, id="not-listed"),
+        pytest.param(True, True, False, VolumeWaiting.ATTACHMENT, id="attacher-has-not-done-it"),
+        pytest.param(True, True, None, VolumeWaiting.ATTACHMENT, id="no-attachment"),
     ],
 )
 def test_a_device_is_touched_only_when_announced_and_attached(
-    why: Waiting, *, in_use: bool, listed_as_attached: bool, attached: bool | None
+    why: VolumeWaiting, *, in_use: bool, listed_as_attached: bool, attached: bool | None
 ) -> None:
     sight = Sight(
         node=listed(in_use=in_use, attached=listed_as_attached),
@@ -124,7 +124,7 @@ def test_a_device_is_touched_only_when_announced_and_attached(
     assert not step.is_news
     late = next_step(POD, VOLUME, sight, NOW + timedelta(minutes=1))
     assert isinstance(late, Wait)
-    assert late.is_news == (why is Waiting.ATTACHMENT)
+    assert late.is_news == (why is VolumeWaiting.ATTACHMENT)
 
 
 def test_what_the_attacher_said_is_passed_on() -> None:
@@ -134,7 +134,7 @@ def test_what_the_attacher_said_is_passed_on() -> None:
         attachments=attachment(attached=True),
     )
     step = next_step(POD, VOLUME, sight, NOW)
-    assert isinstance(step, Stage)
+    assert isinstance(step, NodeStage)
     assert step.publish_context == {"lun": "3"}
 
 
@@ -143,23 +143,23 @@ def test_inline_volumes_need_a_driver_that_says_it_serves_them() -> None:
     sight = Sight(node=NODE, registered=STAGES, drivers=PLAIN_DRIVER)
     step = next_step(POD, inline, sight, NOW)
     assert isinstance(step, Wait)
-    assert step.why is Waiting.LIFECYCLE
+    assert step.why is VolumeWaiting.LIFECYCLE
     spec = CSIDriverSpec(volume_lifecycle_modes=("Ephemeral",))
     driver = {DISK.driver: CSIDriver(spec=spec)}
     willing = Sight(node=NODE, registered=STAGES, drivers=driver)
     step = next_step(POD, inline, willing, NOW)
-    assert isinstance(step, Publish)
+    assert isinstance(step, NodePublish)
     assert step.staged is None
 
 
 def test_volumes_without_a_driver_are_prepared_once() -> None:
     own = OwnVolume(name="e", plugin="empty-dir")
-    place = Place(POD.uid, "e")
+    place = PublishedPlace(POD.uid, "e")
     sight = Sight(node=NODE)
-    assert next_step(POD, own, sight, NOW) == Prepare(volume=own, place=place)
+    assert next_step(POD, own, sight, NOW) == PrepareVolume(volume=own, place=place)
     assert next_step(POD, own, Sight(node=NODE, prepared=frozenset({place})), NOW) == READY
     step = next_step(POD, Unready(name="x", message="not yet"), sight, NOW)
-    assert step == Wait(why=Waiting.VOLUME, message="not yet")
+    assert step == Wait(why=VolumeWaiting.VOLUME, message="not yet")
 
 
 def test_a_claim_that_is_to_be_deleted_is_not_taken_from_its_pod() -> None:
@@ -175,7 +175,7 @@ def test_a_driver_that_wants_tokens_is_not_called() -> None:
     drivers = {DISK.driver: CSIDriver(spec=spec)}
     step = next_step(POD, VOLUME, Sight(node=NODE, registered=STAGES, drivers=drivers), NOW)
     assert isinstance(step, Wait)
-    assert step.why is Waiting.TOKENS
+    assert step.why is VolumeWaiting.TOKENS
 
 
 def a_resized_claim(condition: str = "FileSystemResizePending") -> PersistentVolumeClaim:
@@ -191,7 +191,7 @@ def test_a_published_volume_is_expanded_when_its_claim_waits_for_the_node() -> N
     claim = a_resized_claim()
     volume = CsiVolume(name="pv", device=DISK, claim=claim, capacity="2Gi")
     step = next_step(POD, volume, sight, NOW)
-    assert isinstance(step, Expand)
+    assert isinstance(step, ExpandOnNode)
     assert step.claim is claim
     done = CsiVolume(name="pv", device=DISK, claim=claim, capacity="1Gi")
     assert next_step(POD, done, sight, NOW) == READY
@@ -236,11 +236,11 @@ class DevicesAreNeverPulledAway(RuleBasedStateMachine):
 
     def _step(self, *, is_cut_off: bool) -> None:
         match next_step(POD, VOLUME, self._sight(), NOW):
-            case Wait(why=Waiting.ANNOUNCEMENT):
+            case Wait(why=VolumeWaiting.ANNOUNCEMENT):
                 self.in_use = True
-            case Stage(entry=staged):
+            case NodeStage(entry=staged):
                 self.actual = self.actual.with_staged(staged, sure=not is_cut_off)
-            case Publish(entry=published):
+            case NodePublish(entry=published):
                 self.actual = self.actual.with_published(published, sure=not is_cut_off)
             case _:
                 pass
@@ -253,7 +253,7 @@ class DevicesAreNeverPulledAway(RuleBasedStateMachine):
     @rule()
     def the_node_undoes_a_step(self) -> None:
         step = next_teardown(POD.uid, self.actual)
-        if isinstance(step, Unpublish):
+        if isinstance(step, NodeUnpublish):
             self.actual = self.actual.without_published(step.entry)
             return
         for unstage in unused(self.actual, []):

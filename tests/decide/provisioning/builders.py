@@ -11,8 +11,12 @@ from plimsoll.decide.annotations import (
     SELECTED_NODE,
     STORAGE_PROVISIONER,
 )
-from plimsoll.decide.provisioning.calls import MadeVolume
-from plimsoll.decide.provisioning.settings import Capability, NodeDeployment, ProvisionerSettings
+from plimsoll.decide.provisioning.calls import CreatedVolume
+from plimsoll.decide.provisioning.settings import (
+    DriverCapability,
+    NodeDeployment,
+    ProvisionerSettings,
+)
 from tests.builders import CLASS, DRIVER, ZONE
 from tests.decide.provisioning.world import (
     CLAIMS,
@@ -30,14 +34,16 @@ CLAIM = ObjectKey("default", "data")
 UID = "11111111-2222-3333-4444-555555555555"
 NAME = f"pvc-{UID}"
 
-PLUGIN = frozenset({Capability.CONTROLLER_SERVICE, Capability.VOLUME_ACCESSIBILITY_CONSTRAINTS})
+PLUGIN = frozenset(
+    {DriverCapability.CONTROLLER_SERVICE, DriverCapability.VOLUME_ACCESSIBILITY_CONSTRAINTS}
+)
 CONTROLLER = frozenset(
     {
-        Capability.CREATE_DELETE_VOLUME,
-        Capability.CREATE_DELETE_SNAPSHOT,
-        Capability.CLONE_VOLUME,
-        Capability.MODIFY_VOLUME,
-        Capability.PUBLISH_UNPUBLISH_VOLUME,
+        DriverCapability.CREATE_DELETE_VOLUME,
+        DriverCapability.CREATE_DELETE_SNAPSHOT,
+        DriverCapability.CLONE_VOLUME,
+        DriverCapability.MODIFY_VOLUME,
+        DriverCapability.PUBLISH_UNPUBLISH_VOLUME,
     }
 )
 SETTINGS = ProvisionerSettings(
@@ -47,7 +53,7 @@ SETTINGS = ProvisionerSettings(
     controller_capabilities=frozenset(CONTROLLER),
 )
 ON_NODE = replace(SETTINGS, node=NodeDeployment(node_name="node-1", segment={ZONE: "a"}))
-MADE = MadeVolume(volume_id="disk-1", capacity_bytes=GIB, segments=({ZONE: "a"},))
+MADE = CreatedVolume(volume_id="disk-1", capacity_bytes=GIB, segments=({ZONE: "a"},))
 ONLY_A = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
 """allowedTopologies of a class whose volumes must stay in zone a."""
 

@@ -10,8 +10,8 @@ from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.plan import Emit, Patch
 from plimsoll.decide.provisioning.calls import CallFailed, Code
 from plimsoll.decide.provisioning.claims import after_obstacle, after_unread, decide_claim
-from plimsoll.decide.provisioning.failures import Problem, State
-from plimsoll.decide.provisioning.settings import Mode
+from plimsoll.decide.provisioning.failures import Problem, ProvisioningState
+from plimsoll.decide.provisioning.settings import ProvisionerMode
 from plimsoll.decide.provisioning.steps import (
     NOTHING_KNOWN,
     ClaimMemory,
@@ -19,7 +19,7 @@ from plimsoll.decide.provisioning.steps import (
     Ignore,
     Ignored,
     Prepare,
-    Record,
+    ProvisioningRecord,
     Refuse,
     Reschedule,
     SlowRetry,
@@ -42,7 +42,7 @@ from tests.decide.provisioning.builders import (
 )
 from tests.decide.provisioning.world import CLAIMS, CLASSES, NOW, VOLUMES, End, World
 
-COMPATIBLE = replace(SETTINGS, mode=Mode.COMPATIBLE)
+COMPATIBLE = replace(SETTINGS, mode=ProvisionerMode.COMPATIBLE)
 
 
 def ignored(end: End) -> Ignored:
@@ -58,7 +58,7 @@ def problem(end: End) -> Problem:
 def test_a_claim_gets_a_volume() -> None:
     world = a_world()
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
     assert volumes_in(world) == [NAME]
     assert messages(world) == [
         'Normal Provisioning: External provisioner is provisioning volume for claim "default/data"',
@@ -78,7 +78,7 @@ def test_a_claim_that_waits_for_no_pod_needs_no_node() -> None:
     world = a_world(class_=a_class_document(volumeBindingMode="Immediate"))
     annotate(claim_in(world), selected_node=None)
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 
 
 def test_an_older_annotation_counts_only_where_the_newer_is_missing() -> None:
@@ -86,7 +86,7 @@ def test_an_older_annotation_counts_only_where_the_newer_is_missing() -> None:
     older = "volume.beta.kubernetes.io/storage-provisioner"
     claim_in(world)["metadata"]["annotations"][older] = "other"
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
     annotate(claim_in(world), provisioner=None)
     assert ignored(world.provision(CLAIM)) is Ignored.OTHER_PROVISIONER
 
@@ -116,7 +116,7 @@ def test_csi_provisioner_looks_for_the_default_name_only() -> None:
     world = a_world(settings=replace(COMPATIBLE, volume_name_prefix="disk"))
     world.provision(CLAIM)
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 
 
 def test_a_name_that_another_claims_volume_has_is_not_asked_for() -> None:
@@ -144,7 +144,7 @@ def test_a_claim_that_is_being_deleted_still_gets_its_volume() -> None:
         "finalizers": ["kubernetes.io/pvc-protection"],
     }
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 
 
 def test_a_node_that_the_driver_does_not_know_is_given_back_to_the_scheduler() -> None:
@@ -190,7 +190,7 @@ def test_a_mark_that_cannot_be_set_ends_the_attempt_without_change() -> None:
     end = after_obstacle(step, "the object has been modified")
 
     assert isinstance(end, Refuse)
-    assert end.failure.state is State.NO_CHANGE
+    assert end.failure.state is ProvisioningState.NO_CHANGE
     assert all(isinstance(write, Emit) for write in end.plan.writes)
 
 
@@ -237,14 +237,14 @@ def test_it_is_repeated_when_its_time_has_come() -> None:
     world = slow(a_world())
     world.now += timedelta(minutes=5)
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
     assert world.memory == NOTHING_KNOWN
 
 
 def test_it_is_repeated_when_somebody_made_a_new_class() -> None:
     world = slow(a_world(class_=a_class_document(metadata={"name": "fast", "uid": "new"})))
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 
 
 # What may still be going on at the driver
@@ -262,7 +262,7 @@ def test_the_same_is_asked_again_although_another_node_was_selected() -> None:
     world = timed_out(a_world())
     annotate(claim_in(world), selected_node="node-2")
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
     first, second = (call for call, _ in world.driver.created)
     assert first == second
 
@@ -281,7 +281,7 @@ def test_csi_provisioner_records_what_was_made_for_a_claim_that_is_gone() -> Non
     world = timed_out(a_world(settings=COMPATIBLE))
     del world.documents[CLAIMS, CLAIM]
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
     assert volumes_in(world) == [NAME]
     assert reasons(world) == ["Normal Provisioning"]
 
@@ -313,7 +313,7 @@ def test_a_provisioner_on_a_node_serves_the_claims_of_that_node_alone() -> None:
     annotate(claim_in(world), selected_node="node-2")
     assert ignored(world.provision(CLAIM)) is Ignored.OTHER_NODE
     annotate(claim_in(world), selected_node="node-1")
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 
 
 @pytest.mark.parametrize("length", [0, 4])

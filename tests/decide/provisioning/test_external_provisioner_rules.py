@@ -8,7 +8,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.provisioning.calls import CallFailed, Code
 from plimsoll.decide.provisioning.deletion import Keep, Removed, Retry
 from plimsoll.decide.provisioning.failures import Problem
-from plimsoll.decide.provisioning.steps import Ignore, Ignored, Record, Refuse
+from plimsoll.decide.provisioning.steps import Ignore, Ignored, ProvisioningRecord, Refuse
 from tests.builders import CLASS, DRIVER
 from tests.decide.provisioning.builders import (
     CLAIM,
@@ -53,7 +53,7 @@ def test_a_missing_class_is_reported_and_looked_for_again() -> None:
     assert end.failure.problem is Problem.CLASS_NOT_FOUND
     assert messages(world) == [f'Warning ProvisioningFailed: storageClass "{CLASS}" not found']
     world.add(CLASSES, class_)
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from plimsoll.decide.annotations import (
     STORAGE_PROVISIONER,
 )
 from plimsoll.decide.claims.operations import Failed, Provision, Provisioned, Refused
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.plan import Create, Emit, Plan
 from plimsoll.decide.provisioning.in_process import (
     after_failed_cleanup,
@@ -56,7 +56,7 @@ def test_nothing_is_provisioned_where_that_is_switched_off() -> None:
     world = a_world(a_claim(), CLASS, plugin=OURS)
     world.provisions_dynamically = False
     assert decide_provision(the_claim(world), world).plan == Plan(
-        reason=Reason.PROVISIONING_IS_DISABLED
+        reason=BindingReason.PROVISIONING_IS_DISABLED
     )
 
 
@@ -161,7 +161,7 @@ def test_a_volume_that_exists_already_is_not_made_again() -> None:
     look_after(world, CLAIM, KEY)
     decision = decide_provision(the_claim(world), world)
     assert decision.operation is None
-    assert decision.plan == Plan(reason=Reason.PROVISIONED_ALREADY)
+    assert decision.plan == Plan(reason=BindingReason.PROVISIONED_ALREADY)
 
 
 def an_operation(claim: PersistentVolumeClaim) -> Provision:

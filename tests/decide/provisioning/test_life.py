@@ -13,7 +13,7 @@ from plimsoll.decide.provisioning.calls import (
     Deleted,
     DeleteOutcome,
 )
-from plimsoll.decide.provisioning.steps import Record
+from plimsoll.decide.provisioning.steps import ProvisioningRecord
 from tests.builders import ZONE
 from tests.decide.provisioning.builders import (
     CLAIM,
@@ -62,7 +62,7 @@ class NothingIsForgotten(RuleBasedStateMachine):
             self.disk.exists = existed
         elif isinstance(answer, CallFailed) and answer.code in FINAL:
             self.disk.exists = False
-        if isinstance(end, Record):
+        if isinstance(end, ProvisioningRecord):
             self.disk.exists = True
         if is_repeated and len(self.disk.created) > asked:
             assert self.disk.created[-1] == self.disk.created[-2], "the same has to be asked"

@@ -5,7 +5,7 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.provisioning.calls import CallFailed, Code, Room
+from plimsoll.decide.provisioning.calls import CallFailed, CapacityReport, Code
 from plimsoll.decide.provisioning.claims import decide_claim
 from plimsoll.decide.provisioning.node_deployment import (
     TakeOver,
@@ -13,8 +13,14 @@ from plimsoll.decide.provisioning.node_deployment import (
     decide_candidacy,
     race_delay,
 )
-from plimsoll.decide.provisioning.settings import Capability, Mode, NodeDeployment
-from plimsoll.decide.provisioning.steps import NOTHING_KNOWN, Compete, Ignore, Ignored, Record
+from plimsoll.decide.provisioning.settings import DriverCapability, NodeDeployment, ProvisionerMode
+from plimsoll.decide.provisioning.steps import (
+    NOTHING_KNOWN,
+    Compete,
+    Ignore,
+    Ignored,
+    ProvisioningRecord,
+)
 from tests.builders import ZONE
 from tests.decide.provisioning.builders import (
     CLAIM,
@@ -43,7 +49,7 @@ def unclaimed(room: int = GIB, **class_: object) -> World:
         class_=a_class_document(**{"volumeBindingMode": "Immediate"} | class_),
         claim=annotate(a_claim_document(), selected_node=None),
     )
-    world.driver.capacity = Room(room)
+    world.driver.capacity = CapacityReport(room)
     return world
 
 
@@ -64,7 +70,7 @@ def test_a_node_with_room_selects_itself_and_then_provisions() -> None:
 
     assert selected(world) == "node-1"
     assert world.driver.created == []
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 
 
 def test_the_driver_is_asked_about_the_nodes_segment_and_this_volume() -> None:
@@ -90,7 +96,7 @@ def test_a_node_without_room_stands_back_without_a_word() -> None:
 
 def test_csi_provisioner_looks_again_only_when_something_changes() -> None:
     world = unclaimed(room=0)
-    world.settings = replace(world.settings, mode=Mode.COMPATIBLE)
+    world.settings = replace(world.settings, mode=ProvisionerMode.COMPATIBLE)
 
     end = world.provision(CLAIM)
 
@@ -139,7 +145,7 @@ def test_a_secret_that_cannot_be_read_is_no_reason_to_stand_back() -> None:
 
 def test_a_driver_without_topology_is_asked_without_a_segment() -> None:
     world = unclaimed()
-    plugin = frozenset({Capability.CONTROLLER_SERVICE})
+    plugin = frozenset({DriverCapability.CONTROLLER_SERVICE})
     world.settings = replace(world.settings, plugin_capabilities=plugin)
 
     world.provision(CLAIM)

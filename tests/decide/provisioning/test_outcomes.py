@@ -8,16 +8,20 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.plan import Emit, EventType
 from plimsoll.decide.provisioning.calls import CallFailed, Code, Deleted, FromSnapshot
-from plimsoll.decide.provisioning.failures import Problem, State
+from plimsoll.decide.provisioning.failures import Problem, ProvisioningState
 from plimsoll.decide.provisioning.outcomes import after_unsaved
 from plimsoll.decide.provisioning.request.sources import SNAPSHOT_PROTECTION
 from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
-from plimsoll.decide.provisioning.settings import Capability, Mode, ProvisionerSettings
+from plimsoll.decide.provisioning.settings import (
+    DriverCapability,
+    ProvisionerMode,
+    ProvisionerSettings,
+)
 from plimsoll.decide.provisioning.steps import (
     NOTHING_KNOWN,
     Delay,
     Ignore,
-    Record,
+    ProvisioningRecord,
     Refuse,
     Reschedule,
 )
@@ -46,7 +50,7 @@ from tests.decide.provisioning.sources import (
 )
 from tests.decide.provisioning.world import CLAIMS, NOW, World
 
-COMPATIBLE = replace(SETTINGS, mode=Mode.COMPATIBLE)
+COMPATIBLE = replace(SETTINGS, mode=ProvisionerMode.COMPATIBLE)
 FINAL = sorted(
     code
     for code in Code
@@ -68,7 +72,10 @@ def test_a_final_answer_ends_the_attempt(code: Code) -> None:
     end = world.provision(CLAIM)
 
     assert isinstance(end, Refuse)
-    assert (end.failure.problem, end.failure.state) == (Problem.DRIVER_REFUSED, State.FINISHED)
+    assert (end.failure.problem, end.failure.state) == (
+        Problem.DRIVER_REFUSED,
+        ProvisioningState.FINISHED,
+    )
     assert world.memory.in_progress is None
     assert world.memory.topology == NO_TOPOLOGY
     assert messages(world)[-1] == (
@@ -83,7 +90,7 @@ def test_an_answer_that_is_not_final_keeps_the_claim_in_mind(code: Code) -> None
     end = world.provision(CLAIM)
 
     assert isinstance(end, Refuse)
-    assert end.failure.state is State.IN_BACKGROUND
+    assert end.failure.state is ProvisioningState.IN_BACKGROUND
     assert world.memory.in_progress == world.claim(CLAIM)
     assert world.memory.topology != NO_TOPOLOGY
 
@@ -103,11 +110,11 @@ def test_without_a_selected_node_there_is_no_other_to_try() -> None:
     end = answering(Code.RESOURCE_EXHAUSTED, world).provision(CLAIM)
 
     assert isinstance(end, Refuse)
-    assert end.failure.state is State.FINISHED
+    assert end.failure.state is ProvisioningState.FINISHED
 
 
 def test_without_topology_another_node_would_get_the_same_answer() -> None:
-    plain = replace(SETTINGS, plugin_capabilities=frozenset({Capability.CONTROLLER_SERVICE}))
+    plain = replace(SETTINGS, plugin_capabilities=frozenset({DriverCapability.CONTROLLER_SERVICE}))
 
     end = answering(Code.RESOURCE_EXHAUSTED, a_world(settings=plain)).provision(CLAIM)
 
@@ -156,11 +163,14 @@ def test_a_volume_that_is_too_small_is_deleted_and_asked_for_again() -> None:
     end = world.provision(CLAIM)
 
     assert isinstance(end, Refuse)
-    assert (end.failure.problem, end.failure.state) == (Problem.TOO_SMALL, State.IN_BACKGROUND)
+    assert (end.failure.problem, end.failure.state) == (
+        Problem.TOO_SMALL,
+        ProvisioningState.IN_BACKGROUND,
+    )
     assert len(world.driver.deleted) == 1
     assert volumes_in(world) == []
     world.driver.create = MADE
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 
 
 def test_a_flawed_volume_of_a_claim_that_is_gone_is_asked_about_no_more() -> None:
@@ -190,7 +200,10 @@ def test_a_volume_that_leaves_its_allowed_topologies_is_deleted_and_told() -> No
     end = world.provision(CLAIM)
 
     assert isinstance(end, Refuse)
-    assert (end.failure.problem, end.failure.state) == (Problem.OUTSIDE_ALLOWED, State.FINISHED)
+    assert (end.failure.problem, end.failure.state) == (
+        Problem.OUTSIDE_ALLOWED,
+        ProvisioningState.FINISHED,
+    )
     assert len(world.driver.deleted) == 1
     assert volumes_in(world) == []
     assert world.memory.in_progress is None
@@ -209,7 +222,7 @@ def test_it_is_not_made_again_before_the_delay_for_senseless_requests_has_passed
     assert isinstance(world.provision(CLAIM), Delay)
     world.now += timedelta(minutes=1)
     world.driver.create = MADE
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 
 
 def test_one_that_cannot_be_deleted_is_asked_for_again_with_the_same_call() -> None:
@@ -229,13 +242,13 @@ def test_one_that_cannot_be_deleted_is_asked_for_again_with_the_same_call() -> N
 
 
 def test_csi_provisioner_keeps_a_volume_wherever_it_is() -> None:
-    assert isinstance(straying(COMPATIBLE).provision(CLAIM), Record)
+    assert isinstance(straying(COMPATIBLE).provision(CLAIM), ProvisioningRecord)
 
 
 def test_without_topology_the_driver_has_no_say_in_where_a_volume_is() -> None:
-    plain = replace(SETTINGS, plugin_capabilities=frozenset({Capability.CONTROLLER_SERVICE}))
+    plain = replace(SETTINGS, plugin_capabilities=frozenset({DriverCapability.CONTROLLER_SERVICE}))
 
-    assert isinstance(straying(plain).provision(CLAIM), Record)
+    assert isinstance(straying(plain).provision(CLAIM), ProvisioningRecord)
 
 
 def test_deleting_it_is_tried_five_times_and_then_told() -> None:
@@ -281,7 +294,7 @@ def test_csi_provisioner_takes_an_empty_copy_for_data_source_ref() -> None:
     world.settings = COMPATIBLE
     world.add(CLAIMS, a_claim_document(dataSourceRef=FROM_CLAIM))
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 
 
 def test_a_restored_volume_frees_its_snapshot() -> None:
@@ -292,7 +305,7 @@ def test_a_restored_volume_frees_its_snapshot() -> None:
     assert snapshot_in(world)["metadata"]["finalizers"] == [SNAPSHOT_PROTECTION]
     world.driver.create = replace(MADE, content_source=FromSnapshot("snap-0"))
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
     assert "finalizers" not in snapshot_in(world)["metadata"]
 
 
@@ -316,14 +329,16 @@ def test_a_volume_that_cannot_be_stored_is_neither_told_nor_deleted() -> None:
     world = a_world()
     world.refuses_volumes = True
 
-    assert isinstance(world.provision(CLAIM), Record)
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
     assert reasons(world) == ["Normal Provisioning"]
     assert world.driver.deleted == []
 
 
 def test_a_volume_that_cannot_be_stored_yet_is_spoken_of() -> None:
     claim = from_document(PersistentVolumeClaim, a_claim_document())
-    record = Record(volume={"metadata": {"name": "pvc-1"}}, claim=claim, memory=NOTHING_KNOWN)
+    record = ProvisioningRecord(
+        volume={"metadata": {"name": "pvc-1"}}, claim=claim, memory=NOTHING_KNOWN
+    )
 
     plan = after_unsaved(record, "the server is busy")
 

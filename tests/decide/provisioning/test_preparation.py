@@ -10,18 +10,23 @@ from plimsoll.api.storage import StorageClass
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolumeClaim, SecretReference
 from plimsoll.decide.provisioning.calls import AccessibilityRequirement, CreateVolumeCall
-from plimsoll.decide.provisioning.failures import Failure, Problem, RefusalError, State
+from plimsoll.decide.provisioning.failures import (
+    Problem,
+    ProvisioningFailure,
+    ProvisioningState,
+    RefusalError,
+)
 from plimsoll.decide.provisioning.preparation import (
     Preparation,
-    Prepared,
+    PreparedRequest,
     Unprepared,
-    Wanted,
+    WantedVolume,
     create_call,
     secret_references,
 )
 from plimsoll.decide.provisioning.request.sources import Populator
 from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
-from plimsoll.decide.provisioning.settings import Capability, Mode
+from plimsoll.decide.provisioning.settings import DriverCapability, ProvisionerMode
 from tests.builders import DRIVER, ZONE
 from tests.decide.provisioning.builders import (
     CONTROLLER,
@@ -47,8 +52,8 @@ SECRET = {
 
 def prepared(
     world: World, class_: dict[str, Any] | None = None, node: str = "node-1", **spec: Any
-) -> Prepared | Unprepared | Populator:
-    wanted = Wanted(
+) -> PreparedRequest | Unprepared | Populator:
+    wanted = WantedVolume(
         claim=from_document(PersistentVolumeClaim, a_claim_document(**spec)),
         storage_class=from_document(StorageClass, a_class_document(**class_ or {})),
         selected_node=node,
@@ -56,14 +61,14 @@ def prepared(
     return Preparation(wanted, world.context).prepare(NO_TOPOLOGY)
 
 
-def failure(found: object) -> Failure:
+def failure(found: object) -> ProvisioningFailure:
     assert isinstance(found, Unprepared)
     return found.failure
 
 
 def call(world: World, class_: dict[str, Any] | None = None, **spec: Any) -> CreateVolumeCall:
     found = prepared(world, class_, **spec)
-    assert isinstance(found, Prepared), found
+    assert isinstance(found, PreparedRequest), found
     return create_call(found.attempt, world.context)
 
 
@@ -80,13 +85,13 @@ def test_a_call_says_all_that_the_claim_and_its_class_ask_for() -> None:
 @pytest.mark.parametrize(
     ("missing", "spec"),
     [
-        (Capability.CREATE_DELETE_VOLUME, {}),
-        (Capability.CREATE_DELETE_SNAPSHOT, {"dataSource": FROM_SNAPSHOT}),
-        (Capability.CLONE_VOLUME, {"dataSource": FROM_CLAIM}),
-        (Capability.MODIFY_VOLUME, {"volumeAttributesClassName": "gold"}),
+        (DriverCapability.CREATE_DELETE_VOLUME, {}),
+        (DriverCapability.CREATE_DELETE_SNAPSHOT, {"dataSource": FROM_SNAPSHOT}),
+        (DriverCapability.CLONE_VOLUME, {"dataSource": FROM_CLAIM}),
+        (DriverCapability.MODIFY_VOLUME, {"volumeAttributesClassName": "gold"}),
     ],
 )
-def test_a_driver_that_cannot_do_it_is_not_asked(missing: Capability, spec: Any) -> None:
+def test_a_driver_that_cannot_do_it_is_not_asked(missing: DriverCapability, spec: Any) -> None:
     world = a_source_world()
     world.settings = replace(SETTINGS, controller_capabilities=CONTROLLER - {missing})
 
@@ -108,25 +113,29 @@ def test_a_source_is_marked_before_the_topology_is_looked_for() -> None:
     assert found.mark is not None
     assert (found.failure.problem, found.failure.state) == (
         Problem.NODE_NOT_FOUND,
-        State.RESCHEDULE,
+        ProvisioningState.RESCHEDULE,
     )
 
 
 @pytest.mark.parametrize(
     ("mode", "class_", "state"),
     [
-        pytest.param(Mode.DEFAULT, {}, State.RESCHEDULE, id="another-node-may-serve"),
-        pytest.param(Mode.COMPATIBLE, {}, State.NO_CHANGE, id="csi-provisioner-waits"),
         pytest.param(
-            Mode.DEFAULT,
+            ProvisionerMode.DEFAULT, {}, ProvisioningState.RESCHEDULE, id="another-node-may-serve"
+        ),
+        pytest.param(
+            ProvisionerMode.COMPATIBLE, {}, ProvisioningState.NO_CHANGE, id="csi-provisioner-waits"
+        ),
+        pytest.param(
+            ProvisionerMode.DEFAULT,
             {"volumeBindingMode": "Immediate"},
-            State.NO_CHANGE,
+            ProvisioningState.NO_CHANGE,
             id="no-scheduler-would-select-another",
         ),
     ],
 )
 def test_a_selected_node_that_cannot_be_served_is_refused(
-    mode: Mode, class_: Document, state: State
+    mode: ProvisionerMode, class_: Document, state: ProvisioningState
 ) -> None:
     allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": ["x"]}]}]
     world = a_world(settings=replace(SETTINGS, mode=mode))
@@ -137,7 +146,7 @@ def test_a_selected_node_that_cannot_be_served_is_refused(
 
 
 def test_a_driver_without_topology_is_told_of_none() -> None:
-    plain = replace(SETTINGS, plugin_capabilities=frozenset({Capability.CONTROLLER_SERVICE}))
+    plain = replace(SETTINGS, plugin_capabilities=frozenset({DriverCapability.CONTROLLER_SERVICE}))
 
     assert call(a_world(settings=plain)).accessibility is None
 
@@ -161,12 +170,12 @@ def test_an_attributes_class_gives_the_mutable_parameters() -> None:
 @pytest.mark.parametrize(
     ("driver", "problem", "state"),
     [
-        (None, Problem.ATTRIBUTES_CLASS_NOT_FOUND, State.NO_CHANGE),
-        ("other", Problem.ATTRIBUTES_CLASS_OF_OTHER_DRIVER, State.FINISHED),
+        (None, Problem.ATTRIBUTES_CLASS_NOT_FOUND, ProvisioningState.NO_CHANGE),
+        ("other", Problem.ATTRIBUTES_CLASS_OF_OTHER_DRIVER, ProvisioningState.FINISHED),
     ],
 )
 def test_an_attributes_class_must_be_there_and_be_the_drivers(
-    driver: str | None, problem: Problem, state: State
+    driver: str | None, problem: Problem, state: ProvisioningState
 ) -> None:
     world = a_world()
     if driver:
@@ -190,7 +199,7 @@ def test_the_default_secret_serves_all_uses() -> None:
         "csi.storage.k8s.io/secret-namespace": "vault",
     }
     found = prepared(a_world(), {"parameters": parameters})
-    assert isinstance(found, Prepared)
+    assert isinstance(found, PreparedRequest)
 
     references = secret_references(found.attempt)
 

@@ -18,7 +18,7 @@ from plimsoll.decide.provisioning.request.sources import (
     CLONE_PROTECTION,
     SNAPSHOT_GROUP,
     SNAPSHOT_PROTECTION,
-    Source,
+    ResolvedSource,
     SourceKind,
 )
 from tests.decide.provisioning.builders import CLAIM, a_claim_document, a_world
@@ -50,7 +50,10 @@ def finalizers(plan: Plan | Patch | None) -> list[str] | None:
 def test_a_source_is_marked_once() -> None:
     world = a_world()
     world.add(SNAPSHOTS, a_snapshot("other"))
-    claim, snapshot = Source(SourceKind.CLAIM, CLAIM), Source(SourceKind.SNAPSHOT, SNAPSHOT)
+    claim, snapshot = (
+        ResolvedSource(SourceKind.CLAIM, CLAIM),
+        ResolvedSource(SourceKind.SNAPSHOT, SNAPSHOT),
+    )
 
     assert finalizers(protect(claim, world)) == [CLONE_PROTECTION]
     mark = protect(snapshot, world)

@@ -1,5 +1,5 @@
 from plimsoll.decide.plan import Create
-from plimsoll.decide.provisioning.steps import NOTHING_KNOWN, ClaimMemory, Record
+from plimsoll.decide.provisioning.steps import NOTHING_KNOWN, ClaimMemory, ProvisioningRecord
 from tests.decide.provisioning.builders import CLAIM, NAME, a_volume_document, a_world
 
 
@@ -12,7 +12,7 @@ def test_a_recorded_volume_is_stored_as_it_was_made() -> None:
     claim = a_world().claim(CLAIM)
     assert claim is not None
 
-    record = Record(volume=a_volume_document(), claim=claim, memory=NOTHING_KNOWN)
+    record = ProvisioningRecord(volume=a_volume_document(), claim=claim, memory=NOTHING_KNOWN)
 
     (create,) = record.creation.writes
     assert isinstance(create, Create)

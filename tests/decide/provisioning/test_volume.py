@@ -4,9 +4,13 @@ from typing import Any
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.decide.provisioning.calls import MadeVolume
-from plimsoll.decide.provisioning.settings import Capability, Mode, ProvisionerSettings
-from plimsoll.decide.provisioning.steps import Record
+from plimsoll.decide.provisioning.calls import CreatedVolume
+from plimsoll.decide.provisioning.settings import (
+    DriverCapability,
+    ProvisionerMode,
+    ProvisionerSettings,
+)
+from plimsoll.decide.provisioning.steps import ProvisioningRecord
 from tests.builders import CLASS, DRIVER, ZONE
 from tests.decide.provisioning.builders import (
     CLAIM,
@@ -20,11 +24,11 @@ from tests.decide.provisioning.builders import (
     a_world,
 )
 
-COMPATIBLE = replace(SETTINGS, mode=Mode.COMPATIBLE)
+COMPATIBLE = replace(SETTINGS, mode=ProvisionerMode.COMPATIBLE)
 
 
 def volume(
-    made: MadeVolume = MADE,
+    made: CreatedVolume = MADE,
     *,
     settings: ProvisionerSettings = SETTINGS,
     class_: dict[str, Any] | None = None,
@@ -37,7 +41,7 @@ def volume(
     )
     world.driver.create = made
     end = world.provision(CLAIM)
-    assert isinstance(end, Record), end
+    assert isinstance(end, ProvisioningRecord), end
     return end.volume
 
 
@@ -156,6 +160,6 @@ def test_empty_segments_mean_every_node() -> None:
 
 
 def test_a_driver_without_topology_binds_the_volume_to_no_node() -> None:
-    plain = replace(SETTINGS, plugin_capabilities=frozenset({Capability.CONTROLLER_SERVICE}))
+    plain = replace(SETTINGS, plugin_capabilities=frozenset({DriverCapability.CONTROLLER_SERVICE}))
 
     assert "nodeAffinity" not in volume(settings=plain)["spec"]

@@ -34,16 +34,16 @@ from plimsoll.decide.provisioning.calls import (
 from plimsoll.decide.provisioning.claims import after_unread_secret, decide_call, decide_claim
 from plimsoll.decide.provisioning.deletion import (
     Keep,
-    Remove,
     Removed,
+    RemoveVolume,
     Retry,
     after_delete,
     decide_volume,
     release_volume,
 )
 from plimsoll.decide.provisioning.node_deployment import (
-    Asking,
-    Question,
+    OwnershipAttempt,
+    OwnershipQuestion,
     TakeOver,
     after_capacity,
     after_unanswered,
@@ -62,11 +62,11 @@ from plimsoll.decide.provisioning.steps import (
     Ignore,
     Ignored,
     Prepare,
-    Record,
+    ProvisioningRecord,
     Refuse,
     Reschedule,
 )
-from plimsoll.decide.provisioning.view import Context
+from plimsoll.decide.provisioning.view import ProvisioningContext
 
 UNIMPLEMENTED = CallFailed(Code.UNIMPLEMENTED)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -83,7 +83,7 @@ SECRETS = "secrets"
 ATTACHMENTS = "volumeattachments"
 
 T = TypeVar("T", bound=ApiObject)
-End = Ignore | Delay | Refuse | Reschedule | Record
+End = Ignore | Delay | Refuse | Reschedule | ProvisioningRecord
 """How one look at a claim can end."""
 
 
@@ -121,8 +121,8 @@ class World:
     """Whether volumes cannot be stored."""
 
     @property
-    def context(self) -> Context:
-        return Context(view=self, settings=self.settings, now=self.now)
+    def context(self) -> ProvisioningContext:
+        return ProvisioningContext(view=self, settings=self.settings, now=self.now)
 
     def add(self, plural: str, *documents: Document) -> None:
         self.documents |= {(plural, key_of(document)): document for document in documents}
@@ -278,7 +278,7 @@ class World:
                 return self._ended(outcome)
             case CleanUp():
                 return self._ended(after_cleanup(outcome, self._clean_up(outcome, secret)))
-            case Record():
+            case ProvisioningRecord():
                 return self._record(outcome, key)
             case _:
                 assert_never(outcome)
@@ -292,7 +292,7 @@ class World:
                 break
         return outcome
 
-    def _record(self, step: Record, key: ObjectKey) -> Record:
+    def _record(self, step: ProvisioningRecord, key: ObjectKey) -> ProvisioningRecord:
         self.enact(step.plan)
         if self.enact(step.creation):
             self.enact(after_saved(step, self.claim(key)))
@@ -300,18 +300,18 @@ class World:
 
     def _compete(self, step: Compete, key: ObjectKey) -> End:
         candidacy = decide_candidacy(step, self.claim(key), self.context)
-        if isinstance(candidacy, Question):
+        if isinstance(candidacy, OwnershipQuestion):
             candidacy = self._ask(candidacy)
         if isinstance(candidacy, TakeOver):
             self.enact(candidacy.plan)
             return Ignore(reason=Ignored.OURS_ALREADY, memory=candidacy.memory)
         return candidacy
 
-    def _ask(self, question: Question) -> TakeOver | Ignore:
+    def _ask(self, question: OwnershipQuestion) -> TakeOver | Ignore:
         if self.secret(question.attempt.secret) is None:
             return after_unanswered(question, self.context)
-        asking: Asking | TakeOver | Ignore = ask_capacity(question, self.context)
-        while isinstance(asking, Asking):
+        asking: OwnershipAttempt | TakeOver | Ignore = ask_capacity(question, self.context)
+        while isinstance(asking, OwnershipAttempt):
             self.driver.asked.append(asking.calls[0])
             asking = after_capacity(asking, self.driver.capacity, self.context)
         return asking
@@ -323,7 +323,7 @@ class World:
         if volume is None:
             raise AssertionError(f"there is no volume {name}")
         step = decide_volume(volume, self.context)
-        if not isinstance(step, Remove):
+        if not isinstance(step, RemoveVolume):
             self.enact(step.plan)
             return step
         self.driver.deleted.append((step.call, self.secret(step.call.secret) or {}))

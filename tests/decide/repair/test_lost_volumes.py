@@ -19,7 +19,7 @@ from plimsoll.api.volumes import (
     VolumeStatus,
 )
 from plimsoll.decide.plan import Delete
-from plimsoll.decide.repair.lost_volumes import Surroundings, decide_lost_volume, pinned_node
+from plimsoll.decide.repair.lost_volumes import LostVolumesView, decide_lost_volume, pinned_node
 from plimsoll.decide.repair.repairs import Repair
 from tests.builders import a_claim, a_node, a_pod, a_volume
 
@@ -40,11 +40,11 @@ def pinned(
     return msgspec.structs.replace(volume, spec=spec, status=VolumeStatus(phase=phase))
 
 
-ALONE = Surroundings(nodes=[a_node("node-2")], claim=CLAIM)
+ALONE = LostVolumesView(nodes=[a_node("node-2")], claim=CLAIM)
 
 
 def decide(
-    volume: PersistentVolume, around: Surroundings = ALONE, gone_for: timedelta = HOUR
+    volume: PersistentVolume, around: LostVolumesView = ALONE, gone_for: timedelta = HOUR
 ) -> Repair | None:
     return decide_lost_volume(volume, around, gone_for=gone_for, patience=HOUR)
 
@@ -66,7 +66,7 @@ def test_a_bound_volume_goes_after_its_claim() -> None:
 
 @pytest.mark.parametrize("phase", ["Released", "Failed"])
 def test_a_volume_without_its_claim_goes_alone(phase: str) -> None:
-    around = Surroundings(nodes=[a_node("node-2")])
+    around = LostVolumesView(nodes=[a_node("node-2")])
     assert deleted(decide(pinned(phase), around)) == ["persistentvolumes"]
 
 
@@ -110,7 +110,7 @@ RUNNING = a_pod(claims=["data"], node="node-2")
     ],
 )
 def test_what_is_never_given_up(
-    volume: PersistentVolume, around: Surroundings, gone_for: timedelta
+    volume: PersistentVolume, around: LostVolumesView, gone_for: timedelta
 ) -> None:
     assert decide(volume, around, gone_for) is None
 
@@ -186,7 +186,7 @@ def test_no_rule_of_safety_is_ever_broken(
     if pod is not None:
         made: Any = a_pod(claims=["data"], node=pod[0])
         pods = [msgspec.structs.replace(made, status=PodStatus(phase=pod[1]))]
-    around = Surroundings(nodes=[a_node(node)], pods=pods, claim=CLAIM)
+    around = LostVolumesView(nodes=[a_node(node)], pods=pods, claim=CLAIM)
     repair = decide(pinned(phase, policy=policy), around, timedelta(minutes=minutes))
     if repair is not None:
         assert policy == "Delete"

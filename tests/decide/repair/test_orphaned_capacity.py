@@ -13,10 +13,10 @@ from plimsoll.api.selectors.label import LabelRequirementSpec, LabelSelectorSpec
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.capacity.freshness import publisher_lease
 from plimsoll.decide.capacity.names import TEMPLATE_NODE
-from plimsoll.decide.capacity.reports import Settings
+from plimsoll.decide.capacity.reports import CapacitySettings
 from plimsoll.decide.plan import Delete
 from plimsoll.decide.repair.orphaned_capacity import (
-    Evidence,
+    CapacityEvidence,
     Orphaned,
     complaints,
     decide_orphaned_capacity,
@@ -42,7 +42,7 @@ def lease(minutes_ago: int) -> Lease:
     return Lease(spec=LeaseSpec(renew_time=renewed, lease_duration_seconds=15))
 
 
-FINE = Evidence(
+FINE = CapacityEvidence(
     storage_class=a_class(), drivers={DRIVER}, nodes=[a_node(labels={"rack": "1"})], now=NOW
 )
 
@@ -57,7 +57,7 @@ FINE = Evidence(
         pytest.param(replace(FINE, nodes=[a_node()]), {Orphaned.TOPOLOGY_GONE}, id="topology"),
     ],
 )
-def test_what_can_be_wrong(evidence: Evidence, expected: set[Orphaned]) -> None:
+def test_what_can_be_wrong(evidence: CapacityEvidence, expected: set[Orphaned]) -> None:
     assert set(complaints(capacity(), evidence)) == expected
 
 
@@ -85,7 +85,7 @@ def test_the_object_of_a_publisher_whose_owner_is_gone_is_deleted() -> None:
         pytest.param(capacity(), replace(FINE, lease=lease(60)), id="dead-but-the-report-is-good"),
     ],
 )
-def test_what_is_left_alone(found: CSIStorageCapacity, evidence: Evidence) -> None:
+def test_what_is_left_alone(found: CSIStorageCapacity, evidence: CapacityEvidence) -> None:
     assert decide_orphaned_capacity(found, evidence) is None
 
 
@@ -106,7 +106,9 @@ def test_a_topology_that_cannot_be_read_is_nowhere_missing() -> None:
 
 def test_the_publishers_own_lease_is_a_better_proof_than_that_of_the_leader() -> None:
     own, leader = leases_of_publisher(capacity())
-    settings = Settings(driver=DRIVER, publisher="external-provisioner", namespace="plimsoll")
+    settings = CapacitySettings(
+        driver=DRIVER, publisher="external-provisioner", namespace="plimsoll"
+    )
     assert own == publisher_lease(settings)
     assert leader == ObjectKey("plimsoll", "local-plimsoll-dev")
     assert leases_of_publisher(capacity({})) == ()
@@ -136,7 +138,7 @@ def test_nothing_is_deleted_without_a_mark_a_fault_and_a_dead_publisher(
     node_there: bool,
     renewed: int | None,
 ) -> None:
-    evidence = Evidence(
+    evidence = CapacityEvidence(
         owner_is_gone=owner,
         storage_class=a_class() if class_there else None,
         drivers={DRIVER} if driver_there else set(),

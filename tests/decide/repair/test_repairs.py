@@ -7,7 +7,7 @@ from plimsoll.decide.plan import Delete, Emit, ResourceName
 from plimsoll.decide.repair.repairs import (
     Repair,
     Repaired,
-    Rule,
+    RepairRule,
     as_plan,
     as_rehearsal,
     parse_rules,
@@ -15,7 +15,7 @@ from plimsoll.decide.repair.repairs import (
 
 WRITE = Delete(resource=ResourceName("", "v1", "pods"), key=ObjectKey("a", "b"))
 REPAIR = Repair(
-    rule=Rule.LOST_NODE_VOLUMES,
+    rule=RepairRule.LOST_NODE_VOLUMES,
     reason=Repaired.VOLUME_LOST,
     regarding={"metadata": {"name": "b"}},
     found="Something is wrong",
@@ -40,6 +40,6 @@ def test_a_rehearsal_only_tells() -> None:
 
 def test_rules_are_switched_on_by_name_and_a_misspelt_one_is_an_error() -> None:
     assert parse_rules([]) == frozenset()
-    assert parse_rules(["direct-node"]) == {Rule.DIRECT_NODE}
+    assert parse_rules(["direct-node"]) == {RepairRule.DIRECT_NODE}
     with pytest.raises(ValueError, match="unknown repair rules: direct; known: direct-node, lost"):
         parse_rules(["direct", "selected-node"])

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.flags import RULES
 from plimsoll.decide.scheduling.counts import counts
-from plimsoll.decide.scheduling.judge import Judge, Rejected, Settings
+from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from tests.decide.scheduling.columns import plain
 from tests.decide.scheduling.columns.clusters import Chance, a_new_pod, a_random_cluster, seeds
@@ -17,7 +17,7 @@ def test_nodes_are_counted_by_the_first_rule_that_speaks_against_them(seed: int)
     objects = a_random_cluster(chance)
     pod = a_new_pod(chance, objects)
     view, columns = plain.cluster_of(objects), Columns.of(objects)
-    judged = Judge(columns, Settings(Policy.COMPATIBLE)).judge(pod)
+    judged = Judge(columns, KernelSettings(Policy.COMPATIBLE)).judge(pod)
     if isinstance(judged, Rejected):
         return
 

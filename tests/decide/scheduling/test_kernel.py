@@ -9,7 +9,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.binding.bind_volumes import naming_claim
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.flags import NodeRule
-from plimsoll.decide.scheduling.judge import Settings
+from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.reasons import Reason, Rule
 from plimsoll.decide.scheduling.rules import node_resources as resources
@@ -126,7 +126,7 @@ def test_a_node_with_a_volume_beats_one_where_it_would_have_to_be_made() -> None
     assert isinstance(found, Placement)
     assert found.node == "full"
     assert [binding.volume.name for binding in found.volumes.static] == ["v"]
-    compatible = Kernel(Columns.of(objects), Settings(Policy.COMPATIBLE))
+    compatible = Kernel(Columns.of(objects), KernelSettings(Policy.COMPATIBLE))
     other = compatible.decide(a_pod(claims=["data"]))
     assert isinstance(other, Placement)
     assert other.node == "empty"
@@ -213,7 +213,7 @@ def test_a_node_for_which_volumes_can_be_assigned_is_explained_as_fit() -> None:
     pod, columns = a_pod(claims=["writes", "reads"]), Columns.of(objects)
 
     assert Kernel(columns).explain_node(pod, "node-1").is_fit
-    compatible = Kernel(columns, Settings(Policy.COMPATIBLE))
+    compatible = Kernel(columns, KernelSettings(Policy.COMPATIBLE))
     assert not compatible.explain_node(pod, "node-1").is_fit
 
 
@@ -292,7 +292,7 @@ def test_the_compatible_choice_is_that_of_the_plain_rules(seed: int) -> None:
         chance.some(sorted(node.name for node in view.nodes.values())),
     )
 
-    kernel = Kernel(Columns.of(objects), Settings(Policy.COMPATIBLE))
+    kernel = Kernel(Columns.of(objects), KernelSettings(Policy.COMPATIBLE))
     found = kernel.decide(pod, attempt=attempt, refused=refused)
 
     is_rejected = plain.rejection(pod, view)

@@ -6,7 +6,7 @@ from plimsoll.api.core import Node, NodeSpec, NodeStatus, Taint
 from plimsoll.api.pods import PodSpec
 from plimsoll.api.typed import from_document
 from plimsoll.decide.workloads.daemon_nodes import (
-    Placement,
+    DaemonPlacement,
     is_same_for_daemons,
     pod_document,
     target_node,
@@ -22,7 +22,7 @@ def a_node(*taints: Taint, name: str = "node-1", **labels: str) -> Node:
 
 def placed(node: Node, **spec: Any) -> tuple[bool, bool]:
     """Whether a pod should be made there, and whether one that is there may stay."""
-    placement = Placement.of(a_daemon_set(template=template(**spec)))
+    placement = DaemonPlacement.of(a_daemon_set(template=template(**spec)))
     return placement.should_run(node), placement.may_stay(node)
 
 

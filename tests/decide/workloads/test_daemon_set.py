@@ -7,7 +7,7 @@ from plimsoll.api.pods import Pod, PodSpec
 from plimsoll.api.typed import from_document
 from plimsoll.api.workloads import ControllerRevision, DaemonSet
 from plimsoll.decide.workloads.daemon_nodes import pod_document
-from plimsoll.decide.workloads.daemon_set import Seen, Steps, decide_daemon_set
+from plimsoll.decide.workloads.daemon_set import DaemonSetSteps, DaemonSetView, decide_daemon_set
 from plimsoll.decide.workloads.pod_template import data_hash
 from plimsoll.decide.workloads.revisions import revision_data
 from tests.decide.workloads.objects import (
@@ -45,7 +45,7 @@ def decided(
     nodes: str | tuple[Node, ...] = "ab",
     set_: DaemonSet | None = None,
     **more: Any,
-) -> Steps:
+) -> DaemonSetSteps:
     fields: dict[str, Any] = {
         "nodes": tuple(map(node, nodes)) if isinstance(nodes, str) else nodes,
         "pods": pods,
@@ -53,7 +53,7 @@ def decided(
         "named": {STORED.key: STORED},
         "now": NOW,
     }
-    return decide_daemon_set(set_ or a_daemon_set(), Seen(**(fields | more)), suffixes())
+    return decide_daemon_set(set_ or a_daemon_set(), DaemonSetView(**(fields | more)), suffixes())
 
 
 def test_every_node_gets_one_pod() -> None:

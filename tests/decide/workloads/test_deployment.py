@@ -7,8 +7,8 @@ from plimsoll.api.typed import from_document
 from plimsoll.api.workloads import Deployment, ReplicaSet, ReplicaStatus
 from plimsoll.decide.plan import Create, Patch
 from plimsoll.decide.workloads.deployment import (
-    Seen,
-    Steps,
+    DeploymentSteps,
+    DeploymentView,
     decide_deployment,
     decide_failed_set,
 )
@@ -44,17 +44,19 @@ def a_set(
     return structs.replace(set_, spec=structs.replace(set_.spec, template=template(image)))
 
 
-def decided(deployment: Deployment, *sets: ReplicaSet, pods: dict[str, Any] | None = None) -> Steps:
-    seen = Seen(sets=sets, named={s.key: s for s in sets}, pods=pods or {}, now=NOW)
+def decided(
+    deployment: Deployment, *sets: ReplicaSet, pods: dict[str, Any] | None = None
+) -> DeploymentSteps:
+    seen = DeploymentView(sets=sets, named={s.key: s for s in sets}, pods=pods or {}, now=NOW)
     return decide_deployment(deployment, seen)
 
 
-def new_set(steps: Steps) -> dict[str, Any]:
+def new_set(steps: DeploymentSteps) -> dict[str, Any]:
     (create,) = [write for write in steps.act.writes if isinstance(write, Create)]
     return create.document
 
 
-def sizes(steps: Steps) -> dict[str, int]:
+def sizes(steps: DeploymentSteps) -> dict[str, int]:
     patches = [write for write in steps.act.writes if isinstance(write, Patch)]
     return {p.key.name: p.patch["spec"]["replicas"] for p in patches if "spec" in p.patch}
 
@@ -103,7 +105,7 @@ def test_a_name_that_is_taken_is_counted_as_a_collision() -> None:
     deployment = a_deployment()
     name = f"web-{template_hash(deployment.spec.template, None)}"
     foreign = a_replica_set(name)
-    seen = Seen(sets=(), named={foreign.key: foreign}, pods={}, now=NOW)
+    seen = DeploymentView(sets=(), named={foreign.key: foreign}, pods={}, now=NOW)
     steps = decide_deployment(deployment, seen)
     assert made(steps.act) == []
     assert status_in(steps.report)["collisionCount"] == 1

@@ -9,7 +9,7 @@ from plimsoll.api.pods import ContainerStatus, Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import Job
 from plimsoll.decide.plan import Delete
-from plimsoll.decide.workloads.job import Steps, decide_job
+from plimsoll.decide.workloads.job import JobSteps, decide_job
 from plimsoll.decide.workloads.job_pods import FINALIZER, INDEX
 from tests.decide.workloads.objects import (
     NOW,
@@ -29,11 +29,11 @@ def tracked(name: str, phase: str = "Running", **metadata: Any) -> Pod:
     return a_pod(name, phase=phase, finalizers=(FINALIZER,), **metadata)
 
 
-def decided(job: Job, *pods: Pod) -> Steps:
+def decided(job: Job, *pods: Pod) -> JobSteps:
     return decide_job(job, pods, suffixes(), NOW)
 
 
-def conditions(steps: Steps) -> list[str]:
+def conditions(steps: JobSteps) -> list[str]:
     return [c["type"] for c in status_in(steps.report).get("conditions", [])]
 
 
@@ -182,12 +182,12 @@ def test_what_is_not_supported_is_refused_by_name(spec: Document) -> None:
 
 
 def test_a_job_of_another_controller_is_left_to_it() -> None:
-    assert decided(a_job(managedBy="example.com/jobs")) == Steps()
+    assert decided(a_job(managedBy="example.com/jobs")) == JobSteps()
 
 
 def test_a_finished_job_is_deleted_after_its_time_to_live() -> None:
     ended = {"conditions": holding("Complete")}
-    assert decided(a_job(status=ended)) == Steps()
+    assert decided(a_job(status=ended)) == JobSteps()
     fresh = decided(a_job(ttlSecondsAfterFinished=100, status=ended))
     assert fresh.report.recheck_after == timedelta(seconds=40)
     (write,) = decided(a_job(ttlSecondsAfterFinished=60, status=ended)).report.writes

@@ -6,7 +6,7 @@ from plimsoll.api.workloads import ReplicaSet, ReplicaStatus
 from plimsoll.decide.plan import Create
 from plimsoll.decide.workloads.replica_set import (
     BURST,
-    Seen,
+    ReplicaSetView,
     decide_replica_set,
     decide_replica_set_report,
 )
@@ -22,8 +22,8 @@ from tests.decide.workloads.objects import (
 )
 
 
-def seen(*pods: Pod) -> Seen:
-    return Seen(active=pods, now=NOW)
+def seen(*pods: Pod) -> ReplicaSetView:
+    return ReplicaSetView(active=pods, now=NOW)
 
 
 def test_missing_pods_are_made_under_fresh_names() -> None:
@@ -53,7 +53,7 @@ def test_a_set_that_is_being_deleted_makes_no_pods() -> None:
 
 def test_the_report_counts_pods_by_what_they_can_do() -> None:
     pods = (a_pod("a"), a_pod("b", ready=False), a_pod("c", labels={"app": "web", "x": "y"}))
-    world = Seen(active=pods, leaving=(a_pod("d"),), now=NOW)
+    world = ReplicaSetView(active=pods, leaving=(a_pod("d"),), now=NOW)
     status = status_in(decide_replica_set_report(fresh(), world, problem=""))
     assert status["replicas"] == status["fullyLabeledReplicas"] == 3
     assert status["readyReplicas"] == status["availableReplicas"] == 2

@@ -7,7 +7,7 @@ from plimsoll.decide.workloads.owned import STATEFUL_SET
 from plimsoll.decide.workloads.pod_template import data_hash
 from plimsoll.decide.workloads.revisions import (
     Described,
-    History,
+    RevisionHistory,
     decide_history,
     revision_data,
 )
@@ -28,7 +28,7 @@ def stored(image: str, number: int, **metadata: Any) -> ControllerRevision:
     return ControllerRevision(metadata=meta(name, **metadata), data=data, revision=number)
 
 
-def history(image: str, *revisions: ControllerRevision) -> History:
+def history(image: str, *revisions: ControllerRevision) -> RevisionHistory:
     return decide_history(described(image), revisions, {r.key: r for r in revisions})
 
 

@@ -11,7 +11,11 @@ from plimsoll.api.workloads import ControllerRevision, StatefulSet
 from plimsoll.decide.plan import Create
 from plimsoll.decide.workloads.pod_template import data_hash
 from plimsoll.decide.workloads.revisions import revision_data
-from plimsoll.decide.workloads.stateful_set import Seen, Steps, decide_stateful_set
+from plimsoll.decide.workloads.stateful_set import (
+    StatefulSetSteps,
+    StatefulSetView,
+    decide_stateful_set,
+)
 from tests.decide.workloads.objects import (
     NOW,
     a_claim,
@@ -34,11 +38,11 @@ def revision(image: str, number: int) -> ControllerRevision:
 OLD, NEW = revision("web:1", 1), revision("web:2", 2)
 
 
-def seen(*pods: Pod, claims: tuple[str, ...] | None = None) -> Seen:
+def seen(*pods: Pod, claims: tuple[str, ...] | None = None) -> StatefulSetView:
     """Every pod with its claim, and with both revisions stored."""
     names = tuple(f"data-{pod.name}" for pod in pods) if claims is None else claims
     found = [a_claim(name) for name in names]
-    return Seen(
+    return StatefulSetView(
         pods=pods,
         claims={claim.key: claim for claim in found},
         revisions=(OLD,),
@@ -51,7 +55,7 @@ def running(set_: StatefulSet, *ordinals: int, **pod: Any) -> list[Pod]:
     return [a_stateful_pod(set_, ordinal, OLD.name, **pod) for ordinal in ordinals]
 
 
-def updated(set_: StatefulSet, world: Seen) -> Steps:
+def updated(set_: StatefulSet, world: StatefulSetView) -> StatefulSetSteps:
     """The set with another template, both revisions known."""
     spec = structs.replace(set_.spec, template=template("web:2"))
     status = structs.replace(set_.status, current_revision=OLD.name)

@@ -10,7 +10,7 @@ from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import limits_for, make_server, running
 from plimsoll.apiserver.storage.store import MemoryStore
-from plimsoll.reconcile.running import Make, RunningLoops, Setting
+from plimsoll.reconcile.running import LoopEnvironment, Make, RunningLoops
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.wire.kube import KubeClient
@@ -57,7 +57,7 @@ async def a_flaky_cluster(
     async with running(server):
         line = FlakyTransport(InProcessTransport(server))
         client = KubeClient(line, clock=clock, chance=Random(1))
-        setting = Setting(
+        setting = LoopEnvironment(
             client=client, component="plimsoll-controller", ids=seeded_ids(1), chance=Random(1)
         )
         loops_ = RunningLoops(loops, setting)

@@ -13,8 +13,8 @@ from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.controller.in_process.provisioners.registry import ProvisionerSetupError
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.main import (
-    Process,
-    Settings,
+    ControllerProcess,
+    ControllerSettings,
     check,
     csi_settings,
     is_real_cluster,
@@ -34,24 +34,24 @@ from tests.wire.scripted import ScriptedTransport, answer, refusal
 
 
 def test_on_the_embedded_server_everything_runs_but_repairs() -> None:
-    assert set(wanted_loops(Settings(), on_cluster=False)) == set(LOOPS) - {"repair"}
+    assert set(wanted_loops(ControllerSettings(), on_cluster=False)) == set(LOOPS) - {"repair"}
 
 
 def test_repairs_run_wherever_rules_are_named() -> None:
-    settings = Settings(controllers="binding", repair="selected-node")
+    settings = ControllerSettings(controllers="binding", repair="selected-node")
     assert wanted_loops(settings, on_cluster=True) == ["binding", "repair"]
 
 
 def test_on_a_real_cluster_loops_for_drivers_run_as_soon_as_one_is_named() -> None:
-    settings = Settings(csi_addresses="/run/csi/csi.sock")
+    settings = ControllerSettings(csi_addresses="/run/csi/csi.sock")
     assert wanted_loops(settings, on_cluster=True) == ["csi-attacher", "resizer", "snapshotter"]
 
 
 def test_drivers_are_reached_by_sockets() -> None:
-    found = csi_settings(Settings(csi_addresses="/run/a.sock, unix:///run/b.sock"))
+    found = csi_settings(ControllerSettings(csi_addresses="/run/a.sock, unix:///run/b.sock"))
     assert found.sources.addresses == ("/run/a.sock", "unix:///run/b.sock")
     with pytest.raises(ConfigError, match=r"--csi-address: .*10\.0\.0\.1:10000"):
-        check(Settings(csi_addresses="10.0.0.1:10000"))
+        check(ControllerSettings(csi_addresses="10.0.0.1:10000"))
 
 
 async def test_without_the_kinds_of_snapshots_nobody_waits_for_them() -> None:
@@ -64,41 +64,43 @@ async def test_without_the_kinds_of_snapshots_nobody_waits_for_them() -> None:
 
 
 def test_loops_can_be_left_out() -> None:
-    found = wanted_loops(Settings(controllers="*,-job"), on_cluster=False)
+    found = wanted_loops(ControllerSettings(controllers="*,-job"), on_cluster=False)
     assert "job" not in found
     assert "binding" in found
 
 
 def test_an_unknown_loop_is_an_error_that_names_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"unknown controllers: bnding; known: .*binding"):
-        wanted_loops(Settings(controllers="bnding"), on_cluster=False)
+        wanted_loops(ControllerSettings(controllers="bnding"), on_cluster=False)
 
 
 def test_an_unknown_repair_rule_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"--repair: unknown magic; known: .*selected-node"):
-        repair_settings(Settings(repair="magic"))
+        repair_settings(ControllerSettings(repair="magic"))
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        Settings(controllers="bnding"),
-        Settings(repair="magic"),
-        Settings(provisioners={"plimsoll.dev/host-path": {"root": "here"}}),
-        Settings(controllers="repair"),
+        ControllerSettings(controllers="bnding"),
+        ControllerSettings(repair="magic"),
+        ControllerSettings(provisioners={"plimsoll.dev/host-path": {"root": "here"}}),
+        ControllerSettings(controllers="repair"),
     ],
 )
-def test_what_can_be_known_to_be_wrong_is_told_without_a_server(settings: Settings) -> None:
+def test_what_can_be_known_to_be_wrong_is_told_without_a_server(
+    settings: ControllerSettings,
+) -> None:
     with pytest.raises((ConfigError, ProvisionerSetupError)):
         check(settings)
 
 
 def test_provisioners_are_of_no_concern_without_the_loop_that_uses_them() -> None:
-    check(Settings(controllers="job", provisioners={"nobody": {"a": "b"}}))
+    check(ControllerSettings(controllers="job", provisioners={"nobody": {"a": "b"}}))
 
 
 async def test_the_number_of_finished_pods_that_may_stay_is_a_setting() -> None:
-    settings = Settings(controllers="pod-gc", terminated_pod_gc_threshold=1)
+    settings = ControllerSettings(controllers="pod-gc", terminated_pod_gc_threshold=1)
     loops = makers(["pod-gc"], settings)
     async with a_cluster(more=loops) as cluster:
         await cluster.add_node("node-1")
@@ -140,8 +142,8 @@ class Copy:
     def __init__(self, cluster: StoryCluster, directory: Path, seed: int) -> None:
         self.line = FlakyTransport(InProcessTransport(cluster.server))
         client = KubeClient(self.line, clock=cluster.clock, chance=Random(seed))
-        settings = Settings(controllers="binding", data_dir=str(directory))
-        self.process = Process(settings, client)
+        settings = ControllerSettings(controllers="binding", data_dir=str(directory))
+        self.process = ControllerProcess(settings, client)
         self.loops: list[str] = []
         self.task = asyncio.ensure_future(self.process.run(self.loops.extend))
 

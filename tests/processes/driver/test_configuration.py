@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from plimsoll.processes.driver.configuration import Settings, configured, parse_disk
+from plimsoll.processes.driver.configuration import DriverSettings, configured, parse_disk
 from plimsoll.processes.driver.settings import Disk, Mounts
 from plimsoll.runtime.config import ConfigError
 
 GIB = 1024**3
 
 
-def settings(**given: Any) -> Settings:
-    return msgspec.convert(given, Settings)
+def settings(**given: Any) -> DriverSettings:
+    return msgspec.convert(given, DriverSettings)
 
 
 def test_one_node_has_a_place_and_a_socket_by_default() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from plimsoll.processes.driver.records import Phase
+from plimsoll.processes.driver.records import RecordPhase
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from tests.processes.driver.drivers import a_driver, names
@@ -47,7 +47,7 @@ async def test_a_volume_that_cannot_be_settled_does_not_stand_in_the_way(tmp_pat
     async with a_driver(directory=tmp_path) as running:
         volume = await running.create(mib=5)
         record = running.driver.volume(volume.volume_id)
-        making = msgspec.structs.replace(record, phase=Phase.MAKING)
+        making = msgspec.structs.replace(record, phase=RecordPhase.MAKING)
         running.driver.ledger.volumes.put(making)
     script = msgspec.json.encode([{"call": "DeleteVolume", "do": "fail"}])
     (tmp_path / "faults.yaml").write_bytes(script)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.processes.driver.backends.pools.faults import Call, Crash, Fault, When
+from plimsoll.processes.driver.backends.pools.faults import Crash, Fault, FaultyCall, When
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from tests.processes.driver.drivers import MIB, ONE_POOL, Running, a_driver, names
@@ -129,9 +129,9 @@ async def test_all_writes_were_tried(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("when", When)
-@pytest.mark.parametrize("call", [call for call in Call if not call.startswith("Node")])
+@pytest.mark.parametrize("call", [call for call in FaultyCall if not call.startswith("Node")])
 async def test_dying_around_an_effect_leaves_everything_whole(
-    call: Call, when: When, tmp_path: Path
+    call: FaultyCall, when: When, tmp_path: Path
 ) -> None:
     mortal, known = Mortal(1000), Known()
     await live_and_die(tmp_path, mortal, known, Crash(call=call, when=when))
@@ -144,7 +144,7 @@ async def test_dying_while_settling_is_settled_by_the_next_start(
     breaths: int, tmp_path: Path
 ) -> None:
     known = Known()
-    await live_and_die(tmp_path, Mortal(1000), known, Crash(call=Call.SNAPSHOT))
+    await live_and_die(tmp_path, Mortal(1000), known, Crash(call=FaultyCall.SNAPSHOT))
     second = Mortal(breaths)
     await live_and_die(tmp_path, second, known)
     await live_again(tmp_path, known, seed=2)

@@ -10,22 +10,22 @@ import pytest
 from plimsoll.processes.driver.ledger import FILE_NAME, Ledger, LedgerError
 from plimsoll.processes.driver.records import (
     Attachment,
-    Mode,
     Part,
-    Phase,
-    Placement,
+    RecordPhase,
+    VolumeMode,
+    VolumePlacement,
     VolumeRecord,
 )
 
-PLACE = Placement(pools=("a",), parts=(Part(extent="a", bytes=5),), topology=({"zone": "a"},))
+PLACE = VolumePlacement(pools=("a",), parts=(Part(extent="a", bytes=5),), topology=({"zone": "a"},))
 
 
-def a_volume(name: str, phase: Phase = Phase.READY) -> VolumeRecord:
+def a_volume(name: str, phase: RecordPhase = RecordPhase.READY) -> VolumeRecord:
     return VolumeRecord(
         id=f"id-{name}",
         name=name,
         size_bytes=5,
-        mode=Mode.FILESYSTEM,
+        mode=VolumeMode.FILESYSTEM,
         placement=PLACE,
         phase=phase,
         created_at=datetime(2024, 1, 1, tzinfo=UTC),

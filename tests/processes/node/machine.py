@@ -16,8 +16,8 @@ from plimsoll.apiserver.main import limits_for, make_server, running
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.processes.node.directory.mountinfo import mount_points, mounts_below
-from plimsoll.processes.node.main import Process
-from plimsoll.processes.node.settings import Settings, real_node
+from plimsoll.processes.node.main import NodeProcess
+from plimsoll.processes.node.settings import NodeProcessSettings, real_node
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.commands import run
 from plimsoll.runtime.ids import seeded_ids
@@ -37,7 +37,9 @@ class Machine:
         self.directory = directory
         self.registry = directory / "plugins_registry"
         self.registry.mkdir(parents=True)
-        self.settings = Settings(node_name="node-0", data_dir=str(directory), labels="rack=r1")
+        self.settings = NodeProcessSettings(
+            node_name="node-0", data_dir=str(directory), labels="rack=r1"
+        )
         # Stories' words for objects work here as well; only time is real.
         self.cluster = StoryCluster(server, SystemClock())  # type: ignore[arg-type]  # no story waits
         self._lifeline = Lifeline()
@@ -51,7 +53,7 @@ class Machine:
         )
         transport = SeverableTransport(inner, self._lifeline)
         client = KubeClient(transport, clock=SystemClock(), chance=Random(1), manager="node")
-        process = Process(real_node(self.settings), client, self.settings)
+        process = NodeProcess(real_node(self.settings), client, self.settings)
         self._life = asyncio.ensure_future(process.run())
 
     async def kill(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.processes.provisioner.link import DriverFacts
 from plimsoll.processes.provisioner.main import Clients, address_of, decisions_of, pages
-from plimsoll.processes.provisioner.settings import Settings
+from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.metrics import Metrics
@@ -31,8 +31,8 @@ def clients() -> Clients:
     return Clients(kube=kube, capacity=kube, election=kube, driver=driver, clock=clock)
 
 
-def given(**changes: object) -> Settings:
-    return msgspec.structs.replace(Settings(), **changes)
+def given(**changes: object) -> ProvisionerFlags:
+    return msgspec.structs.replace(ProvisionerFlags(), **changes)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_metrics_are_where_they_were_asked_for() -> None:
 
 
 def test_identities_tell_provisioners_apart() -> None:
-    identity = decisions_of(Settings(), FACTS, clients()).identity
+    identity = decisions_of(ProvisionerFlags(), FACTS, clients()).identity
     began_at, number, driver = identity.split("-", 2)
     assert began_at.isdigit()
     assert 0 <= int(number) < 10_000
@@ -80,11 +80,11 @@ def test_on_a_node_the_drivers_word_for_it_counts() -> None:
     assert told.node is not None
     assert (told.node.node_name, told.node.node_id) == ("n", "id-1")
     assert told.node.segment == {"host": "node-1"}
-    assert decisions_of(Settings(), FACTS, clients()).node is None
+    assert decisions_of(ProvisionerFlags(), FACTS, clients()).node is None
 
 
 def test_topology_can_be_switched_off() -> None:
-    assert decisions_of(Settings(), FACTS, clients()).supports_topology
+    assert decisions_of(ProvisionerFlags(), FACTS, clients()).supports_topology
     off = given(feature_gates={"Topology": False})
     assert not decisions_of(off, FACTS, clients()).supports_topology
 

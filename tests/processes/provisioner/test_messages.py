@@ -9,11 +9,11 @@ from plimsoll.decide.provisioning.calls import (
     CallFailed,
     Code,
     ContentSource,
+    CreatedVolume,
     CreateVolumeCall,
     FromSnapshot,
     FromVolume,
     GetCapacityCall,
-    MadeVolume,
     Mount,
     VolumeCapability,
 )
@@ -90,7 +90,7 @@ def test_what_was_made_is_read(source: ContentSource | None) -> None:
         accessible_topology=[csi.Topology(segments={"zone": "a"})],
         content_source=content.volume_content_source if source else None,
     )
-    assert messages.made_volume(csi.CreateVolumeResponse(volume=volume)) == MadeVolume(
+    assert messages.made_volume(csi.CreateVolumeResponse(volume=volume)) == CreatedVolume(
         volume_id="volume-2",
         capacity_bytes=2048,
         context={"a": "b"},

@@ -11,13 +11,15 @@ from plimsoll.decide.explain.policies import PolicySource, choose_policy
 from plimsoll.decide.scheduling.published_policy import LASTS, RENEWED_EVERY
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.processes.scheduler.identity import SchedulerIdentity
-from plimsoll.processes.scheduler.settings import Settings
+from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.clock import settle
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
 from tests.stories.cluster import StoryCluster, a_cluster
 
-SETTINGS = Settings(scheduler_name="default-scheduler", policy=Policy.DEFAULT, leader_elect=False)
+SETTINGS = SchedulerSettings(
+    scheduler_name="default-scheduler", policy=Policy.DEFAULT, leader_elect=False
+)
 
 
 def client_of(cluster: StoryCluster) -> KubeClient:
@@ -25,7 +27,9 @@ def client_of(cluster: StoryCluster) -> KubeClient:
 
 
 @asynccontextmanager
-async def announcing(cluster: StoryCluster, settings: Settings) -> AsyncIterator[KubeClient]:
+async def announcing(
+    cluster: StoryCluster, settings: SchedulerSettings
+) -> AsyncIterator[KubeClient]:
     client = client_of(cluster)
     task = asyncio.ensure_future(SchedulerIdentity(settings, client, "copy-1").run())
     await settle()
@@ -58,7 +62,7 @@ async def test_the_policy_stays_published_while_the_scheduler_runs() -> None:
 
 
 async def test_a_namespace_that_does_not_exist_does_not_end_the_scheduler() -> None:
-    settings = Settings(leader_elect_namespace="nowhere")
+    settings = SchedulerSettings(leader_elect_namespace="nowhere")
     async with a_cluster() as cluster, announcing(cluster, settings) as client:
         cluster.clock.advance(RENEWED_EVERY)
         await settle()

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from plimsoll.api.pods import Pod, SchedulingGate
 from plimsoll.decide.scheduling.columns.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.reasons import Rule
-from plimsoll.processes.scheduler.queue import SWEEP_AFTER, Place, SchedulingQueue
+from plimsoll.processes.scheduler.queue import SWEEP_AFTER, QueuePlace, SchedulingQueue
 from tests.builders import a_pod
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -61,7 +61,7 @@ def refused(rules: frozenset[AnyRule], *, times: int = 1) -> SchedulingQueue:
     return queue
 
 
-def place_of(queue: SchedulingQueue) -> Place:
+def place_of(queue: SchedulingQueue) -> QueuePlace:
     entry = queue.find(a_pod().key)
     assert entry is not None
     return entry.place
@@ -79,7 +79,7 @@ def test_a_pod_with_gates_waits_until_they_are_gone() -> None:
     queue = SchedulingQueue()
     queue.put(gated(a_pod()), NOW)
     assert names(queue, NOW) == []
-    assert queue.counts()[Place.GATED] == 1
+    assert queue.counts()[QueuePlace.GATED] == 1
     queue.put(a_pod(), NOW + SECOND)
     assert names(queue, NOW + SECOND) == ["web-0"]
 
@@ -99,7 +99,7 @@ def test_a_change_that_helps_brings_it_back_once_its_pause_is_over() -> None:
 def test_woken_in_its_pause_a_pod_lets_others_go_first() -> None:
     queue = refused(VOLUMES)
     queue.wake(helps_with(Rule.VOLUME_BINDING), NOW)
-    assert place_of(queue) is Place.BACKOFF
+    assert place_of(queue) is QueuePlace.BACKOFF
     queue.put(a_pod("other"), NOW)
     entry = queue.pop(NOW)
     assert entry is not None
@@ -145,7 +145,7 @@ def test_every_pod_is_tried_again_after_five_minutes() -> None:
 def test_a_note_in_its_status_does_not_wake_a_pod() -> None:
     queue = refused(ROOM)
     queue.put(with_note(a_pod()), NOW + 60 * SECOND)
-    assert place_of(queue) is Place.UNSCHEDULABLE
+    assert place_of(queue) is QueuePlace.UNSCHEDULABLE
 
 
 def test_a_pod_that_asks_for_something_else_is_tried_again() -> None:
@@ -235,12 +235,12 @@ class EveryPodIsSomewhere(RuleBasedStateMachine):
     def every_pod_is_in_one_place(self) -> None:
         counts = self.queue.counts()
         assert sum(counts.values()) == len(self.there)
-        assert counts[Place.IN_FLIGHT] == 0
+        assert counts[QueuePlace.IN_FLIGHT] == 0
 
     @invariant()
     def nobody_is_forgotten(self) -> None:
         waiting = self.queue.counts()
-        if waiting[Place.BACKOFF] or waiting[Place.UNSCHEDULABLE]:
+        if waiting[QueuePlace.BACKOFF] or waiting[QueuePlace.UNSCHEDULABLE]:
             due = self.queue.next_due()
             assert due is not None
             assert due <= max(self.now, NOW) + SWEEP_AFTER

@@ -10,7 +10,13 @@ import yaml
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point
-from plimsoll.processes.scheduler.settings import Settings, backoff_of, lease_of, load, shape_of
+from plimsoll.processes.scheduler.settings import (
+    SchedulerSettings,
+    backoff_of,
+    lease_of,
+    load,
+    shape_of,
+)
 from plimsoll.runtime.config import ConfigError
 
 
@@ -36,7 +42,7 @@ def profile(**arguments: Any) -> list[dict[str, Any]]:
 
 def test_the_defaults_are_those_of_kube_scheduler() -> None:
     settings = load(None, {}, {})
-    assert settings == Settings()
+    assert settings == SchedulerSettings()
     assert settings.bind_timeout == timedelta(minutes=10)
     assert shape_of(settings) == DEFAULT_SHAPE
     backoff = backoff_of(settings)
@@ -136,6 +142,6 @@ def test_a_scheduler_has_a_name() -> None:
 
 
 def test_schedulers_of_different_names_have_different_leases() -> None:
-    assert lease_of(Settings()).name == "plimsoll-scheduler"
-    other = lease_of(Settings(scheduler_name="default-scheduler"))
+    assert lease_of(SchedulerSettings()).name == "plimsoll-scheduler"
+    other = lease_of(SchedulerSettings(scheduler_name="default-scheduler"))
     assert other.name == "plimsoll-scheduler-default-scheduler"

@@ -7,14 +7,14 @@ from hypothesis import given, strategies as st
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.scheduling.binding.bind_volumes import Choice
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.kernel import Kernel, Placement
 from plimsoll.decide.scheduling.reasons import Finding, Reason
 from plimsoll.processes.scheduler.running import following
-from plimsoll.processes.scheduler.state import State
+from plimsoll.processes.scheduler.state import SchedulerState
 from tests.builders import HOSTNAME, a_claim, a_class, a_node, a_pod, a_volume
 from tests.decide.scheduling.builders import a_local_class, versioned
 
@@ -25,7 +25,7 @@ class Watched:
     """A state that somebody decides on, fed as a watch feeds it."""
 
     def __init__(self, *objects: ApiObject) -> None:
-        self.state = State()
+        self.state = SchedulerState()
         self.kernel = Kernel(Columns())
         self.state.on_belief(following(self.kernel.columns))
         for object_ in objects:
@@ -44,7 +44,7 @@ class Watched:
                 if change__ := observed.claims.put(object_.key, object_):
                     self.state.observe_claim(change__)
             case _:
-                self.state.observe_other(Change(object_.key, None, object_))
+                self.state.observe_other(StoreChange(object_.key, None, object_))
 
     def decide(self, pod: Pod = POD) -> Placement:
         decision = self.kernel.decide(pod)

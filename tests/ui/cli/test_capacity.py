@@ -18,7 +18,12 @@ from plimsoll.api.patch import merge_patch
 from plimsoll.api.typed import from_document
 from plimsoll.decide.capacity.freshness import Look, decide_lease, publisher_lease
 from plimsoll.decide.capacity.published import Pair
-from plimsoll.decide.capacity.reports import Answer, Settings, about_segment, decide_report
+from plimsoll.decide.capacity.reports import (
+    CapacityAnswer,
+    CapacitySettings,
+    about_segment,
+    decide_report,
+)
 from plimsoll.decide.capacity.segments import segment_of
 from plimsoll.decide.capacity.templates import NodeType, decide_templates
 from plimsoll.decide.plan import Create, Patch, Plan
@@ -28,7 +33,7 @@ from tests.servers import EmbeddedServer, free_port
 DRIVER, HOST = "disk.example.com", "topology.disk.example.com/host"
 ZONE = "topology.kubernetes.io/zone"
 GIB = 2**30
-SETTINGS = Settings(driver=DRIVER, publisher="external-provisioner", namespace="default")
+SETTINGS = CapacitySettings(driver=DRIVER, publisher="external-provisioner", namespace="default")
 
 pytestmark = pytest.mark.xdist_group("capacity")
 
@@ -79,7 +84,7 @@ def storage(kind: str, name: str, **fields: Any) -> Document:
 
 def publish(server: EmbeddedServer, host: str, gib: int) -> None:
     pair = Pair(segment_of({HOST: host}), "fast")
-    plan = decide_report(None, Answer(gib * GIB, GIB), about_segment(*pair), SETTINGS)
+    plan = decide_report(None, CapacityAnswer(gib * GIB, GIB), about_segment(*pair), SETTINGS)
     enact(server, plan)
 
 
@@ -114,7 +119,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]
         )
         for host, gib in (("n1", 10), ("n2", 20)):
             publish(running, host, gib)
-        types = [NodeType(name="big", labels={"pool": "big"}, room={"fast": Answer(GIB)})]
+        types = [NodeType(name="big", labels={"pool": "big"}, room={"fast": CapacityAnswer(GIB)})]
         enact(running, decide_templates(types, ["fast"], (), SETTINGS))
         lease = look(running, at=datetime.now(UTC) - timedelta(hours=1))
         look(running, at=datetime.now(UTC), existing=lease)

@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.decide.scheduling.reasons import Seen
+from plimsoll.decide.scheduling.reasons import SeenObject
 from plimsoll.ui.cli.explain_reading import (
     NO_AGES,
     ClusterReading,
@@ -85,6 +85,6 @@ async def test_without_the_objects_that_decisions_look_at_there_is_no_answer() -
 
 
 async def test_an_object_that_may_not_be_read_has_no_age() -> None:
-    seen = Seen("Event", ObjectKey("default", "secret"))
+    seen = SeenObject("Event", ObjectKey("default", "secret"))
     async with a_reader("events") as (_, client):
         assert await read_ages(client, [seen]) == {seen: NO_AGES}

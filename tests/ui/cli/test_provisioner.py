@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from plimsoll.processes.provisioner.settings import Settings, load
+from plimsoll.processes.provisioner.settings import ProvisionerFlags, load
 from plimsoll.runtime.config import written_duration
 from plimsoll.ui.cli.main import cli
 from tests.servers import EmbeddedServer, Endpoint, free_port
@@ -68,7 +68,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def test_defaults_are_csi_provisioners() -> None:
-    settings = Settings()
+    settings = ProvisionerFlags()
     for flag, expected in DEFAULTS.items():
         found = getattr(settings, flag.replace("-", "_"))
         shown = (

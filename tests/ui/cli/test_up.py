@@ -28,7 +28,7 @@ from plimsoll.wire.connect import connect
 from plimsoll.wire.health import is_answered
 from plimsoll.wire.kind import documents
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 from plimsoll.wire.parameters import Selection
 
 SECONDS = 120
@@ -61,8 +61,8 @@ def up(data: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def client(data: Path) -> KubeClient:
-    around = Surroundings(environment=dict(os.environ), clock=SystemClock())
-    return connect(Wish(kubeconfig=str(data / "kubeconfig")), around, system_chance())
+    around = KubeconfigEnvironment(environment=dict(os.environ), clock=SystemClock())
+    return connect(ConnectionOptions(kubeconfig=str(data / "kubeconfig")), around, system_chance())
 
 
 async def create(kube: KubeClient, *objects: Document) -> None:

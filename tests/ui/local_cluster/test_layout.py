@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.processes.driver.configuration import Settings, configured
+from plimsoll.processes.driver.configuration import DriverSettings, configured
 from plimsoll.runtime.config import Sources, load_settings
 from plimsoll.ui.local_cluster.layout import (
-    Wanted,
+    ClusterOptions,
     api_server,
     settings_file,
     stages,
@@ -18,7 +18,7 @@ from plimsoll.ui.local_cluster.objects import LOCAL, POOLS, first_objects
 
 
 def test_real_nodes_are_processes_of_their_own(tmp_path: Path) -> None:
-    wanted = Wanted(data_dir=tmp_path, port=1, nodes=2)
+    wanted = ClusterOptions(data_dir=tmp_path, port=1, nodes=2)
     names = [child.name for stage in stages(wanted) for child in stage]
     assert [name for name in names if name.startswith("node")] == ["node node-0", "node node-1"]
     assert {f"driver {LOCAL}", f"driver {POOLS}"} <= set(names)
@@ -36,7 +36,7 @@ def test_real_nodes_are_processes_of_their_own(tmp_path: Path) -> None:
 def test_the_zones_that_are_told_are_those_of_the_nodes(
     tmp_path: Path, nodes: int, summary: str, *, hollow: bool
 ) -> None:
-    wanted = Wanted(data_dir=tmp_path, port=1, nodes=nodes, hollow=hollow)
+    wanted = ClusterOptions(data_dir=tmp_path, port=1, nodes=nodes, hollow=hollow)
     assert wanted.summary == summary
     words = ("one", "two", "three")
     zones = {wanted.zone_of(name) for name in wanted.names}
@@ -44,7 +44,7 @@ def test_the_zones_that_are_told_are_those_of_the_nodes(
 
 
 def test_hollow_nodes_are_no_processes_at_all(tmp_path: Path) -> None:
-    wanted = Wanted(data_dir=tmp_path, port=1, nodes=200, hollow=True)
+    wanted = ClusterOptions(data_dir=tmp_path, port=1, nodes=200, hollow=True)
     names = [child.name for stage in stages(wanted) for child in stage]
     expected = ["controller", "scheduler", f"provisioner {LOCAL}", f"provisioner {POOLS}"]
     assert sorted(names) == sorted(expected)
@@ -55,9 +55,9 @@ def test_hollow_nodes_are_no_processes_at_all(tmp_path: Path) -> None:
 def test_a_driver_takes_the_settings_that_are_written_for_it(
     tmp_path: Path, driver: str, *, hollow: bool
 ) -> None:
-    wanted = Wanted(data_dir=tmp_path, port=1, nodes=4, hollow=hollow)
+    wanted = ClusterOptions(data_dir=tmp_path, port=1, nodes=4, hollow=hollow)
     write_settings(wanted)
-    settings = load_settings(Settings, Sources(file=settings_file(wanted, driver)))
+    settings = load_settings(DriverSettings, Sources(file=settings_file(wanted, driver)))
     configuration = configured(settings)
     assert [node.id for node in configuration.nodes] == list(wanted.names)
     zones = {node.topology[f"topology.{driver}/zone"] for node in configuration.nodes}
@@ -65,14 +65,14 @@ def test_a_driver_takes_the_settings_that_are_written_for_it(
 
 
 def test_only_one_hollow_node_has_a_socket(tmp_path: Path) -> None:
-    wanted = Wanted(data_dir=tmp_path, port=1, nodes=50, hollow=True)
+    wanted = ClusterOptions(data_dir=tmp_path, port=1, nodes=50, hollow=True)
     write_settings(wanted)
-    settings = load_settings(Settings, Sources(file=settings_file(wanted, LOCAL)))
+    settings = load_settings(DriverSettings, Sources(file=settings_file(wanted, LOCAL)))
     assert [node.id for node in settings.nodes if node.endpoint] == ["hollow-0"]
 
 
 def test_the_server_gets_the_same_port_in_every_life(tmp_path: Path) -> None:
-    child = api_server(Wanted(data_dir=tmp_path, port=4711))
+    child = api_server(ClusterOptions(data_dir=tmp_path, port=4711))
     assert child.arguments[child.arguments.index("--port") + 1] == "4711"
 
 
@@ -85,7 +85,9 @@ def test_classes_that_need_root_are_left_out_without_it() -> None:
 
 
 def test_the_controller_gets_drivers_and_repair_rules_of_the_user(tmp_path: Path) -> None:
-    wanted = Wanted(data_dir=tmp_path, csi_addresses=("/mine.sock",), repair="selected-node")
+    wanted = ClusterOptions(
+        data_dir=tmp_path, csi_addresses=("/mine.sock",), repair="selected-node"
+    )
     (controller,) = (c for stage in stages(wanted) for c in stage if c.name == "controller")
     words = controller.arguments
     addresses = [value for flag, value in pairwise(words) if flag == "--csi-address"]

@@ -6,11 +6,11 @@ status is staged together with the change that made it necessary.
 
 from plimsoll.api.registry import resources_by_path
 from plimsoll.apiserver.admission.quota_usage import usage
-from plimsoll.apiserver.storage.cluster import Cluster
+from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.kinds_of import kind_of
 
 
-def refresh(cluster: Cluster, namespace: str) -> None:
+def refresh(cluster: StoredCluster, namespace: str) -> None:
     """Stage the status of the namespace's quotas where it changed."""
     quotas = kind_of(resources_by_path()["", "v1", "resourcequotas"])
     collection = cluster.collection(quotas)

@@ -35,7 +35,7 @@ class UnreadableKeysError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
+class ServerCredentials:
     """Files below the data directory, and the administrator's token."""
 
     authority: Path
@@ -67,12 +67,12 @@ def private_write(path: Path, content: bytes) -> None:
     draft.replace(path)
 
 
-def load_or_create(directory: Path, now: datetime) -> Credentials:
+def load_or_create(directory: Path, now: datetime) -> ServerCredentials:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     authority, authority_key = _authority(directory, now)
     _leaf(directory / "server", (authority, authority_key), now, _server_extensions())
     _leaf(directory / "admin", (authority, authority_key), now, _admin_extensions())
-    return Credentials(
+    return ServerCredentials(
         authority=directory / "ca.crt",
         server_certificate=directory / "server.crt",
         server_key=directory / "server.key",

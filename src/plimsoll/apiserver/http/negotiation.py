@@ -21,7 +21,7 @@ META_GROUP = "meta.k8s.io"
 _META_VERSIONS: dict[str, Version] = {"v1": "v1", "v1beta1": "v1beta1"}
 
 
-class Form(StrEnum):
+class MediaForm(StrEnum):
     """What an answer is about: the object itself, or what is printed or known of it."""
 
     OBJECT = ""
@@ -30,18 +30,18 @@ class Form(StrEnum):
     METADATA_LIST = "PartialObjectMetadataList"
 
 
-ALL_FORMS = frozenset({Form.TABLE, Form.METADATA, Form.METADATA_LIST})
+ALL_FORMS = frozenset({MediaForm.TABLE, MediaForm.METADATA, MediaForm.METADATA_LIST})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class AcceptedForm:
     media_type: str = JSON
-    form: Form = Form.OBJECT
+    form: MediaForm = MediaForm.OBJECT
     version: Version = "v1"
 
     @property
     def is_metadata(self) -> bool:
-        return self.form in (Form.METADATA, Form.METADATA_LIST)
+        return self.form in (MediaForm.METADATA, MediaForm.METADATA_LIST)
 
     @property
     def meta_version(self) -> str:
@@ -49,12 +49,12 @@ class Wanted:
 
     def check_object(self) -> None:
         """One object is no list. Raises 406."""
-        if self.form is Form.METADATA_LIST:
+        if self.form is MediaForm.METADATA_LIST:
             raise not_acceptable(f"you requested {self.form}, but the answer is not a list")
 
     def check_list(self) -> None:
         """A list is not one object. Raises 406."""
-        if self.form is Form.METADATA:
+        if self.form is MediaForm.METADATA:
             raise not_acceptable(f"you requested {self.form}, but the answer is a list")
 
     def check_watch(self) -> None:
@@ -96,14 +96,14 @@ def not_acceptable(message: str = "") -> ApiError:
     return ApiError(406, "NotAcceptable", message, {})
 
 
-def wanted(request: Request, *, forms: frozenset[Form] = ALL_FORMS) -> Wanted:
+def wanted(request: Request, *, forms: frozenset[MediaForm] = ALL_FORMS) -> AcceptedForm:
     """The best clause of the Accept header that can be served; 406 when there is none.
 
     Whether the answer has the form that the clause asks for is not known yet.
     """
     header = request.headers.get("accept", "")
     if not header:
-        return Wanted()
+        return AcceptedForm()
     for clause in _clauses(header):
         choice = _served(clause, forms)
         if choice is not None:
@@ -119,7 +119,7 @@ def refusal_type(request: Request) -> str:
         return JSON
 
 
-def _served(clause: _Clause, forms: frozenset[Form]) -> Wanted | None:
+def _served(clause: _Clause, forms: frozenset[MediaForm]) -> AcceptedForm | None:
     if clause.media_type not in (*BODY_TYPES, "*/*"):
         return None
     if clause.parameters.get("stream", "") not in ("", "watch"):
@@ -127,14 +127,14 @@ def _served(clause: _Clause, forms: frozenset[Form]) -> Wanted | None:
     # Protobuf is read, never written: every client that asks for it takes JSON as well.
     media_type = YAML if clause.media_type == YAML else JSON
     if clause.parameters.keys().isdisjoint(("as", "g", "v")):
-        return Wanted(media_type=media_type)
+        return AcceptedForm(media_type=media_type)
     form = clause.parameters.get("as", "")
     version = _META_VERSIONS.get(clause.parameters.get("v", ""))
     if clause.parameters.get("g") != META_GROUP or version is None or form not in forms:
         return None
-    if form == Form.TABLE and clause.media_type == PROTOBUF:
+    if form == MediaForm.TABLE and clause.media_type == PROTOBUF:
         return None
-    return Wanted(media_type=media_type, form=Form(form), version=version)
+    return AcceptedForm(media_type=media_type, form=MediaForm(form), version=version)
 
 
 def unsupported(media_type: str, supported: tuple[str, ...] = BODY_TYPES) -> ApiError:

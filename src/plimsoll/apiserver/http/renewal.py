@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.apiserver.http.certificates import (
-    Credentials,
+    ServerCredentials,
     UnreadableKeysError,
     load_or_create,
 )
@@ -19,7 +19,7 @@ EVERY = timedelta(days=1)
 
 
 async def keep_current(
-    directory: Path, clock: Clock, renewed: Callable[[Credentials], None]
+    directory: Path, clock: Clock, renewed: Callable[[ServerCredentials], None]
 ) -> None:
     """Never returns. `renewed` is called with what takes the place of the server's certificate."""
     held = (directory / "server.crt").read_bytes()

@@ -18,8 +18,8 @@ from plimsoll.apiserver.model.scalars import SchemaError
 from plimsoll.apiserver.model.shapes import is_opaque, shapes, struct
 
 __all__ = [
-    "Result",
     "SchemaError",
+    "SchemaResult",
     "duplicate_fields",
     "round_trip",
     "schema_name",
@@ -34,14 +34,14 @@ _MOST_COMPLAINTS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SchemaResult:
     document: Document
     """A new document. Values that the server does not look into are shared with the input."""
     unknown: list[str]
     """One sentence for each field that the kind does not have."""
 
 
-def round_trip(kind_schema: str, document: Any) -> Result:
+def round_trip(kind_schema: str, document: Any) -> SchemaResult:
     """The document as the API server shows it. Raises SchemaError when a value has a wrong type."""
     noted: list[str] = []
     try:
@@ -50,7 +50,7 @@ def round_trip(kind_schema: str, document: Any) -> Result:
     except RecursionError:
         raise SchemaError("exceeded max depth") from None
     ordered = {key: shown[key] for key in _order(kind_schema) if key in shown}
-    return Result(ordered, unknown_fields(kind_schema, document) if noted else [])
+    return SchemaResult(ordered, unknown_fields(kind_schema, document) if noted else [])
 
 
 @cache

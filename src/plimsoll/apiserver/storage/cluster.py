@@ -13,7 +13,7 @@ from plimsoll.apiserver.storage.collection import (
     Change,
     ChangeKind,
     Collection,
-    Record,
+    StoredRecord,
     encode_raw,
 )
 from plimsoll.apiserver.storage.drafts import Draft
@@ -62,7 +62,7 @@ class NewestReader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class StoredCluster:
     revisions: Revisions
     hub: WatchHub
     clock: Clock
@@ -87,13 +87,13 @@ class Cluster:
     def collection(self, kind: KindOf) -> Collection:
         return self.versions.collection(kind.collection)
 
-    def record(self, kind: KindOf, key: str, document: Document, revision: int) -> Record:
+    def record(self, kind: KindOf, key: str, document: Document, revision: int) -> StoredRecord:
         """The stored form of a document, which is in the form of its stored kind."""
         labels = document["metadata"].get("labels", {})
         fields = stored_kind(kind.collection).rules.selectable_fields(document)
-        return Record(key, revision, encode_raw(document), labels, fields)
+        return StoredRecord(key, revision, encode_raw(document), labels, fields)
 
-    def put(self, kind: KindOf, key: str, document: Document) -> Record:
+    def put(self, kind: KindOf, key: str, document: Document) -> StoredRecord:
         """Stage a new version; it counts once `revisions.durable()` has returned."""
         collection = self.collection(kind)
         previous = collection.newest(key)
@@ -102,7 +102,7 @@ class Cluster:
         self.versions.stage(collection, Change(change, record, previous))
         return record
 
-    def remove(self, kind: KindOf, previous: Record) -> Record:
+    def remove(self, kind: KindOf, previous: StoredRecord) -> StoredRecord:
         """Stage the end of an object; the last state at the revision of its end."""
         collection = self.collection(kind)
         last = msgspec.structs.replace(previous, revision=self.versions.next_revision)

@@ -18,7 +18,7 @@ from plimsoll.apiserver.model.slices import decode_object
 RAW_START = b'{"metadata":{'
 
 
-class Record(msgspec.Struct, frozen=True, gc=False):
+class StoredRecord(msgspec.Struct, frozen=True, gc=False):
     """One version of an object.
 
     `raw` is its JSON without kind, apiVersion and resourceVersion, beginning with RAW_START. What a
@@ -80,8 +80,8 @@ class Change:
     """One step of history. A deleted object's `record` is its last state at the new revision."""
 
     kind: ChangeKind
-    record: Record
-    previous: Record | None
+    record: StoredRecord
+    previous: StoredRecord | None
 
     @property
     def revision(self) -> int:
@@ -94,7 +94,7 @@ class Collection:
         self.version = 0
         """Grows with every change to what writers see."""
         self.history: deque[Change] = deque()
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, StoredRecord] = {}
         self._keys: list[str] = []
         self._pending: dict[str, Change] = {}
         """By key, the newest change that is not durable yet."""
@@ -107,11 +107,11 @@ class Collection:
         """Neither readers nor writers see anything in it."""
         return not self._records and not self._pending
 
-    def get(self, key: str) -> Record | None:
+    def get(self, key: str) -> StoredRecord | None:
         """The durable version."""
         return self._records.get(key)
 
-    def newest(self, key: str) -> Record | None:
+    def newest(self, key: str) -> StoredRecord | None:
         """The version that the next write builds on; it may not be durable yet."""
         pending = self._pending.get(key)
         if pending is None:
@@ -129,11 +129,11 @@ class Collection:
         end = bisect_left(self._keys, prefix + "\U0010ffff") if prefix else len(self._keys)
         return self._keys[start:end]
 
-    def records(self, prefix: str = "") -> Iterator[Record]:
+    def records(self, prefix: str = "") -> Iterator[StoredRecord]:
         records = self._records
         return (records[key] for key in self.keys(prefix))
 
-    def newest_records(self, prefix: str = "") -> Iterator[Record]:
+    def newest_records(self, prefix: str = "") -> Iterator[StoredRecord]:
         """As writers see them, in raw order."""
         if not self._pending:
             yield from self.records(prefix)
@@ -144,9 +144,9 @@ class Collection:
             if record is not None:
                 yield record
 
-    def at(self, revision: int) -> dict[str, Record | None]:
+    def at(self, revision: int) -> dict[str, StoredRecord | None]:
         """For every key changed since the revision, what it was then."""
-        then: dict[str, Record | None] = {}
+        then: dict[str, StoredRecord | None] = {}
         for change in reversed(self.history):
             if change.revision <= revision:
                 break
@@ -163,7 +163,7 @@ class Collection:
         newer.reverse()
         return newer
 
-    def is_first_version(self, record: Record) -> bool:
+    def is_first_version(self, record: StoredRecord) -> bool:
         """Whether nobody has updated the object, as far as history goes back."""
         for change in reversed(self.history):
             if change.record is record:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, Record
+from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
 from plimsoll.apiserver.storage.revisions import Revisions
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ class DraftCollection(Collection):
     def __init__(self, real: Collection) -> None:
         super().__init__(real.name)
         self._real = real
-        self._read: dict[str, Record | None] = {}
+        self._read: dict[str, StoredRecord | None] = {}
         self._listed_at: int | None = None
         """The real collection's version when all of it was looked at."""
 
@@ -38,13 +38,13 @@ class DraftCollection(Collection):
     def is_empty(self) -> bool:
         return not self._pending and not self._listed(lambda: not self._real.is_empty)
 
-    def newest(self, key: str) -> Record | None:
+    def newest(self, key: str) -> StoredRecord | None:
         if key in self._pending:
             change = self._pending[key]
             return None if change.kind is ChangeKind.DELETED else change.record
         return self._read.setdefault(key, self._real.newest(key))
 
-    def newest_records(self, prefix: str = "") -> Iterator[Record]:
+    def newest_records(self, prefix: str = "") -> Iterator[StoredRecord]:
         stored = self._listed(lambda: list(self._real.newest_records(prefix)))
         found = {record.key: record for record in stored}
         for key in self._pending:
@@ -55,7 +55,7 @@ class DraftCollection(Collection):
                     found[key] = record
         return iter([found[key] for key in sorted(found)])
 
-    def is_first_version(self, record: Record) -> bool:
+    def is_first_version(self, record: StoredRecord) -> bool:
         return self._listed(lambda: self._real.is_first_version(record))
 
     def _listed(self, look: Callable[[], T]) -> T:

@@ -14,8 +14,8 @@ from itertools import islice
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission import quota_status as quotas
-from plimsoll.apiserver.storage.cluster import Cluster
-from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, Record
+from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
 from plimsoll.apiserver.storage.kinds_of import stored_kind
 from plimsoll.apiserver.storage.store import StoreFailedError
 from plimsoll.runtime.clock import NO_TIME, Clock
@@ -37,7 +37,7 @@ class _Lease:
 
 
 class EventExpiry:
-    def __init__(self, cluster: Cluster, life: timedelta) -> None:
+    def __init__(self, cluster: StoredCluster, life: timedelta) -> None:
         self._cluster = cluster
         self._life = life
         self._leases = deque(sorted(self._stored(), key=lambda lease: lease.ends_at))
@@ -93,7 +93,7 @@ class EventExpiry:
             log.debug("events expired", extra={"number": len(ended)})
         return len(due) == DELETED_AT_ONCE
 
-    def _find(self, lease: _Lease) -> Record | None:
+    def _find(self, lease: _Lease) -> StoredRecord | None:
         """The event, unless it was written again or is gone."""
         record = self._cluster.revisions.collection(EVENTS).newest(lease.key)
         return record if record is not None and record.revision == lease.revision else None

@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, Record
-from plimsoll.apiserver.storage.store import LogRow, Store, StoreFailedError
+from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
+from plimsoll.apiserver.storage.store import LogRow, LogStore, StoreFailedError
 from plimsoll.runtime.clock import NO_TIME, Clock
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class _Batch:
 
 
 class Revisions:
-    def __init__(self, store: Store, clock: Clock, limits: HistoryLimits | None = None) -> None:
+    def __init__(self, store: LogStore, clock: Clock, limits: HistoryLimits | None = None) -> None:
         self.committed = 0
         """The newest durable revision: what lists and bookmarks announce."""
         self.compacted = 0
@@ -230,12 +230,12 @@ def _row(collection: Collection, change: Change) -> LogRow:
     return LogRow(change.revision, collection.name, change.record.key, raw)
 
 
-def _change(row: LogRow, previous: Record | None, describe: Describe) -> Change | None:
+def _change(row: LogRow, previous: StoredRecord | None, describe: Describe) -> Change | None:
     if row.document is None:
         if previous is None:
             return None
-        last = Record(row.key, row.revision, previous.raw, previous.labels, previous.fields)
+        last = StoredRecord(row.key, row.revision, previous.raw, previous.labels, previous.fields)
         return Change(ChangeKind.DELETED, last, previous)
     labels, fields = describe(row.resource, row.document)
-    record = Record(row.key, row.revision, row.document, labels, fields)
+    record = StoredRecord(row.key, row.revision, row.document, labels, fields)
     return Change(ChangeKind.ADDED if previous is None else ChangeKind.MODIFIED, record, previous)

@@ -28,7 +28,7 @@ class StoreCorruptError(Exception):
     """The log cannot be trusted; the message says what is wrong and what to do."""
 
 
-class Store(Protocol):
+class LogStore(Protocol):
     """Not thread-safe: calls are made one after the other."""
 
     @property

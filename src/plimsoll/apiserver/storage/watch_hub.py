@@ -7,13 +7,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, Record
+from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
 
 BUFFER_EVENTS = 50_000
 BUFFER_BYTES = 64 * 1024 * 1024
 
-Matches = Callable[[Record], bool]
-Event = tuple[ChangeKind, Record]
+Matches = Callable[[StoredRecord], bool]
+Event = tuple[ChangeKind, StoredRecord]
 
 
 def event_for(change: Change, matches: Matches) -> Event | None:
@@ -29,7 +29,9 @@ def event_for(change: Change, matches: Matches) -> Event | None:
     if matches(change.record):
         return (ChangeKind.MODIFIED if matched_before else ChangeKind.ADDED, change.record)
     if previous is not None and matched_before:
-        last = Record(previous.key, change.revision, previous.raw, previous.labels, previous.fields)
+        last = StoredRecord(
+            previous.key, change.revision, previous.raw, previous.labels, previous.fields
+        )
         return ChangeKind.DELETED, last
     return None
 

@@ -9,13 +9,13 @@ from plimsoll.apiserver.model.ownership.endpoint import Endpoint
 from plimsoll.apiserver.model.ownership.merging import RepeatedError
 from plimsoll.apiserver.model.ownership.typed_paths import UnkeyedError
 from plimsoll.apiserver.model.status import bad_request, conflict, not_found
-from plimsoll.apiserver.storage.collection import Record
+from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.kinds_of import KindOf
 from plimsoll.apiserver.verbs import write as writes
 from plimsoll.apiserver.verbs.write import Write
 
 
-def apply(write: Write, wanted: Any) -> tuple[Record, bool]:
+def apply(write: Write, wanted: Any) -> tuple[StoredRecord, bool]:
     """The record, and whether it is new. Raises ApiError."""
     check(write.kind, wanted)
     record = write.cluster.collection(write.kind).newest(write.target.key)
@@ -57,7 +57,7 @@ def applied(
         raise bad_request(f"failed to create typed patch object: {error}") from error
 
 
-def _create(write: Write, new: Document, managed_fields: list[Document]) -> Record:
+def _create(write: Write, new: Document, managed_fields: list[Document]) -> StoredRecord:
     meta, resource = new["metadata"], write.kind.resource
     if write.target.subresource:
         raise not_found(resource, write.target.name)

@@ -13,7 +13,7 @@ from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.status import bad_request, conflict, invalid, not_found
 from plimsoll.apiserver.storage.cluster import timestamp
-from plimsoll.apiserver.storage.collection import Record
+from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.kinds_of import KindOf, stored_kind
 
 if TYPE_CHECKING:
@@ -107,13 +107,13 @@ def is_finished(kind: KindOf, new: Document, old: Document) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
-    record: Record
+class DeletionOutcome:
+    record: StoredRecord
     gone: bool
     """False when finalizers or a grace period keep the object for now."""
 
 
-def delete(write: "Write", options: DeleteOptions) -> Deleted:
+def delete(write: "Write", options: DeleteOptions) -> DeletionOutcome:
     """Raises ApiError."""
     old = write.cluster.collection(write.kind).newest(write.target.key)
     if old is None:
@@ -154,12 +154,14 @@ def _check_preconditions(write: "Write", options: DeleteOptions, meta: Document)
         )
 
 
-def _delete(write: "Write", options: DeleteOptions, old: Record, document: Document) -> Deleted:
+def _delete(
+    write: "Write", options: DeleteOptions, old: StoredRecord, document: Document
+) -> DeletionOutcome:
     if write.kind.resource.kind == "Namespace":
         return _delete_namespace(write, options, old, document)
     step = _grace_step(write.kind, options, document, write.now)
     if step is GraceStep.PENDING:
-        return Deleted(record=old, gone=False)
+        return DeletionOutcome(record=old, gone=False)
     meta = document["metadata"]
     finalizers = _wanted_finalizers(_dependents_policy(write.kind, options, meta), meta)
     _set_finalizers(meta, finalizers)
@@ -169,13 +171,15 @@ def _delete(write: "Write", options: DeleteOptions, old: Record, document: Docum
         _mark_deleting(meta, write.now)
     record = _put(write, options, old, document)
     if finalizers or meta["deletionGracePeriodSeconds"] > 0:
-        return Deleted(record=record, gone=False)
+        return DeletionOutcome(record=record, gone=False)
     if not options.dry_run:
         record = write.cluster.remove(write.kind, record)
-    return Deleted(record=record, gone=True)
+    return DeletionOutcome(record=record, gone=True)
 
 
-def _put(write: "Write", options: DeleteOptions, old: Record, document: Document) -> Record:
+def _put(
+    write: "Write", options: DeleteOptions, old: StoredRecord, document: Document
+) -> StoredRecord:
     if old.document() == document:
         return old
     if options.dry_run:
@@ -183,15 +187,15 @@ def _put(write: "Write", options: DeleteOptions, old: Record, document: Document
     return write.cluster.put(write.kind, old.key, document)
 
 
-def _remove(write: "Write", options: DeleteOptions, old: Record) -> Deleted:
+def _remove(write: "Write", options: DeleteOptions, old: StoredRecord) -> DeletionOutcome:
     if options.dry_run:
-        return Deleted(record=old, gone=True)
-    return Deleted(record=write.cluster.remove(write.kind, old), gone=True)
+        return DeletionOutcome(record=old, gone=True)
+    return DeletionOutcome(record=write.cluster.remove(write.kind, old), gone=True)
 
 
 def _delete_namespace(
-    write: "Write", options: DeleteOptions, old: Record, document: Document
-) -> Deleted:
+    write: "Write", options: DeleteOptions, old: StoredRecord, document: Document
+) -> DeletionOutcome:
     """A namespace goes when its content is gone and somebody has taken its spec.finalizers."""
     meta, spec = document["metadata"], document.setdefault("spec", {})
     if not spec.get("finalizers") and not meta.get("finalizers"):
@@ -204,7 +208,7 @@ def _delete_namespace(
             # For namespaces alone, the deprecated option means more than not to orphan.
             policy = "Foreground"
         _set_finalizers(meta, _wanted_finalizers(policy, meta))
-    return Deleted(record=_put(write, options, old, document), gone=False)
+    return DeletionOutcome(record=_put(write, options, old, document), gone=False)
 
 
 class GraceStep(StrEnum):
@@ -307,7 +311,9 @@ def _set_finalizers(meta: Document, finalizers: list[str]) -> None:
         del meta["finalizers"]
 
 
-def delete_each(write: "Write", options: DeleteOptions, records: list[Record]) -> list[Record]:
+def delete_each(
+    write: "Write", options: DeleteOptions, records: list[StoredRecord]
+) -> list[StoredRecord]:
     """Deletecollection: the objects as they were; those that vanish meanwhile do not count."""
     deleted = []
     for record in records:

@@ -10,8 +10,8 @@ from plimsoll.apiserver.admission import quota_status as quotas
 from plimsoll.apiserver.http.answers import Answer, Stream, json_answer
 from plimsoll.apiserver.http.identity import User
 from plimsoll.apiserver.http.negotiation import (
-    Form,
-    Wanted,
+    AcceptedForm,
+    MediaForm,
     body_type,
     decode_applied,
     decode_body,
@@ -23,8 +23,8 @@ from plimsoll.apiserver.http.requests import Query, Target, method_not_allowed
 from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.printing.tables import IncludeObject
 from plimsoll.apiserver.model.status import ApiError, bad_request
-from plimsoll.apiserver.storage.cluster import Cluster
-from plimsoll.apiserver.storage.collection import Record
+from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.drafts import Draft
 from plimsoll.apiserver.storage.heavy_work import HEAVY_BYTES, SLOW_FORMAT_BYTES, too_busy
 from plimsoll.apiserver.storage.kinds_of import KindOf, kind_of, scale_kind
@@ -38,19 +38,19 @@ from plimsoll.apiserver.verbs import (
 from plimsoll.apiserver.verbs.delete_collection import delete_collection
 from plimsoll.apiserver.verbs.options import (
     APPLY,
-    WriteOptions,
+    RequestWriteOptions,
     write_options,
 )
 from plimsoll.apiserver.verbs.patch import (
     JSON_PATCH,
     MERGE_PATCH,
     STRATEGIC_PATCH,
-    Patch,
+    RequestPatch,
 )
 from plimsoll.apiserver.verbs.reviews import review
-from plimsoll.apiserver.verbs.selection import Selection
+from plimsoll.apiserver.verbs.selection import ObjectSelection
 from plimsoll.apiserver.verbs.streaming import is_large, list_answer, nothing_to_close
-from plimsoll.apiserver.verbs.views import View
+from plimsoll.apiserver.verbs.views import ObjectView
 from plimsoll.apiserver.verbs.write import Write
 from plimsoll.wire.transport import Request
 
@@ -65,7 +65,7 @@ PARTS = ("", "status", "approval")
 
 
 class ResourceRoutes:
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: StoredCluster) -> None:
         self._cluster = cluster
 
     async def answer(self, request: Request, target: Target, query: Query, user: User) -> Answer:
@@ -118,21 +118,23 @@ class ResourceRoutes:
         form = wanted(request)
         _check_form(verb, form)
         shown = scale_kind() if target.subresource == "scale" else kind
-        view = View(shown, form, include_object(query, form))
+        view = ObjectView(shown, form, include_object(query, form))
         if verb == "get":
             return await self._get(kind, target, query, view)
-        selection = Selection(kind, target, query)
+        selection = ObjectSelection(kind, target, query)
         if verb == "watch":
             return self._watch(kind, query, selection, view)
         return await self._list(kind, query, selection, view)
 
-    async def _list(self, kind: KindOf, query: Query, selection: Selection, view: View) -> Answer:
+    async def _list(
+        self, kind: KindOf, query: Query, selection: ObjectSelection, view: ObjectView
+    ) -> Answer:
         cluster = self._cluster
         request = reads.list_request(cluster, kind, query, selection)
         page = await cluster.work.run(request.page) if request.is_heavy else request.page()
         return list_answer(cluster, view, page)
 
-    async def _get(self, kind: KindOf, target: Target, query: Query, view: View) -> Answer:
+    async def _get(self, kind: KindOf, target: Target, query: Query, view: ObjectView) -> Answer:
         if target.subresource not in (*PARTS, "scale"):
             raise _not_served(target)
         record = reads.get(self._cluster, kind, target, query)
@@ -143,7 +145,9 @@ class ResourceRoutes:
         body = await self._cluster.work.run(show) if is_heavy else show()
         return Answer(body=body, content_type=view.content_type)
 
-    def _watch(self, kind: KindOf, query: Query, selection: Selection, view: View) -> Answer:
+    def _watch(
+        self, kind: KindOf, query: Query, selection: ObjectSelection, view: ObjectView
+    ) -> Answer:
         try:
             request = reads.watch_request(
                 self._cluster, query, kind=kind, selection=selection, view=view
@@ -211,7 +215,7 @@ def _check_verb(verb: str, target: Target) -> None:
         raise method_not_allowed()
 
 
-def _check_form(verb: str, form: Wanted) -> None:
+def _check_form(verb: str, form: AcceptedForm) -> None:
     match verb:
         case "list" | "deletecollection":
             form.check_list()
@@ -223,14 +227,14 @@ def _check_form(verb: str, form: Wanted) -> None:
             form.check_object()
 
 
-def include_object(query: Query, form: Wanted) -> IncludeObject:
+def include_object(query: Query, form: AcceptedForm) -> IncludeObject:
     """How much of each object a table carries."""
     match query.text("includeObject"):
         case "":
             return "Metadata"
         case "Metadata" | "None" | "Object" as known:
             return known
-        case other if form.form is Form.TABLE:
+        case other if form.form is MediaForm.TABLE:
             raise bad_request(
                 f'includeObject: Invalid value: "{other}": must be Metadata, Object, None or empty'
             )
@@ -267,7 +271,7 @@ class _Call:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: StoredCluster,
         request: Request,
         target: Target,
         user: User,
@@ -294,7 +298,7 @@ class _Call:
         self.warnings = options.warnings
         return self._with_options(options)
 
-    def _with_options(self, options: WriteOptions) -> Write:
+    def _with_options(self, options: RequestWriteOptions) -> Write:
         return Write(
             cluster=self._cluster,
             kind=self._kind,
@@ -303,7 +307,7 @@ class _Call:
             user=self._user.name,
         )
 
-    def _body(self, options: WriteOptions, kind: KindOf | None = None) -> Document:
+    def _body(self, options: RequestWriteOptions, kind: KindOf | None = None) -> Document:
         """The typed body; complaints about it go where the options say."""
         kind = kind or self._kind
         raw = decode_body(self._request)
@@ -314,15 +318,19 @@ class _Call:
         options.complain(complaints)
         return document
 
-    def _shown(self, record: Record, options: WriteOptions, status: int = 200) -> Later:
-        view = View(self._kind, self.form, include_object(self._query, self.form))
+    def _shown(
+        self, record: StoredRecord, options: RequestWriteOptions, status: int = 200
+    ) -> Later:
+        view = ObjectView(self._kind, self.form, include_object(self._query, self.form))
         return self._viewed(view, record, options, status)
 
-    def _shown_scale(self, record: Record, options: WriteOptions) -> Later:
-        view = View(scale_kind(), self.form, include_object(self._query, self.form))
+    def _shown_scale(self, record: StoredRecord, options: RequestWriteOptions) -> Later:
+        view = ObjectView(scale_kind(), self.form, include_object(self._query, self.form))
         return self._viewed(view, record, options, 200)
 
-    def _viewed(self, view: View, record: Record, options: WriteOptions, status: int) -> Later:
+    def _viewed(
+        self, view: ObjectView, record: StoredRecord, options: RequestWriteOptions, status: int
+    ) -> Later:
         now = self._cluster.clock.now()
         return lambda: Answer(
             status=status,
@@ -370,11 +378,11 @@ class _Call:
         if media_type == APPLY:
             return self._apply(write)
         if self._target.subresource == "scale":
-            change = Patch(self._request, scale_kind(), write.options)
+            change = RequestPatch(self._request, scale_kind(), write.options)
             return self._shown_scale(subresources.rescale(write, change), write.options)
         if self._target.subresource not in PARTS:
             raise _not_served(self._target)
-        change = Patch(self._request, self._kind, write.options)
+        change = RequestPatch(self._request, self._kind, write.options)
         return self._shown(writes.patch(write, change), write.options)
 
     def _apply(self, write: Write) -> Later:
@@ -395,7 +403,7 @@ class _Call:
         return deletes.delete_options(self._query, body)
 
     def _deleting(self, options: deletes.DeleteOptions) -> Write:
-        return self._with_options(WriteOptions(dry_run=options.dry_run))
+        return self._with_options(RequestWriteOptions(dry_run=options.dry_run))
 
     def delete(self) -> Later:
         options = self._delete_options()
@@ -417,6 +425,6 @@ class _Call:
 
     async def deletecollection(self) -> Answer:
         options = self._delete_options()
-        selection = Selection(self._kind, self._target, self._query)
-        view = View(self._kind, self.form, include_object(self._query, self.form))
+        selection = ObjectSelection(self._kind, self._target, self._query)
+        view = ObjectView(self._kind, self.form, include_object(self._query, self.form))
         return await delete_collection(self._deleting(options), options, selection, view)

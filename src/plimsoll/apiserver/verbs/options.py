@@ -20,7 +20,7 @@ class FieldValidation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOptions:
+class RequestWriteOptions:
     dry_run: bool = False
     field_validation: FieldValidation = FieldValidation.WARN
     manager: str = UNKNOWN
@@ -67,13 +67,13 @@ def _patch_errors(query: Query, media_type: str) -> Iterator[FieldError]:
 
 def write_options(
     query: Query, options_kind: str, *, media_type: str = "", user_agent: str = ""
-) -> WriteOptions:
+) -> RequestWriteOptions:
     errors = list(_option_errors(query))
     if options_kind == "PatchOptions":
         errors = [*_patch_errors(query, media_type), *errors]
     if errors:
         raise invalid("meta.k8s.io", options_kind, "", errors)
-    return WriteOptions(
+    return RequestWriteOptions(
         dry_run="All" in query.all("dryRun"),
         field_validation=FieldValidation(query.text("fieldValidation") or "Warn"),
         manager=manager_name(query.text("fieldManager"), user_agent),

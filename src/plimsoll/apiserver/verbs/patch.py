@@ -15,7 +15,7 @@ from plimsoll.apiserver.storage.kinds_of import KindOf
 from plimsoll.apiserver.verbs import write as writes
 from plimsoll.apiserver.verbs.options import (
     FieldValidation,
-    WriteOptions,
+    RequestWriteOptions,
     patch_complaint,
     patch_refusal,
 )
@@ -26,10 +26,10 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
-class Patch:
+class RequestPatch:
     """The body of one request, to be applied to the current document of a kind."""
 
-    def __init__(self, request: Request, kind: KindOf, options: WriteOptions) -> None:
+    def __init__(self, request: Request, kind: KindOf, options: RequestWriteOptions) -> None:
         self._raw = request.body
         self._type = body_type(request)
         self._body = decode_json(request.body)

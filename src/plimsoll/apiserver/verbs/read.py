@@ -17,14 +17,14 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.http.requests import Query, Target
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.status import ApiError, bad_request, invalid, not_found
-from plimsoll.apiserver.storage.cluster import Cluster
-from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, Record
+from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
 from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS
 from plimsoll.apiserver.storage.kinds_of import KindOf
 from plimsoll.apiserver.storage.watch_hub import Event, Watcher, event_for
-from plimsoll.apiserver.verbs.selection import Selection
-from plimsoll.apiserver.verbs.streaming import Page, in_groups, is_large
-from plimsoll.apiserver.verbs.views import View
+from plimsoll.apiserver.verbs.selection import ObjectSelection
+from plimsoll.apiserver.verbs.streaming import ListPage, in_groups, is_large
+from plimsoll.apiserver.verbs.views import ObjectView
 from plimsoll.runtime.clock import NO_TIME
 
 EXACT = "Exact"
@@ -63,7 +63,7 @@ def parse_revision(text: str) -> int:
     return int(text)
 
 
-def get(cluster: Cluster, kind: KindOf, target: Target, query: Query) -> Record:
+def get(cluster: StoredCluster, kind: KindOf, target: Target, query: Query) -> StoredRecord:
     revision = query.text("resourceVersion")
     if revision and parse_revision(revision) > cluster.revisions.committed:
         raise too_large(int(revision), cluster.revisions.committed)
@@ -142,7 +142,7 @@ def check_list_options(query: Query, *, watch: bool) -> None:
 
 
 def list_request(
-    cluster: Cluster, kind: KindOf, query: Query, selection: Selection
+    cluster: StoredCluster, kind: KindOf, query: Query, selection: ObjectSelection
 ) -> "ListRequest":
     """Raises 410 when the wanted revision is forgotten."""
     check_list_options(query, watch=False)
@@ -162,7 +162,7 @@ def list_request(
     return ListRequest(candidates=candidates, selection=selection, revision=at, limit=max(limit, 0))
 
 
-def _expired(cluster: Cluster, token: _Token | None) -> ApiError:
+def _expired(cluster: StoredCluster, token: _Token | None) -> ApiError:
     if token is None:
         return gone("The resourceVersion for the provided list is too old.")
     # A client that can live with an inconsistent list may go on from where it was.
@@ -175,7 +175,7 @@ def _expired(cluster: Cluster, token: _Token | None) -> ApiError:
     )
 
 
-def _position(cluster: Cluster, query: Query) -> tuple[_Token | None, int]:
+def _position(cluster: StoredCluster, query: Query) -> tuple[_Token | None, int]:
     text = query.text("continue")
     revision = query.text("resourceVersion")
     if text:
@@ -193,8 +193,8 @@ def _position(cluster: Cluster, query: Query) -> tuple[_Token | None, int]:
 class ListRequest:
     """All objects of the wanted range as they were at the revision, in order."""
 
-    candidates: list[Record]
-    selection: Selection
+    candidates: list[StoredRecord]
+    selection: ObjectSelection
     revision: int
     limit: int
 
@@ -202,9 +202,9 @@ class ListRequest:
     def is_heavy(self) -> bool:
         return len(self.candidates) * self.selection.terms > HEAVY_RECORDS
 
-    def page(self) -> Page:
+    def page(self) -> ListPage:
         """Another page is promised when objects remain, whether or not the selector wants them."""
-        records: list[Record] = []
+        records: list[StoredRecord] = []
         meta: Document = {"resourceVersion": str(self.revision)}
         for place, record in enumerate(self.candidates, start=1):
             if not self.selection.matches(record):
@@ -217,10 +217,10 @@ class ListRequest:
                 if remaining and self.selection.is_everything:
                     meta["remainingItemCount"] = remaining
                 break
-        return Page(records=records, meta=meta)
+        return ListPage(records=records, meta=meta)
 
 
-def _state_at(collection: Collection, prefix: str, revision: int, after: str) -> list[Record]:
+def _state_at(collection: Collection, prefix: str, revision: int, after: str) -> list[StoredRecord]:
     """The records of then, in the order of their keys."""
     then = collection.at(revision)
     keys = collection.keys(prefix, after)
@@ -240,8 +240,8 @@ def _state_at(collection: Collection, prefix: str, revision: int, after: str) ->
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchRequest:
     kind: KindOf
-    selection: Selection
-    view: View
+    selection: ObjectSelection
+    view: ObjectView
     start: int | None
     """Changes after this revision; None begins with the current state as ADDED events."""
     bookmarks: bool
@@ -251,7 +251,12 @@ class WatchRequest:
 
 
 def watch_request(
-    cluster: Cluster, query: Query, *, kind: KindOf, selection: Selection, view: View
+    cluster: StoredCluster,
+    query: Query,
+    *,
+    kind: KindOf,
+    selection: ObjectSelection,
+    view: ObjectView,
 ) -> WatchRequest:
     """Raises 410 when the start is forgotten; what else is wrong with the options, 4xx."""
     check_list_options(query, watch=True)
@@ -289,7 +294,7 @@ class OpenWatch:
     is asked for.
     """
 
-    def __init__(self, cluster: Cluster, request: WatchRequest) -> None:
+    def __init__(self, cluster: StoredCluster, request: WatchRequest) -> None:
         self._cluster = cluster
         self._request = request
         self._collection = cluster.collection(request.kind)
@@ -319,13 +324,13 @@ class OpenWatch:
         self._alarm.cancel()
         self._cluster.hub.close(self._collection, self._watcher)
 
-    def _first_events(self) -> list[Record] | list[Change]:
+    def _first_events(self) -> list[StoredRecord] | list[Change]:
         """The current state, or the changes since the start; nothing is encoded before its turn."""
         if self._request.start is None:
             return list(self._collection.records(self._request.selection.prefix))
         return self._collection.since(self._request.start)
 
-    def _event(self, source: Record | Change) -> Event | None:
+    def _event(self, source: StoredRecord | Change) -> Event | None:
         matches = self._request.selection.matches
         if isinstance(source, Change):
             return event_for(source, matches)

@@ -4,7 +4,7 @@ from plimsoll.api.selectors.field import FieldSelector, parse_field_selector
 from plimsoll.api.selectors.label import LabelSelector, parse_label_selector
 from plimsoll.apiserver.http.requests import Query, Target
 from plimsoll.apiserver.model.status import bad_request
-from plimsoll.apiserver.storage.collection import Record
+from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.kinds_of import KindOf
 
 MOST_TERMS = 500
@@ -13,7 +13,7 @@ SELECTORS = ("labelSelector", "fieldSelector")
 META_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 
 
-class Selection:
+class ObjectSelection:
     """A predicate over records, and the prefix that all their keys share."""
 
     def __init__(self, kind: KindOf, target: Target, query: Query) -> None:
@@ -34,7 +34,7 @@ class Selection:
         """No selector: remaining items can be counted without looking at them."""
         return self._labels is None and self._fields is None
 
-    def matches(self, record: Record) -> bool:
+    def matches(self, record: StoredRecord) -> bool:
         if self._only and record.key != self._only:
             return False
         if not record.key.startswith(self.prefix):
@@ -43,7 +43,7 @@ class Selection:
             return False
         return self._fields is None or self._fields.matches(self._all_fields(record))
 
-    def _all_fields(self, record: Record) -> dict[str, str]:
+    def _all_fields(self, record: StoredRecord) -> dict[str, str]:
         namespace, slash, name = record.key.partition("/")
         if not slash:
             namespace, name = "", record.key

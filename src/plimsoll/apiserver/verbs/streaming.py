@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.http.answers import Answer, Stream
-from plimsoll.apiserver.storage.cluster import Cluster
-from plimsoll.apiserver.storage.collection import Record
+from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.heavy_work import HEAVY_BYTES
-from plimsoll.apiserver.verbs.views import View
+from plimsoll.apiserver.verbs.views import ObjectView
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ WHOLE_BYTES = 256 * 1024
 """Lists of up to this size are sent whole, unless they are in a form that takes long to make."""
 
 
-def in_groups(members: Iterable[T], record_of: Callable[[T], Record]) -> Iterator[list[T]]:
+def in_groups(members: Iterable[T], record_of: Callable[[T], StoredRecord]) -> Iterator[list[T]]:
     """In order, each group of at most PIECE_RECORDS and, but for its last one, PIECE_BYTES."""
     group: list[T] = []
     size = 0
@@ -39,19 +39,21 @@ def in_groups(members: Iterable[T], record_of: Callable[[T], Record]) -> Iterato
         yield group
 
 
-def is_large(records: Sequence[Record], limit: int = HEAVY_BYTES) -> bool:
+def is_large(records: Sequence[StoredRecord], limit: int = HEAVY_BYTES) -> bool:
     return sum(len(record.raw) for record in records) > limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ListPage:
     """What a list shows, and the metadata of the list itself."""
 
-    records: list[Record]
+    records: list[StoredRecord]
     meta: Document
 
 
-def list_answer(cluster: Cluster, view: View, page: Page, warnings: tuple[str, ...] = ()) -> Answer:
+def list_answer(
+    cluster: StoredCluster, view: ObjectView, page: ListPage, warnings: tuple[str, ...] = ()
+) -> Answer:
     """Whole if it is short, otherwise piece by piece."""
     if not is_large(page.records, HEAVY_BYTES if view.is_slow else WHOLE_BYTES):
         body = view.list(page.records, page.meta, cluster.clock.now())
@@ -69,7 +71,9 @@ def nothing_to_close() -> None:
     """There is no watch behind the stream."""
 
 
-async def list_pieces(cluster: Cluster, view: View, page: Page) -> AsyncIterator[bytes]:
+async def list_pieces(
+    cluster: StoredCluster, view: ObjectView, page: ListPage
+) -> AsyncIterator[bytes]:
     """The same bytes as `view.list` of at least one record."""
     now = cluster.clock.now()
     yield view.list_start(page.meta)

@@ -13,7 +13,7 @@ from plimsoll.apiserver.model.ownership.endpoint import endpoint
 from plimsoll.apiserver.model.ownership.entries import managed_fields, owners_of
 from plimsoll.apiserver.model.ownership.tracking import track_update
 from plimsoll.apiserver.model.status import bad_request, not_found
-from plimsoll.apiserver.storage.collection import Record, encode_raw
+from plimsoll.apiserver.storage.collection import StoredRecord, encode_raw
 from plimsoll.apiserver.storage.kinds_of import KindOf, kind_of, scale_kind
 from plimsoll.apiserver.verbs import apply as applies, delete as deletes, write as writes
 from plimsoll.apiserver.verbs.write import Write
@@ -28,7 +28,7 @@ def _typed(name: str, body: Any) -> Document:
         raise bad_request(f"the body cannot be handled: {error}") from error
 
 
-def _newest(write: Write) -> Record:
+def _newest(write: Write) -> StoredRecord:
     record = write.cluster.collection(write.kind).newest(write.target.key)
     if record is None:
         raise not_found(write.kind.resource, write.target.name)
@@ -53,17 +53,17 @@ def create_binding(write: Write, body: Any) -> Document:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-def scale_record(kind: KindOf, workload: Record) -> Record:
+def scale_record(kind: KindOf, workload: StoredRecord) -> StoredRecord:
     """The Scale of a workload in the form in which objects are shown."""
     scale = scale_of(writes.shown(kind, workload))
-    return Record(workload.key, workload.revision, encode_raw(_untyped(scale)), {}, {})
+    return StoredRecord(workload.key, workload.revision, encode_raw(_untyped(scale)), {}, {})
 
 
 def _untyped(document: Document) -> Document:
     return {key: value for key, value in document.items() if key not in ("kind", "apiVersion")}
 
 
-def rescale(write: Write, change: Callable[[Document], Document]) -> Record:
+def rescale(write: Write, change: Callable[[Document], Document]) -> StoredRecord:
     """Set the number of replicas, by way of the object that has them.
 
     `change` makes the wanted Scale, typed, from the current one.
@@ -77,7 +77,7 @@ def rescale(write: Write, change: Callable[[Document], Document]) -> Record:
     return _rescaled(write, wanted)
 
 
-def apply_scale(write: Write, wanted: Any) -> Record:
+def apply_scale(write: Write, wanted: Any) -> StoredRecord:
     """Server-side apply to a Scale."""
     kind = scale_kind()
     applies.check(kind, wanted)
@@ -92,7 +92,7 @@ def apply_scale(write: Write, wanted: Any) -> Record:
 
 def _rescaled(
     write: Write, change: Callable[[Document], tuple[Document, list[Document]]]
-) -> Record:
+) -> StoredRecord:
     """`change` makes the new Scale and its owners; versions and rules are the workload's."""
     old = _newest(write)
     workload = writes.shown(write.kind, old)
@@ -109,7 +109,7 @@ def _rescaled(
     )
 
 
-def finalize_namespace(write: Write, body: Document) -> Record:
+def finalize_namespace(write: Write, body: Document) -> StoredRecord:
     """Take or set spec.finalizers, which nothing else can change."""
     old = _newest(write)
     namespace = old.document()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.http.negotiation import Form, Wanted, encode_yaml
+from plimsoll.apiserver.http.negotiation import AcceptedForm, MediaForm, encode_yaml
 from plimsoll.apiserver.model import yaml_text
 from plimsoll.apiserver.model.printing.tables import (
     IncludeObject,
@@ -20,7 +20,7 @@ from plimsoll.apiserver.model.slices import decode_object
 from plimsoll.apiserver.storage.collection import (
     UNTYPED_HEAD,
     ChangeKind,
-    Record,
+    StoredRecord,
     type_head,
 )
 from plimsoll.apiserver.storage.kinds_of import KindOf
@@ -29,11 +29,11 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 """For tables without rows, whose ages nobody reads."""
 
 
-class View:
+class ObjectView:
     """The answers to one request: its kind, and the form that the client wants."""
 
     def __init__(
-        self, kind: KindOf, wanted: Wanted, include_object: IncludeObject = "Metadata"
+        self, kind: KindOf, wanted: AcceptedForm, include_object: IncludeObject = "Metadata"
     ) -> None:
         self._kind = kind
         self._wanted = wanted
@@ -45,9 +45,9 @@ class View:
     def content_type(self) -> str:
         return self._wanted.media_type
 
-    def object(self, record: Record, now: datetime) -> bytes:
+    def object(self, record: StoredRecord, now: datetime) -> bytes:
         self._wanted.check_object()
-        if self._wanted.form is Form.OBJECT:
+        if self._wanted.form is MediaForm.OBJECT:
             whole = self._whole(record)
         elif self._wanted.is_metadata:
             whole = msgspec.json.encode(self._metadata(record))
@@ -56,9 +56,9 @@ class View:
             whole = msgspec.json.encode(self._table([record], meta, now))
         return self._encoded(whole)
 
-    def list(self, records: Sequence[Record], meta: Document, now: datetime) -> bytes:
+    def list(self, records: Sequence[StoredRecord], meta: Document, now: datetime) -> bytes:
         resource = self._kind.resource
-        if self._wanted.form is Form.TABLE:
+        if self._wanted.form is MediaForm.TABLE:
             return self._encoded(msgspec.json.encode(self._table(records, meta, now)))
         if self._wanted.is_metadata:
             shown = partial_metadata_list([r.document() for r in records], self._wanted.version)
@@ -71,22 +71,22 @@ class View:
     def list_start(self, meta: Document) -> bytes:
         """How a list begins that is sent piece by piece and has at least one member."""
         resource, form = self._kind.resource, self._wanted.form
-        if form is Form.TABLE:
+        if form is MediaForm.TABLE:
             envelope = self._table((), meta, EPOCH)
         elif self._wanted.is_metadata:
             envelope = partial_metadata_list((), self._wanted.version) | {"metadata": meta}
         else:
             head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
             envelope = head | {"metadata": meta}
-        members = "rows" if form is Form.TABLE else "items"
+        members = "rows" if form is MediaForm.TABLE else "items"
         envelope.pop(members, None)
         if self._is_yaml:
             return yaml_text.write(envelope) + f"{members}:\n".encode()
         return msgspec.json.encode(envelope)[:-1] + f',"{members}":['.encode()
 
-    def list_members(self, records: Sequence[Record], now: datetime, *, first: bool) -> bytes:
+    def list_members(self, records: Sequence[StoredRecord], now: datetime, *, first: bool) -> bytes:
         """The next members of such a list."""
-        if self._wanted.form is Form.TABLE:
+        if self._wanted.form is MediaForm.TABLE:
             rows = self._table(records, {}, now)["rows"]
             written = [msgspec.json.encode(row) for row in rows]
         elif self._wanted.is_metadata:
@@ -108,11 +108,11 @@ class View:
     @property
     def is_slow(self) -> bool:
         """Answers are made of decoded documents; otherwise of the stored bytes."""
-        return self._is_yaml or self._wanted.form is not Form.OBJECT or self._kind.is_view
+        return self._is_yaml or self._wanted.form is not MediaForm.OBJECT or self._kind.is_view
 
-    def event(self, kind: ChangeKind, record: Record, now: datetime) -> bytes:
+    def event(self, kind: ChangeKind, record: StoredRecord, now: datetime) -> bytes:
         """One line of a watch."""
-        if self._wanted.form is Form.OBJECT:
+        if self._wanted.form is MediaForm.OBJECT:
             document = self._whole(record)
         elif self._wanted.is_metadata:
             document = msgspec.json.encode(self._metadata(record))
@@ -131,7 +131,7 @@ class View:
         if ends_initial_events:
             meta["annotations"] = {"k8s.io/initial-events-end": "true"}
         resource = self._kind.resource
-        if self._wanted.form is Form.OBJECT:
+        if self._wanted.form is MediaForm.OBJECT:
             empty = round_trip(self._kind.schema, {}).document
             document = empty | {
                 "kind": resource.kind,
@@ -154,19 +154,19 @@ class View:
             return encode_yaml(document)
         return document
 
-    def _whole(self, record: Record) -> bytes:
+    def _whole(self, record: StoredRecord) -> bytes:
         if self._kind.is_view:
             return msgspec.json.encode(self._served(record))
         return record.render(self._head)
 
-    def _member(self, record: Record) -> bytes:
+    def _member(self, record: StoredRecord) -> bytes:
         if self._kind.is_view:
             served = self._served(record)
             del served["kind"], served["apiVersion"]
             return msgspec.json.encode(served)
         return record.render(UNTYPED_HEAD)
 
-    def _served(self, record: Record) -> Document:
+    def _served(self, record: StoredRecord) -> Document:
         """The document as this resource shows it."""
         resource = self._kind.resource
         shown = self._kind.from_stored(record.document())
@@ -174,10 +174,10 @@ class View:
             key: value for key, value in shown.items() if key not in ("kind", "apiVersion")
         }
 
-    def _metadata(self, record: Record) -> Document:
+    def _metadata(self, record: StoredRecord) -> Document:
         return partial_metadata(record.document(), self._wanted.version)
 
-    def _table(self, records: Sequence[Record], meta: Document, now: datetime) -> Document:
+    def _table(self, records: Sequence[StoredRecord], meta: Document, now: datetime) -> Document:
         shown = table(
             self._kind.resource,
             [self._served(record) for record in records],

@@ -29,11 +29,11 @@ from plimsoll.apiserver.model.status import (
     invalid,
     not_found,
 )
-from plimsoll.apiserver.storage.cluster import Cluster, timestamp
-from plimsoll.apiserver.storage.collection import Record
+from plimsoll.apiserver.storage.cluster import StoredCluster, timestamp
+from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.kinds_of import KindOf, stored_kind
 from plimsoll.apiserver.verbs import delete as deletes
-from plimsoll.apiserver.verbs.options import WriteOptions
+from plimsoll.apiserver.verbs.options import RequestWriteOptions
 
 GENERATED_NAME_TRIES = 8
 
@@ -42,10 +42,10 @@ GENERATED_NAME_TRIES = 8
 class Write:
     """One write request, its options parsed, its body not yet looked at."""
 
-    cluster: Cluster
+    cluster: StoredCluster
     kind: KindOf
     target: Target
-    options: WriteOptions
+    options: RequestWriteOptions
     user: str
 
     @property
@@ -148,7 +148,7 @@ def _refuse(write: Write, document: Document, errors: list[FieldError]) -> None:
 
 def create(
     write: Write, document: Document, *, managed_fields: list[Document] | None = None
-) -> Record:
+) -> StoredRecord:
     """Stage a new object; `document` is typed. Raises ApiError.
 
     `managed_fields` come with an applied document; for others they are found out.
@@ -225,7 +225,7 @@ def _admit_create(write: Write, document: Document) -> None:
     write.cluster.admission.check(attributes)
 
 
-def replace(write: Write, body: Document) -> tuple[Record, bool]:
+def replace(write: Write, body: Document) -> tuple[StoredRecord, bool]:
     """PUT: the record, and whether it is new."""
     meta = body["metadata"]
     _check_namespace(write, meta)
@@ -253,7 +253,7 @@ def _check_name(write: Write, meta: Document) -> None:
         )
 
 
-def _create_by_put(write: Write, body: Document) -> Record:
+def _create_by_put(write: Write, body: Document) -> StoredRecord:
     resource, meta = write.kind.resource, body["metadata"]
     if not write.kind.rules.create_on_update or write.target.subresource:
         raise not_found(resource, write.target.name)
@@ -263,7 +263,7 @@ def _create_by_put(write: Write, body: Document) -> Record:
     return create(write, body)
 
 
-def patch(write: Write, apply: Callable[[Document], Document]) -> Record:
+def patch(write: Write, apply: Callable[[Document], Document]) -> StoredRecord:
     """`apply` makes the wanted document from the current one, as the resource shows it."""
     old = write.cluster.collection(write.kind).newest(write.target.key)
     if old is None:
@@ -273,7 +273,7 @@ def patch(write: Write, apply: Callable[[Document], Document]) -> Record:
     return update(write, new, old, patched=True)
 
 
-def shown(kind: KindOf, record: Record) -> Document:
+def shown(kind: KindOf, record: StoredRecord) -> Document:
     head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
     return head | kind.from_stored(record.document()) | head
 
@@ -281,11 +281,11 @@ def shown(kind: KindOf, record: Record) -> Document:
 def update(
     write: Write,
     new: Document,
-    old_record: Record,
+    old_record: StoredRecord,
     *,
     patched: bool = False,
     managed_fields: list[Document] | None = None,
-) -> Record:
+) -> StoredRecord:
     """Stage the next version; the old record when nothing changes."""
     old = shown(write.kind, old_record)
     check_version(write, new, old_record)
@@ -306,14 +306,14 @@ def update(
     return store(write, write.target.key, new, old_record)
 
 
-def _is_incomplete(write: Write, record: Record) -> bool:
+def _is_incomplete(write: Write, record: StoredRecord) -> bool:
     """The first update of some kinds stores more than what it changes."""
     if not write.kind.rules.completed_by_update:
         return False
     return write.cluster.collection(write.kind).is_first_version(record)
 
 
-def check_version(write: Write, new: Document, old: Record) -> None:
+def check_version(write: Write, new: Document, old: StoredRecord) -> None:
     given = new["metadata"].get("resourceVersion", "")
     if given in ("", "0"):
         if not write.kind.rules.unconditional_update:
@@ -382,7 +382,7 @@ def _validate(write: Write, new: Document, old: Document) -> None:
         write.options.warnings.extend(not_enforced(write.kind.resource, new, old))
 
 
-def finish(write: Write, new: Document, old: Record) -> Record:
+def finish(write: Write, new: Document, old: StoredRecord) -> StoredRecord:
     """The last finalizer is gone: the object goes, too. The client sees what it asked for."""
     shown = write.cluster.record(write.kind, old.key, write.kind.to_stored(new), old.revision)
     if not write.options.dry_run:
@@ -390,7 +390,7 @@ def finish(write: Write, new: Document, old: Record) -> Record:
     return shown
 
 
-def store(write: Write, key: str, document: Document, old: Record | None) -> Record:
+def store(write: Write, key: str, document: Document, old: StoredRecord | None) -> StoredRecord:
     stored = write.kind.to_stored(document)
     if write.options.dry_run:
         revision = old.revision if old is not None else 0

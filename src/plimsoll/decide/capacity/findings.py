@@ -16,14 +16,14 @@ from plimsoll.api.core import Lease
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.storage import CSIStorageCapacity
-from plimsoll.decide.capacity.overview import Entry, Overview
+from plimsoll.decide.capacity.overview import CapacityEntry, Overview
 from plimsoll.decide.capacity.segments import Segment
 
 LEADER_IS_LATE = timedelta(minutes=1)
 """Clocks differ, and a new leader is not found at once."""
 
 
-class Finding(StrEnum):
+class CapacityFinding(StrEnum):
     """What is wrong with a capacity object."""
 
     STALE = "CapacityStale"
@@ -54,7 +54,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    finding: Finding
+    finding: CapacityFinding
     about: ObjectKey
     sentence: str
     others: tuple[ObjectKey, ...] = ()
@@ -70,13 +70,15 @@ def findings(overview: Overview) -> list[Found]:
     return sorted(found, key=lambda each: order[each.about])
 
 
-def stale_sentence(entry: Entry, now: datetime) -> str | None:
+def stale_sentence(entry: CapacityEntry, now: datetime) -> str | None:
     """Why the numbers of an object are not to be believed; None: nothing says that they are old."""
-    said = (sentence for finding, sentence in _stale(entry, now) if finding is Finding.STALE)
+    said = (
+        sentence for finding, sentence in _stale(entry, now) if finding is CapacityFinding.STALE
+    )
     return next(said, None)
 
 
-def _alone(entry: Entry, overview: Overview) -> Iterator[Found]:
+def _alone(entry: CapacityEntry, overview: Overview) -> Iterator[Found]:
     """What can be said of an object without looking at others."""
     key = entry.capacity.key
     sentences = [*_stale(entry, overview.now), *_orphaned(entry, overview), *_numbers(entry)]
@@ -84,20 +86,23 @@ def _alone(entry: Entry, overview: Overview) -> Iterator[Found]:
         yield Found(finding=finding, about=key, sentence=sentence)
 
 
-Said = tuple[Finding, str]
+Said = tuple[CapacityFinding, str]
 
 
-def _stale(entry: Entry, now: datetime) -> Iterator[Said]:
+def _stale(entry: CapacityEntry, now: datetime) -> Iterator[Said]:
     fresh, leader = entry.freshness, entry.leader
     if fresh is not None:
         if fresh.is_stale(now):
             ago = _whole(now - fresh.looked_at)
-            yield Finding.STALE, f"its publisher last looked {ago} ago, not within {fresh.lasts}"
+            yield (
+                CapacityFinding.STALE,
+                f"its publisher last looked {ago} ago, not within {fresh.lasts}",
+            )
         elif fresh.unanswered and _is_old(fresh.oldest_report_at, now - 2 * fresh.lasts):
             sentence = f"the driver does not answer for {fresh.unanswered} of its publisher's pairs"
-            yield Finding.UNANSWERED, sentence
+            yield CapacityFinding.UNANSWERED, sentence
     elif leader is not None and (late := overdue_by(leader, now)) is not None:
-        yield Finding.STALE, f"its publisher has had no leader for {_whole(late)}"
+        yield CapacityFinding.STALE, f"its publisher has had no leader for {_whole(late)}"
 
 
 def _is_old(at: datetime | None, limit: datetime) -> bool:
@@ -116,31 +121,31 @@ def _whole(duration: timedelta) -> timedelta:
     return timedelta(seconds=int(duration.total_seconds()))
 
 
-def _orphaned(entry: Entry, overview: Overview) -> Iterator[Said]:
+def _orphaned(entry: CapacityEntry, overview: Overview) -> Iterator[Said]:
     if entry.nodes is not None and not entry.nodes and not entry.is_template:
-        yield Finding.NODES_GONE, "no node has its topology"
+        yield CapacityFinding.NODES_GONE, "no node has its topology"
     if not entry.is_owned:
-        yield Finding.OWNER_GONE, "what it belongs to is gone"
+        yield CapacityFinding.OWNER_GONE, "what it belongs to is gone"
     if entry.driver and entry.driver not in overview.installed:
-        yield Finding.DRIVER_GONE, f"driver {entry.driver} is not installed"
+        yield CapacityFinding.DRIVER_GONE, f"driver {entry.driver} is not installed"
     if entry.storage_class is None:
         name = entry.capacity.storage_class_name
-        yield Finding.CLASS_GONE, f"class {name} does not exist"
+        yield CapacityFinding.CLASS_GONE, f"class {name} does not exist"
 
 
-def _numbers(entry: Entry) -> Iterator[Said]:
+def _numbers(entry: CapacityEntry) -> Iterator[Said]:
     numbers = find_numbers(entry.capacity)
     if numbers is None or entry.nodes is None:
-        yield Finding.UNREADABLE, "its topology or its numbers make no sense"
+        yield CapacityFinding.UNREADABLE, "its topology or its numbers make no sense"
     if numbers is None:
         return
     size, largest = numbers
     if size is None and largest is None:
-        yield Finding.NO_NUMBER, "it has neither a capacity nor a largest volume"
+        yield CapacityFinding.NO_NUMBER, "it has neither a capacity nor a largest volume"
     if size is not None and largest is not None and largest > size:
         capacity = entry.capacity
         sentence = f"volumes of {capacity.maximum_volume_size} cannot be made of"
-        yield Finding.MAXIMUM_TOO_LARGE, f"{sentence} {capacity.capacity}"
+        yield CapacityFinding.MAXIMUM_TOO_LARGE, f"{sentence} {capacity.capacity}"
 
 
 Numbers = tuple[int | None, int | None]
@@ -158,9 +163,9 @@ def find_numbers(capacity: CSIStorageCapacity) -> Numbers | None:
     return size, largest
 
 
-def _repeated(entries: Iterable[Entry]) -> Iterator[Found]:
+def _repeated(entries: Iterable[CapacityEntry]) -> Iterator[Found]:
     """Objects about the same class and the same segment."""
-    groups: defaultdict[tuple[str, Segment], list[Entry]] = defaultdict(list)
+    groups: defaultdict[tuple[str, Segment], list[CapacityEntry]] = defaultdict(list)
     for entry in entries:
         if entry.segment is not None:
             groups[entry.capacity.storage_class_name, entry.segment].append(entry)
@@ -168,7 +173,7 @@ def _repeated(entries: Iterable[Entry]) -> Iterator[Found]:
         if len(group) == 1:
             continue
         agree = len({find_numbers(entry.capacity) for entry in group}) == 1
-        finding = Finding.DUPLICATED if agree else Finding.CONTRADICTED
+        finding = CapacityFinding.DUPLICATED if agree else CapacityFinding.CONTRADICTED
         what = "the same" if agree else "something else"
         for entry in group:
             others = tuple(e.capacity.key for e in group if e is not entry)
@@ -177,7 +182,7 @@ def _repeated(entries: Iterable[Entry]) -> Iterator[Found]:
             yield Found(finding=finding, about=key, sentence=sentence, others=others)
 
 
-def _overlapping(entries: Iterable[Entry]) -> Iterator[Found]:
+def _overlapping(entries: Iterable[CapacityEntry]) -> Iterator[Found]:
     """Objects about different segments of the same class that some node lies in all of.
 
     Nodes that lie in the same segments are looked at together.
@@ -202,11 +207,14 @@ def _overlapping(entries: Iterable[Entry]) -> Iterator[Found]:
         more = f" and {len(nodes[key]) - 1} more nodes" if len(nodes[key]) > 1 else ""
         sentence = f"{_listed(sorted(found))} is about {nodes[key][0]}{more}, too"
         yield Found(
-            finding=Finding.OVERLAPS, about=key, sentence=sentence, others=tuple(sorted(found))
+            finding=CapacityFinding.OVERLAPS,
+            about=key,
+            sentence=sentence,
+            others=tuple(sorted(found)),
         )
 
 
-def _differ(one: Entry, other: Entry) -> bool:
+def _differ(one: CapacityEntry, other: CapacityEntry) -> bool:
     """Whether they are different objects about different segments. Of two that do not name theirs
     plainly nobody knows, so they are."""
     is_plain = one.segment is not None

@@ -22,7 +22,7 @@ from plimsoll.decide.capacity.names import (
     UNANSWERED,
     publisher_lease_name,
 )
-from plimsoll.decide.capacity.reports import Publishing, Settings
+from plimsoll.decide.capacity.reports import CapacityPublishing, CapacitySettings
 from plimsoll.decide.plan import Create, Patch, Plan
 
 
@@ -41,18 +41,18 @@ class Look:
     unanswered: int = 0
 
 
-def publisher_lease(settings: Settings) -> ObjectKey:
+def publisher_lease(settings: CapacitySettings) -> ObjectKey:
     return ObjectKey(settings.namespace, publisher_lease_name(settings.driver, settings.publisher))
 
 
-def decide_lease(existing: Lease | None, look: Look, settings: Settings) -> Plan:
+def decide_lease(existing: Lease | None, look: Look, settings: CapacitySettings) -> Plan:
     key, annotations = publisher_lease(settings), _annotations(look)
     labels = settings.labels | {PURPOSE: CAPACITY_PURPOSE}
     if existing is not None:
         metadata: Document = {"labels": labels, "annotations": annotations}
         patch: Document = {"metadata": metadata, "spec": _spec(look)}
         write = Patch(resource=LEASES, key=key, patch=patch, uid=existing.uid)
-        return Plan(reason=Publishing.LOOKED, writes=(write,))
+        return Plan(reason=CapacityPublishing.LOOKED, writes=(write,))
     told = {name: value for name, value in annotations.items() if value is not None}
     metadata = {
         "namespace": key.namespace,
@@ -66,7 +66,9 @@ def decide_lease(existing: Lease | None, look: Look, settings: Settings) -> Plan
         "metadata": metadata,
         "spec": _spec(look),
     }
-    return Plan(reason=Publishing.LOOKED, writes=(Create(resource=LEASES, document=document),))
+    return Plan(
+        reason=CapacityPublishing.LOOKED, writes=(Create(resource=LEASES, document=document),)
+    )
 
 
 def _annotations(look: Look) -> dict[str, str | None]:

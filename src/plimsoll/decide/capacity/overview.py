@@ -23,7 +23,7 @@ from plimsoll.decide.capacity.templates import is_template
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedCapacity:
     """What was read."""
 
     capacities: Collection[CSIStorageCapacity]
@@ -40,7 +40,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CapacityEntry:
     capacity: CSIStorageCapacity
     driver: str
     storage_class: StorageClass | None
@@ -68,7 +68,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    entries: tuple[Entry, ...]
+    entries: tuple[CapacityEntry, ...]
     """Sorted by class, segment and name."""
     installed: frozenset[str]
     """Drivers that have an object or are listed by a node."""
@@ -76,7 +76,7 @@ class Overview:
     now: datetime
 
 
-def overview_of(observed: Observed) -> Overview:
+def overview_of(observed: ObservedCapacity) -> Overview:
     reach = Reach(observed.nodes)
     leases = {lease.key: lease for lease in observed.leases}
     fresh = dict(_freshness_by_publisher(observed.leases))
@@ -88,7 +88,7 @@ def overview_of(observed: Observed) -> Overview:
         driver = driver or (storage_class.provisioner if storage_class else "")
         publisher = (capacity.namespace, driver, capacity.labels.get(MANAGED_BY, ""))
         owners = capacity.metadata.owner_references
-        entry = Entry(
+        entry = CapacityEntry(
             capacity=capacity,
             driver=driver,
             storage_class=storage_class,
@@ -103,7 +103,7 @@ def overview_of(observed: Observed) -> Overview:
     return Overview(tuple(sorted(entries, key=_order)), _installed(observed), reach, observed.now)
 
 
-def _order(entry: Entry) -> tuple[str, Segment, ObjectKey]:
+def _order(entry: CapacityEntry) -> tuple[str, Segment, ObjectKey]:
     return entry.capacity.storage_class_name, entry.segment or (), entry.capacity.key
 
 
@@ -128,7 +128,7 @@ def _leader(publisher: PublisherKey, leases: Mapping[ObjectKey, Lease]) -> Lease
     return leases.get(ObjectKey(namespace, leader_lease_name(driver)))
 
 
-def _installed(observed: Observed) -> frozenset[str]:
+def _installed(observed: ObservedCapacity) -> frozenset[str]:
     listed = (entry.name for node in observed.csi_nodes for entry in node.spec.drivers or ())
     return frozenset([*(driver.name for driver in observed.drivers), *listed])
 
@@ -143,5 +143,5 @@ def narrowed(overview: Overview, *, driver: str = "", storage_class: str = "") -
     return Overview(kept, overview.installed, overview.reach, overview.now)
 
 
-def reached(entries: Iterable[Entry]) -> Names:
+def reached(entries: Iterable[CapacityEntry]) -> Names:
     return NOBODY.union(*(entry.nodes or NOBODY for entry in entries))

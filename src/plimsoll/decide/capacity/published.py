@@ -16,7 +16,7 @@ class Pair(NamedTuple):
     storage_class: str
 
 
-class Published:
+class PublishedCapacity:
     """An object belongs to a pair if it names the class, and the segment by its labels alone. The
     first that is seen is the pair's; any other is left over, as is one that belongs to no pair."""
 

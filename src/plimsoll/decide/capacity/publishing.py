@@ -30,12 +30,12 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import IMMEDIATE, CSINode, CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume, VolumeNodeAffinity
 from plimsoll.decide.capacity.names import CAPACITIES
-from plimsoll.decide.capacity.published import Pair, Published
+from plimsoll.decide.capacity.published import Pair, PublishedCapacity
 from plimsoll.decide.capacity.reports import (
-    Answer,
-    Policy,
-    Publishing,
-    Settings,
+    CapacityAnswer,
+    CapacityPublishing,
+    CapacitySettings,
+    PublishingPolicy,
     about_segment,
     believed,
     decide_report,
@@ -54,7 +54,7 @@ from plimsoll.decide.plan import NOTHING, Delete, Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CapacityQuestion:
     """What GetCapacity is asked."""
 
     parameters: Mapping[str, str]
@@ -62,7 +62,7 @@ class Question:
     topology: Mapping[str, str]
 
 
-class Metrics(NamedTuple):
+class CapacityCounts(NamedTuple):
     desired_goal: int
     """Objects that should exist."""
     desired_current: int
@@ -73,7 +73,7 @@ class Metrics(NamedTuple):
 
 class Publisher:
     def __init__(
-        self, settings: Settings, *, local_topology: Mapping[str, str] | None = None
+        self, settings: CapacitySettings, *, local_topology: Mapping[str, str] | None = None
     ) -> None:
         """With a local topology the publisher speaks for this segment alone, whatever nodes say."""
         self.settings = settings
@@ -81,7 +81,7 @@ class Publisher:
         self._nodes = NodeSegments(settings.driver)
         self._segments: dict[Segment, None] = {}
         self._classes: dict[str, StorageClass] = {}
-        self._published = Published()
+        self._published = PublishedCapacity()
         self._rounds = Rounds()
         if local_topology is not None:
             self._segments[segment_of(local_topology)] = None
@@ -107,7 +107,7 @@ class Publisher:
         pairs = self._pairs_of_class(storage_class.name)
         if self._is_wanted(storage_class):
             self._want(pairs)
-        elif self.settings.policy is not Policy.COMPATIBLE:
+        elif self.settings.policy is not PublishingPolicy.COMPATIBLE:
             # A class cannot be changed so, only made anew; csi-provisioner does not notice.
             self._drop(pairs, now)
 
@@ -123,7 +123,11 @@ class Publisher:
         pair = self._published.put(object_, now)
         report = self._rounds.report_of(pair) if pair is not None else None
         is_changed = report is not None and not has_numbers(object_, report)
-        if pair is not None and is_changed and self.settings.policy is not Policy.COMPATIBLE:
+        if (
+            pair is not None
+            and is_changed
+            and self.settings.policy is not PublishingPolicy.COMPATIBLE
+        ):
             self.ask(pair)
 
     def remove_object(self, key: ObjectKey, uid: str = "") -> None:
@@ -166,7 +170,7 @@ class Publisher:
 
     def deleted(self, volume: PersistentVolume) -> None:
         has_place = volume.spec.node_affinity is not None
-        if has_place or self.settings.policy is not Policy.COMPATIBLE:
+        if has_place or self.settings.policy is not PublishingPolicy.COMPATIBLE:
             self._room_changed(volume)
 
     def refused(self, storage_class: str) -> None:
@@ -183,11 +187,11 @@ class Publisher:
         """The pair that has waited longest. Nobody else gets it before `finish`."""
         return self._rounds.take()
 
-    def question(self, pair: Pair) -> Question | None:
+    def question(self, pair: Pair) -> CapacityQuestion | None:
         storage_class = self._classes.get(pair.storage_class)
         if storage_class is None or pair not in self._published:
             return None
-        return Question(storage_class.parameters, dict(pair.segment))
+        return CapacityQuestion(storage_class.parameters, dict(pair.segment))
 
     def take_alike(self, pair: Pair) -> list[Pair]:
         """Pairs of the segment whose classes have the same parameters, and which wait as well: one
@@ -202,7 +206,7 @@ class Publisher:
         )
         return [each for each in alike if each != pair and self._rounds.take_this(each)]
 
-    def answered(self, pair: Pair, answer: Answer, now: datetime) -> Plan:
+    def answered(self, pair: Pair, answer: CapacityAnswer, now: datetime) -> Plan:
         if pair not in self._published:
             return NOTHING
         answer = believed(answer, self.settings.policy)
@@ -241,11 +245,11 @@ class Publisher:
         if not writes and not later:
             return NOTHING
         recheck = min(later, default=None)
-        return Plan(reason=Publishing.REMOVED, writes=tuple(writes), recheck_after=recheck)
+        return Plan(reason=CapacityPublishing.REMOVED, writes=tuple(writes), recheck_after=recheck)
 
     @property
-    def metrics(self) -> Metrics:
-        return Metrics(len(self._published), self._published.count, self._published.strays)
+    def metrics(self) -> CapacityCounts:
+        return CapacityCounts(len(self._published), self._published.count, self._published.strays)
 
     def _may_return(self, object_: CSIStorageCapacity) -> bool:
         """Only its segment is missing, as it is while a driver restarts."""
@@ -291,11 +295,11 @@ class Publisher:
             return
         segments = self._segments_of(affinity)
         self._ask_all(Pair(segment, name) for segment in segments for name in self._classes)
-        if not segments and self.settings.policy is not Policy.COMPATIBLE:
+        if not segments and self.settings.policy is not PublishingPolicy.COMPATIBLE:
             self.refused(volume.spec.storage_class_name)
 
     def _segments_of(self, affinity: VolumeNodeAffinity) -> list[Segment]:
         exact = [s for s in exact_segments(affinity) if s in self._segments]
-        if exact or self.settings.policy is Policy.COMPATIBLE:
+        if exact or self.settings.policy is PublishingPolicy.COMPATIBLE:
             return exact
         return list(reachable_segments(affinity, self._segments))

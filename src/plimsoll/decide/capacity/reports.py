@@ -20,13 +20,13 @@ from plimsoll.decide.capacity.segments import Segment
 from plimsoll.decide.plan import NOTHING, Create, Patch, Plan
 
 
-class Policy(StrEnum):
+class PublishingPolicy(StrEnum):
     COMPATIBLE = "compatible"
     """As csi-provisioner does it."""
     DEFAULT = "default"
 
 
-class Publishing(StrEnum):
+class CapacityPublishing(StrEnum):
     """Why published capacity is written."""
 
     PUBLISHED = "CapacityPublished"
@@ -44,14 +44,14 @@ class Publishing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CapacitySettings:
     driver: str
     publisher: str
     """Its id, from `names.managed_by`."""
     namespace: str
     owner: OwnerReference | None = None
     """Objects go with it. None: they stay when the driver is uninstalled."""
-    policy: Policy = Policy.DEFAULT
+    policy: PublishingPolicy = PublishingPolicy.DEFAULT
     for_immediate_binding: bool = False
     """Publish for classes that bind at once, too."""
     grace: timedelta = timedelta(minutes=10)
@@ -64,7 +64,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CapacityAnswer:
     """What a driver says to GetCapacity."""
 
     available_bytes: int
@@ -76,12 +76,15 @@ def as_quantity(number: int) -> str:
 
 
 def decide_report(
-    existing: CSIStorageCapacity | None, answer: Answer, about: Document, settings: Settings
+    existing: CSIStorageCapacity | None,
+    answer: CapacityAnswer,
+    about: Document,
+    settings: CapacitySettings,
 ) -> Plan:
     """`about` says what the numbers are for: see `about_segment`."""
     if existing is None:
         return Plan(
-            reason=Publishing.PUBLISHED,
+            reason=CapacityPublishing.PUBLISHED,
             writes=(Create(resource=CAPACITIES, document=new_document(answer, about, settings)),),
         )
     owner = settings.owner
@@ -100,7 +103,10 @@ def decide_report(
         # A list of owners is replaced as a whole: nobody else's may get lost.
         version="" if is_owned else existing.metadata.resource_version,
     )
-    return Plan(reason=Publishing.ADOPTED if is_right else Publishing.CHANGED, writes=(patch,))
+    return Plan(
+        reason=CapacityPublishing.ADOPTED if is_right else CapacityPublishing.CHANGED,
+        writes=(patch,),
+    )
 
 
 def about_segment(segment: Segment, storage_class: str) -> Document:
@@ -111,7 +117,7 @@ def about_segment(segment: Segment, storage_class: str) -> Document:
     }
 
 
-def has_numbers(capacity: CSIStorageCapacity, answer: Answer) -> bool:
+def has_numbers(capacity: CSIStorageCapacity, answer: CapacityAnswer) -> bool:
     """Compared as numbers: 1Gi is 1024Mi."""
     return (
         _value(capacity.capacity) == answer.available_bytes
@@ -128,23 +134,25 @@ def _value(text: str | None) -> int | None:
         return None
 
 
-def is_owned_by(capacity: CSIStorageCapacity, owner: OwnerReference, policy: Policy) -> bool:
+def is_owned_by(
+    capacity: CSIStorageCapacity, owner: OwnerReference, policy: PublishingPolicy
+) -> bool:
     owners = capacity.metadata.owner_references
-    if policy is Policy.COMPATIBLE:
+    if policy is PublishingPolicy.COMPATIBLE:
         return any(each.controller and each.uid == owner.uid for each in owners)
     return any(each.uid == owner.uid for each in owners)
 
 
-def believed(answer: Answer, policy: Policy) -> Answer:
+def believed(answer: CapacityAnswer, policy: PublishingPolicy) -> CapacityAnswer:
     """Schedulers go by the largest volume where there is one: nothing is larger than all the room
     there is, whatever a driver says."""
-    if policy is Policy.COMPATIBLE or answer.maximum_volume_bytes is None:
+    if policy is PublishingPolicy.COMPATIBLE or answer.maximum_volume_bytes is None:
         return answer
     largest = min(answer.maximum_volume_bytes, answer.available_bytes)
     return replace(answer, maximum_volume_bytes=largest)
 
 
-def new_document(answer: Answer, about: Document, settings: Settings) -> Document:
+def new_document(answer: CapacityAnswer, about: Document, settings: CapacitySettings) -> Document:
     metadata: Document = {
         "generateName": GENERATED_NAME,
         "namespace": settings.namespace,
@@ -162,7 +170,7 @@ def new_document(answer: Answer, about: Document, settings: Settings) -> Documen
     }
 
 
-def numbers_of(answer: Answer) -> Document:
+def numbers_of(answer: CapacityAnswer) -> Document:
     largest = answer.maximum_volume_bytes
     return {
         "capacity": as_quantity(answer.available_bytes),
@@ -171,14 +179,14 @@ def numbers_of(answer: Answer) -> Document:
 
 
 def _owners(
-    capacity: CSIStorageCapacity, owner: OwnerReference, policy: Policy
+    capacity: CSIStorageCapacity, owner: OwnerReference, policy: PublishingPolicy
 ) -> list[Mapping[str, object]]:
     """All that it has, and ours.
 
     A server accepts one controller only. Where there is one already, ours is a plain owner: that
     keeps the object as long, and the numbers can be written.
     """
-    if policy is not Policy.COMPATIBLE and capacity.metadata.controller is not None:
+    if policy is not PublishingPolicy.COMPATIBLE and capacity.metadata.controller is not None:
         owner = msgspec.structs.replace(owner, controller=None)
     return [_as_document(each) for each in (*capacity.metadata.owner_references, owner)]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from plimsoll.decide.capacity.published import Pair
-from plimsoll.decide.capacity.reports import Answer
+from plimsoll.decide.capacity.reports import CapacityAnswer
 
 
 class Rounds:
@@ -21,7 +21,7 @@ class Rounds:
         self._busy: set[Pair] = set()
         self._again: set[Pair] = set()
         self._round: set[Pair] | None = None
-        self._reports: dict[Pair, tuple[Answer, datetime]] = {}
+        self._reports: dict[Pair, tuple[CapacityAnswer, datetime]] = {}
         self._unanswered: set[Pair] = set()
         self.looked_at: datetime | None = None
         """When the last round was over."""
@@ -38,7 +38,7 @@ class Rounds:
     def oldest_report_at(self) -> datetime | None:
         return min((at for _, at in self._reports.values()), default=None)
 
-    def report_of(self, pair: Pair) -> Answer | None:
+    def report_of(self, pair: Pair) -> CapacityAnswer | None:
         found = self._reports.get(pair)
         return None if found is None else found[0]
 
@@ -71,7 +71,7 @@ class Rounds:
         self._busy.add(pair)
         return True
 
-    def answered(self, pair: Pair, answer: Answer, now: datetime) -> None:
+    def answered(self, pair: Pair, answer: CapacityAnswer, now: datetime) -> None:
         self._reports[pair] = (answer, now)
         self._unanswered.discard(pair)
 

@@ -27,9 +27,9 @@ from plimsoll.decide.capacity.names import (
 )
 from plimsoll.decide.capacity.published import Pair
 from plimsoll.decide.capacity.reports import (
-    Answer,
-    Publishing,
-    Settings,
+    CapacityAnswer,
+    CapacityPublishing,
+    CapacitySettings,
     about_segment,
     has_numbers,
     new_document,
@@ -44,7 +44,7 @@ class NodeType:
     name: str
     labels: Mapping[str, str]
     """By which its nodes are told from others: a node group, an instance type."""
-    room: Mapping[str, Answer] = field(default_factory=dict)
+    room: Mapping[str, CapacityAnswer] = field(default_factory=dict)
     """By class, what a fresh node can hold."""
 
 
@@ -57,14 +57,14 @@ def decide_templates(
     types: Iterable[NodeType],
     classes: Collection[str],
     existing: Iterable[CSIStorageCapacity],
-    settings: Settings,
+    settings: CapacitySettings,
 ) -> Plan:
     """`classes` are those of the driver; for others nothing is published, whatever the table says.
 
     A type whose labels differ now gets another object: what an object is about cannot be changed.
     """
     there = {object_.key: object_ for object_ in existing if _is_ours(object_, settings)}
-    wanted: dict[ObjectKey, tuple[Pair, Answer]] = {}
+    wanted: dict[ObjectKey, tuple[Pair, CapacityAnswer]] = {}
     for type_ in types:
         segment = segment_of({**type_.labels, TEMPLATE_NODE: "true"})
         for name in type_.room.keys() & set(classes):
@@ -82,10 +82,14 @@ def decide_templates(
     for key, object_ in sorted(there.items()):
         if key not in wanted and not object_.is_being_deleted:
             writes.append(Delete(resource=CAPACITIES, key=key, uid=object_.uid))
-    return Plan(reason=Publishing.TEMPLATES_CHANGED, writes=tuple(writes)) if writes else NOTHING
+    return (
+        Plan(reason=CapacityPublishing.TEMPLATES_CHANGED, writes=tuple(writes))
+        if writes
+        else NOTHING
+    )
 
 
-def _is_ours(object_: CSIStorageCapacity, settings: Settings) -> bool:
+def _is_ours(object_: CSIStorageCapacity, settings: CapacitySettings) -> bool:
     return (
         object_.namespace == settings.namespace
         and object_.labels.get(DRIVER_NAME) == settings.driver
@@ -93,14 +97,14 @@ def _is_ours(object_: CSIStorageCapacity, settings: Settings) -> bool:
     )
 
 
-def _key(pair: Pair, settings: Settings) -> ObjectKey:
+def _key(pair: Pair, settings: CapacitySettings) -> ObjectKey:
     """The same for the same type and class, so that nothing is ever published twice."""
     told = repr((settings.driver, pair.segment, pair.storage_class))
     digest = sha256(told.encode()).hexdigest()[:16]
     return ObjectKey(settings.namespace, f"{GENERATED_NAME}template-{digest}")
 
 
-def _document(pair: Pair, answer: Answer, settings: Settings) -> Document:
+def _document(pair: Pair, answer: CapacityAnswer, settings: CapacitySettings) -> Document:
     document = new_document(answer, about_segment(*pair), settings)
     metadata = document["metadata"] | {
         "name": _key(pair, settings).name,

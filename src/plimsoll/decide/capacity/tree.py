@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.decide.capacity.names import TEMPLATE_NODE
-from plimsoll.decide.capacity.overview import Entry, Overview
+from plimsoll.decide.capacity.overview import CapacityEntry, Overview
 
 LEVELS = {
     "region": 0,
@@ -33,28 +33,28 @@ Place = tuple[int, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class CapacityBranch:
     name: str
     """`zone a`; empty at the root."""
-    entries: tuple[Entry, ...]
-    branches: tuple["Branch", ...]
+    entries: tuple[CapacityEntry, ...]
+    branches: tuple["CapacityBranch", ...]
 
 
-def tree_of(overview: Overview) -> Branch:
+def tree_of(overview: Overview) -> CapacityBranch:
     return _branch("", [(path_of(entry, overview), entry) for entry in overview.entries])
 
 
-def _branch(name: str, below: Sequence[tuple[Sequence[str], Entry]]) -> Branch:
+def _branch(name: str, below: Sequence[tuple[Sequence[str], CapacityEntry]]) -> CapacityBranch:
     own = tuple(entry for path, entry in below if not path)
-    groups: dict[str, list[tuple[Sequence[str], Entry]]] = {}
+    groups: dict[str, list[tuple[Sequence[str], CapacityEntry]]] = {}
     for path, entry in below:
         if path:
             groups.setdefault(path[0], []).append((path[1:], entry))
     branches = tuple(_branch(each, groups[each]) for each in sorted(groups))
-    return Branch(name, own, branches)
+    return CapacityBranch(name, own, branches)
 
 
-def path_of(entry: Entry, overview: Overview) -> list[str]:
+def path_of(entry: CapacityEntry, overview: Overview) -> list[str]:
     """From the largest place to the smallest; nothing: everywhere."""
     if entry.segment is None:
         return [selector_text(entry)]
@@ -65,14 +65,14 @@ def path_of(entry: Entry, overview: Overview) -> list[str]:
     return head + [f"{_short(key)} {value}" for _, key, value in sorted(places)]
 
 
-def selector_text(entry: Entry) -> str:
+def selector_text(entry: CapacityEntry) -> str:
     try:
         return str(LabelSelector.of(entry.capacity.node_topology)) or "nowhere"
     except ValueError:
         return "unreadable topology"
 
 
-def _above(entry: Entry, places: Iterable[Place], overview: Overview) -> list[Place]:
+def _above(entry: CapacityEntry, places: Iterable[Place], overview: Overview) -> list[Place]:
     """Well-known places of its nodes that are larger than any it names itself."""
     smallest = min((level for level, _, _ in places), default=0)
     found = []

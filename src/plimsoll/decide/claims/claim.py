@@ -12,7 +12,7 @@ from plimsoll.decide.annotations import (
 from plimsoll.decide.claims.default_class import find_default_class
 from plimsoll.decide.claims.match import Search, find_first_match, find_objection, is_kept_for
 from plimsoll.decide.claims.operations import DecideAgain, Decision
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.reclaim import has_ended
 from plimsoll.decide.claims.view import ClaimsAndVolumes
 from plimsoll.decide.claims.writes import (
@@ -40,7 +40,8 @@ def decide_claim(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decisi
     )
     if migration := annotate(claim, migration_patch(claim.annotations, provisioner)):
         return Decision(
-            plan=Plan(reason=Reason.MIGRATION_NOTED, writes=(migration,)), operation=DecideAgain()
+            plan=Plan(reason=BindingReason.MIGRATION_NOTED, writes=(migration,)),
+            operation=DecideAgain(),
         )
     if BIND_COMPLETED in claim.annotations:
         return _decide_completed(claim, view)
@@ -63,27 +64,27 @@ def decide_binding(claim: PersistentVolumeClaim, volume: PersistentVolume) -> De
     try:
         status = set_claim_bound(claim, volume)
     except ValueError as error:
-        return Decision(plan=Plan(reason=Reason.BOUND, writes=writes), complaint=str(error))
-    return Decision(plan=Plan(reason=Reason.BOUND, writes=writes + existing(status)))
+        return Decision(plan=Plan(reason=BindingReason.BOUND, writes=writes), complaint=str(error))
+    return Decision(plan=Plan(reason=BindingReason.BOUND, writes=writes + existing(status)))
 
 
 def _decide_completed(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decision:
     """A claim that was bound once gets no other volume: its data were on that one."""
     if not claim.spec.volume_name:
         message = "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
-        return _lost(claim, Reason.CLAIM_LOST, message)
+        return _lost(claim, BindingReason.CLAIM_LOST, message)
     volume = view.volume(claim.spec.volume_name)
     if volume is None:
         message = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
-        return _lost(claim, Reason.CLAIM_LOST, message)
+        return _lost(claim, BindingReason.CLAIM_LOST, message)
     reference = volume.spec.claim_ref
     if reference is None or reference.uid == claim.uid:
         return decide_binding(claim, volume)
     message = "Two claims are bound to the same volume, this one is bound incorrectly"
-    return _lost(claim, Reason.CLAIM_MISBOUND, message)
+    return _lost(claim, BindingReason.CLAIM_MISBOUND, message)
 
 
-def _lost(claim: PersistentVolumeClaim, reason: Reason, message: str) -> Decision:
+def _lost(claim: PersistentVolumeClaim, reason: BindingReason, message: str) -> Decision:
     if claim.status.phase == ClaimPhase.LOST:
         return Decision(plan=Plan(reason=reason))
     writes = existing(
@@ -97,14 +98,14 @@ def _decide_requested(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> D
     """The claim names a volume, but the binding was never completed."""
     volume = view.volume(claim.spec.volume_name)
     if volume is None:
-        return _pending(claim, Reason.REQUESTED_VOLUME_IS_MISSING)
+        return _pending(claim, BindingReason.REQUESTED_VOLUME_IS_MISSING)
     if volume.spec.claim_ref is None:
         if objection := find_objection(claim, volume):
             message = f'Cannot bind to requested volume "{volume.name}": {objection}'
             return _pending(
                 claim,
-                Reason.VOLUME_MISMATCH,
-                warning(claim, Reason.VOLUME_MISMATCH, message),
+                BindingReason.VOLUME_MISMATCH,
+                warning(claim, BindingReason.VOLUME_MISMATCH, message),
             )
         return decide_binding(claim, volume)
     if is_kept_for(volume, claim.key, claim.uid):
@@ -114,12 +115,12 @@ def _decide_requested(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> D
 
 def _decide_taken(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Decision:
     message = f'volume "{volume.name}" already bound to a different claim.'
-    event = warning(claim, Reason.FAILED_BINDING, message)
+    event = warning(claim, BindingReason.FAILED_BINDING, message)
     if BOUND_BY_CONTROLLER not in claim.annotations:
-        return _pending(claim, Reason.FAILED_BINDING, event)
+        return _pending(claim, BindingReason.FAILED_BINDING, event)
     # Nobody but us set this, and never to a volume of somebody else: this must be looked at.
     return Decision(
-        plan=Plan(reason=Reason.FAILED_BINDING, writes=(event,)),
+        plan=Plan(reason=BindingReason.FAILED_BINDING, writes=(event,)),
         complaint=f'invalid binding of claim "{claim.key}" to volume "{volume.name}": '
         f'volume already claimed by "{volume.spec.claim}"',
     )
@@ -130,7 +131,7 @@ def _decide_open(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decisi
     class_ = view.storage_class(claim.storage_class) if claim.storage_class else None
     if class_ is not None and class_.volume_binding_mode is None:
         return Decision(
-            plan=Plan(reason=Reason.CLASS_WITHOUT_BINDING_MODE),
+            plan=Plan(reason=BindingReason.CLASS_WITHOUT_BINDING_MODE),
             complaint=f'VolumeBindingMode not set for StorageClass "{class_.name}"',
         )
     waits = class_ is not None and class_.waits_for_consumer
@@ -142,7 +143,7 @@ def _decide_open(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decisi
             # claim goes on as one that no volume matches.
             return _decide_unmatched(claim, view, waits=waits)
         return Decision(
-            plan=Plan(reason=Reason.SELECTOR_IS_INVALID),
+            plan=Plan(reason=BindingReason.SELECTOR_IS_INVALID),
             complaint=f'error finding PV for claim "{claim.key}": {error}',
         )
     if volume := find_first_match(search, view.candidates(search)):
@@ -155,26 +156,28 @@ def _decide_unmatched(
 ) -> Decision:
     if claim.asks_for_default_class and (class_ := find_default_class(view.storage_classes())):
         named = patch_of(claim, {"spec": {"storageClassName": class_.name}})
-        return Decision(plan=Plan(reason=Reason.DEFAULT_CLASS_ASSIGNED, writes=(named,)))
+        return Decision(plan=Plan(reason=BindingReason.DEFAULT_CLASS_ASSIGNED, writes=(named,)))
     if waits and SELECTED_NODE not in claim.annotations:
         return _decide_waiting(claim, view)
     if claim.storage_class:
         return decide_provision(claim, view)
     message = "no persistent volumes available for this claim and no storage class is set"
-    return _pending(claim, Reason.FAILED_BINDING, normal(claim, Reason.FAILED_BINDING, message))
+    return _pending(
+        claim, BindingReason.FAILED_BINDING, normal(claim, BindingReason.FAILED_BINDING, message)
+    )
 
 
 def _decide_waiting(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decision:
     pods = sorted(pod.name for pod in view.pods_using(claim.key) if _waits_for_node(pod))
     match pods:
         case []:
-            reason = Reason.WAIT_FOR_FIRST_CONSUMER
+            reason = BindingReason.WAIT_FOR_FIRST_CONSUMER
             message = "waiting for first consumer to be created before binding"
         case [pod]:
-            reason = Reason.WAIT_FOR_POD_SCHEDULED
+            reason = BindingReason.WAIT_FOR_POD_SCHEDULED
             message = f"waiting for pod {pod} to be scheduled"
         case _:
-            reason = Reason.WAIT_FOR_POD_SCHEDULED
+            reason = BindingReason.WAIT_FOR_POD_SCHEDULED
             message = f"waiting for pods {','.join(pods)} to be scheduled"
     return _pending(claim, reason, normal(claim, reason, message))
 
@@ -183,6 +186,8 @@ def _waits_for_node(pod: Pod) -> bool:
     return not pod.spec.node_name and not has_ended(pod)
 
 
-def _pending(claim: PersistentVolumeClaim, reason: Reason, event: Emit | None = None) -> Decision:
+def _pending(
+    claim: PersistentVolumeClaim, reason: BindingReason, event: Emit | None = None
+) -> Decision:
     writes = existing(event, set_claim_unbound(claim, ClaimPhase.PENDING))
     return Decision(plan=Plan(reason=reason, writes=writes))

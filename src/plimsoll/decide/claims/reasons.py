@@ -7,7 +7,7 @@ names.
 from enum import StrEnum
 
 
-class Reason(StrEnum):
+class BindingReason(StrEnum):
     FAILED_BINDING = "FailedBinding"
     VOLUME_MISMATCH = "VolumeMismatch"
     WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"

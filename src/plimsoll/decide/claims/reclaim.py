@@ -17,7 +17,7 @@ from plimsoll.decide.claims.operations import (
     Recycle,
     RecycleOutcome,
 )
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.view import ClaimsAndVolumes, ProvisionerFacts, Provisioners
 from plimsoll.decide.claims.writes import (
     VOLUMES,
@@ -50,17 +50,19 @@ class Nobody:
 def decide_reclaim(volume: PersistentVolume, view: ClaimsAndVolumes) -> Decision:
     """For a volume that was released. A failed one is tried again each time."""
     if volume.annotations.get(MIGRATED_TO):
-        return Decision(plan=Plan(reason=Reason.LEFT_TO_DRIVER))
+        return Decision(plan=Plan(reason=BindingReason.LEFT_TO_DRIVER))
     match volume.spec.persistent_volume_reclaim_policy:
         case ReclaimPolicy.RETAIN:
-            return Decision(plan=Plan(reason=Reason.RETAINED))
+            return Decision(plan=Plan(reason=BindingReason.RETAINED))
         case ReclaimPolicy.RECYCLE:
             return _decide_recycling(volume, view)
         case ReclaimPolicy.DELETE:
             return _decide_deletion(volume, view.provisioners)
         case _:
             message = "Volume has unrecognized PersistentVolumeReclaimPolicy"
-            return Decision(plan=_failed(volume, Reason.VOLUME_UNKNOWN_RECLAIM_POLICY, message))
+            return Decision(
+                plan=_failed(volume, BindingReason.VOLUME_UNKNOWN_RECLAIM_POLICY, message)
+            )
 
 
 def is_released(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -> bool:
@@ -100,11 +102,11 @@ def find_deleter(
 def _decide_deletion(volume: PersistentVolume, provisioners: Provisioners) -> Decision:
     deleter = find_deleter(volume, provisioners)
     if deleter is None:
-        return Decision(plan=Plan(reason=Reason.LEFT_TO_DRIVER))
+        return Decision(plan=Plan(reason=BindingReason.LEFT_TO_DRIVER))
     if isinstance(deleter, Nobody):
-        return Decision(plan=_failed(volume, Reason.VOLUME_FAILED_DELETE, deleter.message))
+        return Decision(plan=_failed(volume, BindingReason.VOLUME_FAILED_DELETE, deleter.message))
     return Decision(
-        plan=Plan(reason=Reason.DELETING),
+        plan=Plan(reason=BindingReason.DELETING),
         operation=DeleteBacking(volume=volume, provisioner=deleter.name),
     )
 
@@ -115,14 +117,16 @@ def _decide_recycling(volume: PersistentVolume, view: ClaimsAndVolumes) -> Decis
     # Where a claim of that name exists again, it is that claim which the pods use, not the volume.
     if users and claim is not None and view.claim(claim) is None:
         names = ",".join(sorted({str(pod.key) for pod in users}))
-        event = normal(volume, Reason.VOLUME_FAILED_RECYCLE, f"Volume is used by pods: {names}")
-        return Decision(plan=Plan(reason=Reason.VOLUME_FAILED_RECYCLE, writes=(event,)))
+        event = normal(
+            volume, BindingReason.VOLUME_FAILED_RECYCLE, f"Volume is used by pods: {names}"
+        )
+        return Decision(plan=Plan(reason=BindingReason.VOLUME_FAILED_RECYCLE, writes=(event,)))
     recycler = view.provisioners.find_for_source(volume)
     if recycler is None or not recycler.recycles:
         message = "No recycler plugin found for the volume!"
-        return Decision(plan=_failed(volume, Reason.VOLUME_FAILED_RECYCLE, message))
+        return Decision(plan=_failed(volume, BindingReason.VOLUME_FAILED_RECYCLE, message))
     return Decision(
-        plan=Plan(reason=Reason.RECYCLING),
+        plan=Plan(reason=BindingReason.RECYCLING),
         operation=Recycle(volume=volume, provisioner=recycler.name),
     )
 
@@ -131,12 +135,12 @@ def after_delete(volume: PersistentVolume, outcome: DeleteOutcome) -> Plan:
     """`volume` is its newest known version, not the one that the deletion began with."""
     match outcome:
         case Finished():
-            return Plan(reason=Reason.DELETED, writes=_deletion(volume))
+            return Plan(reason=BindingReason.DELETED, writes=_deletion(volume))
         case InUse(message):
-            event = normal(volume, Reason.VOLUME_DELETE, message)
-            return Plan(reason=Reason.VOLUME_DELETE, writes=(event,))
+            event = normal(volume, BindingReason.VOLUME_DELETE, message)
+            return Plan(reason=BindingReason.VOLUME_DELETE, writes=(event,))
         case Failed(message):
-            return _failed(volume, Reason.VOLUME_FAILED_DELETE, message)
+            return _failed(volume, BindingReason.VOLUME_FAILED_DELETE, message)
         case _:
             assert_never(outcome)
 
@@ -145,10 +149,14 @@ def after_recycle(volume: PersistentVolume, outcome: RecycleOutcome) -> Plan:
     """`volume` is its newest known version, not the one that the recycling began with."""
     match outcome:
         case Finished():
-            event = normal(volume, Reason.VOLUME_RECYCLED, "Volume recycled")
-            return Plan(reason=Reason.VOLUME_RECYCLED, writes=(event, *unbind_volume(volume)))
+            event = normal(volume, BindingReason.VOLUME_RECYCLED, "Volume recycled")
+            return Plan(
+                reason=BindingReason.VOLUME_RECYCLED, writes=(event, *unbind_volume(volume))
+            )
         case Failed(message):
-            return _failed(volume, Reason.VOLUME_FAILED_RECYCLE, f"Recycle failed: {message}")
+            return _failed(
+                volume, BindingReason.VOLUME_FAILED_RECYCLE, f"Recycle failed: {message}"
+            )
         case _:
             assert_never(outcome)
 
@@ -160,7 +168,7 @@ def _deletion(volume: PersistentVolume) -> tuple[Write, ...]:
     return existing(release, Delete(resource=VOLUMES, key=volume.key, uid=volume.uid))
 
 
-def _failed(volume: PersistentVolume, reason: Reason, message: str) -> Plan:
+def _failed(volume: PersistentVolume, reason: BindingReason, message: str) -> Plan:
     """Told once, not each time that it is tried again."""
     if volume.status.phase == VolumePhase.FAILED:
         return Plan(reason=reason)

@@ -9,7 +9,7 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import EXTERNAL_DELETION, INTERNAL_DELETION, PROVISIONED_BY
 from plimsoll.decide.claims.match import has_other_volume_mode
 from plimsoll.decide.claims.operations import DecideAgain, Decision, ReadClaim
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.reclaim import ReclaimPolicy, decide_reclaim
 from plimsoll.decide.claims.view import ClaimsAndVolumes, Provisioners
 from plimsoll.decide.claims.writes import (
@@ -41,18 +41,19 @@ def decide_volume(
     if metadata := _care_patch(volume, view.provisioners):
         write = patch_of(volume, {"metadata": metadata})
         return Decision(
-            plan=Plan(reason=Reason.MIGRATION_NOTED, writes=(write,)), operation=DecideAgain()
+            plan=Plan(reason=BindingReason.MIGRATION_NOTED, writes=(write,)),
+            operation=DecideAgain(),
         )
     reference = volume.spec.claim_ref
     if reference is None or not reference.uid:
-        return _in_phase(volume, VolumePhase.AVAILABLE, Reason.AVAILABLE)
+        return _in_phase(volume, VolumePhase.AVAILABLE, BindingReason.AVAILABLE)
     known = view.claim(reference.key) if confirmed is None else confirmed.claim
     if known is not None and known.uid == reference.uid:
         return _decide_claimed(volume, known, view)
     is_news = known is not None or volume.status.phase not in GIVEN_UP
     if is_news and confirmed is None:
         return Decision(
-            plan=Plan(reason=Reason.CLAIM_SEEMS_GONE), operation=ReadClaim(reference.key)
+            plan=Plan(reason=BindingReason.CLAIM_SEEMS_GONE), operation=ReadClaim(reference.key)
         )
     return _decide_release(volume, view)
 
@@ -61,7 +62,7 @@ def _decide_claimed(
     volume: PersistentVolume, claim: PersistentVolumeClaim, view: ClaimsAndVolumes
 ) -> Decision:
     if claim.spec.volume_name == volume.name:
-        return _in_phase(volume, VolumePhase.BOUND, Reason.BOUND)
+        return _in_phase(volume, VolumePhase.BOUND, BindingReason.BOUND)
     if not claim.spec.volume_name:
         return _decide_incomplete(volume, claim)
     is_for_this_claim_only = (
@@ -70,13 +71,13 @@ def _decide_claimed(
     )
     if is_for_this_claim_only:
         return _decide_release(volume, view)
-    return Decision(plan=Plan(reason=Reason.UNBOUND, writes=unbind_volume(volume)))
+    return Decision(plan=Plan(reason=BindingReason.UNBOUND, writes=unbind_volume(volume)))
 
 
 def _decide_incomplete(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Decision:
     """The claim finishes this: it alone knows whether it still wants the volume."""
     if not has_other_volume_mode(claim, volume):
-        return Decision(plan=Plan(reason=Reason.BINDING_IS_INCOMPLETE, wake=(claim.key,)))
+        return Decision(plan=Plan(reason=BindingReason.BINDING_IS_INCOMPLETE, wake=(claim.key,)))
     to_volume = (
         f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{claim.name}" '
         "due to incompatible volumeMode."
@@ -86,10 +87,10 @@ def _decide_incomplete(volume: PersistentVolume, claim: PersistentVolumeClaim) -
         "due to incompatible volumeMode."
     )
     events = (
-        warning(volume, Reason.VOLUME_MISMATCH, to_volume),
-        warning(claim, Reason.VOLUME_MISMATCH, to_claim),
+        warning(volume, BindingReason.VOLUME_MISMATCH, to_volume),
+        warning(claim, BindingReason.VOLUME_MISMATCH, to_claim),
     )
-    return Decision(plan=Plan(reason=Reason.VOLUME_MISMATCH, writes=events))
+    return Decision(plan=Plan(reason=BindingReason.VOLUME_MISMATCH, writes=events))
 
 
 def _decide_release(volume: PersistentVolume, view: ClaimsAndVolumes) -> Decision:
@@ -102,7 +103,7 @@ def _decide_release(volume: PersistentVolume, view: ClaimsAndVolumes) -> Decisio
     return replace(decision, plan=replace(decision.plan, writes=release + decision.plan.writes))
 
 
-def _in_phase(volume: PersistentVolume, phase: VolumePhase, reason: Reason) -> Decision:
+def _in_phase(volume: PersistentVolume, phase: VolumePhase, reason: BindingReason) -> Decision:
     return Decision(plan=Plan(reason=reason, writes=existing(set_volume_phase(volume, phase))))
 
 

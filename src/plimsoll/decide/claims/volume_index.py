@@ -20,7 +20,7 @@ from plimsoll.decide.claims.match import AVAILABLE, Search, size_of
 Modes = frozenset[str]
 
 
-class Kind(NamedTuple):
+class VolumeKind(NamedTuple):
     """What free volumes have to agree in for one to stand in for the other."""
 
     storage_class: str
@@ -28,7 +28,7 @@ class Kind(NamedTuple):
     attributes_class: str
 
 
-class Place(NamedTuple):
+class IndexPlace(NamedTuple):
     size: Quantity
     name: str
 
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 @dataclass(slots=True)
 class _Group:
     kept: dict[ObjectKey, set[str]] = field(default_factory=dict)
-    free: dict[Kind, list[Place]] = field(default_factory=dict)
+    free: dict[VolumeKind, list[IndexPlace]] = field(default_factory=dict)
 
 
 class VolumeIndex:
@@ -101,9 +101,9 @@ def _names(group: _Group, search: Search) -> Iterator[str]:
     yield from sorted(group.kept.get(search.claim, ()))
     if search.waits_for_scheduler:
         return
-    kind = Kind(search.storage_class, search.volume_mode, search.attributes_class)
+    kind = VolumeKind(search.storage_class, search.volume_mode, search.attributes_class)
     places = group.free.get(kind, [])
-    for position in range(bisect_left(places, Place(search.requested, "")), len(places)):
+    for position in range(bisect_left(places, IndexPlace(search.requested, "")), len(places)):
         yield places[position].name
 
 
@@ -121,17 +121,17 @@ def _can_be_had(volume: PersistentVolume) -> bool:
     return is_free or volume.spec.claim_ref is not None
 
 
-def _kind(volume: PersistentVolume) -> Kind:
+def _kind(volume: PersistentVolume) -> VolumeKind:
     spec = volume.spec
-    return Kind(
+    return VolumeKind(
         volume.storage_class,
         spec.volume_mode or FILESYSTEM,
         spec.volume_attributes_class_name or "",
     )
 
 
-def _place(volume: PersistentVolume) -> Place:
-    return Place(size_of(volume.spec.capacity), volume.name)
+def _place(volume: PersistentVolume) -> IndexPlace:
+    return IndexPlace(size_of(volume.spec.capacity), volume.name)
 
 
 def _drop_name(kept: dict[ObjectKey, set[str]], claim: ObjectKey, name: str) -> None:
@@ -140,7 +140,9 @@ def _drop_name(kept: dict[ObjectKey, set[str]], claim: ObjectKey, name: str) -> 
         del kept[claim]
 
 
-def _drop_place(free: dict[Kind, list[Place]], kind: Kind, place: Place) -> None:
+def _drop_place(
+    free: dict[VolumeKind, list[IndexPlace]], kind: VolumeKind, place: IndexPlace
+) -> None:
     places = free[kind]
     del places[bisect_left(places, place)]
     if not places:

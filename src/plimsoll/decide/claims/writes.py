@@ -17,7 +17,7 @@ from plimsoll.decide.annotations import (
     YES,
 )
 from plimsoll.decide.claims.match import is_kept_for, size_of
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.plan import Emit, EventType, Patch, ResourceName, Write
 
 CLAIMS = ResourceName("", "v1", "persistentvolumeclaims")
@@ -65,7 +65,7 @@ def annotate(
 
 
 def normal(
-    regarding: PersistentVolume | PersistentVolumeClaim, reason: Reason, message: str
+    regarding: PersistentVolume | PersistentVolumeClaim, reason: BindingReason, message: str
 ) -> Emit:
     return Emit(
         regarding=identity(regarding), type=EventType.NORMAL, reason=reason, message=message
@@ -73,7 +73,7 @@ def normal(
 
 
 def warning(
-    regarding: PersistentVolume | PersistentVolumeClaim, reason: Reason, message: str
+    regarding: PersistentVolume | PersistentVolumeClaim, reason: BindingReason, message: str
 ) -> Emit:
     return Emit(
         regarding=identity(regarding), type=EventType.WARNING, reason=reason, message=message

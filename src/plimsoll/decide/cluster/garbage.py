@@ -30,7 +30,7 @@ from plimsoll.decide.plan import (
 INVALID_NAMESPACE = "OwnerRefInvalidNamespace"
 
 
-class Verdict(StrEnum):
+class GarbageVerdict(StrEnum):
     """What the server says about the owner that a reference names."""
 
     SOLID = "Solid"
@@ -68,29 +68,33 @@ class Examined:
         return ObjectKey(self.metadata.namespace, self.metadata.name)
 
 
-def verdict_on_owner(reference: OwnerReference, owner: ObjectMeta | None) -> Verdict:
+def verdict_on_owner(reference: OwnerReference, owner: ObjectMeta | None) -> GarbageVerdict:
     """`owner` is what bears the owner's name at the moment."""
     if owner is None or owner.uid != reference.uid:
-        return Verdict.ABSENT
+        return GarbageVerdict.ABSENT
     if owner.deletion_timestamp is not None and FOREGROUND in owner.finalizers:
-        return Verdict.AWAITING
-    return Verdict.SOLID
+        return GarbageVerdict.AWAITING
+    return GarbageVerdict.SOLID
 
 
 def decide_garbage(
-    item: Examined, verdicts: Sequence[Verdict], dependents: Sequence[Known]
+    item: Examined, verdicts: Sequence[GarbageVerdict], dependents: Sequence[Known]
 ) -> Plan:
     """`verdicts` are about the item's owner references, in their order."""
     references = item.metadata.owner_references
-    if not references or Verdict.IMPOSSIBLE in verdicts:
+    if not references or GarbageVerdict.IMPOSSIBLE in verdicts:
         return NOTHING
-    solid = [r for r, verdict in zip(references, verdicts, strict=True) if verdict is Verdict.SOLID]
+    solid = [
+        r
+        for r, verdict in zip(references, verdicts, strict=True)
+        if verdict is GarbageVerdict.SOLID
+    ]
     if len(solid) == len(references):
         return Plan(reason=Garbage.OWNED)
     if solid:
         pruned = _references_patch(item.resource, Known.of("", "", item.metadata), solid)
         return Plan(reason=Garbage.REFERENCES_PRUNED, writes=(pruned,))
-    if Verdict.AWAITING in verdicts and dependents:
+    if GarbageVerdict.AWAITING in verdicts and dependents:
         return Plan(reason=Garbage.COLLECTED_FIRST, writes=_foreground_deletion(item, dependents))
     return Plan(reason=Garbage.COLLECTED, writes=(_deletion(item, _policy(item)),))
 

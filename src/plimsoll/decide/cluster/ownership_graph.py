@@ -15,7 +15,7 @@ ORPHAN = "orphan"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Identity:
+class OwnedIdentity:
     api_version: str
     kind: str
     namespace: str
@@ -29,16 +29,18 @@ class Identity:
         )
 
 
-def identity_in(reference: OwnerReference, namespace: str) -> Identity:
+def identity_in(reference: OwnerReference, namespace: str) -> OwnedIdentity:
     """What a reference means when an object of this namespace makes it."""
-    return Identity(reference.api_version, reference.kind, namespace, reference.name, reference.uid)
+    return OwnedIdentity(
+        reference.api_version, reference.kind, namespace, reference.name, reference.uid
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """An object as the watch showed it last; of its metadata what ownership is about."""
 
-    identity: Identity
+    identity: OwnedIdentity
     version: str
     owners: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
@@ -47,7 +49,9 @@ class Known:
     @classmethod
     def of(cls, api_version: str, kind: str, metadata: ObjectMeta) -> "Known":
         return cls(
-            identity=Identity(api_version, kind, metadata.namespace, metadata.name, metadata.uid),
+            identity=OwnedIdentity(
+                api_version, kind, metadata.namespace, metadata.name, metadata.uid
+            ),
             version=metadata.resource_version,
             owners=metadata.owner_references,
             finalizers=metadata.finalizers,
@@ -72,7 +76,7 @@ class Known:
         """Whether the owner, waiting for its dependents, waits for this one."""
         return any(ref.uid == owner and ref.block_owner_deletion for ref in self.owners)
 
-    def can_belong_to(self, owner: Identity) -> bool:
+    def can_belong_to(self, owner: OwnedIdentity) -> bool:
         """Whether every reference to this owner calls it by its name and can reach it."""
         if owner.namespace and owner.namespace != self.identity.namespace:
             return False
@@ -87,7 +91,7 @@ class Known:
 class BadReference:
     """A namespaced owner that lives in another namespace than its dependent."""
 
-    dependent: Identity
+    dependent: OwnedIdentity
     reference: OwnerReference
 
     @property

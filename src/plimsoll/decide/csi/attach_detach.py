@@ -43,7 +43,7 @@ SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Attaching(StrEnum):
+class AttachSettings(StrEnum):
     CHANGED = "AttachmentsChanged"
     WAITING = "WaitingForNode"
     """Somebody else has to do something first."""
@@ -80,7 +80,7 @@ def is_bound_pair(claim: PersistentVolumeClaim, volume: PersistentVolume) -> boo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedAttachment:
     """What is to be attached, as it is called and described."""
 
     device: Device
@@ -91,7 +91,7 @@ class Wanted:
     """Whether several nodes may have it at a time."""
 
     @classmethod
-    def volume(cls, device: Device, volume: PersistentVolume) -> "Wanted":
+    def volume(cls, device: Device, volume: PersistentVolume) -> "WantedAttachment":
         modes = volume.spec.access_modes
         return cls(
             device=device,
@@ -101,7 +101,7 @@ class Wanted:
         )
 
     @classmethod
-    def inline(cls, device: Device) -> "Wanted":
+    def inline(cls, device: Device) -> "WantedAttachment":
         spec = {
             "accessModes": ["ReadWriteOnce"],
             "csi": {"driver": device.driver, "volumeHandle": device.handle},
@@ -150,7 +150,7 @@ class Site:
         return any(taint.key == OUT_OF_SERVICE for taint in taints)
 
 
-def decide_attachments(wanted: Wanted, sites: Sequence[Site]) -> Plan:
+def decide_attachments(wanted: WantedAttachment, sites: Sequence[Site]) -> Plan:
     """Detach first: what is detached here may be waited for there."""
     writes: list[Write] = []
     recheck: list[timedelta] = []
@@ -161,10 +161,12 @@ def decide_attachments(wanted: Wanted, sites: Sequence[Site]) -> Plan:
         writes += _begun(wanted, site, sites)
     if writes:
         return Plan(
-            reason=Attaching.CHANGED, writes=tuple(writes), recheck_after=min(recheck, default=None)
+            reason=AttachSettings.CHANGED,
+            writes=tuple(writes),
+            recheck_after=min(recheck, default=None),
         )
     if recheck:
-        return Plan(reason=Attaching.WAITING, recheck_after=min(recheck))
+        return Plan(reason=AttachSettings.WAITING, recheck_after=min(recheck))
     return NOTHING
 
 
@@ -218,7 +220,7 @@ def _in_order_of_arrival(sites: Iterable[Site]) -> list[Site]:
     return sorted((site for site in sites if site.pods), key=arrival)
 
 
-def _begun(wanted: Wanted, site: Site, sites: Sequence[Site]) -> list[Write]:
+def _begun(wanted: WantedAttachment, site: Site, sites: Sequence[Site]) -> list[Write]:
     found = site.attachment
     if found is not None:
         return [] if found.is_being_deleted else _progress(wanted, site, found)
@@ -235,7 +237,7 @@ def _begun(wanted: Wanted, site: Site, sites: Sequence[Site]) -> list[Write]:
     ]
 
 
-def _progress(wanted: Wanted, site: Site, found: VolumeAttachment) -> list[Write]:
+def _progress(wanted: WantedAttachment, site: Site, found: VolumeAttachment) -> list[Write]:
     if found.status.attached:
         if site.node is None or site.lists(wanted.device):
             return []
@@ -253,7 +255,7 @@ def _progress(wanted: Wanted, site: Site, found: VolumeAttachment) -> list[Write
     return [*withdrawn, *_events(site.pods, EventType.WARNING, "FailedAttachVolume", message)]
 
 
-def _refusals(wanted: Wanted, site: Site, others: Sequence[Site]) -> list[Write]:
+def _refusals(wanted: WantedAttachment, site: Site, others: Sequence[Site]) -> list[Write]:
     """Each pod is told who has the device; what is in other namespaces is only counted."""
     holders = [other for other in others if other.is_attached]
     if not holders:
@@ -277,7 +279,7 @@ def _explained(near: Sequence[str], users: Sequence[Pod]) -> str:
     return f"Volume is already used by pod(s) {', '.join(near)}{elsewhere}"
 
 
-def _attachment(wanted: Wanted, site: Site) -> Document:
+def _attachment(wanted: WantedAttachment, site: Site) -> Document:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "VolumeAttachment",

@@ -37,7 +37,7 @@ MESSAGE_LIMIT_BYTES = 1024
 """What the API takes as the message of an error."""
 
 
-class Attaching(StrEnum):
+class AttachmentState(StrEnum):
     PUBLISHING = "PublishingVolume"
     """The driver is about to be asked to make the volume available on the node."""
     ATTACHED = "VolumePublished"
@@ -64,7 +64,7 @@ class AttachingDriver:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Publish:
+class ControllerPublish:
     handle: str
     node_id: str
     capability: VolumeCapability
@@ -74,14 +74,14 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unpublish:
+class ControllerUnpublish:
     handle: str
     node_id: str
     secret: SecretReference | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class AttachmentContext:
     """What an attachment is about."""
 
     driver: AttachingDriver
@@ -91,10 +91,10 @@ class Surroundings:
     csi_node: CSINode | None = None
 
 
-AttachStep = Step[Publish | Unpublish]
+AttachStep = Step[ControllerPublish | ControllerUnpublish]
 
 
-def decide_attachment(attachment: VolumeAttachment, around: Surroundings) -> AttachStep:
+def decide_attachment(attachment: VolumeAttachment, around: AttachmentContext) -> AttachStep:
     if attachment.is_being_deleted:
         return _detach(attachment, around)
     if attachment.status.attached:
@@ -106,16 +106,16 @@ def decide_attachment(attachment: VolumeAttachment, around: Surroundings) -> Att
     except ValueError as error:
         return Step(plan=decide_not_attached(attachment, NotAsked(str(error)), around.now))
     writes = [*_held_volume(around), *_held_attachment(attachment, around.driver, publish.node_id)]
-    return Step(plan=Plan(reason=Attaching.PUBLISHING, writes=tuple(writes)), call=publish)
+    return Step(plan=Plan(reason=AttachmentState.PUBLISHING, writes=tuple(writes)), call=publish)
 
 
-def _publish(attachment: VolumeAttachment, around: Surroundings) -> Publish:
+def _publish(attachment: VolumeAttachment, around: AttachmentContext) -> ControllerPublish:
     """Raises ValueError for what cannot be attached."""
     spec = _spec(attachment, around.volume)
     if around.volume is not None and around.volume.is_being_deleted:
         raise ValueError(f'PersistentVolume "{around.volume.name}" is marked for deletion')
     source = _source(spec)
-    return Publish(
+    return ControllerPublish(
         handle=source.volume_handle,
         node_id=_node_id(attachment, around, recalled=False),
         capability=parse_capability(spec, finer_modes=around.driver.finer_modes),
@@ -141,7 +141,7 @@ def _source(spec: VolumeSpec) -> CsiSource:
     return spec.csi
 
 
-def _node_id(attachment: VolumeAttachment, around: Surroundings, *, recalled: bool) -> str:
+def _node_id(attachment: VolumeAttachment, around: AttachmentContext, *, recalled: bool) -> str:
     node, name = attachment.spec.node_name, around.driver.name
     entry = around.csi_node.find_driver(name) if around.csi_node is not None else None
     if entry is not None:
@@ -153,7 +153,7 @@ def _node_id(attachment: VolumeAttachment, around: Surroundings, *, recalled: bo
     raise ValueError(f"CSINode {node} does not contain driver {name}")
 
 
-def _held_volume(around: Surroundings) -> list[Write]:
+def _held_volume(around: AttachmentContext) -> list[Write]:
     volume, finalizer = around.volume, around.driver.finalizer
     if volume is None or finalizer in volume.metadata.finalizers:
         return []
@@ -188,7 +188,9 @@ def decide_attached(attachment: VolumeAttachment, context: Mapping[str, str]) ->
     status: Document = {"attached": True, "attachmentMetadata": metadata or None}
     if attachment.status.attach_error is not None:
         status["attachError"] = None
-    return Plan(reason=Attaching.ATTACHED, writes=(status_patch(attachment, ATTACHMENTS, status),))
+    return Plan(
+        reason=AttachmentState.ATTACHED, writes=(status_patch(attachment, ATTACHMENTS, status),)
+    )
 
 
 def decide_not_attached(attachment: VolumeAttachment, failure: Failure, now: datetime) -> Plan:
@@ -212,8 +214,10 @@ def _failed(attachment: VolumeAttachment, status: Document, told: str | None) ->
     """The same complaint is not written down again and again."""
     (error,) = status.values()
     if error["message"] == told:
-        return Plan(reason=Attaching.FAILED)
-    return Plan(reason=Attaching.FAILED, writes=(status_patch(attachment, ATTACHMENTS, status),))
+        return Plan(reason=AttachmentState.FAILED)
+    return Plan(
+        reason=AttachmentState.FAILED, writes=(status_patch(attachment, ATTACHMENTS, status),)
+    )
 
 
 def _shortened(message: str) -> str:
@@ -223,14 +227,14 @@ def _shortened(message: str) -> str:
 # Detaching
 
 
-def _detach(attachment: VolumeAttachment, around: Surroundings) -> AttachStep:
+def _detach(attachment: VolumeAttachment, around: AttachmentContext) -> AttachStep:
     if around.driver.finalizer not in attachment.metadata.finalizers:
         return Step()
     if not around.driver.publishes:
         return Step(plan=decide_detached(attachment, around.driver))
     try:
         source = _source(_spec(attachment, around.volume))
-        unpublish = Unpublish(
+        unpublish = ControllerUnpublish(
             handle=source.volume_handle,
             node_id=_node_id(attachment, around, recalled=True),
             secret=source.controller_publish_secret_ref,
@@ -247,7 +251,7 @@ def decide_detached(attachment: VolumeAttachment, driver: AttachingDriver) -> Pl
     if left:
         status = {"attached": False, "attachmentMetadata": None, "detachError": None}
         writes.append(status_patch(attachment, ATTACHMENTS, status))
-    return Plan(reason=Attaching.DETACHED, writes=tuple(writes))
+    return Plan(reason=AttachmentState.DETACHED, writes=tuple(writes))
 
 
 def decide_volume(
@@ -258,4 +262,6 @@ def decide_volume(
     if not volume.is_being_deleted or driver.finalizer not in finalizers or any(attachments):
         return NOTHING
     left = [name for name in finalizers if name != driver.finalizer]
-    return Plan(reason=Attaching.VOLUME_RELEASED, writes=(with_finalizers(volume, VOLUMES, left),))
+    return Plan(
+        reason=AttachmentState.VOLUME_RELEASED, writes=(with_finalizers(volume, VOLUMES, left),)
+    )

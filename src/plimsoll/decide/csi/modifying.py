@@ -44,7 +44,7 @@ class Modifying(StrEnum):
     """The volume has the attributes of the class."""
 
 
-class Progress(StrEnum):
+class ModifyProgress(StrEnum):
     PENDING = "Pending"
     IN_PROGRESS = "InProgress"
     INFEASIBLE = "Infeasible"
@@ -93,7 +93,7 @@ def decide_modification(
     if class_ is None:
         return Step(plan=_pending(claim, target))
     writes: tuple[Write, ...] = ()
-    if status.status != Progress.IN_PROGRESS or not is_same:
+    if status.status != ModifyProgress.IN_PROGRESS or not is_same:
         writes = _begun(claim, target, now)
     call = Modify(handle=volume.spec.csi.volume_handle, target=target, parameters=class_.parameters)
     return Step(plan=Plan(reason=Modifying.MODIFYING, writes=writes), call=call)
@@ -101,9 +101,9 @@ def decide_modification(
 
 def _pending(claim: PersistentVolumeClaim, target: str) -> Plan:
     status = claim.status.modify_volume_status
-    if status is not None and status.status == Progress.PENDING:
+    if status is not None and status.status == ModifyProgress.PENDING:
         return NOTHING
-    patch = _patch(claim, {"modifyVolumeStatus": {"status": Progress.PENDING.value}})
+    patch = _patch(claim, {"modifyVolumeStatus": {"status": ModifyProgress.PENDING.value}})
     said = warned(claim, "VolumeModifyFailed", f"VAC {target} does not exist.")
     return Plan(reason=Modifying.NO_CLASS, writes=(patch, said))
 
@@ -115,7 +115,7 @@ def _begun(claim: PersistentVolumeClaim, target: str, now: datetime) -> tuple[Wr
     )
     status = {
         "modifyVolumeStatus": {
-            "status": Progress.IN_PROGRESS.value,
+            "status": ModifyProgress.IN_PROGRESS.value,
             "targetVolumeAttributesClassName": target,
         },
         "conditions": [condition_document(each) for each in conditions],
@@ -161,7 +161,7 @@ def decide_not_modified(claim: PersistentVolumeClaim, failure: Failure, now: dat
     reason = Modifying.FAILED
     if is_infeasible(failure):
         reason = Modifying.INFEASIBLE
-        status["modifyVolumeStatus"] = {"status": Progress.INFEASIBLE.value}
+        status["modifyVolumeStatus"] = {"status": ModifyProgress.INFEASIBLE.value}
     writes: list[Write] = [_patch(claim, status)] if status else []
     writes.append(warned(claim, "VolumeModifyFailed", str(failure)))
     return Plan(reason=reason, writes=tuple(writes))

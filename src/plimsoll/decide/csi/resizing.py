@@ -57,17 +57,17 @@ class Resizing(StrEnum):
     """All is done."""
 
 
-class Condition(StrEnum):
+class ResizeCondition(StrEnum):
     RESIZING = "Resizing"
     FILE_SYSTEM_PENDING = "FileSystemResizePending"
     CONTROLLER_ERROR = "ControllerResizeError"
     NODE_ERROR = "NodeResizeError"
 
 
-CONDITIONS = frozenset(map(str, Condition))
+CONDITIONS = frozenset(map(str, ResizeCondition))
 
 
-class Progress(StrEnum):
+class ResizeProgress(StrEnum):
     """How far resizing is, as the claim's status says."""
 
     CONTROLLER_IN_PROGRESS = "ControllerResizeInProgress"
@@ -78,7 +78,7 @@ class Progress(StrEnum):
     NONE = ""
 
 
-ON_THE_NODE = frozenset({Progress.NODE_PENDING, Progress.NODE_IN_PROGRESS})
+ON_THE_NODE = frozenset({ResizeProgress.NODE_PENDING, ResizeProgress.NODE_IN_PROGRESS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class ResizingDriver:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class ResizeHistory:
     """What is remembered of earlier attempts at the same claim; nothing is lost without it."""
 
     failed_for_good: bool = False
@@ -102,11 +102,11 @@ class History:
     """Not to be tried again within this time unless something else is asked for."""
 
 
-NO_HISTORY = History()
+NO_HISTORY = ResizeHistory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expand:
+class ExpandOnController:
     handle: str
     size_bytes: int
     capability: VolumeCapability
@@ -126,7 +126,7 @@ class Expanded:
     node_has_to_grow: bool
 
 
-ResizeStep = Step[Expand | LeaveToNode]
+ResizeStep = Step[ExpandOnController | LeaveToNode]
 
 
 def wants_more(claim: PersistentVolumeClaim) -> bool:
@@ -141,7 +141,7 @@ def decide_resize(
     claim: PersistentVolumeClaim,
     volume: PersistentVolume,
     driver: ResizingDriver,
-    history: History = NO_HISTORY,
+    history: ResizeHistory = NO_HISTORY,
     *,
     now: datetime,
 ) -> ResizeStep:
@@ -171,36 +171,36 @@ def find_size(
     claim: PersistentVolumeClaim,
     volume: PersistentVolume,
     driver: ResizingDriver,
-    history: History = NO_HISTORY,
+    history: ResizeHistory = NO_HISTORY,
 ) -> str | None:
     """The size to ask for; None while the node is at work on the one before."""
     asked = claim.spec.resources.requests.get(STORAGE, "0")
     allocated = claim.status.allocated_resources.get(STORAGE)
     before = asked if allocated is None else allocated
-    progress = claim.status.allocated_resource_statuses.get(STORAGE, Progress.NONE)
+    progress = claim.status.allocated_resource_statuses.get(STORAGE, ResizeProgress.NONE)
     if volume.spec.capacity_bytes < parse_bytes(asked):
         match progress:
-            case Progress.NODE_PENDING | Progress.NODE_IN_PROGRESS:
+            case ResizeProgress.NODE_PENDING | ResizeProgress.NODE_IN_PROGRESS:
                 is_there = volume.spec.capacity_bytes >= parse_bytes(before)
                 return None if is_there else before
-            case Progress.NODE_INFEASIBLE:
+            case ResizeProgress.NODE_INFEASIBLE:
                 return before
-            case Progress.CONTROLLER_IN_PROGRESS:
+            case ResizeProgress.CONTROLLER_IN_PROGRESS:
                 return asked if history.failed_for_good else before
             case _:
                 return asked
     if progress in ON_THE_NODE:
         return None
-    if progress == Progress.NODE_INFEASIBLE and not driver.controller_expands:
+    if progress == ResizeProgress.NODE_INFEASIBLE and not driver.controller_expands:
         return asked
-    if progress == Progress.NONE and allocated is None and _waits_for_node(claim):
+    if progress == ResizeProgress.NONE and allocated is None and _waits_for_node(claim):
         return None
     return before
 
 
 def _waits_for_node(claim: PersistentVolumeClaim) -> bool:
     """As servers without allocated resources put it."""
-    pending = Condition.FILE_SYSTEM_PENDING
+    pending = ResizeCondition.FILE_SYSTEM_PENDING
     return any(each.type == pending and each.holds for each in claim.status.conditions)
 
 
@@ -211,14 +211,14 @@ def _allocated_bytes(claim: PersistentVolumeClaim) -> int | None:
 
 def _call(
     volume: PersistentVolume, size_bytes: int, driver: ResizingDriver
-) -> Expand | LeaveToNode:
+) -> ExpandOnController | LeaveToNode:
     """Raises ValueError for a volume that cannot be described."""
     if not driver.controller_expands:
         return LeaveToNode(size_bytes=size_bytes)
     spec = translated(volume).spec
     if spec.csi is None or not spec.csi.volume_handle:
         raise ValueError("empty volume handle")
-    return Expand(
+    return ExpandOnController(
         handle=spec.csi.volume_handle,
         size_bytes=size_bytes,
         capability=parse_capability(spec, finer_modes=driver.finer_modes),
@@ -243,7 +243,7 @@ def _marked(
     """A size that was written down before is not written down again."""
     conditions = merged_conditions(
         claim.status.conditions,
-        [a_condition(Condition.RESIZING, now)],
+        [a_condition(ResizeCondition.RESIZING, now)],
         about=CONDITIONS,
         keep=not is_new,
     )
@@ -252,7 +252,7 @@ def _marked(
         status["conditions"] = [condition_document(each) for each in conditions]
     if is_new:
         status["allocatedResources"] = {STORAGE: wanted}
-        status["allocatedResourceStatuses"] = {STORAGE: Progress.CONTROLLER_IN_PROGRESS.value}
+        status["allocatedResourceStatuses"] = {STORAGE: ResizeProgress.CONTROLLER_IN_PROGRESS.value}
     return [_claim_patch(claim, status)] if status else []
 
 
@@ -288,11 +288,11 @@ def decide_resized(
 
 
 def _node_pending(claim: PersistentVolumeClaim, now: datetime) -> list[Write]:
-    pending = a_condition(Condition.FILE_SYSTEM_PENDING, now, NODE_HAS_TO_GROW)
+    pending = a_condition(ResizeCondition.FILE_SYSTEM_PENDING, now, NODE_HAS_TO_GROW)
     conditions = merged_conditions(claim.status.conditions, [pending], about=CONDITIONS, keep=True)
     status = {
         "conditions": [condition_document(each) for each in conditions],
-        "allocatedResourceStatuses": {STORAGE: Progress.NODE_PENDING.value},
+        "allocatedResourceStatuses": {STORAGE: ResizeProgress.NODE_PENDING.value},
     }
     said = told(claim, "FileSystemResizeRequired", "Require file system resize of volume on node")
     return [_claim_patch(claim, status), said]
@@ -315,13 +315,15 @@ def decide_not_resized(
 
 
 def _failed_for_good(claim: PersistentVolumeClaim, failure: Failure, now: datetime) -> list[Write]:
-    error = a_condition(Condition.CONTROLLER_ERROR, now, f"failed to expand pvc with {failure}")
+    error = a_condition(
+        ResizeCondition.CONTROLLER_ERROR, now, f"failed to expand pvc with {failure}"
+    )
     conditions = merged_conditions(claim.status.conditions, [error], about=CONDITIONS, keep=True)
     status: Document = {}
     if conditions != claim.status.conditions:
         status["conditions"] = [condition_document(each) for each in conditions]
     statuses = claim.status.allocated_resource_statuses
-    infeasible = Progress.CONTROLLER_INFEASIBLE.value
+    infeasible = ResizeProgress.CONTROLLER_INFEASIBLE.value
     if is_infeasible(failure) and statuses.get(STORAGE) != infeasible:
         status["allocatedResourceStatuses"] = {STORAGE: infeasible}
     return [_claim_patch(claim, status)] if status else []

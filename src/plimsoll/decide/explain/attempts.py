@@ -24,7 +24,7 @@ from plimsoll.decide.scheduling.published_policy import (
     find_identities,
     scheduler_of,
 )
-from plimsoll.decide.scheduling.reasons import Reason, Seen
+from plimsoll.decide.scheduling.reasons import Reason, SeenObject
 
 FAILED_SCHEDULING = "FailedScheduling"
 
@@ -51,7 +51,7 @@ def _stopped(pod: Pod, evidence: Evidence) -> Iterator[SharedTrouble]:
                 rule=Area.SCHEDULING,
                 reason=Reason.SCHEDULER_STOPPED,
                 sentence=f"scheduler {name} does not run: {each.sentence}",
-                about=Seen("Lease", ObjectKey(*each.lease)),
+                about=SeenObject("Lease", ObjectKey(*each.lease)),
                 occurrences=Occurrences(last_at=each.last_at),
             )
 
@@ -64,7 +64,7 @@ def _last_word(pod: Pod, evidence: Evidence) -> Iterator[SharedTrouble]:
         rule=Area.SCHEDULING,
         reason=Reason.SCHEDULING_FAILED,
         sentence=f"the scheduler said: {event.message}",
-        about=Seen("Event", event.key),
+        about=SeenObject("Event", event.key),
         occurrences=Occurrences(
             count=count_of(event), first_at=first_seen_at(event), last_at=last_seen_at(event)
         ),

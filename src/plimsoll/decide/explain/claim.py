@@ -11,7 +11,7 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.claims.match import Mismatch, Search, is_reachable, mismatches
 from plimsoll.decide.explain.causes import causes_first
 from plimsoll.decide.explain.evidence import Evidence
-from plimsoll.decide.explain.groups import NodeGroup, SharedTrouble, Trouble, shared
+from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble, shared
 from plimsoll.decide.explain.pod import PodExplanation, explain_pod
 from plimsoll.decide.explain.provisioning import provisioning_troubles
 from plimsoll.decide.explain.standing import ClaimStanding, ClaimState, claim_standing
@@ -164,7 +164,7 @@ def _findings(
 
 
 def _troubles(*findings: Finding) -> tuple[SharedTrouble, ...]:
-    return tuple(shared([Trouble(rule=Rule.VOLUME_BINDING, finding=each)]) for each in findings)
+    return tuple(shared([NodeTrouble(rule=Rule.VOLUME_BINDING, finding=each)]) for each in findings)
 
 
 def _reach(volume: str, kernel: Kernel) -> int | None:

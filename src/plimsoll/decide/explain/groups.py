@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.scheduling.columns.flags import AnyRule
-from plimsoll.decide.scheduling.reasons import Finding, Reason, Seen
+from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 
 INSUFFICIENT = "Insufficient "
 IN_BYTES = ("memory", "ephemeral-storage", "hugepages-")
@@ -40,7 +40,7 @@ class Occurrences:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class NodeTrouble:
     """One thing that speaks against one node, and the rule that says so."""
 
     rule: AnyRule
@@ -83,7 +83,7 @@ class SharedTrouble:
     least: int | None = None
     """Of what was seen on the nodes of the group."""
     most: int | None = None
-    about: Seen | None = None
+    about: SeenObject | None = None
     """Where most was seen; if no numbers matter, on the first node."""
     occurrences: Occurrences | None = None
     """None: it is a state, which no event counts."""
@@ -96,10 +96,10 @@ class NodeGroup:
     troubles: tuple[SharedTrouble, ...]
 
 
-def grouped(by_node: Mapping[str, Iterable[Trouble]]) -> tuple[NodeGroup, ...]:
+def grouped(by_node: Mapping[str, Iterable[NodeTrouble]]) -> tuple[NodeGroup, ...]:
     """The group with the fewest troubles first: there the least has to change. Then the largest."""
     nodes: dict[tuple[tuple[str, ...], ...], list[str]] = {}
-    troubles: dict[tuple[tuple[str, ...], ...], list[list[Trouble]]] = {}
+    troubles: dict[tuple[tuple[str, ...], ...], list[list[NodeTrouble]]] = {}
     for node, found in sorted(by_node.items()):
         own = [*found]
         kind = tuple(trouble.kind for trouble in own)
@@ -112,7 +112,7 @@ def grouped(by_node: Mapping[str, Iterable[Trouble]]) -> tuple[NodeGroup, ...]:
     return tuple(sorted(groups, key=lambda g: (len(g.troubles), -len(g.nodes), g.nodes)))
 
 
-def shared(same: Iterable[Trouble]) -> SharedTrouble:
+def shared(same: Iterable[NodeTrouble]) -> SharedTrouble:
     """The same trouble on several nodes."""
     found = [*same]
     first = found[0]

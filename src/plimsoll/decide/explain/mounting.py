@@ -22,7 +22,7 @@ from plimsoll.decide.explain.evidence import (
 )
 from plimsoll.decide.explain.groups import Area, Occurrences, SharedTrouble
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.reasons import Reason, Seen
+from plimsoll.decide.scheduling.reasons import Reason, SeenObject
 
 FAILED_ATTACH, ATTACHED = "FailedAttachVolume", "SuccessfulAttachVolume"
 FAILURES = (FAILED_ATTACH, "FailedMount", "FailedMapVolume")
@@ -49,7 +49,7 @@ def mounting_troubles(pod: Pod, columns: Columns, evidence: Evidence) -> Iterato
 
 def _node(pod: Pod, columns: Columns) -> Iterator[SharedTrouble]:
     name = pod.spec.node_name
-    about, node = Seen("Node", ObjectKey("", name)), columns.node(name)
+    about, node = SeenObject("Node", ObjectKey("", name)), columns.node(name)
     if node is None:
         sentence = f"node {name}, which the pod is on, does not exist"
         yield SharedTrouble(
@@ -84,7 +84,7 @@ def _attachments(pod: Pod, claims: Claims, evidence: Evidence) -> Iterator[Share
                 reason=Reason.MOUNT_FAILED,
                 sentence=f"the volume could not be {where}: {problem.message}",
                 claim=claim,
-                about=Seen("VolumeAttachment", attachment.key),
+                about=SeenObject("VolumeAttachment", attachment.key),
                 occurrences=Occurrences(last_at=problem.time),
             )
 
@@ -123,7 +123,7 @@ def _events(pod: Pod, claims: Claims, evidence: Evidence) -> Iterator[SharedTrou
             reason=Reason.MOUNT_FAILED,
             sentence=event.message,
             claim=_claim_named_in(event.message, claims),
-            about=Seen("Event", event.key),
+            about=SeenObject("Event", event.key),
             occurrences=seen,
         )
 

@@ -15,7 +15,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.explain.attempts import attempt_troubles
 from plimsoll.decide.explain.causes import causes_first
 from plimsoll.decide.explain.evidence import Evidence
-from plimsoll.decide.explain.groups import NodeGroup, SharedTrouble, Trouble, grouped, shared
+from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble, grouped, shared
 from plimsoll.decide.explain.mounting import is_starting, mounting_troubles
 from plimsoll.decide.explain.provisioning import provisioning_troubles
 from plimsoll.decide.explain.standing import ClaimStanding, ClaimState, claim_standing
@@ -179,19 +179,19 @@ def _progress(pod: Pod) -> str:
             return f"The pod is on node {node}, and has not started yet."
 
 
-def _everywhere(pod: Pod, kernel: Kernel) -> list[Trouble]:
+def _everywhere(pod: Pod, kernel: Kernel) -> list[NodeTrouble]:
     """Every objection that holds on all nodes, each once: several rules stumble over one claim."""
-    found: dict[tuple[str, str], Trouble] = {}
+    found: dict[tuple[str, str], NodeTrouble] = {}
     for trouble in _objections(pod, kernel.columns):
         reason, claim = trouble.finding.reason, trouble.finding.claim
         found.setdefault((reason, str(claim or "")), trouble)
     return [*found.values()]
 
 
-def _objections(pod: Pod, view: ClusterView) -> Iterator[Trouble]:
+def _objections(pod: Pod, view: ClusterView) -> Iterator[NodeTrouble]:
     for volume in pod.spec.volumes:
         if objection := find_objection(pod, volume, view):
-            yield Trouble(rule=Rule.VOLUME_BINDING, finding=objection)
+            yield NodeTrouble(rule=Rule.VOLUME_BINDING, finding=objection)
     prepared = {
         Rule.VOLUME_BINDING: prepare(pod, view),
         Rule.VOLUME_RESTRICTIONS: volume_restrictions.prepare(pod, view),
@@ -199,14 +199,14 @@ def _objections(pod: Pod, view: ClusterView) -> Iterator[Trouble]:
     }
     for rule, judgement in prepared.items():
         if isinstance(judgement, Judgement):
-            yield from (Trouble(rule=rule, finding=finding) for finding in judgement.findings)
+            yield from (NodeTrouble(rule=rule, finding=finding) for finding in judgement.findings)
 
 
-def _by_node(pod: Pod, kernel: Kernel) -> dict[str, list[Trouble]]:
+def _by_node(pod: Pod, kernel: Kernel) -> dict[str, list[NodeTrouble]]:
     claims = prepare(pod, kernel.columns)
     # What holds everywhere is said once, not for every node again.
     is_rejected = isinstance(kernel.judge(pod), Rejected)
-    found: dict[str, list[Trouble]] = {}
+    found: dict[str, list[NodeTrouble]] = {}
     for node in kernel.columns.nodes():
         explanation = kernel.explain_node(pod, node.name)
         troubles = found[node.name] = []
@@ -217,7 +217,7 @@ def _by_node(pod: Pod, kernel: Kernel) -> dict[str, list[Trouble]]:
             if rule is Rule.VOLUME_BINDING and isinstance(claims, PodClaims):
                 view = _seen_from(node, pod, kernel)
                 findings = volume_binding.every_finding(claims, node, view)
-            troubles += [Trouble(rule=rule, finding=finding) for finding in findings]
+            troubles += [NodeTrouble(rule=rule, finding=finding) for finding in findings]
     return found
 
 

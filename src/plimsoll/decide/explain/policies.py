@@ -15,7 +15,7 @@ from plimsoll.decide.scheduling.published_policy import (
     KUBE_SCHEDULER,
     KUBE_SCHEDULER_LEASE,
     OUR_NAME,
-    Identity,
+    PublishedScheduler,
     find_identities,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
@@ -62,7 +62,7 @@ def choose_policy(
     return _published(scheduler, newest, is_running=is_running)
 
 
-def _published(scheduler: str, identity: Identity, *, is_running: bool) -> ChosenPolicy:
+def _published(scheduler: str, identity: PublishedScheduler, *, is_running: bool) -> ChosenPolicy:
     sentence = f"published by scheduler {scheduler} on lease {identity.lease.key}"
     if not is_running:
         sentence += ", which ran out"

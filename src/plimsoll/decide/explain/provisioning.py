@@ -32,7 +32,7 @@ from plimsoll.decide.explain.presence import find_stopped_provisioner
 from plimsoll.decide.explain.standing import ClaimState, claim_standing
 from plimsoll.decide.provisioning.calls import Code
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.reasons import Reason, Seen
+from plimsoll.decide.scheduling.reasons import Reason, SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_bound
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import NO_PROVISIONER
 
@@ -108,7 +108,7 @@ def _data_source(
     source = claim.spec.data_source_ref or claim.spec.data_source
     if source is None:
         return
-    about = Seen(source.kind, ObjectKey(source.namespace or claim.namespace, source.name))
+    about = SeenObject(source.kind, ObjectKey(source.namespace or claim.namespace, source.name))
     found = _source_problem(source, about, columns, evidence)
     if found is not None:
         reason, sentence = found
@@ -116,7 +116,7 @@ def _data_source(
 
 
 def _source_problem(
-    source: DataSource, about: Seen, columns: Columns, evidence: Evidence
+    source: DataSource, about: SeenObject, columns: Columns, evidence: Evidence
 ) -> tuple[Reason, str] | None:
     if (source.api_group or "", source.kind) == ("", CLAIM):
         other = columns.claim(about.key)
@@ -143,7 +143,7 @@ def _selected_node(claim: PersistentVolumeClaim, columns: Columns) -> Iterator[S
     node = claim.annotations.get(SELECTED_NODE)
     if node and columns.node(node) is None:
         sentence = f"node {node}, selected for the claim, does not exist"
-        yield _trouble(claim, Reason.NODE_GONE, sentence, Seen("Node", ObjectKey("", node)))
+        yield _trouble(claim, Reason.NODE_GONE, sentence, SeenObject("Node", ObjectKey("", node)))
 
 
 def _stranded(claim: PersistentVolumeClaim, columns: Columns) -> Iterator[SharedTrouble]:
@@ -154,7 +154,7 @@ def _stranded(claim: PersistentVolumeClaim, columns: Columns) -> Iterator[Shared
         return
     if not any(is_reachable(volume, each.labels) for each in columns.nodes()):
         sentence = f"node {node}, which volume {volume.name} was made for, does not exist"
-        about = Seen("Node", ObjectKey("", node))
+        about = SeenObject("Node", ObjectKey("", node))
         yield _trouble(claim, Reason.NODE_GONE, f"{sentence}; no other node reaches it", about)
 
 
@@ -166,7 +166,7 @@ def _stopped(
     node = claim.annotations.get(SELECTED_NODE, "")
     stopped = find_stopped_provisioner(provisioner, node, evidence.leases, evidence.now)
     if stopped is not None:
-        about = Seen("Lease", stopped.lease)
+        about = SeenObject("Lease", stopped.lease)
         sentence = f"provisioner {provisioner} does not run: {stopped.sentence}"
         seen = Occurrences(last_at=stopped.last_at)
         trouble = _trouble(claim, Reason.PROVISIONER_STOPPED, sentence, about)
@@ -179,7 +179,7 @@ def _failed(claim: PersistentVolumeClaim, evidence: Evidence) -> Iterator[Shared
         seen = Occurrences(
             count=count_of(event), first_at=first_seen_at(event), last_at=last_seen_at(event)
         )
-        about, code = Seen("Event", event.key), provisioning_code(event.message)
+        about, code = SeenObject("Event", event.key), provisioning_code(event.message)
         yield replace(_trouble(claim, code, event.message, about), occurrences=seen)
 
 
@@ -196,7 +196,7 @@ def _overdue(
     began = "it began, and no event shows a result" if begun else "no event shows that it began"
     sentence = f"handed over to provisioner {provisioner}; {began}"
     seen = Occurrences(first_at=handed_over_at, last_at=last_at)
-    about = Seen(CLAIM, claim.key)
+    about = SeenObject(CLAIM, claim.key)
     trouble = _trouble(claim, Reason.PROVISIONING_OVERDUE, sentence, about)
     yield replace(trouble, occurrences=seen)
 
@@ -218,7 +218,7 @@ def _stale_capacity(
     stale = [(e, said) for e in entries if (said := stale_sentence(e, evidence.now))]
     if stale:
         entry, sentence = stale[0]
-        about = Seen("CSIStorageCapacity", entry.capacity.key)
+        about = SeenObject("CSIStorageCapacity", entry.capacity.key)
         told = f"{len(stale)} of {len(entries)} capacity objects are stale: {sentence}"
         looked_at = entry.freshness.looked_at if entry.freshness else None
         seen = Occurrences(count=len(stale), last_at=looked_at)
@@ -232,7 +232,7 @@ def _is_consulted(driver: str, columns: Columns) -> bool:
 
 
 def _trouble(
-    claim: PersistentVolumeClaim, reason: Reason, sentence: str, about: Seen
+    claim: PersistentVolumeClaim, reason: Reason, sentence: str, about: SeenObject
 ) -> SharedTrouble:
     return SharedTrouble(
         rule=Area.CAPACITY if reason is Reason.CAPACITY_STALE else Area.PROVISIONING,

@@ -18,7 +18,7 @@ from plimsoll.decide.explain.evidence import (
 )
 from plimsoll.decide.explain.groups import Area, Occurrences, SharedTrouble
 from plimsoll.decide.explain.pod import PodExplanation
-from plimsoll.decide.scheduling.reasons import Reason, Seen
+from plimsoll.decide.scheduling.reasons import Reason, SeenObject
 
 Workload = Deployment | StatefulSet | Job | DaemonSet | ReplicaSet
 NOT_MADE = ("FailedCreate", "SelectorError", "UnsupportedField")
@@ -148,7 +148,9 @@ def _missing(
     for owner in {each.uid: each for each in (workload, *owners)}.values():
         events = (e for e in evidence.events_about(owner, *NOT_MADE) if e.type == WARNING)
         for event in newest_by_message(events):
-            yield _trouble(workload, event.message, _occurrences(event), Seen("Event", event.key))
+            yield _trouble(
+                workload, event.message, _occurrences(event), SeenObject("Event", event.key)
+            )
 
 
 def _conditions(workload: Workload) -> tuple[Condition, ...]:
@@ -174,13 +176,13 @@ def _trouble(
     workload: Workload,
     sentence: str,
     occurrences: Occurrences | None = None,
-    about: Seen | None = None,
+    about: SeenObject | None = None,
 ) -> SharedTrouble:
     return SharedTrouble(
         rule=Area.WORKLOAD,
         reason=Reason.PODS_MISSING,
         sentence=sentence,
-        about=about or Seen(kind_of(workload), workload.key),
+        about=about or SeenObject(kind_of(workload), workload.key),
         occurrences=occurrences,
     )
 

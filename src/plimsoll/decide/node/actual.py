@@ -15,7 +15,7 @@ PERSISTENT, EPHEMERAL = "Persistent", "Ephemeral"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class PublishedPlace:
     """Where a volume is published: in which pod, under which name."""
 
     pod: str
@@ -34,8 +34,8 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    place: Place
+class PublishedVolume:
+    place: PublishedPlace
     device: Device
     is_block: bool = False
     lifecycle: str = PERSISTENT
@@ -47,15 +47,15 @@ class Actual:
     """All entries of one node at one moment."""
 
     staged: Mapping[Device, Staged] = field(default_factory=dict)
-    published: Mapping[Place, Published] = field(default_factory=dict)
+    published: Mapping[PublishedPlace, PublishedVolume] = field(default_factory=dict)
 
-    def of_pod(self, uid: str) -> list[Published]:
+    def of_pod(self, uid: str) -> list[PublishedVolume]:
         return sorted(
             (entry for place, entry in self.published.items() if place.pod == uid),
             key=lambda entry: entry.place,
         )
 
-    def users(self, device: Device) -> Iterator[Place]:
+    def users(self, device: Device) -> Iterator[PublishedPlace]:
         """Where the device is published."""
         return (place for place, entry in self.published.items() if entry.device == device)
 
@@ -77,10 +77,10 @@ class Actual:
     def without_staged(self, entry: Staged) -> "Actual":
         return replace(self, staged={d: e for d, e in self.staged.items() if d != entry.device})
 
-    def with_published(self, entry: Published, *, sure: bool) -> "Actual":
+    def with_published(self, entry: PublishedVolume, *, sure: bool) -> "Actual":
         entries = {**self.published, entry.place: replace(entry, sure=sure)}
         return replace(self, published=entries)
 
-    def without_published(self, entry: Published) -> "Actual":
+    def without_published(self, entry: PublishedVolume) -> "Actual":
         left = {place: e for place, e in self.published.items() if place != entry.place}
         return replace(self, published=left)

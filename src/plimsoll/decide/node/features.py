@@ -17,7 +17,7 @@ IS_EPHEMERAL = "csi.storage.k8s.io/ephemeral"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
+class NodeFeatures:
     """What a driver says that its node service can do."""
 
     stages: bool = False
@@ -38,7 +38,7 @@ class AccessMode(StrEnum):
     MULTI_NODE_MULTI_WRITER = "MULTI_NODE_MULTI_WRITER"
 
 
-def access_mode(volume: CsiVolume, features: Features) -> AccessMode:
+def access_mode(volume: CsiVolume, features: NodeFeatures) -> AccessMode:
     """The first mode of the volume is the one that counts."""
     mode = volume.access_modes[0] if volume.access_modes else "ReadWriteOnce"
     match mode:
@@ -86,7 +86,7 @@ def changes_only_roots(pod: Pod) -> bool:
 
 
 def must_set_group(
-    pod: Pod, volume: CsiVolume, driver: CSIDriver | None, features: Features
+    pod: Pod, volume: CsiVolume, driver: CSIDriver | None, features: NodeFeatures
 ) -> bool:
     """Whether the node has to give the files to the pod's group."""
     if group_of(pod) is None or volume.is_block or volume.is_read_only or features.sets_group:

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 
 from plimsoll.decide.csi.devices import PLUGIN, Device
-from plimsoll.decide.node.actual import Place, Published, Staged
+from plimsoll.decide.node.actual import PublishedPlace, PublishedVolume, Staged
 
 CSI_DIRECTORY = PLUGIN.replace("/", "~")
 DATA_FILE = "vol_data.json"
@@ -28,7 +28,7 @@ STAGING, PUBLISH = "staging", "publish"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class NodeLayout:
     root: PurePosixPath
 
     @property
@@ -42,16 +42,16 @@ class Layout:
     def pod(self, uid: str) -> PurePosixPath:
         return self.pods / uid
 
-    def own_volume(self, place: Place, plugin: str) -> PurePosixPath:
+    def own_volume(self, place: PublishedPlace, plugin: str) -> PurePosixPath:
         """Of a volume that no driver serves, such as an emptyDir."""
         return self.pod(place.pod) / "volumes" / f"kubernetes.io~{plugin}" / place.name
 
     # File systems
 
-    def volume(self, place: Place) -> PurePosixPath:
+    def volume(self, place: PublishedPlace) -> PurePosixPath:
         return self.pod(place.pod) / "volumes" / CSI_DIRECTORY / place.name
 
-    def mount(self, place: Place) -> PurePosixPath:
+    def mount(self, place: PublishedPlace) -> PurePosixPath:
         return self.volume(place) / MOUNT
 
     def global_directory(self, device: Device) -> PurePosixPath:
@@ -60,13 +60,13 @@ class Layout:
 
     # Devices
 
-    def device_link(self, place: Place) -> PurePosixPath:
+    def device_link(self, place: PublishedPlace) -> PurePosixPath:
         return self.pod(place.pod) / DEVICES / CSI_DIRECTORY / place.name
 
     def device_data(self, name: str) -> PurePosixPath:
         return self.plugins / DEVICES / name / "data"
 
-    def device_file(self, place: Place) -> PurePosixPath:
+    def device_file(self, place: PublishedPlace) -> PurePosixPath:
         return self.plugins / DEVICES / PUBLISH / place.name / place.pod
 
     def device_staging(self, name: str) -> PurePosixPath:
@@ -79,7 +79,7 @@ class Layout:
             return str(self.device_staging(staged.name))
         return str(self.global_directory(staged.device) / GLOBAL_MOUNT)
 
-    def target_path(self, published: Published) -> str:
+    def target_path(self, published: PublishedVolume) -> str:
         if published.is_block:
             return str(self.device_file(published.place))
         return str(self.mount(published.place))

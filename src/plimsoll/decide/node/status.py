@@ -39,7 +39,7 @@ class Reporting(StrEnum):
     """Whether a volume has grown to its new size is told."""
 
 
-class Phase(StrEnum):
+class PodPhase(StrEnum):
     PENDING = "Pending"
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"
@@ -65,7 +65,7 @@ def started(pod: Pod, where: Where, now: datetime) -> Patch:
     return _patch(
         pod,
         {
-            "phase": Phase.PENDING.value,
+            "phase": PodPhase.PENDING.value,
             "startTime": wire_time(now),
             "hostIP": where.host_ip,
             "hostIPs": [{"ip": where.host_ip}],
@@ -85,7 +85,7 @@ def running(pod: Pod, where: Where, now: datetime) -> Patch:
     return _patch(
         pod,
         {
-            "phase": Phase.RUNNING.value,
+            "phase": PodPhase.RUNNING.value,
             "startTime": wire_time(pod.status.start_time or now),
             "hostIP": where.host_ip,
             "hostIPs": [{"ip": where.host_ip}],
@@ -97,9 +97,9 @@ def running(pod: Pod, where: Where, now: datetime) -> Patch:
     )
 
 
-def ended(pod: Pod, phase: Phase, now: datetime) -> Patch:
+def ended(pod: Pod, phase: PodPhase, now: datetime) -> Patch:
     """Succeeded after its time, or failed because it had to go."""
-    reason = "PodCompleted" if phase is Phase.SUCCEEDED else "PodFailed"
+    reason = "PodCompleted" if phase is PodPhase.SUCCEEDED else "PodFailed"
     told = {
         "Initialized": ("True", "", ""),
         "PodReadyToStartContainers": ("False", "", ""),
@@ -107,8 +107,8 @@ def ended(pod: Pod, phase: Phase, now: datetime) -> Patch:
         "Ready": ("False", reason, ""),
     }
     finish = {
-        "exitCode": 0 if phase is Phase.SUCCEEDED else KILLED,
-        "reason": "Completed" if phase is Phase.SUCCEEDED else "Error",
+        "exitCode": 0 if phase is PodPhase.SUCCEEDED else KILLED,
+        "reason": "Completed" if phase is PodPhase.SUCCEEDED else "Error",
         "startedAt": wire_time(running_since(pod) or now),
         "finishedAt": wire_time(now),
     }
@@ -127,7 +127,7 @@ def rejected(pod: Pod, why: Rejection, now: datetime) -> Patch:
     return _patch(
         pod,
         {
-            "phase": Phase.FAILED.value,
+            "phase": PodPhase.FAILED.value,
             "reason": why.reason,
             "message": f"Pod was rejected: {why.message}",
             "startTime": wire_time(now),

@@ -7,12 +7,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import Actual, Published, Staged
+from plimsoll.decide.node.actual import Actual, PublishedVolume, Staged
 
 
 @dataclass(frozen=True, slots=True)
-class Unpublish:
-    entry: Published
+class NodeUnpublish:
+    entry: PublishedVolume
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Clean:
     """No driver has anything to do for the pod any more: its directory may go."""
 
 
-def next_teardown(uid: str, actual: Actual) -> Unpublish | Clean:
+def next_teardown(uid: str, actual: Actual) -> NodeUnpublish | Clean:
     published = actual.of_pod(uid)
-    return Unpublish(published[0]) if published else Clean()
+    return NodeUnpublish(published[0]) if published else Clean()
 
 
 def unused(actual: Actual, wanted: Collection[Device]) -> list[Unstage]:

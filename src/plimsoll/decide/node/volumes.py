@@ -23,11 +23,11 @@ from plimsoll.decide.node.actual import (
     EPHEMERAL,
     PERSISTENT,
     Actual,
-    Place,
-    Published,
+    PublishedPlace,
+    PublishedVolume,
     Staged,
 )
-from plimsoll.decide.node.features import Features
+from plimsoll.decide.node.features import NodeFeatures
 from plimsoll.decide.node.wanted import CsiVolume, OwnVolume, Unready, WantedVolume
 
 PATIENCE = timedelta(seconds=30)
@@ -36,7 +36,7 @@ RESIZE_PENDING = "FileSystemResizePending"
 NODE_RESIZES = frozenset({"NodeResizePending", "NodeResizeInProgress"})
 
 
-class Waiting(StrEnum):
+class VolumeWaiting(StrEnum):
     """Why a pod does not get its volume yet."""
 
     VOLUME = "VolumeNotReady"
@@ -55,41 +55,41 @@ class Waiting(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    why: Waiting
+    why: VolumeWaiting
     message: str
     is_news: bool = True
     """Whether the user should hear about it now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class NodeStage:
     volume: CsiVolume
     entry: Staged
     publish_context: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Publish:
+class NodePublish:
     volume: CsiVolume
-    entry: Published
+    entry: PublishedVolume
     staged: Staged | None = None
     publish_context: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expand:
+class ExpandOnNode:
     volume: CsiVolume
     claim: PersistentVolumeClaim
-    entry: Published
+    entry: PublishedVolume
     staged: Staged | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepare:
+class PrepareVolume:
     """A volume that needs no driver: a directory, or a link."""
 
     volume: OwnVolume
-    place: Place
+    place: PublishedPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Ready:
 
 
 READY = Ready()
-Step = Wait | Stage | Publish | Expand | Prepare | Ready
+Step = Wait | NodeStage | NodePublish | ExpandOnNode | PrepareVolume | Ready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +110,9 @@ class Sight:
 
     node: Node
     actual: Actual = field(default_factory=Actual)
-    prepared: frozenset[Place] = frozenset()
+    prepared: frozenset[PublishedPlace] = frozenset()
     """Volumes without a driver that are in place."""
-    registered: Mapping[str, Features] = field(default_factory=dict)
+    registered: Mapping[str, NodeFeatures] = field(default_factory=dict)
     """By the driver's name."""
     drivers: Mapping[str, CSIDriver] = field(default_factory=dict)
     attachments: Mapping[str, VolumeAttachment] = field(default_factory=dict)
@@ -122,29 +122,29 @@ class Sight:
 def next_step(pod: Pod, wanted: WantedVolume, sight: Sight, now: datetime) -> Step:
     match wanted:
         case Unready(name=name, message=message):
-            published = sight.actual.published.get(Place(pod.uid, name))
+            published = sight.actual.published.get(PublishedPlace(pod.uid, name))
             if published is not None and published.sure:
                 # It was ready once: a claim that is to be deleted later is not taken from its pod.
                 return READY
-            return Wait(why=Waiting.VOLUME, message=message)
+            return Wait(why=VolumeWaiting.VOLUME, message=message)
         case OwnVolume():
-            place = Place(pod.uid, wanted.name)
+            place = PublishedPlace(pod.uid, wanted.name)
             if place in sight.prepared:
                 return READY
-            return Prepare(volume=wanted, place=place)
+            return PrepareVolume(volume=wanted, place=place)
         case CsiVolume():
             return _of_driver(pod, wanted, sight, now)
 
 
 def _of_driver(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime) -> Step:
-    place = Place(pod.uid, volume.name)
+    place = PublishedPlace(pod.uid, volume.name)
     published = sight.actual.published.get(place)
     staged = sight.actual.staged.get(volume.device)
     features = sight.registered.get(volume.device.driver)
     if published is not None and published.sure:
         return _grown(volume, published, staged, features)
     if features is None:
-        return Wait(why=Waiting.DRIVER, message=_not_registered(volume))
+        return Wait(why=VolumeWaiting.DRIVER, message=_not_registered(volume))
     blocked = (
         _lifecycle_problem(volume, sight)
         or _token_problem(volume, sight)
@@ -155,10 +155,10 @@ def _of_driver(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime) -> Step
     context = _publish_context(volume, sight)
     if features.stages and not volume.is_inline and (staged is None or not staged.sure):
         entry = Staged(device=volume.device, name=volume.name, is_block=volume.is_block)
-        return Stage(volume=volume, entry=entry, publish_context=context)
-    return Publish(
+        return NodeStage(volume=volume, entry=entry, publish_context=context)
+    return NodePublish(
         volume=volume,
-        entry=Published(
+        entry=PublishedVolume(
             place=place,
             device=volume.device,
             is_block=volume.is_block,
@@ -190,7 +190,7 @@ def _lifecycle_problem(volume: CsiVolume, sight: Sight) -> Wait | None:
         f"{volume.device.driver} does not support {mode} volumes; its CSIDriver lists "
         f"{', '.join(modes)}"
     )
-    return Wait(why=Waiting.LIFECYCLE, message=message)
+    return Wait(why=VolumeWaiting.LIFECYCLE, message=message)
 
 
 def _token_problem(volume: CsiVolume, sight: Sight) -> Wait | None:
@@ -201,7 +201,7 @@ def _token_problem(volume: CsiVolume, sight: Sight) -> Wait | None:
         f'MountVolume.SetUp failed for volume "{volume.name}" : driver {volume.device.driver} '
         "asks for service account tokens, which plimsoll node does not hand out"
     )
-    return Wait(why=Waiting.TOKENS, message=message)
+    return Wait(why=VolumeWaiting.TOKENS, message=message)
 
 
 # Attachment
@@ -227,7 +227,7 @@ def _attachment_problem(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime
     late = since is not None and now - since >= PATIENCE
     if name not in sight.node.status.volumes_in_use:
         message = f'volume "{volume.name}" is about to be reported as in use'
-        return Wait(why=Waiting.ANNOUNCEMENT, message=message, is_news=False)
+        return Wait(why=VolumeWaiting.ANNOUNCEMENT, message=message, is_news=False)
     listed = any(name == entry.name for entry in sight.node.status.volumes_attached)
     if listed and find_attachment(volume.device, sight) is not None:
         return None
@@ -235,7 +235,7 @@ def _attachment_problem(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime
         f'Unable to attach or mount volume "{volume.name}": '
         f'it is not attached to node "{sight.node.name}" yet'
     )
-    return Wait(why=Waiting.ATTACHMENT, message=message, is_news=late)
+    return Wait(why=VolumeWaiting.ATTACHMENT, message=message, is_news=late)
 
 
 def _publish_context(volume: CsiVolume, sight: Sight) -> Mapping[str, str]:
@@ -250,16 +250,16 @@ def _publish_context(volume: CsiVolume, sight: Sight) -> Mapping[str, str]:
 
 def _grown(
     volume: CsiVolume,
-    published: Published,
+    published: PublishedVolume,
     staged: Staged | None,
-    features: Features | None,
-) -> Expand | Ready:
+    features: NodeFeatures | None,
+) -> ExpandOnNode | Ready:
     claim = volume.claim
     if claim is None or features is None or not features.expands or volume.is_read_only:
         return READY
     if not waits_for_node(claim) or parse_bytes(volume.capacity) <= claim.status.capacity_bytes:
         return READY
-    return Expand(volume=volume, claim=claim, entry=published, staged=staged)
+    return ExpandOnNode(volume=volume, claim=claim, entry=published, staged=staged)
 
 
 def waits_for_node(claim: PersistentVolumeClaim) -> bool:

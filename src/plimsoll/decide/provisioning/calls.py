@@ -114,7 +114,7 @@ class GetCapacityCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeVolume:
+class CreatedVolume:
     """`capacity_bytes` is zero where the driver does not know it."""
 
     volume_id: str
@@ -130,7 +130,7 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class CapacityReport:
     available_bytes: int
 
 
@@ -143,6 +143,6 @@ class CallFailed:
         return f"rpc error: code = {self.code} desc = {self.message}"
 
 
-CreateOutcome = MadeVolume | CallFailed
+CreateOutcome = CreatedVolume | CallFailed
 DeleteOutcome = Deleted | CallFailed
-CapacityOutcome = Room | CallFailed
+CapacityOutcome = CapacityReport | CallFailed

@@ -14,17 +14,22 @@ from plimsoll.decide.annotations import (
     SELECTED_NODE,
     STORAGE_PROVISIONER,
 )
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.writes import existing, normal
 from plimsoll.decide.plan import Emit, Plan
-from plimsoll.decide.provisioning.failures import Failure, Problem, RefusalError, State
+from plimsoll.decide.provisioning.failures import (
+    Problem,
+    ProvisioningFailure,
+    ProvisioningState,
+    RefusalError,
+)
 from plimsoll.decide.provisioning.node_deployment import consider_competing
 from plimsoll.decide.provisioning.outcomes import failed
 from plimsoll.decide.provisioning.preparation import (
     Preparation,
-    Prepared,
+    PreparedRequest,
     Unprepared,
-    Wanted,
+    WantedVolume,
     create_call,
     secret_references,
 )
@@ -42,14 +47,14 @@ from plimsoll.decide.provisioning.steps import (
     Refuse,
     Reschedule,
 )
-from plimsoll.decide.provisioning.view import Context
+from plimsoll.decide.provisioning.view import ProvisioningContext
 
 ALPHA_SELECTED_NODE = "volume.alpha.kubernetes.io/selected-node"
 """Not enough to begin, but respected where the newer annotation is missing."""
 
 
 def decide_claim(
-    claim: PersistentVolumeClaim | None, memory: ClaimMemory, context: Context
+    claim: PersistentVolumeClaim | None, memory: ClaimMemory, context: ProvisioningContext
 ) -> ClaimStep:
     """`claim` is None if it is gone."""
     subject = _subject(claim, memory, context.settings)
@@ -76,7 +81,7 @@ def _subject(
 
 
 def _find_delay(
-    claim: PersistentVolumeClaim, memory: ClaimMemory, context: Context
+    claim: PersistentVolumeClaim, memory: ClaimMemory, context: ProvisioningContext
 ) -> Delay | None:
     slow = memory.slow_retry
     if slow is None or context.now >= slow.until:
@@ -92,7 +97,9 @@ def _provisioner_of(claim: PersistentVolumeClaim) -> str | None:
     return claim.annotations.get(STORAGE_PROVISIONER, older)
 
 
-def _decide_own(claim: PersistentVolumeClaim, memory: ClaimMemory, context: Context) -> ClaimStep:
+def _decide_own(
+    claim: PersistentVolumeClaim, memory: ClaimMemory, context: ProvisioningContext
+) -> ClaimStep:
     settings = context.settings
     class_ = context.view.storage_class(claim.storage_class)
     selected = claim.annotations.get(SELECTED_NODE, "")
@@ -119,19 +126,19 @@ def _ignore(reason: Ignored, memory: ClaimMemory) -> Ignore:
 def _class_missing(
     claim: PersistentVolumeClaim, memory: ClaimMemory, settings: ProvisionerSettings
 ) -> ClaimStep:
-    failure = Failure(
+    failure = ProvisioningFailure(
         problem=Problem.CLASS_NOT_FOUND,
         message=f'storageClass "{claim.storage_class}" not found',
-        state=State.NO_CHANGE,
+        state=ProvisioningState.NO_CHANGE,
     )
     step = failed(failure, claim, memory)
     # csi-provisioner only logs it, and the user waits without knowing what for.
-    silent = Plan(reason=Reason.PROVISIONING_FAILED)
+    silent = Plan(reason=BindingReason.PROVISIONING_FAILED)
     return replace(step, plan=silent) if settings.is_compatible else step
 
 
 def _find_existing(
-    claim: PersistentVolumeClaim, memory: ClaimMemory, context: Context
+    claim: PersistentVolumeClaim, memory: ClaimMemory, context: ProvisioningContext
 ) -> ClaimStep | None:
     """What to do if there is a volume under the name that the claim's would get."""
     settings = context.settings
@@ -149,7 +156,7 @@ def _find_existing(
     reference = volume.spec.claim_ref
     if reference is not None and reference.uid == claim.uid:
         return _ignore(Ignored.PROVISIONED_ALREADY, memory)
-    failure = Failure(
+    failure = ProvisioningFailure(
         problem=Problem.VOLUME_NAME_TAKEN,
         message=f"volume {name} exists already and belongs to another claim; "
         "choose a longer --volume-name-uuid-length",
@@ -158,10 +165,13 @@ def _find_existing(
 
 
 def _prepare(
-    claim: PersistentVolumeClaim, class_: StorageClass, memory: ClaimMemory, context: Context
+    claim: PersistentVolumeClaim,
+    class_: StorageClass,
+    memory: ClaimMemory,
+    context: ProvisioningContext,
 ) -> ClaimStep:
     selected = claim.annotations.get(SELECTED_NODE, claim.annotations.get(ALPHA_SELECTED_NODE, ""))
-    wanted = Wanted(claim=claim, storage_class=class_, selected_node=selected)
+    wanted = WantedVolume(claim=claim, storage_class=class_, selected_node=selected)
     found = Preparation(wanted, context).prepare(memory.topology)
     begun = _announcement(claim)
     if isinstance(found, Populator):
@@ -169,8 +179,8 @@ def _prepare(
     memory = replace(memory, topology=found.topology)
     writes = existing(begun, found.mark)
     match found:
-        case Prepared(attempt=attempt):
-            plan = Plan(reason=Reason.PROVISIONING, writes=writes)
+        case PreparedRequest(attempt=attempt):
+            plan = Plan(reason=BindingReason.PROVISIONING, writes=writes)
             return Prepare(attempt=attempt, plan=plan, memory=memory)
         case Unprepared(failure=failure):
             current = context.view.claim(claim.key)
@@ -181,12 +191,12 @@ def _prepare(
 
 def _announcement(claim: PersistentVolumeClaim) -> Emit:
     message = f'External provisioner is provisioning volume for claim "{claim.key}"'
-    return normal(claim, Reason.PROVISIONING, message)
+    return normal(claim, BindingReason.PROVISIONING, message)
 
 
 def _leave_to_populator(claim: PersistentVolumeClaim, begun: Emit, memory: ClaimMemory) -> Ignore:
     message = "Assuming an external populator will provision the volume"
-    event = normal(claim, Reason.PROVISIONING, message)
+    event = normal(claim, BindingReason.PROVISIONING, message)
     return Ignore(
         reason=Ignored.POPULATOR,
         memory=replace(memory, in_progress=None),
@@ -194,25 +204,29 @@ def _leave_to_populator(claim: PersistentVolumeClaim, begun: Emit, memory: Claim
     )
 
 
-def _unasked(failure: Failure, memory: ClaimMemory, context: Context) -> Failure:
+def _unasked(
+    failure: ProvisioningFailure, memory: ClaimMemory, context: ProvisioningContext
+) -> ProvisioningFailure:
     """A problem that was met before the driver was asked says nothing about an earlier call."""
     if context.settings.is_compatible or memory.in_progress is None:
         return failure
-    return replace(failure, state=State.NO_CHANGE)
+    return replace(failure, state=ProvisioningState.NO_CHANGE)
 
 
 def after_obstacle(prepare: Prepare, message: str) -> Refuse | Reschedule:
     """A write of the plan did not go through; what it said has been told or made up to there."""
-    failure = Failure(problem=Problem.PROTECTION_FAILED, message=message, state=State.NO_CHANGE)
+    failure = ProvisioningFailure(
+        problem=Problem.PROTECTION_FAILED, message=message, state=ProvisioningState.NO_CHANGE
+    )
     return failed(failure, prepare.attempt.claim, prepare.memory)
 
 
 def after_unread(claim: PersistentVolumeClaim, memory: ClaimMemory, message: str) -> ClaimStep:
     """What the claim refers to could not be read: the driver cannot be asked yet."""
-    failure = Failure(
+    failure = ProvisioningFailure(
         problem=Problem.SOURCE_UNUSABLE,
         message=f"what the claim refers to cannot be read: {message}",
-        state=State.NO_CHANGE,
+        state=ProvisioningState.NO_CHANGE,
     )
     return failed(failure, claim, memory)
 
@@ -221,15 +235,15 @@ def after_unread_secret(prepare: Prepare, message: str) -> Refuse | Reschedule:
     """`message` says why; it must not say what is in the secret."""
     secret = prepare.attempt.secret
     named = f"{secret.name} in namespace {secret.namespace}" if secret else ""
-    failure = Failure(
+    failure = ProvisioningFailure(
         problem=Problem.SECRET_NOT_FOUND,
         message=f"error getting secret {named}: {message}",
-        state=State.NO_CHANGE,
+        state=ProvisioningState.NO_CHANGE,
     )
     return failed(failure, prepare.attempt.claim, prepare.memory)
 
 
-def decide_call(prepare: Prepare, context: Context) -> Call | Refuse | Reschedule:
+def decide_call(prepare: Prepare, context: ProvisioningContext) -> Call | Refuse | Reschedule:
     """The sources are marked and the secret is read: what remains to be checked, and the call."""
     attempt, memory = prepare.attempt, prepare.memory
     try:

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from plimsoll.api.volumes import CsiSource, PersistentVolume, SecretReference
 from plimsoll.decide.annotations import EXTERNAL_DELETION, MIGRATED_TO, PROVISIONED_BY
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.writes import VOLUMES, VolumePhase, patch_of, warning
 from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan
 from plimsoll.decide.provisioning.affinity import is_reachable, reach_complaint
@@ -21,17 +21,17 @@ from plimsoll.decide.provisioning.calls import (
     DeleteOutcome,
     DeleteVolumeCall,
 )
-from plimsoll.decide.provisioning.failures import Failure, Problem, RefusalError, refuse
+from plimsoll.decide.provisioning.failures import Problem, ProvisioningFailure, RefusalError, refuse
 from plimsoll.decide.provisioning.preparation import check_capabilities
 from plimsoll.decide.provisioning.request.secrets import PROVISIONER, Names, find_secret
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
-from plimsoll.decide.provisioning.view import Context
+from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.decide.provisioning.volume import DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE
 
 DELETE, RETAIN, RECYCLE = "Delete", "Retain", "Recycle"
 
 
-class Kept(StrEnum):
+class KeptVolume(StrEnum):
     OTHER_PROVISIONER = "OtherProvisioner"
     """Somebody else made the volume, so somebody else deletes it."""
     OTHER_NODE = "OtherNode"
@@ -48,13 +48,13 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    reason: Kept
+    reason: KeptVolume
     plan: Plan = NOTHING
     """Puts our finalizer on, or takes it off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remove:
+class RemoveVolume:
     """Ask the driver, then `after_delete`."""
 
     volume: PersistentVolume
@@ -65,7 +65,7 @@ class Remove:
 class Retry:
     """Enact the plan, which tells what is wrong, and decide again after a backoff."""
 
-    failure: Failure
+    failure: ProvisioningFailure
     plan: Plan
 
 
@@ -76,20 +76,22 @@ class Removed:
     plan: Plan
 
 
-def decide_volume(volume: PersistentVolume, context: Context) -> Keep | Remove | Retry:
+def decide_volume(
+    volume: PersistentVolume, context: ProvisioningContext
+) -> Keep | RemoveVolume | Retry:
     if not _is_ours(volume, context.settings):
-        return Keep(reason=Kept.OTHER_PROVISIONER)
+        return Keep(reason=KeptVolume.OTHER_PROVISIONER)
     if reason := _find_reason_to_keep(volume):
         mark = _mark(volume)
-        plan = Plan(reason=Kept.MARKED, writes=(mark,)) if mark else NOTHING
+        plan = Plan(reason=KeptVolume.MARKED, writes=(mark,)) if mark else NOTHING
         return Keep(reason=reason, plan=plan)
     try:
         call = _delete_call(volume, context)
     except RefusalError as refusal:
         return _failed(volume, refusal.failure)
     if call is None:
-        return Keep(reason=Kept.OTHER_NODE)
-    return Remove(volume=volume, call=call)
+        return Keep(reason=KeptVolume.OTHER_NODE)
+    return RemoveVolume(volume=volume, call=call)
 
 
 def _is_ours(volume: PersistentVolume, settings: ProvisionerSettings) -> bool:
@@ -120,17 +122,17 @@ def _unmarked(volume: PersistentVolume) -> Patch:
     return patch_of(volume, {"metadata": {"finalizers": left or None}})
 
 
-def _find_reason_to_keep(volume: PersistentVolume) -> Kept | None:
+def _find_reason_to_keep(volume: PersistentVolume) -> KeptVolume | None:
     if volume.is_being_deleted and EXTERNAL_DELETION not in volume.metadata.finalizers:
-        return Kept.DELETED_ALREADY
+        return KeptVolume.DELETED_ALREADY
     if volume.status.phase != VolumePhase.RELEASED:
-        return Kept.NOT_RELEASED
+        return KeptVolume.NOT_RELEASED
     if volume.spec.persistent_volume_reclaim_policy != DELETE:
-        return Kept.POLICY
+        return KeptVolume.POLICY
     return None
 
 
-def _delete_call(volume: PersistentVolume, context: Context) -> DeleteVolumeCall | None:
+def _delete_call(volume: PersistentVolume, context: ProvisioningContext) -> DeleteVolumeCall | None:
     """None: a provisioner on another node does it. Raises RefusalError."""
     settings, csi = context.settings, volume.spec.csi
     if csi is None:
@@ -145,7 +147,9 @@ def _delete_call(volume: PersistentVolume, context: Context) -> DeleteVolumeCall
     return _checked_call(volume, csi, context)
 
 
-def _checked_call(volume: PersistentVolume, csi: CsiSource, context: Context) -> DeleteVolumeCall:
+def _checked_call(
+    volume: PersistentVolume, csi: CsiSource, context: ProvisioningContext
+) -> DeleteVolumeCall:
     secret = _find_deletion_secret(volume, context)
     if context.settings.sees_attachments:
         nodes = sorted(
@@ -159,7 +163,9 @@ def _checked_call(volume: PersistentVolume, csi: CsiSource, context: Context) ->
     return DeleteVolumeCall(volume_id=csi.volume_handle, secret=secret)
 
 
-def _find_deletion_secret(volume: PersistentVolume, context: Context) -> SecretReference | None:
+def _find_deletion_secret(
+    volume: PersistentVolume, context: ProvisioningContext
+) -> SecretReference | None:
     """From the volume; if it was made before volumes said so, from what its class says today."""
     name = volume.annotations.get(DELETION_SECRET_NAME)
     namespace = volume.annotations.get(DELETION_SECRET_NAMESPACE)
@@ -183,9 +189,9 @@ def after_delete(volume: PersistentVolume, outcome: DeleteOutcome) -> Removed | 
     match outcome:
         case Deleted():
             deletion = Delete(resource=VOLUMES, key=volume.key, uid=volume.uid)
-            return Removed(plan=Plan(reason=Reason.DELETED, writes=(deletion,)))
+            return Removed(plan=Plan(reason=BindingReason.DELETED, writes=(deletion,)))
         case CallFailed():
-            failure = Failure(problem=Problem.DRIVER_REFUSED, message=str(outcome))
+            failure = ProvisioningFailure(problem=Problem.DRIVER_REFUSED, message=str(outcome))
             return _failed(volume, failure)
         case _:
             assert_never(outcome)
@@ -195,9 +201,11 @@ def release_volume(volume: PersistentVolume | None) -> Plan:
     """`volume` is what the API still has of it after its deletion; None if it is gone."""
     if volume is None or EXTERNAL_DELETION not in volume.metadata.finalizers:
         return NOTHING
-    return Plan(reason=Reason.DELETED, writes=(_unmarked(volume),))
+    return Plan(reason=BindingReason.DELETED, writes=(_unmarked(volume),))
 
 
-def _failed(volume: PersistentVolume, failure: Failure) -> Retry:
-    event = warning(volume, Reason.VOLUME_FAILED_DELETE, failure.message)
-    return Retry(failure=failure, plan=Plan(reason=Reason.VOLUME_FAILED_DELETE, writes=(event,)))
+def _failed(volume: PersistentVolume, failure: ProvisioningFailure) -> Retry:
+    event = warning(volume, BindingReason.VOLUME_FAILED_DELETE, failure.message)
+    return Retry(
+        failure=failure, plan=Plan(reason=BindingReason.VOLUME_FAILED_DELETE, writes=(event,))
+    )

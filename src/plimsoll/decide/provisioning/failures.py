@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NoReturn
 
 
-class State(StrEnum):
+class ProvisioningState(StrEnum):
     """What may be going on at the driver after an attempt."""
 
     FINISHED = "Finished"
@@ -60,18 +60,20 @@ class Problem(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class ProvisioningFailure:
     problem: Problem
     message: str
     """What the user reads in the event."""
-    state: State = State.FINISHED
+    state: ProvisioningState = ProvisioningState.FINISHED
 
 
 class RefusalError(Exception):
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: ProvisioningFailure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
 
-def refuse(problem: Problem, message: str, state: State = State.FINISHED) -> NoReturn:
-    raise RefusalError(Failure(problem=problem, message=message, state=state))
+def refuse(
+    problem: Problem, message: str, state: ProvisioningState = ProvisioningState.FINISHED
+) -> NoReturn:
+    raise RefusalError(ProvisioningFailure(problem=problem, message=message, state=state))

@@ -25,7 +25,7 @@ from plimsoll.decide.claims.operations import (
     ProvisionOutcome,
     Refused,
 )
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.view import ClaimsAndVolumes, ProvisionerFacts
 from plimsoll.decide.claims.writes import (
     VOLUMES,
@@ -43,7 +43,7 @@ from plimsoll.decide.plan import Create, Emit, Patch, Plan
 def decide_provision(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decision:
     """For a claim with a class that no existing volume suits. Its phase stays what it is."""
     if not view.provisions_dynamically:
-        return Decision(plan=Plan(reason=Reason.PROVISIONING_IS_DISABLED))
+        return Decision(plan=Plan(reason=BindingReason.PROVISIONING_IS_DISABLED))
     class_ = view.storage_class(claim.storage_class)
     if class_ is None:
         return _hopeless(claim, f'storageclass.storage.k8s.io "{claim.storage_class}" not found')
@@ -69,9 +69,9 @@ def _hand_over(claim: PersistentVolumeClaim, provisioner: str) -> Decision:
     )
     writes = existing(
         _name_provisioner(claim, provisioner),
-        normal(claim, Reason.EXTERNAL_PROVISIONING, message),
+        normal(claim, BindingReason.EXTERNAL_PROVISIONING, message),
     )
-    return Decision(plan=Plan(reason=Reason.EXTERNAL_PROVISIONING, writes=writes))
+    return Decision(plan=Plan(reason=BindingReason.EXTERNAL_PROVISIONING, writes=writes))
 
 
 def _name_provisioner(claim: PersistentVolumeClaim, provisioner: str) -> Patch | None:
@@ -97,11 +97,11 @@ def _decide_internal(wish: _Wish, view: ClaimsAndVolumes) -> Decision:
             "Only CSI plugin can provision a claim with a datasource",
         )
     if named := _name_provisioner(claim, name):
-        plan = Plan(reason=Reason.PROVISIONING, writes=(named,))
+        plan = Plan(reason=BindingReason.PROVISIONING, writes=(named,))
         return Decision(plan=plan, operation=DecideAgain())
     volume_name = volume_name_for(claim)
     if view.volume(volume_name) is not None:
-        return Decision(plan=Plan(reason=Reason.PROVISIONED_ALREADY))
+        return Decision(plan=Plan(reason=BindingReason.PROVISIONED_ALREADY))
     if objection := _find_objection(wish):
         return _hopeless(claim, objection)
     selected = claim.annotations.get(SELECTED_NODE)
@@ -115,7 +115,7 @@ def _decide_internal(wish: _Wish, view: ClaimsAndVolumes) -> Decision:
         volume_name=volume_name,
         selected_node=node,
     )
-    return Decision(plan=Plan(reason=Reason.PROVISIONING), operation=operation)
+    return Decision(plan=Plan(reason=BindingReason.PROVISIONING), operation=operation)
 
 
 def _find_objection(wish: _Wish) -> str | None:
@@ -132,8 +132,8 @@ def _find_objection(wish: _Wish) -> str | None:
 
 def _hopeless(claim: PersistentVolumeClaim, message: str) -> Decision:
     """Until somebody changes something; each look at the claim says so again."""
-    event = warning(claim, Reason.PROVISIONING_FAILED, message)
-    return Decision(plan=Plan(reason=Reason.PROVISIONING_FAILED, writes=(event,)))
+    event = warning(claim, BindingReason.PROVISIONING_FAILED, message)
+    return Decision(plan=Plan(reason=BindingReason.PROVISIONING_FAILED, writes=(event,)))
 
 
 def after_provision(operation: Provision, outcome: ProvisionOutcome) -> Plan:
@@ -148,12 +148,12 @@ def after_provision(operation: Provision, outcome: ProvisionOutcome) -> Plan:
             return Plan(reason=saved.reason, writes=(create, *saved.writes))
         case Failed(message):
             return Plan(
-                reason=Reason.PROVISIONING_FAILED,
+                reason=BindingReason.PROVISIONING_FAILED,
                 writes=existing(_forget_node(operation.claim), _failure(operation, message)),
             )
         case Refused(message):
             event = _failure(operation, message)
-            return Plan(reason=Reason.PROVISIONING_FAILED, writes=(event,))
+            return Plan(reason=BindingReason.PROVISIONING_FAILED, writes=(event,))
         case _:
             assert_never(outcome)
 
@@ -162,8 +162,8 @@ def after_saved(operation: Provision) -> Plan:
     message = (
         f"Successfully provisioned volume {operation.volume_name} using {operation.provisioner}"
     )
-    event = normal(operation.claim, Reason.PROVISIONING_SUCCEEDED, message)
-    return Plan(reason=Reason.PROVISIONING_SUCCEEDED, writes=(event,))
+    event = normal(operation.claim, BindingReason.PROVISIONING_SUCCEEDED, message)
+    return Plan(reason=BindingReason.PROVISIONING_SUCCEEDED, writes=(event,))
 
 
 def after_unsaved(operation: Provision, error: str) -> Plan:
@@ -172,8 +172,8 @@ def after_unsaved(operation: Provision, error: str) -> Plan:
         f"Error creating provisioned PV object for claim {operation.claim.key}: {error}. "
         "Deleting the volume."
     )
-    event = warning(operation.claim, Reason.PROVISIONING_FAILED, message)
-    return Plan(reason=Reason.PROVISIONING_FAILED, writes=(event,))
+    event = warning(operation.claim, BindingReason.PROVISIONING_FAILED, message)
+    return Plan(reason=BindingReason.PROVISIONING_FAILED, writes=(event,))
 
 
 def after_failed_cleanup(operation: Provision, error: str) -> Plan:
@@ -181,8 +181,8 @@ def after_failed_cleanup(operation: Provision, error: str) -> Plan:
         f"Error cleaning provisioned volume for claim {operation.claim.key}: {error}. "
         "Please delete manually."
     )
-    event = warning(operation.claim, Reason.PROVISIONING_CLEANUP_FAILED, message)
-    return Plan(reason=Reason.PROVISIONING_CLEANUP_FAILED, writes=(event,))
+    event = warning(operation.claim, BindingReason.PROVISIONING_CLEANUP_FAILED, message)
+    return Plan(reason=BindingReason.PROVISIONING_CLEANUP_FAILED, writes=(event,))
 
 
 def volume_for(operation: Provision, made: Document) -> Document:
@@ -206,7 +206,7 @@ def _failure(operation: Provision, message: str) -> Emit:
     class_ = operation.storage_class.name
     return warning(
         operation.claim,
-        Reason.PROVISIONING_FAILED,
+        BindingReason.PROVISIONING_FAILED,
         f'Failed to provision volume with StorageClass "{class_}": {message}',
     )
 

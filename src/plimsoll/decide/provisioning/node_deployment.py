@@ -18,16 +18,16 @@ from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.calls import (
     CallFailed,
     CapacityOutcome,
+    CapacityReport,
     CreateVolumeCall,
     GetCapacityCall,
-    Room,
 )
 from plimsoll.decide.provisioning.failures import RefusalError
 from plimsoll.decide.provisioning.places import OwnNode
 from plimsoll.decide.provisioning.preparation import (
     Preparation,
-    Prepared,
-    Wanted,
+    PreparedRequest,
+    WantedVolume,
     create_call,
     secret_references,
 )
@@ -35,13 +35,13 @@ from plimsoll.decide.provisioning.request.sources import Populator
 from plimsoll.decide.provisioning.request.topology import NotLocated, TopologyWish, locate
 from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
 from plimsoll.decide.provisioning.steps import Attempt, ClaimMemory, Compete, Ignore, Ignored
-from plimsoll.decide.provisioning.view import Context
+from plimsoll.decide.provisioning.view import ProvisioningContext
 
 OWNER = "NodeSelectedItself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class OwnershipQuestion:
     """Read `attempt.secret`, then `ask_capacity`; if it cannot be read, `after_unanswered`."""
 
     attempt: Attempt
@@ -50,7 +50,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class OwnershipAttempt:
     """Ask the driver the first of the calls, then `after_capacity`."""
 
     calls: tuple[GetCapacityCall, ...]
@@ -69,7 +69,10 @@ class TakeOver:
 
 
 def consider_competing(
-    claim: PersistentVolumeClaim, class_: StorageClass, memory: ClaimMemory, context: Context
+    claim: PersistentVolumeClaim,
+    class_: StorageClass,
+    memory: ClaimMemory,
+    context: ProvisioningContext,
 ) -> Compete | Ignore:
     """For a claim without a selected node."""
     node = _node(context.settings)
@@ -99,8 +102,8 @@ def race_delay(node: NodeDeployment, lost_races: int, chance: float) -> timedelt
 
 
 def decide_candidacy(
-    compete: Compete, claim: PersistentVolumeClaim | None, context: Context
-) -> Question | TakeOver | Ignore:
+    compete: Compete, claim: PersistentVolumeClaim | None, context: ProvisioningContext
+) -> OwnershipQuestion | TakeOver | Ignore:
     """`claim` is what the claim is now.
 
     A problem that provisioning would meet is no reason to stand back: somebody has to tell the
@@ -117,17 +120,19 @@ def decide_candidacy(
     class_ = context.view.storage_class(claim.storage_class)
     if class_ is None or not claim.spec.requested_bytes:
         return _take_over(claim, memory, context)
-    wanted = Wanted(claim=claim, storage_class=class_, selected_node=node.node_name)
+    wanted = WantedVolume(claim=claim, storage_class=class_, selected_node=node.node_name)
     found = Preparation(wanted, context).prepare(memory.topology)
     if isinstance(found, Populator):
         return _take_over(claim, memory, context)
     memory = replace(memory, topology=found.topology)
-    if isinstance(found, Prepared):
-        return Question(attempt=found.attempt, claim=claim, memory=memory)
+    if isinstance(found, PreparedRequest):
+        return OwnershipQuestion(attempt=found.attempt, claim=claim, memory=memory)
     return _take_over(claim, memory, context)
 
 
-def _take_over(claim: PersistentVolumeClaim, memory: ClaimMemory, context: Context) -> TakeOver:
+def _take_over(
+    claim: PersistentVolumeClaim, memory: ClaimMemory, context: ProvisioningContext
+) -> TakeOver:
     selection = annotate(claim, {SELECTED_NODE: _node(context.settings).node_name})
     return TakeOver(
         plan=Plan(reason=OWNER, writes=existing(selection)),
@@ -136,17 +141,19 @@ def _take_over(claim: PersistentVolumeClaim, memory: ClaimMemory, context: Conte
     )
 
 
-def after_unanswered(question: Question, context: Context) -> TakeOver:
+def after_unanswered(question: OwnershipQuestion, context: ProvisioningContext) -> TakeOver:
     return _take_over(question.claim, question.memory, context)
 
 
-def ask_capacity(question: Question, context: Context) -> Asking | TakeOver:
+def ask_capacity(
+    question: OwnershipQuestion, context: ProvisioningContext
+) -> OwnershipAttempt | TakeOver:
     try:
         secret_references(question.attempt)
         call = create_call(question.attempt, context)
     except RefusalError:
         return _take_over(question.claim, question.memory, context)
-    return Asking(
+    return OwnershipAttempt(
         calls=_capacity_calls(call),
         capacity_bytes=call.capacity_bytes,
         claim=question.claim,
@@ -164,14 +171,14 @@ def _capacity_calls(call: CreateVolumeCall) -> tuple[GetCapacityCall, ...]:
 
 
 def after_capacity(
-    asking: Asking, outcome: CapacityOutcome, context: Context
-) -> Asking | TakeOver | Ignore:
+    asking: OwnershipAttempt, outcome: CapacityOutcome, context: ProvisioningContext
+) -> OwnershipAttempt | TakeOver | Ignore:
     match outcome:
         case CallFailed():
             return _take_over(asking.claim, asking.memory, context)
-        case Room(available_bytes) if asking.capacity_bytes <= available_bytes:
+        case CapacityReport(available_bytes) if asking.capacity_bytes <= available_bytes:
             return _take_over(asking.claim, asking.memory, context)
-        case Room():
+        case CapacityReport():
             if rest := asking.calls[1:]:
                 return replace(asking, calls=rest)
             return _stand_back(asking, context)
@@ -179,7 +186,7 @@ def after_capacity(
             assert_never(outcome)
 
 
-def _stand_back(asking: Asking, context: Context) -> Ignore:
+def _stand_back(asking: OwnershipAttempt, context: ProvisioningContext) -> Ignore:
     """Without a word: other nodes may have room. Room may come back here, too."""
     is_compatible, node = context.settings.is_compatible, _node(context.settings)
     return Ignore(

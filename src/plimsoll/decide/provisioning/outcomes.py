@@ -12,20 +12,20 @@ from typing import assert_never
 
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.writes import annotate, existing, normal, warning
 from plimsoll.decide.plan import NOTHING, Plan, Write
 from plimsoll.decide.provisioning.allowed import outside_allowed, shown_allowed, shown_segments
 from plimsoll.decide.provisioning.calls import (
     CallFailed,
     Code,
+    CreatedVolume,
     CreateOutcome,
     Deleted,
     DeleteOutcome,
     DeleteVolumeCall,
-    MadeVolume,
 )
-from plimsoll.decide.provisioning.failures import Failure, Problem, State
+from plimsoll.decide.provisioning.failures import Problem, ProvisioningFailure, ProvisioningState
 from plimsoll.decide.provisioning.places import places_of
 from plimsoll.decide.provisioning.protection import Protecting, release_snapshot
 from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
@@ -38,34 +38,40 @@ from plimsoll.decide.provisioning.steps import (
     CleanUp,
     Ignore,
     Ignored,
-    Record,
+    ProvisioningRecord,
     Refuse,
     Reschedule,
     SlowRetry,
 )
-from plimsoll.decide.provisioning.view import Context
+from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.decide.provisioning.volume import volume_document
 
 
 def after_create(
-    call: Call, outcome: CreateOutcome, claim: PersistentVolumeClaim | None, context: Context
+    call: Call,
+    outcome: CreateOutcome,
+    claim: PersistentVolumeClaim | None,
+    context: ProvisioningContext,
 ) -> AfterCreate:
     """`claim` is what the claim is now; None if it is gone."""
     match outcome:
         case CallFailed():
             return _after_failure(call, outcome, claim, context)
-        case MadeVolume():
+        case CreatedVolume():
             return _after_made(call, outcome, claim, context)
         case _:
             assert_never(outcome)
 
 
 def _after_failure(
-    call: Call, outcome: CallFailed, claim: PersistentVolumeClaim | None, context: Context
+    call: Call,
+    outcome: CallFailed,
+    claim: PersistentVolumeClaim | None,
+    context: ProvisioningContext,
 ) -> Refuse | Reschedule:
     attempt, memory = call.attempt, call.memory
     state = _state_after(outcome.code, attempt, context.settings)
-    if state is not State.IN_BACKGROUND:
+    if state is not ProvisioningState.IN_BACKGROUND:
         memory = replace(memory, topology=NO_TOPOLOGY)
     problem, message = Problem.DRIVER_REFUSED, str(outcome)
     if outcome.code is Code.INVALID_ARGUMENT:
@@ -74,23 +80,25 @@ def _after_failure(
         message = (
             f"Volume provisioning failed with infeasible error. Retries will be delayed. {outcome}"
         )
-    failure = Failure(problem=problem, message=message, state=state)
+    failure = ProvisioningFailure(problem=problem, message=message, state=state)
     return failed(failure, attempt.claim, memory, claim=claim)
 
 
-def _slow_retry(attempt: Attempt, context: Context) -> SlowRetry:
+def _slow_retry(attempt: Attempt, context: ProvisioningContext) -> SlowRetry:
     until = context.now + context.settings.infeasible_delay
     return SlowRetry(until, attempt.storage_class.uid)
 
 
-def _state_after(code: Code, attempt: Attempt, settings: ProvisionerSettings) -> State:
+def _state_after(code: Code, attempt: Attempt, settings: ProvisionerSettings) -> ProvisioningState:
     if code is Code.RESOURCE_EXHAUSTED and settings.supports_topology and attempt.selected_node:
-        return State.RESCHEDULE
-    return State.IN_BACKGROUND if code.may_still_be_running else State.FINISHED
+        return ProvisioningState.RESCHEDULE
+    return (
+        ProvisioningState.IN_BACKGROUND if code.may_still_be_running else ProvisioningState.FINISHED
+    )
 
 
 def failed(
-    failure: Failure,
+    failure: ProvisioningFailure,
     subject: PersistentVolumeClaim,
     memory: ClaimMemory,
     *,
@@ -98,21 +106,21 @@ def failed(
     begun: Iterable[Write] = (),
 ) -> Refuse | Reschedule:
     """`subject` is the claim of the attempt, `claim` what it is now, `begun` what comes first."""
-    event = warning(subject, Reason.PROVISIONING_FAILED, failure.message)
+    event = warning(subject, BindingReason.PROVISIONING_FAILED, failure.message)
     writes = (*begun, event)
-    if failure.state is State.IN_BACKGROUND:
+    if failure.state is ProvisioningState.IN_BACKGROUND:
         memory = replace(memory, in_progress=subject)
-    elif failure.state is not State.NO_CHANGE:
+    elif failure.state is not ProvisioningState.NO_CHANGE:
         memory = replace(memory, in_progress=None)
     current = claim if claim is not None and claim.uid == subject.uid else subject
-    if failure.state is State.RESCHEDULE:
+    if failure.state is ProvisioningState.RESCHEDULE:
         # Another node has other labels.
         memory = replace(memory, topology=NO_TOPOLOGY)
-    if failure.state is State.RESCHEDULE and _is_still_selected(subject, current):
+    if failure.state is ProvisioningState.RESCHEDULE and _is_still_selected(subject, current):
         forget_node = annotate(current, {SELECTED_NODE: None})
-        plan = Plan(reason=Reason.PROVISIONING_FAILED, writes=existing(*writes, forget_node))
+        plan = Plan(reason=BindingReason.PROVISIONING_FAILED, writes=existing(*writes, forget_node))
         return Reschedule(failure=failure, plan=plan, memory=memory)
-    plan = Plan(reason=Reason.PROVISIONING_FAILED, writes=writes)
+    plan = Plan(reason=BindingReason.PROVISIONING_FAILED, writes=writes)
     return Refuse(failure=failure, plan=plan, memory=memory)
 
 
@@ -123,8 +131,11 @@ def _is_still_selected(subject: PersistentVolumeClaim, current: PersistentVolume
 
 
 def _after_made(
-    call: Call, made: MadeVolume, claim: PersistentVolumeClaim | None, context: Context
-) -> Record | CleanUp:
+    call: Call,
+    made: CreatedVolume,
+    claim: PersistentVolumeClaim | None,
+    context: ProvisioningContext,
+) -> ProvisioningRecord | CleanUp:
     attempt, memory = call.attempt, call.memory
     if not (context.settings.is_compatible or _is_wanted(attempt, claim)):
         return _clean_up(attempt, made, memory)
@@ -134,7 +145,7 @@ def _after_made(
         memory = replace(memory, slow_retry=_slow_retry(attempt, context))
         return _clean_up(attempt, made, memory, stray)
     release = release_snapshot(attempt.claim, context.view)
-    return Record(
+    return ProvisioningRecord(
         volume=volume_document(call, made, context.settings),
         claim=attempt.claim,
         memory=replace(memory, topology=NO_TOPOLOGY, in_progress=None),
@@ -143,7 +154,10 @@ def _after_made(
 
 
 def _clean_up(
-    attempt: Attempt, made: MadeVolume, memory: ClaimMemory, failure: Failure | None = None
+    attempt: Attempt,
+    made: CreatedVolume,
+    memory: ClaimMemory,
+    failure: ProvisioningFailure | None = None,
 ) -> CleanUp:
     return CleanUp(
         call=DeleteVolumeCall(volume_id=made.volume_id, secret=attempt.secret),
@@ -154,7 +168,9 @@ def _clean_up(
     )
 
 
-def _find_stray(attempt: Attempt, made: MadeVolume, context: Context) -> Failure | None:
+def _find_stray(
+    attempt: Attempt, made: CreatedVolume, context: ProvisioningContext
+) -> ProvisioningFailure | None:
     """csi-provisioner does not look: a volume may be reachable from anywhere."""
     settings, class_ = context.settings, attempt.storage_class
     if settings.is_compatible or not settings.supports_topology:
@@ -163,7 +179,7 @@ def _find_stray(attempt: Attempt, made: MadeVolume, context: Context) -> Failure
     allowed = class_.allowed_topologies
     if not outside_allowed(made.segments, allowed, nodes):
         return None
-    return Failure(
+    return ProvisioningFailure(
         problem=Problem.OUTSIDE_ALLOWED,
         message=f"the driver made volume {attempt.volume_name} accessible from "
         f"{shown_segments(made.segments)}, but allowedTopologies of storage class {class_.name} "
@@ -171,23 +187,25 @@ def _find_stray(attempt: Attempt, made: MadeVolume, context: Context) -> Failure
     )
 
 
-def _find_flaw(attempt: Attempt, made: MadeVolume, settings: ProvisionerSettings) -> Failure | None:
+def _find_flaw(
+    attempt: Attempt, made: CreatedVolume, settings: ProvisionerSettings
+) -> ProvisioningFailure | None:
     if 0 < made.capacity_bytes < attempt.capacity_bytes:
-        return Failure(
+        return ProvisioningFailure(
             problem=Problem.TOO_SMALL,
             message=f"created volume capacity {made.capacity_bytes} "
             f"less than requested capacity {attempt.capacity_bytes}",
-            state=State.IN_BACKGROUND,
+            state=ProvisioningState.IN_BACKGROUND,
         )
     # csi-provisioner takes an empty volume where only dataSourceRef names the source.
     is_copy = attempt.content_source is not None
     if settings.is_compatible:
         is_copy = attempt.claim.spec.data_source is not None
     if is_copy and made.content_source is None:
-        return Failure(
+        return ProvisioningFailure(
             problem=Problem.CONTENT_SOURCE_MISSING,
             message="volume content source missing",
-            state=State.IN_BACKGROUND,
+            state=ProvisioningState.IN_BACKGROUND,
         )
     return None
 
@@ -199,20 +217,20 @@ def _is_wanted(attempt: Attempt, claim: PersistentVolumeClaim | None) -> bool:
     return claim.spec.volume_name in ("", attempt.volume_name)
 
 
-def after_saved(record: Record, claim: PersistentVolumeClaim | None) -> Plan:
+def after_saved(record: ProvisioningRecord, claim: PersistentVolumeClaim | None) -> Plan:
     """`claim` is what the claim is now; somebody who is gone is not told."""
     if claim is None or claim.uid != record.claim.uid:
-        return Plan(reason=Reason.PROVISIONING_SUCCEEDED)
+        return Plan(reason=BindingReason.PROVISIONING_SUCCEEDED)
     told = f"Successfully provisioned volume {record.name}"
-    event = normal(claim, Reason.PROVISIONING_SUCCEEDED, told)
-    return Plan(reason=Reason.PROVISIONING_SUCCEEDED, writes=(event,))
+    event = normal(claim, BindingReason.PROVISIONING_SUCCEEDED, told)
+    return Plan(reason=BindingReason.PROVISIONING_SUCCEEDED, writes=(event,))
 
 
-def after_unsaved(record: Record, message: str) -> Plan:
+def after_unsaved(record: ProvisioningRecord, message: str) -> Plan:
     """The volume is there, but the API does not have it yet; `message` is what the server said."""
     told = f"volume {record.name} is made, but storing it failed and will be repeated: {message}"
-    event = warning(record.claim, Reason.PROVISIONING_FAILED, told)
-    return Plan(reason=Reason.PROVISIONING_FAILED, writes=(event,))
+    event = warning(record.claim, BindingReason.PROVISIONING_FAILED, told)
+    return Plan(reason=BindingReason.PROVISIONING_FAILED, writes=(event,))
 
 
 def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedule | Ignore:
@@ -223,11 +241,11 @@ def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedu
         case Deleted():
             return Ignore(reason=Ignored.ROLLED_BACK)
         case CallFailed():
-            failure = Failure(
+            failure = ProvisioningFailure(
                 problem=Problem.UNWANTED,
                 message=f"volume {cleanup.volume_name} is not wanted any more, "
                 f"but deleting it failed: {outcome}",
-                state=State.IN_BACKGROUND,
+                state=ProvisioningState.IN_BACKGROUND,
             )
             return failed(failure, cleanup.claim, cleanup.memory)
         case _:
@@ -235,15 +253,15 @@ def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedu
 
 
 def _after_flawed(
-    cleanup: CleanUp, failure: Failure, outcome: DeleteOutcome
+    cleanup: CleanUp, failure: ProvisioningFailure, outcome: DeleteOutcome
 ) -> Refuse | Reschedule:
     if isinstance(outcome, Deleted):
-        is_over = failure.state is State.FINISHED
+        is_over = failure.state is ProvisioningState.FINISHED
         memory = replace(cleanup.memory, topology=NO_TOPOLOGY) if is_over else cleanup.memory
         return failed(failure, cleanup.claim, memory)
     message = (
         f"{failure.message}. Cleanup of volume {cleanup.volume_name} failed, "
         f"volume is orphaned: {outcome}"
     )
-    orphaned = replace(failure, message=message, state=State.IN_BACKGROUND)
+    orphaned = replace(failure, message=message, state=ProvisioningState.IN_BACKGROUND)
     return failed(orphaned, cleanup.claim, replace(cleanup.memory, slow_retry=None))

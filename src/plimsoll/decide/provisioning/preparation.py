@@ -15,7 +15,13 @@ from plimsoll.decide.provisioning.calls import (
     ContentSource,
     CreateVolumeCall,
 )
-from plimsoll.decide.provisioning.failures import Failure, Problem, RefusalError, State, refuse
+from plimsoll.decide.provisioning.failures import (
+    Problem,
+    ProvisioningFailure,
+    ProvisioningState,
+    RefusalError,
+    refuse,
+)
 from plimsoll.decide.provisioning.places import places_of
 from plimsoll.decide.provisioning.protection import protect
 from plimsoll.decide.provisioning.request import secrets
@@ -29,7 +35,7 @@ from plimsoll.decide.provisioning.request.parameters import (
 from plimsoll.decide.provisioning.request.sources import (
     Filling,
     Populator,
-    Source,
+    ResolvedSource,
     SourceKind,
     content_source,
     find_source,
@@ -42,13 +48,13 @@ from plimsoll.decide.provisioning.request.topology import (
     TopologyWish,
     locate,
 )
-from plimsoll.decide.provisioning.settings import Capability, ProvisionerSettings
+from plimsoll.decide.provisioning.settings import DriverCapability, ProvisionerSettings
 from plimsoll.decide.provisioning.steps import Attempt, SecretReferences
-from plimsoll.decide.provisioning.view import Context
+from plimsoll.decide.provisioning.view import ProvisioningContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedVolume:
     """A claim that this provisioner shall serve."""
 
     claim: PersistentVolumeClaim
@@ -57,7 +63,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedRequest:
     attempt: Attempt
     mark: Patch | None
     topology: TopologyMemory
@@ -67,7 +73,7 @@ class Prepared:
 class Unprepared:
     """`mark` was due before the problem was met."""
 
-    failure: Failure
+    failure: ProvisioningFailure
     mark: Patch | None
     topology: TopologyMemory
 
@@ -75,14 +81,14 @@ class Unprepared:
 class Preparation:
     """One attempt's first half. It knows what it came to when a problem ends it."""
 
-    def __init__(self, wanted: Wanted, context: Context) -> None:
+    def __init__(self, wanted: WantedVolume, context: ProvisioningContext) -> None:
         self._wanted = wanted
         self._view = context.view
         self._settings = context.settings
         self._mark: Patch | None = None
         self._topology = NO_TOPOLOGY
 
-    def prepare(self, topology: TopologyMemory) -> Prepared | Unprepared | Populator:
+    def prepare(self, topology: TopologyMemory) -> PreparedRequest | Unprepared | Populator:
         self._topology = topology
         try:
             source = find_source(self._wanted.claim)
@@ -91,9 +97,9 @@ class Preparation:
             attempt = self._attempt(source)
         except RefusalError as refusal:
             return Unprepared(failure=refusal.failure, mark=self._mark, topology=self._topology)
-        return Prepared(attempt=attempt, mark=self._mark, topology=self._topology)
+        return PreparedRequest(attempt=attempt, mark=self._mark, topology=self._topology)
 
-    def _attempt(self, source: Source | None) -> Attempt:
+    def _attempt(self, source: ResolvedSource | None) -> Attempt:
         claim, class_ = self._wanted.claim, self._wanted.storage_class
         check_capabilities(self._settings, _needed(claim, source, self._settings))
         if claim.spec.selector is not None:
@@ -115,7 +121,7 @@ class Preparation:
             secret=secrets.find_secret(secrets.PROVISIONER, class_.parameters, _names(claim, name)),
         )
 
-    def _content(self, source: Source | None) -> ContentSource | None:
+    def _content(self, source: ResolvedSource | None) -> ContentSource | None:
         if source is None:
             return None
         wanted = self._wanted
@@ -140,32 +146,38 @@ class Preparation:
 
     def _refuse_topology(self, found: NotLocated) -> NoReturn:
         if found.problem is TopologyProblem.CSI_NODE_NOT_FOUND:
-            refuse(Problem.NODE_NOT_FOUND, found.message, State.RESCHEDULE)
+            refuse(Problem.NODE_NOT_FOUND, found.message, ProvisioningState.RESCHEDULE)
         message = f"error generating accessibility requirements: {found.message}"
         wanted = self._wanted
         # csi-provisioner asks about the same node for ever, though another one may serve.
         is_refusal = wanted.selected_node and wanted.storage_class.waits_for_consumer
         is_refusal = is_refusal and not self._settings.is_compatible
-        refuse(Problem.TOPOLOGY, message, State.RESCHEDULE if is_refusal else State.NO_CHANGE)
+        refuse(
+            Problem.TOPOLOGY,
+            message,
+            ProvisioningState.RESCHEDULE if is_refusal else ProvisioningState.NO_CHANGE,
+        )
 
 
 CAPABILITY_COMPLAINTS = {
-    Capability.CREATE_DELETE_VOLUME: "dynamic provisioning",
-    Capability.CREATE_DELETE_SNAPSHOT: "snapshot restore",
-    Capability.CLONE_VOLUME: "clone operations",
-    Capability.MODIFY_VOLUME: "VolumeAttributesClass",
+    DriverCapability.CREATE_DELETE_VOLUME: "dynamic provisioning",
+    DriverCapability.CREATE_DELETE_SNAPSHOT: "snapshot restore",
+    DriverCapability.CLONE_VOLUME: "clone operations",
+    DriverCapability.MODIFY_VOLUME: "VolumeAttributesClass",
 }
 
 
-def check_capabilities(settings: ProvisionerSettings, needed: tuple[Capability, ...] = ()) -> None:
+def check_capabilities(
+    settings: ProvisionerSettings, needed: tuple[DriverCapability, ...] = ()
+) -> None:
     """Those that every provisioning and deletion needs, and the ones named."""
-    if Capability.CONTROLLER_SERVICE not in settings.plugin_capabilities:
+    if DriverCapability.CONTROLLER_SERVICE not in settings.plugin_capabilities:
         refuse(
             Problem.CAPABILITY_MISSING,
             "CSI driver does not support dynamic provisioning: "
             "plugin CONTROLLER_SERVICE capability is not reported",
         )
-    for capability in (Capability.CREATE_DELETE_VOLUME, *needed):
+    for capability in (DriverCapability.CREATE_DELETE_VOLUME, *needed):
         if capability not in settings.controller_capabilities:
             refuse(
                 Problem.CAPABILITY_MISSING,
@@ -175,14 +187,16 @@ def check_capabilities(settings: ProvisionerSettings, needed: tuple[Capability, 
 
 
 def _needed(
-    claim: PersistentVolumeClaim, source: Source | None, settings: ProvisionerSettings
-) -> tuple[Capability, ...]:
+    claim: PersistentVolumeClaim, source: ResolvedSource | None, settings: ProvisionerSettings
+) -> tuple[DriverCapability, ...]:
     needed = []
     if source is not None:
         is_clone = source.kind is SourceKind.CLAIM
-        needed.append(Capability.CLONE_VOLUME if is_clone else Capability.CREATE_DELETE_SNAPSHOT)
+        needed.append(
+            DriverCapability.CLONE_VOLUME if is_clone else DriverCapability.CREATE_DELETE_SNAPSHOT
+        )
     if attributes_class_of(claim, settings):
-        needed.append(Capability.MODIFY_VOLUME)
+        needed.append(DriverCapability.MODIFY_VOLUME)
     return tuple(needed)
 
 
@@ -214,7 +228,7 @@ def secret_references(attempt: Attempt) -> SecretReferences:
     )
 
 
-def create_call(attempt: Attempt, context: Context) -> CreateVolumeCall:
+def create_call(attempt: Attempt, context: ProvisioningContext) -> CreateVolumeCall:
     """The second half. Raises RefusalError."""
     claim, settings = attempt.claim, context.settings
     parameters = driver_parameters(attempt.storage_class.parameters)
@@ -232,7 +246,9 @@ def create_call(attempt: Attempt, context: Context) -> CreateVolumeCall:
     )
 
 
-def _mutable_parameters(claim: PersistentVolumeClaim, context: Context) -> dict[str, str]:
+def _mutable_parameters(
+    claim: PersistentVolumeClaim, context: ProvisioningContext
+) -> dict[str, str]:
     settings = context.settings
     name = attributes_class_of(claim, settings)
     if not name:
@@ -242,7 +258,7 @@ def _mutable_parameters(claim: PersistentVolumeClaim, context: Context) -> dict[
         refuse(
             Problem.ATTRIBUTES_CLASS_NOT_FOUND,
             f'volumeattributesclasses.storage.k8s.io "{name}" not found',
-            State.NO_CHANGE,
+            ProvisioningState.NO_CHANGE,
         )
     if class_.driver_name != settings.driver:
         refuse(

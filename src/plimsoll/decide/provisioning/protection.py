@@ -19,7 +19,7 @@ from plimsoll.decide.provisioning.request.sources import (
     SNAPSHOT_GROUP,
     SNAPSHOT_KIND,
     SNAPSHOT_PROTECTION,
-    Source,
+    ResolvedSource,
     SourceKind,
 )
 from plimsoll.decide.provisioning.view import ProvisionerView
@@ -34,7 +34,7 @@ class Protecting(StrEnum):
     """No volume is made from it any more, so the finalizer is taken off."""
 
 
-def protect(source: Source | None, view: ProvisionerView) -> Patch | None:
+def protect(source: ResolvedSource | None, view: ProvisionerView) -> Patch | None:
     """Marks the source; None if it is marked, or there is none."""
     if source is None:
         return None

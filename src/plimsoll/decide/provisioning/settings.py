@@ -13,14 +13,14 @@ RACE_FIRST_DELAY = timedelta(seconds=20)
 RACE_LONGEST_DELAY = timedelta(seconds=60)
 
 
-class Mode(StrEnum):
+class ProvisionerMode(StrEnum):
     DEFAULT = "default"
     """No asset is lost sight of, and nobody waits without being told why."""
     COMPATIBLE = "compatible"
     """What csi-provisioner does and writes, down to its oddities."""
 
 
-class Capability(StrEnum):
+class DriverCapability(StrEnum):
     """What a driver may say of itself, as far as it matters here; names of CSI."""
 
     CONTROLLER_SERVICE = "CONTROLLER_SERVICE"
@@ -54,7 +54,7 @@ class ProvisionerSettings:
     """Tells provisioners apart; drivers get it back in the attributes of each volume."""
     plugin_capabilities: frozenset[str] = frozenset()
     controller_capabilities: frozenset[str] = frozenset()
-    mode: Mode = Mode.DEFAULT
+    mode: ProvisionerMode = ProvisionerMode.DEFAULT
     volume_name_prefix: str = "pvc"
     volume_name_uuid_length: int | None = None
     """None: the whole UID with its dashes. Else: as many of its characters, without dashes."""
@@ -72,13 +72,13 @@ class ProvisionerSettings:
 
     @property
     def is_compatible(self) -> bool:
-        return self.mode is Mode.COMPATIBLE
+        return self.mode is ProvisionerMode.COMPATIBLE
 
     @property
     def supports_topology(self) -> bool:
-        return Capability.VOLUME_ACCESSIBILITY_CONSTRAINTS in self.plugin_capabilities
+        return DriverCapability.VOLUME_ACCESSIBILITY_CONSTRAINTS in self.plugin_capabilities
 
     @property
     def sees_attachments(self) -> bool:
         """A driver that attaches nothing has no attachments to wait for."""
-        return Capability.PUBLISH_UNPUBLISH_VOLUME in self.controller_capabilities
+        return DriverCapability.PUBLISH_UNPUBLISH_VOLUME in self.controller_capabilities

@@ -22,7 +22,7 @@ from enum import StrEnum
 from plimsoll.api.registry import Document
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim, SecretReference
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.writes import VOLUMES
 from plimsoll.decide.plan import NOTHING, Create, Plan
 from plimsoll.decide.provisioning.calls import (
@@ -32,7 +32,7 @@ from plimsoll.decide.provisioning.calls import (
     DeleteVolumeCall,
     VolumeCapability,
 )
-from plimsoll.decide.provisioning.failures import Failure
+from plimsoll.decide.provisioning.failures import ProvisioningFailure
 from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY, TopologyMemory
 
 
@@ -109,7 +109,7 @@ class Delay:
 class Refuse:
     """It did not work: enact the plan, which tells so, and decide again after a backoff."""
 
-    failure: Failure
+    failure: ProvisioningFailure
     plan: Plan
     memory: ClaimMemory
 
@@ -177,7 +177,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class ProvisioningRecord:
     """Enact `plan`, which may fail without harm, and `creation`, then `after_saved`.
 
     The creation is tried again and again until the volume is stored; one that exists counts as
@@ -198,7 +198,7 @@ class Record:
     @property
     def creation(self) -> Plan:
         create = Create(resource=VOLUMES, document=self.volume)
-        return Plan(reason=Reason.PROVISIONING_SUCCEEDED, writes=(create,))
+        return Plan(reason=BindingReason.PROVISIONING_SUCCEEDED, writes=(create,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +209,7 @@ class CleanUp:
     claim: PersistentVolumeClaim
     volume_name: str
     memory: ClaimMemory
-    failure: Failure | None
+    failure: ProvisioningFailure | None
     """Why it is of no use; None: only because nobody wants it any more."""
     tries: int = field(default=5)
 
@@ -221,11 +221,11 @@ class Reschedule:
     If it does not go through, decide again after a backoff.
     """
 
-    failure: Failure
+    failure: ProvisioningFailure
     plan: Plan
     memory: ClaimMemory
 
 
 ClaimStep = Ignore | Delay | Refuse | Prepare | Compete | Reschedule
 CallStep = Call | Refuse
-AfterCreate = Record | CleanUp | Reschedule | Refuse
+AfterCreate = ProvisioningRecord | CleanUp | Reschedule | Refuse

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import BETA_STORAGE_PROVISIONER, STORAGE_PROVISIONER
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.view import ClaimsAndVolumes
 from plimsoll.decide.claims.writes import CLAIMS, warning
 from plimsoll.decide.plan import Patch, Plan
@@ -73,8 +73,8 @@ def after_failed_rollback(operation: RollBack, error: str) -> Plan:
         f"{operation.volume_name} by '{operation.provisioner}': {error}. It is tried again; once "
         f"you have cleaned up yourself, remove the finalizer {GUARD}."
     )
-    event = warning(operation.claim, Reason.PROVISIONING_CLEANUP_FAILED, message)
-    return Plan(reason=Reason.PROVISIONING_CLEANUP_FAILED, writes=(event,))
+    event = warning(operation.claim, BindingReason.PROVISIONING_CLEANUP_FAILED, message)
+    return Plan(reason=BindingReason.PROVISIONING_CLEANUP_FAILED, writes=(event,))
 
 
 def _with_finalizers(claim: PersistentVolumeClaim, finalizers: tuple[str, ...]) -> Patch:

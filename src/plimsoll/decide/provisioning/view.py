@@ -46,7 +46,7 @@ class ProvisionerView(Places, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class ProvisioningContext:
     """All that a decision about one object depends on besides the object."""
 
     view: ProvisionerView

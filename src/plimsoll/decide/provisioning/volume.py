@@ -10,7 +10,7 @@ from plimsoll.api.volumes import SecretReference
 from plimsoll.decide.annotations import EXTERNAL_DELETION, PROVISIONED_BY
 from plimsoll.decide.claims.writes import reference_to
 from plimsoll.decide.provisioning.affinity import node_affinity, usable_affinity
-from plimsoll.decide.provisioning.calls import MadeVolume, Segment
+from plimsoll.decide.provisioning.calls import CreatedVolume, Segment
 from plimsoll.decide.provisioning.preparation import attributes_class_of
 from plimsoll.decide.provisioning.request.access_modes import READER_ONLY, is_block
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
@@ -23,7 +23,7 @@ MODIFY_SECRET_NAME = "volume.kubernetes.io/controller-modify-secret-name"  # noq
 MODIFY_SECRET_NAMESPACE = "volume.kubernetes.io/controller-modify-secret-namespace"  # noqa: S105  a key
 
 
-def volume_document(call: Call, made: MadeVolume, settings: ProvisionerSettings) -> Document:
+def volume_document(call: Call, made: CreatedVolume, settings: ProvisionerSettings) -> Document:
     attempt = call.attempt
     claim, class_ = attempt.claim, attempt.storage_class
     spec: Document = {
@@ -77,7 +77,7 @@ def _annotations(attempt: Attempt, secrets: SecretReferences) -> dict[str, str]:
     return annotations
 
 
-def _csi(call: Call, made: MadeVolume, settings: ProvisionerSettings) -> Document:
+def _csi(call: Call, made: CreatedVolume, settings: ProvisionerSettings) -> Document:
     attempt, secrets = call.attempt, call.secrets
     return _without_empty(
         {

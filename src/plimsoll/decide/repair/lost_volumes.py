@@ -11,7 +11,7 @@ from plimsoll.api.storage import VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.claims.protection import CLAIMS, VOLUMES
 from plimsoll.decide.plan import Delete, Write
-from plimsoll.decide.repair.repairs import Repair, Repaired, Rule, regarding
+from plimsoll.decide.repair.repairs import Repair, Repaired, RepairRule, regarding
 
 HOSTNAME = "kubernetes.io/hostname"
 NODE_NAME = "metadata.name"
@@ -22,7 +22,7 @@ WITHOUT_CLAIM = frozenset({"Released", "Failed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class LostVolumesView:
     """What the server itself just said; late news must not cost anybody their data."""
 
     nodes: Collection[Node]
@@ -79,7 +79,7 @@ def may_be_given_up(volume: PersistentVolume) -> bool:
 
 
 def decide_lost_volume(
-    volume: PersistentVolume, around: Surroundings, *, gone_for: timedelta, patience: timedelta
+    volume: PersistentVolume, around: LostVolumesView, *, gone_for: timedelta, patience: timedelta
 ) -> Repair | None:
     """Delete the volume, and before it the claim that is bound to it.
 
@@ -102,7 +102,7 @@ def decide_lost_volume(
     if not writes:
         return None
     return Repair(
-        rule=Rule.LOST_NODE_VOLUMES,
+        rule=RepairRule.LOST_NODE_VOLUMES,
         reason=Repaired.VOLUME_LOST,
         regarding=regarding(volume, "v1", "PersistentVolume"),
         found=f"Node {node}, the only one that can reach this volume, has been gone for "
@@ -122,7 +122,7 @@ def _is_reachable(volume: PersistentVolume, name: str, nodes: Iterable[Node]) ->
     )
 
 
-def _deletions(volume: PersistentVolume, around: Surroundings) -> tuple[Write, ...]:
+def _deletions(volume: PersistentVolume, around: LostVolumesView) -> tuple[Write, ...]:
     gone = Delete(
         resource=VOLUMES,
         key=volume.key,

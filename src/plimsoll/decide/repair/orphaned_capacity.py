@@ -18,7 +18,7 @@ from plimsoll.decide.capacity.names import (
 )
 from plimsoll.decide.capacity.templates import is_template
 from plimsoll.decide.plan import Delete
-from plimsoll.decide.repair.repairs import Repair, Repaired, Rule, regarding
+from plimsoll.decide.repair.repairs import Repair, Repaired, RepairRule, regarding
 
 EXPIRED_FOR = timedelta(minutes=10)
 """How long a lease must have run out: restarts and skewed clocks are not deaths."""
@@ -34,7 +34,7 @@ class Orphaned(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class CapacityEvidence:
     """What is known about the things that a capacity object depends on."""
 
     owner_is_gone: bool = False
@@ -61,7 +61,9 @@ def leases_of_publisher(capacity: CSIStorageCapacity) -> tuple[ObjectKey, ...]:
     return tuple(ObjectKey(capacity.namespace, name) for name in names)
 
 
-def decide_orphaned_capacity(capacity: CSIStorageCapacity, evidence: Evidence) -> Repair | None:
+def decide_orphaned_capacity(
+    capacity: CSIStorageCapacity, evidence: CapacityEvidence
+) -> Repair | None:
     """Delete the object.
 
     No data can be lost: the object is a report about free space, and a publisher that is alive
@@ -82,7 +84,7 @@ def decide_orphaned_capacity(capacity: CSIStorageCapacity, evidence: Evidence) -
         version=capacity.metadata.resource_version,
     )
     return Repair(
-        rule=Rule.ORPHANED_CAPACITY,
+        rule=RepairRule.ORPHANED_CAPACITY,
         reason=Repaired.CAPACITY_ORPHANED,
         regarding=regarding(capacity, "storage.k8s.io/v1", "CSIStorageCapacity"),
         found="Nobody keeps this capacity up to date: " + " and ".join(wrong),
@@ -91,7 +93,7 @@ def decide_orphaned_capacity(capacity: CSIStorageCapacity, evidence: Evidence) -
     )
 
 
-def complaints(capacity: CSIStorageCapacity, evidence: Evidence) -> Iterable[Orphaned]:
+def complaints(capacity: CSIStorageCapacity, evidence: CapacityEvidence) -> Iterable[Orphaned]:
     if evidence.owner_is_gone:
         yield Orphaned.OWNER_GONE
     if evidence.storage_class is None:
@@ -115,7 +117,7 @@ def _is_somewhere(capacity: CSIStorageCapacity, nodes: Iterable[Node]) -> bool:
     return any(selector.matches(node.labels) for node in nodes)
 
 
-def _has_expired(evidence: Evidence) -> bool:
+def _has_expired(evidence: CapacityEvidence) -> bool:
     lease = evidence.lease
     if lease is None or lease.spec.renew_time is None:
         return False

@@ -11,7 +11,7 @@ from plimsoll.api.registry import Document
 from plimsoll.decide.plan import Emit, EventType, Plan, Write
 
 
-class Rule(StrEnum):
+class RepairRule(StrEnum):
     """As `--repair` takes them."""
 
     SELECTED_NODE = "selected-node"
@@ -33,7 +33,7 @@ class Repaired(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    rule: Rule
+    rule: RepairRule
     reason: Repaired
     regarding: Document
     found: str
@@ -43,15 +43,15 @@ class Repair:
     writes: tuple[Write, ...]
 
 
-def parse_rules(names: Iterable[str]) -> frozenset[Rule]:
+def parse_rules(names: Iterable[str]) -> frozenset[RepairRule]:
     """Raises ValueError for a name that no rule has."""
-    known = {rule.value for rule in Rule}
+    known = {rule.value for rule in RepairRule}
     unknown = sorted(set(names) - known)
     if unknown:
         raise ValueError(
             f"unknown repair rules: {', '.join(unknown)}; known: {', '.join(sorted(known))}"
         )
-    return frozenset(Rule(name) for name in names)
+    return frozenset(RepairRule(name) for name in names)
 
 
 def as_plan(repair: Repair) -> Plan:

@@ -26,9 +26,9 @@ from plimsoll.decide.scheduling.rules import (
 )
 from plimsoll.decide.scheduling.rules.volume_binding import bound, claims as pod_claims
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
-from plimsoll.decide.scheduling.rules.volume_binding.delayed import Answer, Late
+from plimsoll.decide.scheduling.rules.volume_binding.delayed import DelayedBindingFit, Late
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import LateClaims, Policy
-from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Shape
+from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, ScoringShape
 from plimsoll.decide.scheduling.rules.volume_restrictions import SinglePodClaims
 from plimsoll.decide.scheduling.rules.volume_zone import ZoneDemand
 
@@ -42,9 +42,9 @@ NOT_FEASIBLE = -(2**62)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class KernelSettings:
     policy: Policy = Policy.DEFAULT
-    shape: Shape | None = DEFAULT_SHAPE
+    shape: ScoringShape | None = DEFAULT_SHAPE
     """How good it is to fill storage; None: it does not matter."""
 
 
@@ -57,7 +57,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedPod:
     """What the rules about volumes need to know of the pod; None: it does not concern them."""
 
     claims: PodClaims
@@ -66,7 +66,7 @@ class Prepared:
     is_limited: bool
 
 
-NO_VOLUMES = Prepared(NO_CLAIMS, None, (), is_limited=False)
+NO_VOLUMES = PreparedPod(NO_CLAIMS, None, (), is_limited=False)
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class Judged:
     """All by slot. Worth something until the next change to the columns."""
 
     pod: Pod
-    prepared: Prepared
+    prepared: PreparedPod
     standing: Standing
     late_claims: LateClaims | None
-    late: Answer | None
+    late: DelayedBindingFit | None
     flags: Flags
 
     @cached_property
@@ -125,9 +125,9 @@ class Judged:
 class Judge:
     """With what it remembers between pods; belongs to one set of columns."""
 
-    def __init__(self, columns: Columns, settings: Settings | None = None) -> None:
+    def __init__(self, columns: Columns, settings: KernelSettings | None = None) -> None:
         self.columns = columns
-        self.settings = settings or Settings()
+        self.settings = settings or KernelSettings()
         self._standings = Standings(columns)
         self.late = Late(columns, self.settings.policy, self.settings.shape)
 
@@ -145,7 +145,7 @@ class Judge:
             flags = self._with_volumes(pod, prepared, flags, late)
         return Judged(pod, prepared, standing, late_claims, late, flags)
 
-    def prepare(self, pod: Pod) -> Prepared | Rejected:
+    def prepare(self, pod: Pod) -> PreparedPod | Rejected:
         single_pod = volume_restrictions.prepare(pod, self.columns)
         if _rejects(single_pod):
             return Rejected(Rule.VOLUME_RESTRICTIONS, single_pod)
@@ -155,7 +155,7 @@ class Judge:
         demands = volume_zone.prepare(pod, self.columns)
         if _rejects(demands):
             return Rejected(Rule.VOLUME_ZONE, demands)
-        return Prepared(
+        return PreparedPod(
             claims if isinstance(claims, PodClaims) else NO_CLAIMS,
             single_pod if isinstance(single_pod, SinglePodClaims) else None,
             demands if isinstance(demands, tuple) else (),
@@ -163,7 +163,7 @@ class Judge:
         )
 
     def _with_volumes(
-        self, pod: Pod, prepared: Prepared, flags: Flags, late: Answer | None
+        self, pod: Pod, prepared: PreparedPod, flags: Flags, late: DelayedBindingFit | None
     ) -> Flags:
         columns, size = self.columns, self.columns.index.size
         parts = list(bound.blocked(prepared.claims.bound, columns))
@@ -186,7 +186,7 @@ class Judge:
         return flags
 
 
-def _without_moot(flags: Flags, late: Answer) -> Flags:
+def _without_moot(flags: Flags, late: DelayedBindingFit) -> Flags:
     """Where a volume or claim cannot be read nothing else is known about the node's volumes."""
     flags = np.where(flags & UNREADABLE, flags & ~late.flags, flags)
     return np.where(flags & INVALID, flags & ~BOUND, flags)

@@ -17,7 +17,7 @@ from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.flags import AnyRule
 from plimsoll.decide.scheduling.counts import Count, counts
 from plimsoll.decide.scheduling.explanation import Explanation, explain
-from plimsoll.decide.scheduling.judge import Judge, Judged, Rejected, Settings
+from plimsoll.decide.scheduling.judge import Judge, Judged, KernelSettings, Rejected
 from plimsoll.decide.scheduling.picking import pick, put_back, turn_of
 from plimsoll.decide.scheduling.reasons import FIT, Reason, Rule
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
@@ -92,9 +92,9 @@ class Kernel:
     """The decision, with what it remembers from pod to pod. Belongs to one set of columns, and
     follows every change that these are given."""
 
-    def __init__(self, columns: Columns, settings: Settings | None = None) -> None:
+    def __init__(self, columns: Columns, settings: KernelSettings | None = None) -> None:
         self.columns = columns
-        self.settings = settings or Settings()
+        self.settings = settings or KernelSettings()
         self._judge = Judge(columns, self.settings)
 
     def decide(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod
-from plimsoll.decide.scheduling.columns.changes import Kept
+from plimsoll.decide.scheduling.columns.changes import KeptResult
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.flags import Flags, no_flags
 from plimsoll.decide.scheduling.rules.node_basics import Basics, NodeDemands
@@ -73,7 +73,7 @@ class Standing:
 class Standings:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._kept: Kept[bytes, Standing] = Kept(KEPT_SPECS)
+        self._kept: KeptResult[bytes, Standing] = KeptResult(KEPT_SPECS)
 
     def of(self, pod: Pod) -> Standing:
         standing = self._kept.get(_fingerprint(pod), lambda: _new(pod))

@@ -46,7 +46,7 @@ class Announcement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class PublishedScheduler:
     """What a lease says about a scheduler."""
 
     policy: Policy
@@ -87,7 +87,7 @@ def identity_document(told: Announcement, namespace: str) -> Document:
     }
 
 
-def find_identities(scheduler_name: str, leases: Iterable[Lease]) -> list[Identity]:
+def find_identities(scheduler_name: str, leases: Iterable[Lease]) -> list[PublishedScheduler]:
     """Leases of schedulers of this name, the one that was renewed last first."""
     found = []
     for lease in leases:
@@ -95,5 +95,5 @@ def find_identities(scheduler_name: str, leases: Iterable[Lease]) -> list[Identi
         if is_meant and lease.annotations.get(SCHEDULER_NAME) == scheduler_name:
             policy = POLICIES.get(lease.annotations.get(POLICY, ""))
             if policy is not None and lease.spec.renew_time is not None:
-                found.append(Identity(policy=policy, lease=lease))
+                found.append(PublishedScheduler(policy=policy, lease=lease))
     return sorted(found, key=lambda each: str(each.lease.spec.renew_time), reverse=True)

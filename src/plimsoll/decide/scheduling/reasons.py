@@ -107,7 +107,7 @@ class Verdict(StrEnum):
     """No decision is possible; the pod is tried again."""
 
 
-class Seen(NamedTuple):
+class SeenObject(NamedTuple):
     """An object that a reason was found in."""
 
     kind: str
@@ -124,7 +124,7 @@ class Finding:
     reason: Reason
     sentence: str
     claim: ObjectKey | None = None
-    about: Seen | None = None
+    about: SeenObject | None = None
     wanted: int | None = None
     """In bytes, or as a number of volumes."""
     seen: int | None = None
@@ -161,12 +161,12 @@ def failed(*findings: Finding) -> Judgement:
     return Judgement(Verdict.ERROR, findings)
 
 
-def seen_volume(name: str) -> Seen:
-    return Seen("PersistentVolume", ObjectKey("", name))
+def seen_volume(name: str) -> SeenObject:
+    return SeenObject("PersistentVolume", ObjectKey("", name))
 
 
-def seen_class(name: str) -> Seen:
-    return Seen("StorageClass", ObjectKey("", name))
+def seen_class(name: str) -> SeenObject:
+    return SeenObject("StorageClass", ObjectKey("", name))
 
 
 class Undecided(Exception):  # noqa: N818  no error: a rule leaves early with its judgement

@@ -17,14 +17,14 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.scheduling.queue.backoff import Attempts, Backoff
-from plimsoll.decide.scheduling.reasons import Finding, Reason, Seen
+from plimsoll.decide.scheduling.queue.backoff import Attempts, PodBackoff
+from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
     is_in_segment,
     largest_volume,
 )
 
-REFUSAL_BACKOFF = Backoff(first=timedelta(minutes=1), limit=timedelta(minutes=10))
+REFUSAL_BACKOFF = PodBackoff(first=timedelta(minutes=1), limit=timedelta(minutes=10))
 MOST_NODES = 250
 """Per pod; where more refused, the one that did so first is forgotten."""
 ERROR_LENGTH = 300
@@ -56,7 +56,7 @@ def tell_refusal(refusal: Refusal) -> Finding:
     sentence += f": {refusal.driver or 'the provisioner'} refused node {refusal.node}"
     if refusal.error:
         sentence += f": {refusal.error}"
-    about = Seen("Node", ObjectKey("", refusal.node))
+    about = SeenObject("Node", ObjectKey("", refusal.node))
     return Finding(
         reason=Reason.PROVISIONER_REFUSED, sentence=sentence, claim=refusal.claim, about=about
     )

@@ -29,7 +29,7 @@ GENERATION_LABEL = "pod-template-generation"
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class DaemonPlacement:
     """What a DaemonSet demands of nodes."""
 
     node_name: str
@@ -37,7 +37,7 @@ class Placement:
     tolerations: tuple[Toleration, ...]
 
     @classmethod
-    def of(cls, set_: DaemonSet) -> "Placement":
+    def of(cls, set_: DaemonSet) -> "DaemonPlacement":
         spec = from_document(PodSpec, dict(set_.spec.template.get("spec") or {}))
         added = added_tolerations(host_network=spec.host_network)
         tolerations = [from_document(Toleration, t) for t in added]

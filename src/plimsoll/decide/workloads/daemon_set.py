@@ -16,7 +16,7 @@ from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import ControllerRevision, DaemonSet, RollingUpdate
 from plimsoll.decide.plan import NOTHING, Plan, Write
 from plimsoll.decide.workloads.availability import is_available, next_availability, share_of
-from plimsoll.decide.workloads.daemon_nodes import Placement, pod_document, target_node
+from plimsoll.decide.workloads.daemon_nodes import DaemonPlacement, pod_document, target_node
 from plimsoll.decide.workloads.owned import (
     DAEMON_SET,
     PODS,
@@ -27,7 +27,12 @@ from plimsoll.decide.workloads.owned import (
     warned,
 )
 from plimsoll.decide.workloads.pod_template import named
-from plimsoll.decide.workloads.revisions import REVISION_LABEL, Described, History, decide_history
+from plimsoll.decide.workloads.revisions import (
+    REVISION_LABEL,
+    Described,
+    RevisionHistory,
+    decide_history,
+)
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -42,7 +47,7 @@ class Daemons(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class DaemonSetView:
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
     """Those that belong to the set."""
@@ -54,7 +59,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class DaemonSetSteps:
     """Without the history nothing is done; the report is made whatever came of what was done."""
 
     history: Plan = NOTHING
@@ -62,12 +67,14 @@ class Steps:
     report: Plan = NOTHING
 
 
-def decide_daemon_set(set_: DaemonSet, seen: Seen, suffixes: Iterator[str]) -> Steps:
+def decide_daemon_set(
+    set_: DaemonSet, seen: DaemonSetView, suffixes: Iterator[str]
+) -> DaemonSetSteps:
     refusal = _refusal(set_)
     if refusal is not None:
-        return Steps(act=refusal)
+        return DaemonSetSteps(act=refusal)
     if set_.is_being_deleted:
-        return Steps()
+        return DaemonSetSteps()
     described = Described(
         workload=DAEMON_SET,
         owner=set_,
@@ -80,7 +87,7 @@ def decide_daemon_set(set_: DaemonSet, seen: Seen, suffixes: Iterator[str]) -> S
     writes = [*look.ended(), *look.begun(suffixes)]
     if not writes and set_.spec.update_strategy.type != "OnDelete":
         writes = look.updated()
-    return Steps(
+    return DaemonSetSteps(
         history=Plan(reason=Daemons.PLACED, writes=history.writes),
         act=Plan(reason=Daemons.PLACED, writes=tuple(writes)),
         report=look.report(),
@@ -114,11 +121,11 @@ def _rank(pod: Pod) -> tuple[bool, datetime, str]:
 
 
 class _Look:
-    def __init__(self, set_: DaemonSet, seen: Seen, history: History) -> None:
+    def __init__(self, set_: DaemonSet, seen: DaemonSetView, history: RevisionHistory) -> None:
         self.set = set_
         self.seen = seen
         self.history = history
-        placement = Placement.of(set_)
+        placement = DaemonPlacement.of(set_)
         nodes = sorted(seen.nodes, key=lambda node: node.name)
         self.wanted = [node.name for node in nodes if placement.should_run(node)]
         self.tolerated = {node.name for node in nodes if placement.may_stay(node)}

@@ -79,7 +79,7 @@ class Rollout(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class DeploymentView:
     sets: tuple[ReplicaSet, ...]
     """Those that belong to the Deployment."""
     named: Mapping[ObjectKey, ReplicaSet]
@@ -90,14 +90,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class DeploymentSteps:
     """The report tells of what was done: it is made only if all of that went through."""
 
     act: Plan = NOTHING
     report: Plan = NOTHING
 
 
-def decide_deployment(deployment: Deployment, seen: Seen) -> Steps:
+def decide_deployment(deployment: Deployment, seen: DeploymentView) -> DeploymentSteps:
     if LabelSelector.of(deployment.spec.selector).is_empty:
         return _refused(deployment)
     look = _Look(deployment, seen)
@@ -132,19 +132,19 @@ def decide_failed_set(deployment: Deployment, name: str, problem: str, now: date
     return Plan(reason=Rollout.REPORTED, writes=tuple(writes))
 
 
-def _refused(deployment: Deployment) -> Steps:
+def _refused(deployment: Deployment) -> DeploymentSteps:
     message = "This deployment is selecting all pods. A non-empty selector is required."
     writes: list[Write] = [warned(DEPLOYMENT, deployment, Rollout.UNSELECTIVE, message)]
     generation = deployment.metadata.generation
     if deployment.status.observed_generation < generation:
         writes.append(status_patch(DEPLOYMENT, deployment, {"observedGeneration": generation}))
-    return Steps(report=Plan(reason=Rollout.UNSELECTIVE, writes=tuple(writes)))
+    return DeploymentSteps(report=Plan(reason=Rollout.UNSELECTIVE, writes=tuple(writes)))
 
 
 class _Look:
     """One look at a Deployment; collects what is to be written and said."""
 
-    def __init__(self, deployment: Deployment, seen: Seen) -> None:
+    def __init__(self, deployment: Deployment, seen: DeploymentView) -> None:
         self.deployment = deployment
         self.seen = seen
         self.posts = fenceposts_of(deployment)
@@ -329,13 +329,13 @@ class _Look:
 
     # What is said
 
-    def steps(self, *, is_rollout: bool) -> Steps:
+    def steps(self, *, is_rollout: bool) -> DeploymentSteps:
         now = self.seen.now
         status = status_of(self.deployment, self.sets, self.conditions, now)
         status = structs.replace(status, collision_count=self.collisions)
         if is_rollout:
             status = with_progress(self.deployment, self.sets, status, now)
-        return Steps(
+        return DeploymentSteps(
             act=Plan(reason=Rollout.ADVANCED, writes=tuple(self.writes)),
             report=self._report(status),
         )

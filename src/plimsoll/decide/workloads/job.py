@@ -51,7 +51,7 @@ UNSUPPORTED_FIELDS = (
 )
 
 
-class Work(StrEnum):
+class JobWork(StrEnum):
     DONE = "PodsTended"
     """Pods are made or deleted."""
     REPORTED = "StatusReported"
@@ -61,7 +61,7 @@ class Work(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class JobVerdict:
     """How the job will end. `aim` stands in the status before the `end` does, while pods leave."""
 
     aim: str
@@ -74,12 +74,12 @@ class Verdict:
         return self.end == "Complete"
 
 
-def _success(reason: str, message: str) -> Verdict:
-    return Verdict(aim="SuccessCriteriaMet", end="Complete", reason=reason, message=message)
+def _success(reason: str, message: str) -> JobVerdict:
+    return JobVerdict(aim="SuccessCriteriaMet", end="Complete", reason=reason, message=message)
 
 
-def _failure(reason: str, message: str) -> Verdict:
-    return Verdict(aim="FailureTarget", end="Failed", reason=reason, message=message)
+def _failure(reason: str, message: str) -> JobVerdict:
+    return JobVerdict(aim="FailureTarget", end="Failed", reason=reason, message=message)
 
 
 REACHED = _success("CompletionsReached", "Reached expected number of succeeded pods")
@@ -88,22 +88,22 @@ TOO_LATE = _failure("DeadlineExceeded", "Job was active longer than specified de
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class JobSteps:
     """The report is made whatever came of what was done."""
 
     act: Plan = NOTHING
     report: Plan = NOTHING
 
 
-def decide_job(job: Job, pods: tuple[Pod, ...], suffixes: Iterator[str], now: datetime) -> Steps:
+def decide_job(job: Job, pods: tuple[Pod, ...], suffixes: Iterator[str], now: datetime) -> JobSteps:
     if job.spec.managed_by not in (None, MANAGER):
-        return Steps()
+        return JobSteps()
     end = _end_of(job)
     if end is not None:
-        return Steps(report=_decide_expiry(job, end, now))
+        return JobSteps(report=_decide_expiry(job, end, now))
     refused = [name for name in UNSUPPORTED_FIELDS if getattr(job.spec, name) is not None]
     if refused:
-        return Steps(report=_refusal(job, refused))
+        return JobSteps(report=_refusal(job, refused))
     look = _Look(job, pods, now)
     look.judge()
     look.tend(suffixes)
@@ -115,7 +115,9 @@ def _refusal(job: Job, fields: list[str]) -> Plan:
     message = (
         f"{listed} not supported by this controller: no pods are made. Create the job without it."
     )
-    return Plan(reason=Work.UNSUPPORTED, writes=(warned(JOB, job, Work.UNSUPPORTED, message),))
+    return Plan(
+        reason=JobWork.UNSUPPORTED, writes=(warned(JOB, job, JobWork.UNSUPPORTED, message),)
+    )
 
 
 def _field_name(attribute: str) -> str:
@@ -135,9 +137,9 @@ def _decide_expiry(job: Job, end: Condition, now: datetime) -> Plan:
         return NOTHING
     left = ended_at + timedelta(seconds=seconds) - now
     if left > timedelta():
-        return Plan(reason=Work.EXPIRED, recheck_after=left)
+        return Plan(reason=JobWork.EXPIRED, recheck_after=left)
     gone = Delete(resource=JOB.resource, key=job.key, uid=job.uid, propagation="Foreground")
-    return Plan(reason=Work.EXPIRED, writes=(gone,))
+    return Plan(reason=JobWork.EXPIRED, writes=(gone,))
 
 
 class _Look:
@@ -148,7 +150,7 @@ class _Look:
         self.conditions = job.status.conditions
         self.events: list[Write] = []
         self.started_at = job.status.start_time
-        self.verdict: Verdict | None = None
+        self.verdict: JobVerdict | None = None
         self.active = [pod for pod in pods if is_active(pod)]
         self.leaving = [pod for pod in pods if pod.is_being_deleted and not pod.is_finished]
         self.tracked = [pod for pod in pods if is_tracked(pod)]
@@ -167,14 +169,14 @@ class _Look:
         will_fail = self.verdict is not None and not self.verdict.is_success
         self.tally = tally_of(self.job, self.pods, will_fail=will_fail)
 
-    def _standing_verdict(self) -> Verdict | None:
+    def _standing_verdict(self) -> JobVerdict | None:
         for make, aim in ((_success, "SuccessCriteriaMet"), (_failure, "FailureTarget")):
             known = find_condition(self.conditions, aim)
             if known is not None and known.holds:
                 return make(known.reason, known.message)
         return None
 
-    def _failure(self) -> Verdict | None:
+    def _failure(self) -> JobVerdict | None:
         spec = self.job.spec
         limit = BACKOFF_LIMIT if spec.backoff_limit is None else spec.backoff_limit
         restarts = 0
@@ -301,7 +303,7 @@ class _Look:
 
     # What to say
 
-    def steps(self) -> Steps:
+    def steps(self) -> JobSteps:
         done_at = self._conclude()
         status = self._status(done_at)
         writes: list[Write] = []
@@ -311,10 +313,10 @@ class _Look:
         writes += [without_finalizer(pod) for pod in self.tracked if self._is_settled(pod)]
         if not self.writes and not self.job.is_being_deleted:
             writes += [with_finalizer(pod) for pod in self.active if not is_tracked(pod)]
-        return Steps(
-            act=Plan(reason=Work.DONE, writes=tuple(self.writes)),
+        return JobSteps(
+            act=Plan(reason=JobWork.DONE, writes=tuple(self.writes)),
             report=Plan(
-                reason=Work.REPORTED,
+                reason=JobWork.REPORTED,
                 writes=tuple(writes),
                 recheck_after=min(self.recheck, default=None),
             ),

@@ -36,7 +36,7 @@ class Replicas(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ReplicaSetView:
     active: tuple[Pod, ...]
     """Those of its pods that run or may come to run."""
     leaving: tuple[Pod, ...] = ()
@@ -49,7 +49,7 @@ def replicas_of(set_: ReplicaSet) -> int:
     return 1 if set_.spec.replicas is None else set_.spec.replicas
 
 
-def decide_replica_set(set_: ReplicaSet, seen: Seen, suffixes: Iterator[str]) -> Plan:
+def decide_replica_set(set_: ReplicaSet, seen: ReplicaSetView, suffixes: Iterator[str]) -> Plan:
     """`suffixes` are the endings of new pods' names."""
     missing = replicas_of(set_) - len(seen.active)
     if set_.is_being_deleted or not missing:
@@ -76,7 +76,7 @@ def _end(set_: ReplicaSet, pod: Pod) -> tuple[Write, ...]:
     return (deletion(PODS, pod), told(REPLICA_SET, set_, "SuccessfulDelete", message))
 
 
-def decide_replica_set_report(set_: ReplicaSet, seen: Seen, *, problem: str) -> Plan:
+def decide_replica_set_report(set_: ReplicaSet, seen: ReplicaSetView, *, problem: str) -> Plan:
     """`problem` is what kept pods from being made or deleted, if anything did."""
     status = _status(set_, seen, problem)
     writes = () if status == _known_status(set_) else (status_patch(REPLICA_SET, set_, status),)
@@ -86,7 +86,7 @@ def decide_replica_set_report(set_: ReplicaSet, seen: Seen, *, problem: str) -> 
     return Plan(reason=Replicas.REPORTED, writes=writes, recheck_after=recheck)
 
 
-def _status(set_: ReplicaSet, seen: Seen, problem: str) -> Document:
+def _status(set_: ReplicaSet, seen: ReplicaSetView, problem: str) -> Document:
     template = LabelSelector.of_labels(labels_of(set_.spec.template))
     ready = [pod for pod in seen.active if pod.is_ready]
     available = [p for p in ready if is_available(p, set_.spec.min_ready_seconds, seen.now)]
@@ -114,7 +114,7 @@ def _known_status(set_: ReplicaSet) -> Document:
     }
 
 
-def _conditions(set_: ReplicaSet, seen: Seen, problem: str) -> list[Document]:
+def _conditions(set_: ReplicaSet, seen: ReplicaSetView, problem: str) -> list[Document]:
     """A failure is told once; it stands as long as it lasts."""
     known = set_.status.conditions
     if problem and find_condition(known, FAILURE):

@@ -42,7 +42,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class RevisionHistory:
     update: Revision
     """What the workload asks for now."""
     stored: tuple[ControllerRevision, ...]
@@ -83,7 +83,7 @@ def decide_history(
     of: Described,
     stored: Iterable[ControllerRevision],
     named: Mapping[ObjectKey, ControllerRevision],
-) -> History:
+) -> RevisionHistory:
     """`stored` are the workload's own revisions, `named` all that a new one could collide with."""
     ordered = tuple(sorted(stored, key=_age))
     number = ordered[-1].revision + 1 if ordered else 1
@@ -96,7 +96,9 @@ def decide_history(
     writes: tuple[Write, ...] = ()
     if normal(ordered[-1].data) != wanted:
         writes = (_renumbered(known, number),)
-    return History(update=_read(known), stored=ordered, collisions=collisions, writes=writes)
+    return RevisionHistory(
+        update=_read(known), stored=ordered, collisions=collisions, writes=writes
+    )
 
 
 def _age(revision: ControllerRevision) -> tuple[int, datetime, str]:
@@ -130,7 +132,7 @@ def _begun(
     of: Described,
     ordered: tuple[ControllerRevision, ...],
     named: Mapping[ObjectKey, ControllerRevision],
-) -> History:
+) -> RevisionHistory:
     """A name that is taken for other data is a collision: their count goes into the hash."""
     data = revision_data(of.template)
     collisions = of.collisions or 0
@@ -146,7 +148,7 @@ def _begun(
     # One with this data may belong to a namesake that is being collected: it serves as long as it
     # is there.
     writes = () if taken is not None else (_creation(of, revision, number),)
-    return History(update=revision, stored=ordered, collisions=collisions, writes=writes)
+    return RevisionHistory(update=revision, stored=ordered, collisions=collisions, writes=writes)
 
 
 def _creation(of: Described, revision: Revision, number: int) -> Write:

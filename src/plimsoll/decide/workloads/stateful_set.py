@@ -39,8 +39,8 @@ from plimsoll.decide.workloads.retention import (
 from plimsoll.decide.workloads.revisions import (
     REVISION_LABEL,
     Described,
-    History,
     Revision,
+    RevisionHistory,
     decide_history,
 )
 from plimsoll.decide.workloads.stateful_pods import (
@@ -65,7 +65,7 @@ class Tending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class StatefulSetView:
     """What there is of a set at one moment."""
 
     pods: tuple[Pod, ...]
@@ -78,7 +78,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class StatefulSetSteps:
     """Without the history nothing is done; the report is made whatever came of what was done."""
 
     history: Plan = NOTHING
@@ -86,7 +86,7 @@ class Steps:
     report: Plan = NOTHING
 
 
-def decide_stateful_set(set_: StatefulSet, seen: Seen) -> Steps:
+def decide_stateful_set(set_: StatefulSet, seen: StatefulSetView) -> StatefulSetSteps:
     described = Described(
         workload=STATEFUL_SET,
         owner=set_,
@@ -97,7 +97,7 @@ def decide_stateful_set(set_: StatefulSet, seen: Seen) -> Steps:
     round_ = _Round(set_, seen, history)
     if not set_.is_being_deleted:
         round_.tend()
-    return Steps(
+    return StatefulSetSteps(
         history=Plan(reason=Tending.TENDED, writes=history.writes),
         act=Plan(reason=Tending.TENDED, writes=tuple(round_.writes)),
         report=_report(set_, seen, round_),
@@ -113,7 +113,7 @@ class _Progress(Enum):
 class _Round:
     """One look at all pods of a set; collects what is to be written."""
 
-    def __init__(self, set_: StatefulSet, seen: Seen, history: History) -> None:
+    def __init__(self, set_: StatefulSet, seen: StatefulSetView, history: RevisionHistory) -> None:
         self.set = set_
         self.seen = seen
         self.history = history
@@ -314,7 +314,7 @@ class _Round:
         self.writes.append(told(STATEFUL_SET, self.set, reason, message + end))
 
 
-def _report(set_: StatefulSet, seen: Seen, round_: _Round) -> Plan:
+def _report(set_: StatefulSet, seen: StatefulSetView, round_: _Round) -> Plan:
     status = _status(set_, seen, round_)
     writes: list[Write] = []
     if any(status[name] != value for name, value in _known_status(set_).items()):
@@ -342,7 +342,7 @@ def _known_status(set_: StatefulSet) -> Document:
     }
 
 
-def _status(set_: StatefulSet, seen: Seen, round_: _Round) -> Document:
+def _status(set_: StatefulSet, seen: StatefulSetView, round_: _Round) -> Document:
     """As it was seen, but for the pods that are about to be updated."""
     pods = [pod for pod in seen.pods if pod.status.phase and ordinal_of(pod) >= 0]
     ready = [pod for pod in pods if pod.status.phase == "Running" and pod.is_ready]

@@ -16,7 +16,7 @@ from plimsoll.processes.controller.csi.resizer import Resizer
 from plimsoll.processes.controller.csi.snapshotter import Snapshotter
 from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.processes.controller.storage.claim_protection import ClaimProtection
-from plimsoll.processes.controller.storage.ephemeral_volume import EphemeralVolume
+from plimsoll.processes.controller.storage.ephemeral_volume import EphemeralVolumeLoop
 from plimsoll.processes.controller.storage.repair import Repairs
 from plimsoll.processes.controller.storage.volume_protection import VolumeProtection
 from plimsoll.processes.controller.storage.zonal_upgrade import ZonalUpgrades
@@ -30,7 +30,7 @@ from plimsoll.reconcile.loop import Loop, Tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LoopEntry:
     make: Callable[[Tools], Loop]
     about: str
     """One line for the help text."""
@@ -40,60 +40,60 @@ class Entry:
     """Runs by default on a real cluster as soon as a CSI driver is named."""
 
 
-LOOPS: dict[str, Entry] = {
-    "binding": Entry(
+LOOPS: dict[str, LoopEntry] = {
+    "binding": LoopEntry(
         make=Binding, about="bind claims and volumes, provision and reclaim in this process"
     ),
-    "garbage-collector": Entry(make=GarbageCollector, about="delete what nobody owns any more"),
-    "namespace": Entry(make=NamespaceDeletion, about="empty namespaces that are being deleted"),
-    "pod-gc": Entry(make=PodGarbageCollector, about="end pods whose node is gone"),
-    "node-lifecycle": Entry(
+    "garbage-collector": LoopEntry(make=GarbageCollector, about="delete what nobody owns any more"),
+    "namespace": LoopEntry(make=NamespaceDeletion, about="empty namespaces that are being deleted"),
+    "pod-gc": LoopEntry(make=PodGarbageCollector, about="end pods whose node is gone"),
+    "node-lifecycle": LoopEntry(
         make=NodeLifecycle, about="mark nodes that fall silent, and taint nodes by their conditions"
     ),
-    "taint-eviction": Entry(
+    "taint-eviction": LoopEntry(
         make=TaintEvictions, about="end pods that do not tolerate a NoExecute taint of their node"
     ),
-    "service-accounts": Entry(
+    "service-accounts": LoopEntry(
         make=ServiceAccounts, about="give every namespace its default service account"
     ),
-    "ephemeral-volume": Entry(
-        make=EphemeralVolume, about="make the claims of generic ephemeral volumes"
+    "ephemeral-volume": LoopEntry(
+        make=EphemeralVolumeLoop, about="make the claims of generic ephemeral volumes"
     ),
-    "attach-detach": Entry(
+    "attach-detach": LoopEntry(
         make=AttachDetach, about="attach volumes where pods need them, and detach them"
     ),
-    "csi-attacher": Entry(
+    "csi-attacher": LoopEntry(
         make=CsiAttacher, about="let CSI drivers carry out attachments", needs_driver=True
     ),
-    "resizer": Entry(
+    "resizer": LoopEntry(
         make=Resizer,
         about="let CSI drivers grow volumes, and change their attributes",
         needs_driver=True,
     ),
-    "snapshotter": Entry(
+    "snapshotter": LoopEntry(
         make=Snapshotter,
         about="bind snapshots to their contents, and let CSI drivers take them",
         needs_driver=True,
     ),
-    "claim-protection": Entry(
+    "claim-protection": LoopEntry(
         make=ClaimProtection, about="keep claims that pods use from being deleted"
     ),
-    "volume-protection": Entry(
+    "volume-protection": LoopEntry(
         make=VolumeProtection, about="keep bound volumes from being deleted"
     ),
-    "zonal-upgrade": Entry(
+    "zonal-upgrade": LoopEntry(
         make=ZonalUpgrades, about="turn zone labels of volumes into node affinity"
     ),
-    "repair": Entry(make=Repairs, about="the rules given by --repair; none by default"),
-    "statefulset": Entry(make=StatefulSets, about="pods with names and claims of their own"),
-    "replicaset": Entry(make=ReplicaSets, about="a number of equal pods"),
-    "deployment": Entry(make=Deployments, about="replace equal pods step by step"),
-    "daemonset": Entry(make=DaemonSets, about="one pod on every node"),
-    "disruption": Entry(
+    "repair": LoopEntry(make=Repairs, about="the rules given by --repair; none by default"),
+    "statefulset": LoopEntry(make=StatefulSets, about="pods with names and claims of their own"),
+    "replicaset": LoopEntry(make=ReplicaSets, about="a number of equal pods"),
+    "deployment": LoopEntry(make=Deployments, about="replace equal pods step by step"),
+    "daemonset": LoopEntry(make=DaemonSets, about="one pod on every node"),
+    "disruption": LoopEntry(
         make=Disruption, about="count how many pods of a PodDisruptionBudget may be evicted"
     ),
-    "job": Entry(make=Jobs, about="pods that run to completion"),
-    "cronjob": Entry(make=CronJobs, about="jobs that start by a schedule"),
+    "job": LoopEntry(make=Jobs, about="pods that run to completion"),
+    "cronjob": LoopEntry(make=CronJobs, about="jobs that start by a schedule"),
 }
 
 

@@ -13,7 +13,7 @@ from plimsoll.decide.cluster.node_lifecycle.health import GracePeriods
 from plimsoll.decide.cluster.node_lifecycle.survey import SurveySettings
 from plimsoll.decide.cluster.node_lifecycle.zones import EvictionRates
 from plimsoll.decide.csi.snapshots.names import GROUP
-from plimsoll.decide.repair.repairs import Rule
+from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.enact.leading import lead_alone
 from plimsoll.processes.controller.cluster.node_lifecycle import NodeLifecycle
 from plimsoll.processes.controller.cluster.pod_gc import PodGarbageCollector, PodGcSettings
@@ -30,7 +30,7 @@ from plimsoll.processes.controller.in_process.provisioners.registry import (
 from plimsoll.processes.controller.loops import LOOPS, chosen
 from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.processes.controller.storage.repair import Repairs, RepairSettings
-from plimsoll.reconcile.running import Make, RunningLoops, Setting
+from plimsoll.reconcile.running import LoopEnvironment, Make, RunningLoops
 from plimsoll.runtime import config
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import NO_TIME, SystemClock
@@ -43,9 +43,9 @@ from plimsoll.wire.connect import connect
 from plimsoll.wire.csi.server import EndpointError, socket_path
 from plimsoll.wire.csi.transport import CsiTransport
 from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.health import OK, Page, Pages, not_yet, serving, usual_pages
+from plimsoll.wire.health import OK, Pages, ServedPage, not_yet, serving, usual_pages
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ CSI_LOOPS: Mapping[str, Callable[..., CsiLoop]] = {
 }
 
 
-class Settings(config.Settings, frozen=True, kw_only=True):
+class ControllerSettings(config.Settings, frozen=True, kw_only=True):
     """Defaults of `plimsoll controller`."""
 
     kubeconfig: str = ""
@@ -119,20 +119,20 @@ def _listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def repair_settings(settings: Settings) -> RepairSettings:
+def repair_settings(settings: ControllerSettings) -> RepairSettings:
     """Raises ConfigError for a rule that does not exist."""
-    unknown = [name for name in _listed(settings.repair) if name not in list(Rule)]
+    unknown = [name for name in _listed(settings.repair) if name not in list(RepairRule)]
     if unknown:
-        raise ConfigError(f"--repair: unknown {', '.join(unknown)}; known: {', '.join(Rule)}")
+        raise ConfigError(f"--repair: unknown {', '.join(unknown)}; known: {', '.join(RepairRule)}")
     return RepairSettings(
-        rules=frozenset(map(Rule, _listed(settings.repair))),
+        rules=frozenset(map(RepairRule, _listed(settings.repair))),
         dry_run=settings.repair_dry_run,
         per_minute=settings.repair_per_minute,
         node_lost_after=settings.repair_node_lost_after,
     )
 
 
-def survey_settings(settings: Settings) -> SurveySettings:
+def survey_settings(settings: ControllerSettings) -> SurveySettings:
     """Raises ConfigError for times and rates that make no sense."""
     times = {
         "node_monitor_period": settings.node_monitor_period,
@@ -163,7 +163,9 @@ Transports = Mapping[str, CsiTransport]
 NO_TRANSPORTS: Transports = {}
 
 
-def csi_settings(settings: Settings, transports: Transports = NO_TRANSPORTS) -> CsiSettings:
+def csi_settings(
+    settings: ControllerSettings, transports: Transports = NO_TRANSPORTS
+) -> CsiSettings:
     """Raises ConfigError for an address that is no socket's."""
     addresses = _listed(settings.csi_addresses)
     try:
@@ -178,7 +180,7 @@ def csi_settings(settings: Settings, transports: Transports = NO_TRANSPORTS) -> 
 
 
 def makers(
-    names: list[str], settings: Settings, transports: Transports = NO_TRANSPORTS
+    names: list[str], settings: ControllerSettings, transports: Transports = NO_TRANSPORTS
 ) -> dict[str, Make]:
     """Raises ProvisionerSetupError and ConfigError."""
     found: dict[str, Make] = {name: LOOPS[name].make for name in names}
@@ -200,13 +202,13 @@ def makers(
     return found
 
 
-def installed_provisioners(settings: Settings) -> Registry:
+def installed_provisioners(settings: ControllerSettings) -> Registry:
     """Raises ProvisionerSetupError."""
     where = Path(settings.data_dir, "provisioners")
     return installed(Installation(directory=where, options=settings.provisioners))
 
 
-def check(settings: Settings) -> None:
+def check(settings: ControllerSettings) -> None:
     """What can be told to be wrong before any server is asked.
 
     Raises ConfigError and ProvisionerSetupError.
@@ -218,7 +220,7 @@ def check(settings: Settings) -> None:
         installed_provisioners(settings)
 
 
-def wanted_loops(settings: Settings, *, on_cluster: bool) -> list[str]:
+def wanted_loops(settings: ControllerSettings, *, on_cluster: bool) -> list[str]:
     """Raises ConfigError for a name that no loop has, and when none is left."""
     names = _listed(settings.controllers)
     try:
@@ -265,11 +267,14 @@ async def without_missing_kinds(client: KubeClient, names: list[str]) -> list[st
     return names
 
 
-class Process:
+class ControllerProcess:
     """The whole process but its signals. `transports` are drivers inside the same program."""
 
     def __init__(
-        self, settings: Settings, client: KubeClient, transports: Transports = NO_TRANSPORTS
+        self,
+        settings: ControllerSettings,
+        client: KubeClient,
+        transports: Transports = NO_TRANSPORTS,
     ) -> None:
         self._settings = settings
         self._client = client
@@ -282,7 +287,7 @@ class Process:
     def pages(self) -> Pages:
         return usual_pages(self._metrics, self._ready)
 
-    def _ready(self) -> Page:
+    def _ready(self) -> ServedPage:
         """A copy that waits for leadership has nothing to get ready for."""
         loops = self._loops
         return OK if loops is None or loops.is_synced else not_yet("not everything was seen yet")
@@ -298,7 +303,7 @@ class Process:
         fence = Fence(self._client.clock) if self._settings.leader_elect else None
 
         async def lead() -> None:
-            setting = Setting(
+            setting = LoopEnvironment(
                 client=self._client,
                 component=COMPONENT,
                 metrics=self._metrics,
@@ -321,16 +326,16 @@ class Process:
 
 
 async def run(
-    settings: Settings,
+    settings: ControllerSettings,
     on_serving: Callable[[int], None],
     on_begin: Callable[[list[str]], None],
 ) -> None:
     """Until SIGTERM or SIGINT; then what is under way is left in a state that can be resumed."""
     check(settings)
-    around = Surroundings(environment=environment(), clock=SystemClock())
-    wish = Wish(kubeconfig=settings.kubeconfig, context=settings.context)
+    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
+    wish = ConnectionOptions(kubeconfig=settings.kubeconfig, context=settings.context)
     client = connect(wish, around, system_chance(), manager=COMPONENT)
-    process = Process(settings, client)
+    process = ControllerProcess(settings, client)
     try:
         async with serving(settings.metrics_port, process.pages()) as port:
             on_serving(port)

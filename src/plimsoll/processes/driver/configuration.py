@@ -50,7 +50,7 @@ class NodeEntry(config.Settings, frozen=True, kw_only=True):
     plugin_registration_dir: str = ""
 
 
-class Settings(config.Settings, frozen=True, kw_only=True):
+class DriverSettings(config.Settings, frozen=True, kw_only=True):
     """Defaults of `plimsoll driver`."""
 
     backend: str = "local"
@@ -127,7 +127,7 @@ class Configuration:
         )
 
 
-def configured(settings: Settings) -> Configuration:
+def configured(settings: DriverSettings) -> Configuration:
     """Raises ConfigError."""
     if settings.backend not in BACKENDS:
         raise ConfigError(f"--backend: {settings.backend}: known are {', '.join(BACKENDS)}")
@@ -148,7 +148,7 @@ def configured(settings: Settings) -> Configuration:
     )
 
 
-def _entries(settings: Settings, data_dir: Path) -> tuple[NodeEntry, ...]:
+def _entries(settings: DriverSettings, data_dir: Path) -> tuple[NodeEntry, ...]:
     if not settings.nodes:
         return (
             NodeEntry(
@@ -161,7 +161,7 @@ def _entries(settings: Settings, data_dir: Path) -> tuple[NodeEntry, ...]:
                 plugin_registration_dir=settings.plugin_registration_dir,
             ),
         )
-    defaults = Settings()
+    defaults = DriverSettings()
     both = [name for name in OF_ONE_NODE if getattr(settings, name) != getattr(defaults, name)]
     if both:
         listed = ", ".join(name.replace("_", "-") for name in both)
@@ -173,7 +173,7 @@ def _entries(settings: Settings, data_dir: Path) -> tuple[NodeEntry, ...]:
     return settings.nodes
 
 
-def _node(entry: NodeEntry, settings: Settings, driver_name: str) -> NodeSettings:
+def _node(entry: NodeEntry, settings: DriverSettings, driver_name: str) -> NodeSettings:
     if not entry.id or len(entry.id.encode()) > NODE_ID_BYTES:
         raise ConfigError(f"node {entry.id!r}: an id has 1 to {NODE_ID_BYTES} bytes")
     topology = dict(entry.topology)
@@ -228,7 +228,7 @@ def _size(text: str, where: str) -> int:
     return size
 
 
-def _options(settings: Settings) -> dict[str, Any]:
+def _options(settings: DriverSettings) -> dict[str, Any]:
     options = dict(settings.options)
     if settings.pools:
         options |= _document(Path(settings.pools))

@@ -17,7 +17,7 @@ import msgspec
 
 from plimsoll.processes.driver.backends.protocol import Backend, Charges, Extent, Pool
 from plimsoll.processes.driver.ledger import Ledger
-from plimsoll.processes.driver.records import Phase, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import RecordPhase, SnapshotRecord, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.processes.driver.work import Work
 from plimsoll.runtime.clock import Clock
@@ -32,7 +32,7 @@ InUse = Callable[[VolumeRecord], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class DriverIdentity:
     """What a driver is called and whom it serves."""
 
     name: str
@@ -44,7 +44,7 @@ class Identity:
 
 class Driver:
     def __init__(
-        self, identity: Identity, backend: Backend, ledger: Ledger, *, clock: Clock, ids: Ids
+        self, identity: DriverIdentity, backend: Backend, ledger: Ledger, *, clock: Clock, ids: Ids
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -71,14 +71,14 @@ class Driver:
     def volume(self, volume_id: str) -> VolumeRecord:
         """One that is whole. Raises CsiStatusError (NOT_FOUND)."""
         volume = self.ledger.volumes.find(volume_id)
-        if volume is None or volume.phase is not Phase.READY:
+        if volume is None or volume.phase is not RecordPhase.READY:
             raise not_found(f"volume {volume_id}: there is no such volume")
         return volume
 
     def snapshot(self, snapshot_id: str) -> SnapshotRecord:
         """One that is whole. Raises CsiStatusError (NOT_FOUND)."""
         snapshot = self.ledger.snapshots.find(snapshot_id)
-        if snapshot is None or snapshot.phase is not Phase.READY:
+        if snapshot is None or snapshot.phase is not RecordPhase.READY:
             raise not_found(f"snapshot {snapshot_id}: there is no such snapshot")
         return snapshot
 
@@ -116,7 +116,7 @@ class Driver:
         for entry in entries:
             for part in entry.placement.parts:
                 promised[part.extent] += part.bytes
-                if entry.phase is Phase.MAKING:
+                if entry.phase is RecordPhase.MAKING:
                     unmade[part.extent] += part.bytes
         return Charges(promised=promised, unmade=unmade)
 
@@ -134,13 +134,13 @@ class Driver:
 
     async def remove_volume(self, volume: VolumeRecord) -> None:
         """All of it, in a way that a crash at any point only interrupts."""
-        removing = msgspec.structs.replace(volume, phase=Phase.REMOVING)
+        removing = msgspec.structs.replace(volume, phase=RecordPhase.REMOVING)
         self.ledger.volumes.put(removing)
         await self.backend.remove(removing)
         self.ledger.volumes.drop(volume.id)
 
     async def remove_snapshot(self, snapshot: SnapshotRecord) -> None:
-        removing = msgspec.structs.replace(snapshot, phase=Phase.REMOVING)
+        removing = msgspec.structs.replace(snapshot, phase=RecordPhase.REMOVING)
         self.ledger.snapshots.put(removing)
         await self.backend.remove_snapshot(removing)
         self.ledger.snapshots.drop(snapshot.id)
@@ -154,13 +154,13 @@ class Driver:
 
     async def _settle_volumes(self) -> None:
         for volume in self.ledger.volumes.all():
-            if volume.phase is not Phase.READY:
+            if volume.phase is not RecordPhase.READY:
                 with _left_for_later("volume", volume.id):
                     await self.remove_volume(volume)
 
     async def _settle_snapshots(self) -> None:
         for snapshot in self.ledger.snapshots.all():
-            if snapshot.phase is not Phase.READY:
+            if snapshot.phase is not RecordPhase.READY:
                 with _left_for_later("snapshot", snapshot.id):
                     await self.remove_snapshot(snapshot)
 

@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from plimsoll.processes.driver.core import Driver
-from plimsoll.processes.driver.records import Phase
+from plimsoll.processes.driver.records import RecordPhase
 
 GetDriver = Callable[[], Driver | None]
 """None: it is not there yet."""
@@ -46,8 +46,8 @@ class Inventory(Collector):
         )
 
 
-def _by_phase(name: str, about: str, found: Counter[Phase]) -> GaugeMetricFamily:
+def _by_phase(name: str, about: str, found: Counter[RecordPhase]) -> GaugeMetricFamily:
     family = GaugeMetricFamily(name, about, labels=["phase"])
-    for phase in Phase:
+    for phase in RecordPhase:
         family.add_metric([phase], found[phase])
     return family

@@ -30,7 +30,7 @@ def _nothing() -> None:
     pass
 
 
-class Table(Generic[Entry]):
+class LedgerTable(Generic[Entry]):
     """Records of one kind: by id, by name, and in the order they came."""
 
     def __init__(
@@ -111,8 +111,8 @@ class Ledger:
         path = None if data_dir is None else data_dir / FILE_NAME
         try:
             self._db = _opened(path)
-            self.volumes = Table(self._db, VolumeRecord, on_write)
-            self.snapshots = Table(self._db, SnapshotRecord, on_write)
+            self.volumes = LedgerTable(self._db, VolumeRecord, on_write)
+            self.snapshots = LedgerTable(self._db, SnapshotRecord, on_write)
         except sqlite3.Error as error:
             raise LedgerError(_explained(path, error)) from error
         except msgspec.MsgspecError as error:

@@ -16,9 +16,14 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.processes.driver.backends.registry import make_backend
 from plimsoll.processes.driver.calls import Calls
-from plimsoll.processes.driver.configuration import Configuration, Settings, configured, segment
+from plimsoll.processes.driver.configuration import (
+    Configuration,
+    DriverSettings,
+    configured,
+    segment,
+)
 from plimsoll.processes.driver.controller.service import ControllerService
-from plimsoll.processes.driver.core import Driver, Identity
+from plimsoll.processes.driver.core import Driver, DriverIdentity
 from plimsoll.processes.driver.identity import IdentityService
 from plimsoll.processes.driver.inventory import Inventory
 from plimsoll.processes.driver.ledger import Ledger
@@ -37,9 +42,9 @@ from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.connect import connect
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.server import listening
-from plimsoll.wire.health import OK, Page, Pages, not_yet, serving, usual_pages
+from plimsoll.wire.health import OK, Pages, ServedPage, not_yet, serving, usual_pages
 from plimsoll.wire.kind import typed
-from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +57,7 @@ async def running(backend: str, settings: BackendSettings, ledger: Ledger) -> As
 
     The ledger is closed after that. Raises SetupError.
     """
-    identity = Identity(
+    identity = DriverIdentity(
         name=settings.driver_name,
         backend=backend,
         version=version("plimsoll"),
@@ -80,12 +85,12 @@ def handlers(
     }
 
 
-async def with_labels(settings: Settings, configuration: Configuration) -> Configuration:
+async def with_labels(settings: DriverSettings, configuration: Configuration) -> Configuration:
     """The topology of the node as its labels tell it. Raises ConfigError and KubeError."""
     if not settings.domain_labels:
         return configuration
-    around = Surroundings(environment=environment(), clock=SystemClock())
-    wish = Wish(kubeconfig=settings.kubeconfig, context=settings.context)
+    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
+    wish = ConnectionOptions(kubeconfig=settings.kubeconfig, context=settings.context)
     client = connect(wish, around, system_chance(), manager=COMPONENT)
     (known,) = configuration.nodes
     try:
@@ -107,10 +112,10 @@ async def with_labels(settings: Settings, configuration: Configuration) -> Confi
     return replace(configuration, nodes=(located,))
 
 
-class Process:
+class DriverProcess:
     """The whole process but its signals."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: DriverSettings) -> None:
         self._settings = settings
         self._configuration = configured(settings)
         self._metrics = Metrics()
@@ -121,7 +126,7 @@ class Process:
     def pages(self) -> Pages:
         return usual_pages(self._metrics, self._ready)
 
-    def _ready(self) -> Page:
+    def _ready(self) -> ServedPage:
         is_ready = self._driver is not None and self._driver.is_ready
         return OK if is_ready else not_yet("the last run is not settled yet")
 
@@ -159,12 +164,12 @@ def _sockets(
 
 
 async def run(
-    settings: Settings,
+    settings: DriverSettings,
     on_serving: Callable[[int], None],
     on_ready: Callable[[Configuration], None],
 ) -> None:
     """Until SIGTERM or SIGINT."""
-    process = Process(settings)
+    process = DriverProcess(settings)
     async with AsyncExitStack() as stack:
         if settings.metrics_port is not None:
             pages = serving(settings.metrics_port, process.pages())

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 
-class Phase(StrEnum):
+class RecordPhase(StrEnum):
     MAKING = "Making"
     """Room is promised; whether there is anything yet is not known. Undone on the next start."""
     READY = "Ready"
@@ -15,23 +15,23 @@ class Phase(StrEnum):
     """Something of it may be left. Finished on the next start."""
 
 
-class Mode(StrEnum):
+class VolumeMode(StrEnum):
     FILESYSTEM = "Filesystem"
     BLOCK = "Block"
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class LedgerRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pass
 
 
-class Part(Record, frozen=True, kw_only=True):
+class Part(LedgerRecord, frozen=True, kw_only=True):
     """What a volume or snapshot takes from one extent."""
 
     extent: str
     bytes: int
 
 
-class Placement(Record, frozen=True, kw_only=True):
+class VolumePlacement(LedgerRecord, frozen=True, kw_only=True):
     pools: tuple[str, ...]
     """More than one for a volume that spans domains: each of them holds all of it."""
     parts: tuple[Part, ...]
@@ -39,25 +39,25 @@ class Placement(Record, frozen=True, kw_only=True):
     """The segments it is reachable from; empty: from everywhere."""
 
 
-class Attachment(Record, frozen=True, kw_only=True):
+class Attachment(LedgerRecord, frozen=True, kw_only=True):
     node_id: str
     read_only: bool = False
     access_mode: str = ""
     """The name of CSI's access mode that it was attached for."""
 
 
-class VolumeRecord(Record, frozen=True, kw_only=True):
+class VolumeRecord(LedgerRecord, frozen=True, kw_only=True):
     id: str
     name: str
     """As CreateVolume called it: the key of idempotence."""
     size_bytes: int
-    mode: Mode
+    mode: VolumeMode
     fs_type: str = ""
     access_modes: tuple[str, ...] = ()
     parameters: Mapping[str, str] = msgspec.field(default_factory=dict)
     mutable_parameters: Mapping[str, str] = msgspec.field(default_factory=dict)
-    placement: Placement
-    phase: Phase
+    placement: VolumePlacement
+    phase: RecordPhase
     created_at: datetime
     source_volume: str = ""
     source_snapshot: str = ""
@@ -70,16 +70,16 @@ class VolumeRecord(Record, frozen=True, kw_only=True):
     """The size that it is being grown to, its placement having that room already; 0: it is not."""
 
 
-class SnapshotRecord(Record, frozen=True, kw_only=True):
+class SnapshotRecord(LedgerRecord, frozen=True, kw_only=True):
     id: str
     name: str
     volume_id: str
     size_bytes: int
     """What a volume made from it needs at least."""
-    mode: Mode
+    mode: VolumeMode
     fs_type: str = ""
     parameters: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Of the volume it was taken of: its layout."""
-    placement: Placement
-    phase: Phase
+    placement: VolumePlacement
+    phase: RecordPhase
     created_at: datetime

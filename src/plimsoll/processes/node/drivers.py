@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from plimsoll.decide.node.features import Features
+from plimsoll.decide.node.features import NodeFeatures
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.csi.client import CsiClient
@@ -29,7 +29,7 @@ DONE = "done"
 _RPC = csi.NodeServiceCapability.RPC
 
 
-class CallMetrics:
+class NodeCallMetrics:
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
         self._clock = clock
         self._seconds = metrics.histogram(
@@ -49,9 +49,9 @@ class CallMetrics:
 class RegisteredDriver:
     """One driver on one node."""
 
-    def __init__(self, name: str, client: CsiClient, metrics: CallMetrics) -> None:
+    def __init__(self, name: str, client: CsiClient, metrics: NodeCallMetrics) -> None:
         self.name = name
-        self.features = Features()
+        self.features = NodeFeatures()
         self._client = client
         self._metrics = metrics
 
@@ -77,7 +77,7 @@ class RegisteredDriver:
         """Raises DriverError."""
         answer = await self.call(NODE_GET_CAPABILITIES, csi.NodeGetCapabilitiesRequest())
         types = {capability.rpc.type for capability in answer.capabilities}
-        self.features = Features(
+        self.features = NodeFeatures(
             stages=_RPC.STAGE_UNSTAGE_VOLUME in types,
             expands=_RPC.EXPAND_VOLUME in types,
             sets_group=_RPC.VOLUME_MOUNT_GROUP in types,
@@ -88,7 +88,7 @@ class RegisteredDriver:
         await self._client.close()
 
 
-class Drivers:
+class RegisteredDrivers:
     """By name."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Drivers:
         return self._by_name.get(name)
 
     @property
-    def features(self) -> Mapping[str, Features]:
+    def features(self) -> Mapping[str, NodeFeatures]:
         return {name: driver.features for name, driver in self._by_name.items()}
 
     @property

@@ -6,7 +6,7 @@ from datetime import timedelta
 from plimsoll.api.core import Lease
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.node.node_object import LEASES, lease_spec, new_lease, renewal_period
-from plimsoll.processes.node.observation import Observation
+from plimsoll.processes.node.observation import NodeObservation
 from plimsoll.processes.node.served import ServedNode
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.errors import Failure, KubeError
@@ -25,7 +25,7 @@ class Leases(Loop):
         self,
         tools: Tools,
         nodes: Mapping[str, ServedNode],
-        observation: Observation,
+        observation: NodeObservation,
         every: timedelta,
     ) -> None:
         super().__init__(tools)

@@ -9,22 +9,22 @@ from pathlib import Path
 from plimsoll.processes.node.directory.locking import alone_in
 from plimsoll.processes.node.leases import Leases
 from plimsoll.processes.node.node_objects import NodeObjects, Reports
-from plimsoll.processes.node.observation import Observation
+from plimsoll.processes.node.observation import NodeObservation
 from plimsoll.processes.node.pods import Pods
 from plimsoll.processes.node.registrations import Registrations
 from plimsoll.processes.node.served import ServedNode
-from plimsoll.processes.node.settings import COMPONENT, Settings, nodes_of
+from plimsoll.processes.node.settings import COMPONENT, NodeProcessSettings, nodes_of
 from plimsoll.reconcile.loop import Tools
-from plimsoll.reconcile.running import Make, RunningLoops, Setting
+from plimsoll.reconcile.running import LoopEnvironment, Make, RunningLoops
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import system_chance
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.connect import connect
-from plimsoll.wire.health import OK, Page, Pages, not_yet, serving, usual_pages
+from plimsoll.wire.health import OK, Pages, ServedPage, not_yet, serving, usual_pages
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 
 log = logging.getLogger(__name__)
 
@@ -35,11 +35,11 @@ def makers(
     nodes: Mapping[str, ServedNode], lease_renew: timedelta = LEASE_RENEW
 ) -> dict[str, Make]:
     """The loops that are these nodes; all of them see through the same informers."""
-    shared: list[tuple[Observation, Reports]] = []
+    shared: list[tuple[NodeObservation, Reports]] = []
 
-    def around(tools: Tools) -> tuple[Observation, Reports]:
+    def around(tools: Tools) -> tuple[NodeObservation, Reports]:
         if not shared:
-            observation = Observation(tools.observed, nodes)
+            observation = NodeObservation(tools.observed, nodes)
             shared.append((observation, Reports(tools, observation)))
         return shared[0]
 
@@ -51,15 +51,15 @@ def makers(
     }
 
 
-class Process:
+class NodeProcess:
     """The whole process but its signals. Programs that contain nodes begin here."""
 
     def __init__(
-        self, nodes: Mapping[str, ServedNode], client: KubeClient, settings: Settings
+        self, nodes: Mapping[str, ServedNode], client: KubeClient, settings: NodeProcessSettings
     ) -> None:
         self.metrics = Metrics()
         instance = next(iter(nodes)) if len(nodes) == 1 else ""
-        setting = Setting(
+        setting = LoopEnvironment(
             client=client,
             component=COMPONENT,
             metrics=self.metrics,
@@ -71,7 +71,7 @@ class Process:
     def pages(self) -> Pages:
         return usual_pages(self.metrics, self._ready)
 
-    def _ready(self) -> Page:
+    def _ready(self) -> ServedPage:
         return OK if self._loops.is_synced else not_yet("not everything was seen yet")
 
     async def run(self) -> None:
@@ -80,7 +80,7 @@ class Process:
 
 
 async def run(
-    settings: Settings,
+    settings: NodeProcessSettings,
     on_serving: Callable[[int], None],
     on_begin: Callable[[list[str]], None],
 ) -> None:
@@ -92,14 +92,14 @@ async def run(
 
 async def _run(
     nodes: Mapping[str, ServedNode],
-    settings: Settings,
+    settings: NodeProcessSettings,
     on_serving: Callable[[int], None],
     on_begin: Callable[[list[str]], None],
 ) -> None:
-    around = Surroundings(environment=environment(), clock=SystemClock())
-    wish = Wish(kubeconfig=settings.kubeconfig, context=settings.context)
+    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
+    wish = ConnectionOptions(kubeconfig=settings.kubeconfig, context=settings.context)
     client = connect(wish, around, system_chance(), manager=COMPONENT)
-    process = Process(nodes, client, settings)
+    process = NodeProcess(nodes, client, settings)
     try:
         async with serving(settings.metrics_port, process.pages()) as port:
             on_serving(port)

@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 
 from plimsoll.api.quantity import parse_bytes
-from plimsoll.decide.node.features import Features, access_mode
-from plimsoll.decide.node.paths import Layout
-from plimsoll.decide.node.volumes import Expand, Publish, Stage
+from plimsoll.decide.node.features import NodeFeatures, access_mode
+from plimsoll.decide.node.paths import NodeLayout
+from plimsoll.decide.node.volumes import ExpandOnNode, NodePublish, NodeStage
 from plimsoll.decide.node.wanted import CsiVolume
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 
 
-def capability(volume: CsiVolume, features: Features, group: int | None) -> csi.VolumeCapability:
+def capability(
+    volume: CsiVolume, features: NodeFeatures, group: int | None
+) -> csi.VolumeCapability:
     mode = csi.VolumeCapability.AccessMode(mode=access_mode(volume, features).value)
     if volume.is_block:
         block = csi.VolumeCapability.BlockVolume()
@@ -24,7 +26,7 @@ def capability(volume: CsiVolume, features: Features, group: int | None) -> csi.
 
 
 def stage_request(
-    step: Stage, layout: Layout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
+    step: NodeStage, layout: NodeLayout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
 ) -> csi.NodeStageVolumeRequest:
     return csi.NodeStageVolumeRequest(
         volume_id=step.volume.device.handle,
@@ -37,7 +39,7 @@ def stage_request(
 
 
 def publish_request(
-    step: Publish, layout: Layout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
+    step: NodePublish, layout: NodeLayout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
 ) -> csi.NodePublishVolumeRequest:
     """Without the volume's context: what the pod adds to it is the caller's knowledge."""
     return csi.NodePublishVolumeRequest(
@@ -52,7 +54,7 @@ def publish_request(
 
 
 def expand_request(
-    step: Expand, layout: Layout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
+    step: ExpandOnNode, layout: NodeLayout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
 ) -> csi.NodeExpandVolumeRequest:
     size = csi.CapacityRange(required_bytes=parse_bytes(step.volume.capacity))
     return csi.NodeExpandVolumeRequest(

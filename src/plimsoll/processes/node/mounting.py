@@ -12,15 +12,15 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver
 from plimsoll.api.volumes import SecretReference
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import Published, Staged
+from plimsoll.decide.node.actual import PublishedVolume, Staged
 from plimsoll.decide.node.features import (
     changes_only_roots,
     group_of,
     must_set_group,
     volume_context,
 )
-from plimsoll.decide.node.volumes import Expand, Prepare, Publish, Stage
-from plimsoll.processes.node.directory.protocol import DirectoryError, Group
+from plimsoll.decide.node.volumes import ExpandOnNode, NodePublish, NodeStage, PrepareVolume
+from plimsoll.processes.node.directory.protocol import DirectoryError, FileGroup
 from plimsoll.processes.node.drivers import RegisteredDriver
 from plimsoll.processes.node.messages import (
     capability,
@@ -48,19 +48,21 @@ class MountError(Exception):
     """A step failed and is to be tried again; the text is for the pod's user."""
 
 
-class Mounting:
+class NodeMounting:
     def __init__(self, client: KubeClient) -> None:
         self._client = client
 
-    async def prepare(self, served: ServedNode, pod: Pod, step: Prepare) -> None:
+    async def prepare(self, served: ServedNode, pod: Pod, step: PrepareVolume) -> None:
         group = group_of(pod)
-        wish = Group(id=group, only_roots=changes_only_roots(pod)) if group is not None else None
+        wish = (
+            FileGroup(id=group, only_roots=changes_only_roots(pod)) if group is not None else None
+        )
         try:
             await served.directory.prepare(step.volume, step.place, wish)
         except DirectoryError as error:
             raise MountError(_failed("SetUp", step.volume.name, error)) from error
 
-    async def stage(self, served: ServedNode, pod: Pod, step: Stage) -> None:
+    async def stage(self, served: ServedNode, pod: Pod, step: NodeStage) -> None:
         driver, name = _driver(served, step.entry.device), step.volume.name
         wish = capability(step.volume, driver.features, group_of(pod))
         secrets = await self._secrets(step.volume.stage_secret, "NodeStageSecretRef", name)
@@ -73,7 +75,7 @@ class Mounting:
             raise MountError(_failed("MountDevice", name, error)) from error
 
     async def publish(
-        self, served: ServedNode, pod: Pod, step: Publish, about: CSIDriver | None
+        self, served: ServedNode, pod: Pod, step: NodePublish, about: CSIDriver | None
     ) -> None:
         """`about` is the driver as the cluster knows it."""
         volume, entry = step.volume, step.entry
@@ -87,13 +89,13 @@ class Mounting:
             await driver.call(NODE_PUBLISH_VOLUME, request, secrets=secrets)
             group = group_of(pod)
             if group is not None and must_set_group(pod, volume, about, driver.features):
-                given = Group(id=group, only_roots=changes_only_roots(pod))
+                given = FileGroup(id=group, only_roots=changes_only_roots(pod))
                 await served.directory.give(entry, given)
             await served.directory.end_publish(entry)
         except (DriverError, DirectoryError) as error:
             raise MountError(_failed("SetUp", volume.name, error)) from error
 
-    async def expand(self, served: ServedNode, step: Expand) -> None:
+    async def expand(self, served: ServedNode, step: ExpandOnNode) -> None:
         driver, volume = _driver(served, step.entry.device), step.volume
         wish = capability(volume, driver.features, None)
         secrets = await self._secrets(volume.expand_secret, "NodeExpandSecretRef", volume.name)
@@ -103,7 +105,7 @@ class Mounting:
         except DriverError as error:
             raise MountError(_failed("NodeExpandVolume", volume.name, error)) from error
 
-    async def unpublish(self, served: ServedNode, entry: Published) -> None:
+    async def unpublish(self, served: ServedNode, entry: PublishedVolume) -> None:
         driver, directory = _driver(served, entry.device), served.directory
         request = csi.NodeUnpublishVolumeRequest(
             volume_id=entry.device.handle, target_path=directory.layout.target_path(entry)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.node.node_object import (
     is_current,
     missing_metadata,
@@ -15,7 +15,7 @@ from plimsoll.decide.node.node_object import (
     new_status,
     unique_names,
 )
-from plimsoll.processes.node.observation import Observation
+from plimsoll.processes.node.observation import NodeObservation
 from plimsoll.processes.node.served import ServedNode
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.errors import Failure, KubeError
@@ -32,7 +32,7 @@ SPREAD = 0.2
 class Reports:
     """Writes statuses of nodes, one at a time for each node."""
 
-    def __init__(self, tools: Tools, observation: Observation) -> None:
+    def __init__(self, tools: Tools, observation: NodeObservation) -> None:
         self._tools = tools
         self._observation = observation
         self._locks: dict[str, asyncio.Lock] = {}
@@ -69,7 +69,7 @@ class NodeObjects(Loop):
         self,
         tools: Tools,
         nodes: Mapping[str, ServedNode],
-        observation: Observation,
+        observation: NodeObservation,
         reports: Reports,
     ) -> None:
         super().__init__(tools)
@@ -81,7 +81,7 @@ class NodeObjects(Loop):
         self._written_at: dict[str, float] = {}
         observation.nodes.on_change(self._node_changed)
 
-    def _node_changed(self, change: Change[Node]) -> None:
+    def _node_changed(self, change: StoreChange[Node]) -> None:
         if change.key.name in self._nodes:
             self.queue.add(change.key)
 

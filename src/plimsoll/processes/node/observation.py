@@ -49,7 +49,7 @@ class _ByName(Mapping[str, T], Generic[T]):
         return len(self._view)
 
 
-class Observation:
+class NodeObservation:
     """Make it before watching begins."""
 
     def __init__(self, observed: Observed, nodes: Mapping[str, ServedNode]) -> None:

@@ -33,7 +33,7 @@ class Introduction:
     endpoint: str
 
 
-class Plugin(Protocol):
+class DriverPlugin(Protocol):
     async def introduce(self) -> Introduction:
         """Raises DriverError."""
         ...
@@ -57,7 +57,7 @@ class Plugins(Protocol):
         """The plugins that there are, by name; the value changes when one is replaced."""
         ...
 
-    def open(self, name: str) -> Plugin: ...
+    def open(self, name: str) -> DriverPlugin: ...
 
 
 # Sockets

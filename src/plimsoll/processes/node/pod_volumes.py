@@ -16,24 +16,24 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.expansion import resize_finished
 from plimsoll.decide.node.status import Reporting
-from plimsoll.decide.node.teardown import Clean, Unpublish, Unstage, next_teardown, unused
+from plimsoll.decide.node.teardown import Clean, NodeUnpublish, Unstage, next_teardown, unused
 from plimsoll.decide.node.volumes import (
-    Expand,
-    Prepare,
-    Publish,
+    ExpandOnNode,
+    NodePublish,
+    NodeStage,
+    PrepareVolume,
     Ready,
-    Stage,
+    VolumeWaiting,
     Wait,
-    Waiting,
     next_step,
 )
 from plimsoll.decide.node.wanted import CsiVolume, WantedVolume
 from plimsoll.decide.plan import EventType, Plan
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.node.directory.protocol import DirectoryError
-from plimsoll.processes.node.mounting import MountError, Mounting
+from plimsoll.processes.node.mounting import MountError, NodeMounting
 from plimsoll.processes.node.node_objects import Reports
-from plimsoll.processes.node.observation import Observation, pod_event
+from plimsoll.processes.node.observation import NodeObservation, pod_event
 from plimsoll.processes.node.served import ServedNode
 from plimsoll.reconcile.loop import Tools
 
@@ -42,12 +42,12 @@ STEPS = 20
 RESIZED, NOT_RESIZED = "FileSystemResizeSuccessful", "FileSystemResizeFailed"
 
 
-class PodVolumes:
-    def __init__(self, tools: Tools, observation: Observation, reports: Reports) -> None:
+class PodVolumesOnNode:
+    def __init__(self, tools: Tools, observation: NodeObservation, reports: Reports) -> None:
         self._tools = tools
         self._observation = observation
         self._reports = reports
-        self._mounting = Mounting(tools.client)
+        self._mounting = NodeMounting(tools.client)
 
     async def bring_in(self, served: ServedNode, pod: Pod, wanted: WantedVolume) -> Wait | Ready:
         """As far as it goes now. Raises MountError."""
@@ -65,30 +65,32 @@ class PodVolumes:
                 break
             now = self._tools.clock.now()
             step = next_step(pod, wanted, self._observation.sight(served, node), now)
-            if isinstance(step, Wait) and step.why is Waiting.ANNOUNCEMENT:
+            if isinstance(step, Wait) and step.why is VolumeWaiting.ANNOUNCEMENT:
                 await self._reports.write(served)
                 continue
             if isinstance(step, Wait | Ready):
                 return step
-            if isinstance(step, Expand):
+            if isinstance(step, ExpandOnNode):
                 return Ready(is_grown=await self._expand(served, pod, step))
             await self._take(served, pod, step)
         raise MountError(f"volume {wanted.name}: no progress")
 
-    async def _take(self, served: ServedNode, pod: Pod, step: Stage | Publish | Prepare) -> None:
+    async def _take(
+        self, served: ServedNode, pod: Pod, step: NodeStage | NodePublish | PrepareVolume
+    ) -> None:
         match step:
-            case Prepare():
+            case PrepareVolume():
                 await self._mounting.prepare(served, pod, step)
-            case Stage():
+            case NodeStage():
                 await self._mounting.stage(served, pod, step)
-            case Publish():
+            case NodePublish():
                 name = ObjectKey("", step.entry.device.driver)
                 about = self._observation.drivers.view().get(name)
                 await self._mounting.publish(served, pod, step, about)
             case _:
                 assert_never(step)
 
-    async def _expand(self, served: ServedNode, pod: Pod, step: Expand) -> bool:
+    async def _expand(self, served: ServedNode, pod: Pod, step: ExpandOnNode) -> bool:
         try:
             await self._mounting.expand(served, step)
         except MountError as error:
@@ -111,7 +113,7 @@ class PodVolumes:
         """Raises MountError."""
         while True:
             match next_teardown(uid, served.directory.actual):
-                case Unpublish(entry=entry):
+                case NodeUnpublish(entry=entry):
                     async with served.lock(entry.device):
                         await self._mounting.unpublish(served, entry)
                 case Clean():
@@ -140,7 +142,7 @@ class PodVolumes:
         return unused(served.directory.actual, wanted)
 
 
-class HeldVolumes(Collector):
+class NodeHeldVolumes(Collector):
     def __init__(self, nodes: Mapping[str, ServedNode]) -> None:
         self._nodes = nodes
 

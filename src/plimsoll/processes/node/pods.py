@@ -14,13 +14,13 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.claims.protection import is_shut_down
 from plimsoll.decide.node.admission import find_rejection, is_taken
 from plimsoll.decide.node.status import (
     FOREVER,
     RUN_FOR,
-    Phase,
+    PodPhase,
     Reporting,
     Where,
     ended,
@@ -40,10 +40,10 @@ from plimsoll.processes.node.node_objects import Reports
 from plimsoll.processes.node.observation import (
     CLAIMS_BY_VOLUME,
     PODS_BY_CLAIM,
-    Observation,
+    NodeObservation,
     pod_event,
 )
-from plimsoll.processes.node.pod_volumes import HeldVolumes, PodVolumes
+from plimsoll.processes.node.pod_volumes import NodeHeldVolumes, PodVolumesOnNode
 from plimsoll.processes.node.served import ServedNode
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.backoff import Backoff
@@ -69,7 +69,7 @@ class Pods(Loop):
         self,
         tools: Tools,
         nodes: Mapping[str, ServedNode],
-        observation: Observation,
+        observation: NodeObservation,
         reports: Reports,
     ) -> None:
         super().__init__(tools)
@@ -77,13 +77,13 @@ class Pods(Loop):
         self._nodes = nodes
         self._observation = observation
         self._reports = reports
-        self._volumes = PodVolumes(tools, observation, reports)
+        self._volumes = PodVolumesOnNode(tools, observation, reports)
         self._settled: set[str] = set()
         """Pods, by uid, that run with all their volumes: they wait for nothing."""
         self._rejected = tools.metrics.counter(
             "plimsoll_node_pods_rejected_total", "Pods that a node did not take.", ["reason"]
         )
-        tools.metrics.registry.register(HeldVolumes(nodes))
+        tools.metrics.registry.register(NodeHeldVolumes(nodes))
         observation.pods.on_change(self._pod_changed)
         observation.claims.on_change(self._claim_changed)
         observation.volumes.on_change(self._volume_changed)
@@ -103,29 +103,29 @@ class Pods(Loop):
 
     # Who has to be looked at
 
-    def _pod_changed(self, change: Change[Pod]) -> None:
+    def _pod_changed(self, change: StoreChange[Pod]) -> None:
         for pod in (change.before, change.after):
             if pod is not None and pod.spec.node_name in self._nodes:
                 self.queue.add(ObjectKey(pod.spec.node_name, pod.uid))
 
-    def _claim_changed(self, change: Change[PersistentVolumeClaim]) -> None:
+    def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         self._add(self._observation.pods.view().by(PODS_BY_CLAIM, str(change.key)).values())
 
-    def _volume_changed(self, change: Change[PersistentVolume]) -> None:
+    def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
         claims = self._observation.claims.view().by(CLAIMS_BY_VOLUME, change.key.name)
         for key in claims:
             self._add(self._observation.pods.view().by(PODS_BY_CLAIM, str(key)).values())
 
-    def _attachment_changed(self, change: Change[VolumeAttachment]) -> None:
+    def _attachment_changed(self, change: StoreChange[VolumeAttachment]) -> None:
         for attachment in (change.before, change.after):
             if attachment is not None and attachment.spec.node_name in self._nodes:
                 self._add_unsettled(self._nodes[attachment.spec.node_name])
 
-    def _node_changed(self, change: Change[Node]) -> None:
+    def _node_changed(self, change: StoreChange[Node]) -> None:
         if change.key.name in self._nodes and _essence(change.before) != _essence(change.after):
             self._add_unsettled(self._nodes[change.key.name])
 
-    def _driver_changed(self, change: Change[T]) -> None:  # noqa: ARG002 - which one hardly matters
+    def _driver_changed(self, change: StoreChange[T]) -> None:  # noqa: ARG002 - which one hardly matters
         for served in self._nodes.values():
             self._add_unsettled(served)
 
@@ -259,7 +259,7 @@ class Pods(Loop):
         left = time_left(pod, run_for, now)
         if left > timedelta():
             return left
-        await self._write(pod, ended(pod, Phase.SUCCEEDED, now))
+        await self._write(pod, ended(pod, PodPhase.SUCCEEDED, now))
         return None
 
     # Out
@@ -282,12 +282,12 @@ class Pods(Loop):
         writes: list[Write] = []
         if pod.metadata.finalizers and not pod.is_finished:
             # The object stays for a while, and whoever waits for it should know.
-            writes.append(ended(pod, Phase.FAILED, self.tools.clock.now()))
+            writes.append(ended(pod, PodPhase.FAILED, self.tools.clock.now()))
         await self._write(pod, *writes, gone(pod))
 
 
 def _is_running(pod: Pod) -> bool:
-    return pod.status.phase == Phase.RUNNING
+    return pod.status.phase == PodPhase.RUNNING
 
 
 def _essence(node: Node | None) -> tuple[object, ...]:

@@ -17,8 +17,8 @@ from plimsoll.decide.node.registration import (
     topology_complaint,
 )
 from plimsoll.enact.enactor import Done, Obstacle, Outcome
-from plimsoll.processes.node.drivers import CallMetrics, RegisteredDriver
-from plimsoll.processes.node.plugins import Introduction, Plugin
+from plimsoll.processes.node.drivers import NodeCallMetrics, RegisteredDriver
+from plimsoll.processes.node.plugins import DriverPlugin, Introduction
 from plimsoll.processes.node.served import ServedNode
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.backoff import Backoff
@@ -45,7 +45,7 @@ NODES = typed(Node)
 CSI_NODES = typed(CSINode)
 
 
-class RefusedError(Exception):
+class RegistrationRefusedError(Exception):
     """The plugin cannot be registered; the text is told to it."""
 
 
@@ -66,7 +66,7 @@ class Registrations(Loop):
         self._known: dict[ObjectKey, _Known] = {}
         self._present: dict[str, Mapping[str, str]] = {}
         """By node: the plugins there at the last look."""
-        self._calls = CallMetrics(tools.metrics, tools.clock)
+        self._calls = NodeCallMetrics(tools.metrics, tools.clock)
         self._registered = tools.metrics.gauge(
             "plimsoll_node_drivers_registered", "Drivers that are registered, on all nodes."
         )
@@ -115,7 +115,7 @@ class Registrations(Loop):
         plugin = served.plugins.open(key.name)
         try:
             await self._register(served, key, plugin, identity)
-        except (RefusedError, DriverError) as problem:
+        except (RegistrationRefusedError, DriverError) as problem:
             self._refused.inc()
             facts = {"node": served.name, "plugin": key.name, "error": str(problem)}
             log.warning("driver not registered", extra=facts)
@@ -127,13 +127,13 @@ class Registrations(Loop):
     # In
 
     async def _register(
-        self, served: ServedNode, key: ObjectKey, plugin: Plugin, identity: str
+        self, served: ServedNode, key: ObjectKey, plugin: DriverPlugin, identity: str
     ) -> None:
         """Raises RefusedError and DriverError; the plugin has then been told."""
         told = await plugin.introduce()
         try:
             driver = await self._installed(served, plugin, told)
-        except (RefusedError, DriverError) as problem:
+        except (RegistrationRefusedError, DriverError) as problem:
             await plugin.notify(str(problem))
             raise
         await served.drivers.put(driver)
@@ -145,11 +145,11 @@ class Registrations(Loop):
         await plugin.notify("")
 
     async def _installed(
-        self, served: ServedNode, plugin: Plugin, told: Introduction
+        self, served: ServedNode, plugin: DriverPlugin, told: Introduction
     ) -> RegisteredDriver:
         complaint = plugin_complaint(told.type, told.name, told.versions)
         if complaint:
-            raise RefusedError(complaint)
+            raise RegistrationRefusedError(complaint)
         client = CsiClient(plugin.connect(told))
         driver = RegisteredDriver(told.name, client, self._calls)
         try:
@@ -162,7 +162,7 @@ class Registrations(Loop):
                 volume_limit=max(info.max_volumes_per_node, 0),
             )
             await self._write_down(served, found)
-        except (RefusedError, DriverError, KubeError):
+        except (RegistrationRefusedError, DriverError, KubeError):
             await driver.close()
             raise
         return driver
@@ -175,9 +175,11 @@ class Registrations(Loop):
                 self.tools.observed.written(outcome.left)
                 return
             if isinstance(outcome, Obstacle):
-                raise RefusedError(f"the server did not take it: {outcome.error}")
+                raise RegistrationRefusedError(f"the server did not take it: {outcome.error}")
             await self.tools.clock.sleep(CONFLICT_BACKOFF.delay(attempt, self.tools.chance))
-        raise RefusedError(f"node {served.name} could not be written; it changes all the time")
+        raise RegistrationRefusedError(
+            f"node {served.name} could not be written; it changes all the time"
+        )
 
     async def _try_to_write_down(self, served: ServedNode, driver: DriverOnNode) -> Outcome | None:
         """None: the node is not known to the server yet."""
@@ -187,7 +189,7 @@ class Registrations(Loop):
             return None
         complaint = topology_complaint(driver, node)
         if complaint:
-            raise RefusedError(complaint)
+            raise RegistrationRefusedError(complaint)
         csi_node = await self.tools.client.find(CSI_NODES, key)
         return await self.tools.enactor.enact(decide_registration(driver, node, csi_node))
 

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.node_object import Machine
 from plimsoll.processes.node.directory.protocol import Directory
-from plimsoll.processes.node.drivers import Drivers
+from plimsoll.processes.node.drivers import RegisteredDrivers
 from plimsoll.processes.node.plugins import Plugins
 
 
@@ -20,7 +20,7 @@ class ServedNode:
     plugins: Plugins
     network: IPv4Network
     """Where its pods' addresses are from; nobody can reach them."""
-    drivers: Drivers = field(default_factory=Drivers)
+    drivers: RegisteredDrivers = field(default_factory=RegisteredDrivers)
     announced: frozenset[str] = frozenset()
     """Devices that the server surely has in the node's volumesInUse, by their unique names. One
     that is about to be taken out is not in it any more."""

@@ -33,7 +33,7 @@ DriversOf = Callable[[str], Mapping[str, CsiTransport]]
 """The drivers of a hollow node, by name."""
 
 
-class Settings(config.Settings, frozen=True, kw_only=True):
+class NodeProcessSettings(config.Settings, frozen=True, kw_only=True):
     """Defaults of `plimsoll node`."""
 
     kubeconfig: str = ""
@@ -79,11 +79,11 @@ def pairs(text: str, option: str) -> dict[str, str]:
     return found
 
 
-def node_name_of(settings: Settings) -> str:
+def node_name_of(settings: NodeProcessSettings) -> str:
     return settings.node_name or hostname().lower()
 
 
-def machine(settings: Settings, name: str) -> Machine:
+def machine(settings: NodeProcessSettings, name: str) -> Machine:
     """Raises ConfigError."""
     capacity = pairs(settings.capacity, "--capacity")
     for resource, quantity in capacity.items():
@@ -102,7 +102,7 @@ def machine(settings: Settings, name: str) -> Machine:
     )
 
 
-def network_of(settings: Settings, name: str) -> IPv4Network:
+def network_of(settings: NodeProcessSettings, name: str) -> IPv4Network:
     """Raises ConfigError."""
     if settings.pod_cidr:
         try:
@@ -114,7 +114,7 @@ def network_of(settings: Settings, name: str) -> IPv4Network:
     return pieces[number % len(pieces)]
 
 
-def real_node(settings: Settings) -> dict[str, ServedNode]:
+def real_node(settings: NodeProcessSettings) -> dict[str, ServedNode]:
     """One node with a directory. Raises ConfigError."""
     name = node_name_of(settings)
     root = Path(settings.data_dir).absolute()
@@ -136,7 +136,9 @@ def real_node(settings: Settings) -> dict[str, ServedNode]:
     }
 
 
-def hollow_nodes(settings: Settings, drivers_of: DriversOf | None = None) -> dict[str, ServedNode]:
+def hollow_nodes(
+    settings: NodeProcessSettings, drivers_of: DriversOf | None = None
+) -> dict[str, ServedNode]:
     """Nodes that mount nothing, all in this process. Raises ConfigError.
 
     Without `drivers_of`, the drivers are those that the settings name by endpoint.
@@ -157,7 +159,7 @@ def hollow_nodes(settings: Settings, drivers_of: DriversOf | None = None) -> dic
     return found
 
 
-def _drivers_by_endpoint(settings: Settings) -> DriversOf:
+def _drivers_by_endpoint(settings: NodeProcessSettings) -> DriversOf:
     endpoints = pairs(settings.drivers, "--drivers")
     return lambda node: {
         name: GrpcTransport(address_of(endpoint.replace(NODE_IN_ENDPOINT, node)))
@@ -165,6 +167,6 @@ def _drivers_by_endpoint(settings: Settings) -> DriversOf:
     }
 
 
-def nodes_of(settings: Settings) -> dict[str, ServedNode]:
+def nodes_of(settings: NodeProcessSettings) -> dict[str, ServedNode]:
     """Raises ConfigError."""
     return hollow_nodes(settings) if settings.hollow else real_node(settings)

@@ -11,7 +11,7 @@ from functools import partial
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Patch, Plan
 from plimsoll.decide.provisioning.calls import Deleted, DeleteOutcome
 from plimsoll.decide.provisioning.claims import (
@@ -21,7 +21,7 @@ from plimsoll.decide.provisioning.claims import (
     decide_call,
     decide_claim,
 )
-from plimsoll.decide.provisioning.failures import State
+from plimsoll.decide.provisioning.failures import ProvisioningState
 from plimsoll.decide.provisioning.outcomes import (
     after_cleanup,
     after_create,
@@ -39,16 +39,16 @@ from plimsoll.decide.provisioning.steps import (
     Delay,
     Ignore,
     Prepare,
-    Record,
+    ProvisioningRecord,
     Refuse,
     Reschedule,
 )
-from plimsoll.decide.provisioning.view import Context
+from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.enact.enactor import Done, Obstacle, Outcome, Overtaken
 from plimsoll.processes.provisioner.operation_metrics import Then
 from plimsoll.processes.provisioner.races import Races
 from plimsoll.processes.provisioner.sidecar import Pace, SecretUnreadableError, Sidecar
-from plimsoll.processes.provisioner.view import Caches, needs, read_for
+from plimsoll.processes.provisioner.view import ProvisionerCaches, needs, read_for
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.workqueue import WorkQueue
 from plimsoll.wire.errors import Failure, KubeError
@@ -57,14 +57,14 @@ from plimsoll.wire.kind import typed
 CLAIMS, VOLUMES = typed(PersistentVolumeClaim), typed(PersistentVolume)
 BY_CLASS = "by class"
 
-AnyStep = ClaimStep | Record | CleanUp
+AnyStep = ClaimStep | ProvisioningRecord | CleanUp
 
 
 @dataclass(frozen=True, slots=True)
 class Unsaved:
     """A volume that was made and is not stored yet."""
 
-    record: Record
+    record: ProvisioningRecord
     begun: float
 
 
@@ -76,7 +76,7 @@ class Claims(Loop):
         self.workers = pace.workers
         self.queue = WorkQueue(tools.clock, tools.chance, pace.retries)
         self._sidecar = sidecar
-        self._caches = Caches(tools.observed, sidecar.decisions)
+        self._caches = ProvisionerCaches(tools.observed, sidecar.decisions)
         self._races = Races(tools, sidecar)
         self._memory: dict[str, ClaimMemory] = {}
         """By the uid of the claim."""
@@ -90,7 +90,7 @@ class Claims(Loop):
         self._caches.classes.on_change(lambda change: self._class_changed(change.key.name))
         self._caches.volumes.on_change(self._volume_changed)
 
-    def _volume_changed(self, change: Change[PersistentVolume]) -> None:
+    def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
         """A claim whose volume is deleted before it took it needs another one."""
         if change.after is None and change.before is not None and change.before.spec.claim:
             self.queue.add(change.before.spec.claim)
@@ -145,7 +145,7 @@ class Claims(Loop):
 
     async def _decide(
         self, claim: PersistentVolumeClaim | None, memory: ClaimMemory
-    ) -> tuple[ClaimStep, Context]:
+    ) -> tuple[ClaimStep, ProvisioningContext]:
         """What no cache holds is read only for claims that are ours to provision now."""
         context = self._sidecar.context(self._caches.view())
         step = decide_claim(claim, memory, context)
@@ -166,7 +166,7 @@ class Claims(Loop):
             self._memory[uid] = memory
 
     async def _follow(
-        self, key: ObjectKey, uid: str, step: AnyStep, context: Context
+        self, key: ObjectKey, uid: str, step: AnyStep, context: ProvisioningContext
     ) -> tuple[AnyStep | None, timedelta | None]:
         """What comes next, and when to look again if nothing does."""
         match step:
@@ -187,7 +187,7 @@ class Claims(Loop):
             case Compete():
                 remember = partial(self._remember, uid)
                 return None, await self._races.run(step, self._caches, remember)
-            case Record():
+            case ProvisioningRecord():
                 await self._show(step.plan)
                 begun = self._begun.pop(uid, self.tools.clock.monotonic())
                 await self._save(key, uid, Unsaved(step, begun))
@@ -200,7 +200,7 @@ class Claims(Loop):
         self._sidecar.metrics.not_provisioned(class_, _source_of(claim))
         then = Then.RESCHEDULED if isinstance(step, Reschedule) else Then.RETRIED
         self._sidecar.metrics.refused(step.failure.problem, then)
-        if step.failure.state is not State.NO_CHANGE and class_:
+        if step.failure.state is not ProvisioningState.NO_CHANGE and class_:
             self._sidecar.room.refused(class_)
         if isinstance(step, Refuse) or not isinstance(outcome, Done):
             self.queue.add_rate_limited(key)
@@ -208,7 +208,7 @@ class Claims(Loop):
             # Another node is another beginning.
             self.queue.forget(key)
 
-    async def _attempt(self, prepare: Prepare, context: Context) -> AnyStep:
+    async def _attempt(self, prepare: Prepare, context: ProvisioningContext) -> AnyStep:
         outcome = await self._show(prepare.plan)
         if not isinstance(outcome, Done) and not _is_tolerable(outcome):
             return after_obstacle(prepare, outcome.error.message)
@@ -250,7 +250,7 @@ class Claims(Loop):
         self._told(record, self.tools.clock.monotonic() - unsaved.begun)
         await self._show(after_saved(record, self._caches.claims.view().get(key)))
 
-    async def _is_stored(self, record: Record, outcome: Overtaken | Obstacle) -> bool:
+    async def _is_stored(self, record: ProvisioningRecord, outcome: Overtaken | Obstacle) -> bool:
         """An earlier attempt may have come through although nobody said so."""
         if outcome.error.failure is not Failure.ALREADY_EXISTS:
             return False
@@ -258,7 +258,7 @@ class Claims(Loop):
         reference = stored.spec.claim_ref if stored else None
         return reference is not None and reference.uid == record.claim.uid
 
-    def _told(self, record: Record, seconds: float) -> None:
+    def _told(self, record: ProvisioningRecord, seconds: float) -> None:
         claim, volume = record.claim, from_document(PersistentVolume, record.volume)
         self._sidecar.metrics.provisioned(claim.storage_class, _source_of(claim), seconds)
         self._sidecar.room.provisioned(volume)

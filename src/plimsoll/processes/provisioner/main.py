@@ -15,7 +15,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.capacity.names import LEASES, leader_lease_name, managed_by
 from plimsoll.decide.capacity.publishing import Publisher
-from plimsoll.decide.capacity.reports import Settings as PublishingSettings
+from plimsoll.decide.capacity.reports import CapacitySettings as PublishingSettings
 from plimsoll.decide.claims.writes import CLAIMS
 from plimsoll.decide.provisioning.protection import SNAPSHOTS
 from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
@@ -26,13 +26,13 @@ from plimsoll.processes.provisioner.capacity.node_types import load_node_types
 from plimsoll.processes.provisioner.capacity.owner import find_owner
 from plimsoll.processes.provisioner.claims import Claims
 from plimsoll.processes.provisioner.link import DriverFacts, DriverLink
-from plimsoll.processes.provisioner.operation_metrics import OperationMetrics
-from plimsoll.processes.provisioner.settings import Settings
+from plimsoll.processes.provisioner.operation_metrics import ProvisionerOperationMetrics
+from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.processes.provisioner.sidecar import NobodyWatches, Pace, RoomWatcher, Sidecar
 from plimsoll.processes.provisioner.sources import ClonedClaims, SnapshotSweep
 from plimsoll.processes.provisioner.volumes import Volumes
 from plimsoll.reconcile.loop import Loop, Tools
-from plimsoll.reconcile.running import Make, RunningLoops, Setting
+from plimsoll.reconcile.running import LoopEnvironment, Make, RunningLoops
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.config import ConfigError, environment
@@ -46,10 +46,10 @@ from plimsoll.wire.csi.fenced import FencedCsi
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.csi.server import EndpointError, socket_path
 from plimsoll.wire.csi.transport import CsiTransport
-from plimsoll.wire.health import OK, Page, Pages, serving
+from plimsoll.wire.health import OK, Pages, ServedPage, serving
 from plimsoll.wire.http import HttpTransport
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish, find_access
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, find_access
 from plimsoll.wire.limited import LimitedTransport
 
 log = logging.getLogger(__name__)
@@ -92,10 +92,12 @@ class DriverLostError(Exception):
     """The connection to the driver broke: the process has to be started again."""
 
 
-class Provisioner:
+class ProvisionerProcess:
     """The whole process but its connections and signals."""
 
-    def __init__(self, settings: Settings, clients: Clients, ids: Ids, metrics: Metrics) -> None:
+    def __init__(
+        self, settings: ProvisionerFlags, clients: Clients, ids: Ids, metrics: Metrics
+    ) -> None:
         self._settings = settings
         is_alone = not settings.leader_election
         self._fence = Fence.left_open(clients.clock) if is_alone else Fence(clients.clock)
@@ -140,7 +142,7 @@ class Provisioner:
     async def _lead(
         self, facts: DriverFacts, makers: dict[str, Make], on_begin: Callable[[str], None]
     ) -> None:
-        setting = Setting(
+        setting = LoopEnvironment(
             client=self._clients.kube,
             component=f"{facts.name}_{self._instance}",
             metrics=self._metrics,
@@ -162,7 +164,7 @@ class Provisioner:
             decisions=decisions,
             client=self._clients.kube,
             clock=self._clients.clock,
-            metrics=OperationMetrics(self._metrics),
+            metrics=ProvisionerOperationMetrics(self._metrics),
             room=watched,
         )
         retries = Backoff(first=settings.retry_interval_start, limit=settings.retry_interval_max)
@@ -229,7 +231,9 @@ class RoomDoor:
         self._behind.refused(storage_class)
 
 
-def decisions_of(settings: Settings, facts: DriverFacts, clients: Clients) -> ProvisionerSettings:
+def decisions_of(
+    settings: ProvisionerFlags, facts: DriverFacts, clients: Clients
+) -> ProvisionerSettings:
     """What decisions need to know of the flags and of the driver."""
     started_ms = round(clients.clock.now().timestamp() * 1000)
     number = clients.kube.chance.randrange(IDENTITIES)
@@ -267,7 +271,7 @@ def decisions_of(settings: Settings, facts: DriverFacts, clients: Clients) -> Pr
 
 def pages(metrics: Metrics, path: str) -> Pages:
     shown: Pages = {
-        path: lambda: Page(metrics.exposition(), content_type=CONTENT_TYPE),
+        path: lambda: ServedPage(metrics.exposition(), content_type=CONTENT_TYPE),
         "/healthz": lambda: OK,
         # A copy that waits, or leads, is well; one that lost the leadership has ended.
         "/healthz/leader-election": lambda: OK,
@@ -275,7 +279,7 @@ def pages(metrics: Metrics, path: str) -> Pages:
     return shown
 
 
-def address_of(settings: Settings) -> tuple[str, int] | None:
+def address_of(settings: ProvisionerFlags) -> tuple[str, int] | None:
     """Where to answer for metrics and health. Without a host: everywhere, as probes come from
     outside of the pod; nowhere unless it was asked for."""
     text = settings.http_endpoint or settings.metrics_address
@@ -288,7 +292,7 @@ def address_of(settings: Settings) -> tuple[str, int] | None:
 
 
 async def run(
-    settings: Settings, on_serving: Callable[[int], None], on_begin: Callable[[str], None]
+    settings: ProvisionerFlags, on_serving: Callable[[int], None], on_begin: Callable[[str], None]
 ) -> None:
     """Until SIGTERM or SIGINT. Raises DriverLostError when the driver goes away.
 
@@ -309,7 +313,7 @@ async def run(
             shown = pages(metrics, settings.metrics_path)
             served = serving(address[1], shown, host=address[0])
             on_serving(await stack.enter_async_context(served))
-        provisioner = Provisioner(settings, clients, system_ids(), metrics)
+        provisioner = ProvisionerProcess(settings, clients, system_ids(), metrics)
         await until_signalled(_while_connected(transport, provisioner.run(on_begin)))
 
 
@@ -327,17 +331,19 @@ async def _while_connected(transport: GrpcTransport, running: Coroutine[Any, Any
     work.result()
 
 
-def _placed(settings: Settings, clock: Clock) -> Settings:
+def _placed(settings: ProvisionerFlags, clock: Clock) -> ProvisionerFlags:
     """Where candidates meet unless told: in the namespace of the pod, as service accounts know."""
-    told = Surroundings(environment=environment(), clock=clock).service_account / "namespace"
+    told = (
+        KubeconfigEnvironment(environment=environment(), clock=clock).service_account / "namespace"
+    )
     if settings.leader_election_namespace or not told.exists():
         return settings
     return msgspec.structs.replace(settings, leader_election_namespace=told.read_text().strip())
 
 
-def _clients(settings: Settings, driver: CsiTransport, clock: Clock) -> Clients:
-    around = Surroundings(environment=environment(), clock=clock)
-    access = find_access(Wish(kubeconfig=settings.kubeconfig), around)
+def _clients(settings: ProvisionerFlags, driver: CsiTransport, clock: Clock) -> Clients:
+    around = KubeconfigEnvironment(environment=environment(), clock=clock)
+    access = find_access(ConnectionOptions(kubeconfig=settings.kubeconfig), around)
     if settings.master:
         access = replace(access, server=settings.master)
 

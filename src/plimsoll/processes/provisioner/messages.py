@@ -8,12 +8,12 @@ from plimsoll.decide.provisioning.calls import (
     CallFailed,
     Code,
     ContentSource,
+    CreatedVolume,
     CreateOutcome,
     CreateVolumeCall,
     FromSnapshot,
     FromVolume,
     GetCapacityCall,
-    MadeVolume,
     Segment,
     VolumeCapability,
 )
@@ -52,7 +52,7 @@ def made_volume(answer: csi.CreateVolumeResponse) -> CreateOutcome:
     if not volume.volume_id:
         # Nothing that could be stored, used or deleted.
         return CallFailed(Code.INTERNAL, "the driver's answer names no volume")
-    return MadeVolume(
+    return CreatedVolume(
         volume_id=volume.volume_id,
         capacity_bytes=volume.capacity_bytes,
         context=dict(volume.volume_context),

@@ -13,7 +13,7 @@ class Then(StrEnum):
     """The selected node is taken off the claim."""
 
 
-class OperationMetrics:
+class ProvisionerOperationMetrics:
     """Durations are those of successes."""
 
     def __init__(self, metrics: Metrics) -> None:

@@ -8,10 +8,15 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.decide.provisioning.calls import CallFailed, CapacityOutcome, GetCapacityCall, Room
+from plimsoll.decide.provisioning.calls import (
+    CallFailed,
+    CapacityOutcome,
+    CapacityReport,
+    GetCapacityCall,
+)
 from plimsoll.decide.provisioning.node_deployment import (
-    Asking,
-    Question,
+    OwnershipAttempt,
+    OwnershipQuestion,
     TakeOver,
     after_capacity,
     after_lost_race,
@@ -21,11 +26,11 @@ from plimsoll.decide.provisioning.node_deployment import (
     race_delay,
 )
 from plimsoll.decide.provisioning.steps import ClaimMemory, Compete, Ignore
-from plimsoll.decide.provisioning.view import Context
+from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.provisioner import messages
 from plimsoll.processes.provisioner.sidecar import SecretUnreadableError, Sidecar
-from plimsoll.processes.provisioner.view import Caches, read_for
+from plimsoll.processes.provisioner.view import ProvisionerCaches, read_for
 from plimsoll.reconcile.loop import Tools
 from plimsoll.runtime.clock import NO_TIME
 from plimsoll.wire.csi import methods
@@ -48,7 +53,7 @@ class Races:
         self._due.pop(uid, None)
 
     async def run(
-        self, compete: Compete, caches: Caches, remember: Callable[[ClaimMemory], None]
+        self, compete: Compete, caches: ProvisionerCaches, remember: Callable[[ClaimMemory], None]
     ) -> timedelta | None:
         """One step; when to look at the claim again: at once if it is ours now.
 
@@ -87,16 +92,16 @@ class Races:
         return delay
 
     async def _judged(
-        self, step: Question | TakeOver | Ignore, context: Context
+        self, step: OwnershipQuestion | TakeOver | Ignore, context: ProvisioningContext
     ) -> TakeOver | Ignore:
-        if not isinstance(step, Question):
+        if not isinstance(step, OwnershipQuestion):
             return step
         try:
             await self._sidecar.read_secret(step.attempt.secret)
         except SecretUnreadableError:
             return after_unanswered(step, context)
-        asking: Asking | TakeOver | Ignore = ask_capacity(step, context)
-        while isinstance(asking, Asking):
+        asking: OwnershipAttempt | TakeOver | Ignore = ask_capacity(step, context)
+        while isinstance(asking, OwnershipAttempt):
             asking = after_capacity(asking, await self._room(asking.calls[0]), context)
         return asking
 
@@ -107,4 +112,4 @@ class Races:
         except DriverError as error:
             failure: CallFailed = messages.failed(error)
             return failure
-        return Room(answer.available_capacity)
+        return CapacityReport(answer.available_capacity)

@@ -25,7 +25,7 @@ WITHOUT_EFFECT = frozenset(
 """Gates that every program of the kind knows."""
 
 
-class Settings(config.Settings, frozen=True, kw_only=True):
+class ProvisionerFlags(config.Settings, frozen=True, kw_only=True):
     """Defaults of `plimsoll provisioner`."""
 
     csi_address: str = "/run/csi/socket"
@@ -128,10 +128,10 @@ POSITIVE = ("worker_threads", "cloning_protection_threads", "capacity_threads")
 LASTING = ("timeout", "retry_interval_start", "retry_interval_max", "capacity_poll_interval")
 
 
-def load(environment: Mapping[str, str], flags: Mapping[str, Any]) -> Settings:
+def load(environment: Mapping[str, str], flags: Mapping[str, Any]) -> ProvisionerFlags:
     """Raises ConfigError."""
     given = {field: environment.get(name) for name, field in FROM_THE_ENVIRONMENT.items()}
-    settings = load_settings(Settings, Sources(flags={**given, **flags}))
+    settings = load_settings(ProvisionerFlags, Sources(flags={**given, **flags}))
     # As with csi-provisioner: the environment wins over the flag.
     kubeconfig = environment.get("KUBECONFIG") or settings.kubeconfig
     candidates = settings.leader_election_namespace or environment.get("POD_NAMESPACE", "")
@@ -142,13 +142,13 @@ def load(environment: Mapping[str, str], flags: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def check(settings: Settings) -> None:
+def check(settings: ProvisionerFlags) -> None:
     """Raises ConfigError for flags that contradict each other, or lack what they need."""
     for problem in _problems(settings):
         raise ConfigError(problem)
 
 
-def _problems(settings: Settings) -> list[str]:
+def _problems(settings: ProvisionerFlags) -> list[str]:
     unknown = sorted(settings.feature_gates.keys() - GATES.keys() - WITHOUT_EFFECT)
     few = _flags(name for name in POSITIVE if getattr(settings, name) < 1)
     short = _flags(name for name in LASTING if getattr(settings, name) <= timedelta())

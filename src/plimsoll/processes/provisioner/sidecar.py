@@ -16,10 +16,10 @@ from plimsoll.decide.provisioning.calls import (
     DeleteVolumeCall,
 )
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
-from plimsoll.decide.provisioning.view import Context, ProvisionerView
+from plimsoll.decide.provisioning.view import ProvisionerView, ProvisioningContext
 from plimsoll.processes.provisioner import messages
 from plimsoll.processes.provisioner.link import DriverLink
-from plimsoll.processes.provisioner.operation_metrics import OperationMetrics
+from plimsoll.processes.provisioner.operation_metrics import ProvisionerOperationMetrics
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.csi import methods
@@ -73,11 +73,11 @@ class Sidecar:
     decisions: ProvisionerSettings
     client: KubeClient
     clock: Clock
-    metrics: OperationMetrics
+    metrics: ProvisionerOperationMetrics
     room: RoomWatcher
 
-    def context(self, view: ProvisionerView) -> Context:
-        return Context(view=view, settings=self.decisions, now=self.now())
+    def context(self, view: ProvisionerView) -> ProvisioningContext:
+        return ProvisioningContext(view=view, settings=self.decisions, now=self.now())
 
     def now(self) -> datetime:
         return self.clock.now()

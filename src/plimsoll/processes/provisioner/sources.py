@@ -6,7 +6,7 @@ from datetime import timedelta
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.snapshots import VolumeSnapshot
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.provisioning.protection import decide_cloned_claim, decide_sweep
 from plimsoll.decide.provisioning.request.sources import CLONE_PROTECTION
 from plimsoll.reconcile.loop import Loop, Tools
@@ -38,7 +38,7 @@ class ClonedClaims(Loop):
         self._claims.index(PROTECTED, _if_protected)
         self._claims.on_change(self._changed)
 
-    def _changed(self, change: Change[PersistentVolumeClaim]) -> None:
+    def _changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         self.queue.add(change.key)
         if self._claims.informer is None or not self._claims.informer.has_synced:
             return

@@ -66,7 +66,7 @@ async def read_for(claim: PersistentVolumeClaim | None, client: KubeClient) -> R
     return Read(attributes_class=attributes, snapshot=snapshot, content=content)
 
 
-class Caches:
+class ProvisionerCaches:
     """The kinds that a provisioner watches: only those that its driver makes it need."""
 
     def __init__(self, observed: Observed, settings: ProvisionerSettings) -> None:
@@ -87,7 +87,7 @@ class Caches:
 class CachedView:
     """Implements ProvisionerView."""
 
-    def __init__(self, caches: Caches, read: Read) -> None:
+    def __init__(self, caches: ProvisionerCaches, read: Read) -> None:
         self._caches = caches
         self._read = read
 

@@ -7,8 +7,8 @@ from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.deletion import (
     Keep,
-    Remove,
     Removed,
+    RemoveVolume,
     Retry,
     after_delete,
     decide_volume,
@@ -16,7 +16,7 @@ from plimsoll.decide.provisioning.deletion import (
 )
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.provisioner.sidecar import Pace, Sidecar
-from plimsoll.processes.provisioner.view import Caches
+from plimsoll.processes.provisioner.view import ProvisionerCaches
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.workqueue import WorkQueue
 from plimsoll.wire.kind import typed
@@ -32,7 +32,7 @@ class Volumes(Loop):
         self.workers = pace.workers
         self.queue = WorkQueue(tools.clock, tools.chance, pace.retries)
         self._sidecar = sidecar
-        self._caches = Caches(tools.observed, sidecar.decisions)
+        self._caches = ProvisionerCaches(tools.observed, sidecar.decisions)
         self._caches.volumes.on_change(self.add_changed)
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
@@ -46,7 +46,7 @@ class Volumes(Loop):
                 await self.enact(key, step.plan)
             case Retry():
                 await self._retry(key, volume, step)
-            case Remove():
+            case RemoveVolume():
                 await self._remove(key)
         return None
 
@@ -55,7 +55,7 @@ class Volumes(Loop):
         # What is destroyed is not taken from a cache: the policy may have been changed just now.
         volume = await self.tools.client.find(VOLUMES, key)
         step = self._decide(volume) if volume is not None else None
-        if volume is None or not isinstance(step, Remove):
+        if volume is None or not isinstance(step, RemoveVolume):
             self.queue.forget(key)
             return
         outcome = after_delete(volume, await self._sidecar.delete(step.call))
@@ -67,7 +67,7 @@ class Volumes(Loop):
             took = self.tools.clock.monotonic() - begun
             self._sidecar.metrics.deleted(volume.storage_class, took)
 
-    def _decide(self, volume: PersistentVolume) -> Keep | Retry | Remove:
+    def _decide(self, volume: PersistentVolume) -> Keep | Retry | RemoveVolume:
         return decide_volume(volume, self._sidecar.context(self._caches.view()))
 
     async def _is_gone(self, key: ObjectKey, removed: Removed) -> bool:

@@ -33,7 +33,7 @@ from plimsoll.decide.scheduling.binding.wait_for_volumes import (
 )
 from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.enact.enactor import Done, Enactor, Obstacle, Overtaken
-from plimsoll.processes.scheduler.state import State
+from plimsoll.processes.scheduler.state import SchedulerState
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
@@ -46,7 +46,7 @@ PODS = typed(Pod)
 Topic = tuple[type[ApiObject], ObjectKey]
 
 
-class Stage(StrEnum):
+class BindingStage(StrEnum):
     """How far a binding came."""
 
     WRITING = "writing volumes"
@@ -55,10 +55,10 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class BindingFailed:
     """The pod is to be scheduled anew."""
 
-    stage: Stage
+    stage: BindingStage
     sentence: str
     reason: Reason | None = None
     """None: the API server would not have it."""
@@ -121,7 +121,7 @@ class Binder:
         self,
         client: KubeClient,
         enactor: Enactor,
-        state: State,
+        state: SchedulerState,
         *,
         timeout: timedelta = BIND_TIMEOUT,
     ) -> None:
@@ -132,19 +132,19 @@ class Binder:
         self._waiters = Waiters()
         state.on_observed(self._waiters.observe)
 
-    async def bind(self, pod: Pod, node: str, choice: Choice | AllBound) -> Failed | None:
+    async def bind(self, pod: Pod, node: str, choice: Choice | AllBound) -> BindingFailed | None:
         """None: the pod is on its node. What was assumed of volumes is settled either way."""
         if isinstance(choice, AllBound):
             return await self._assign(pod, node)
         made = await self._write(choice)
-        if isinstance(made, Failed):
+        if isinstance(made, BindingFailed):
             return made
         failed = await self._finish(pod, made)
         if failed:
             self._state.forget(made)
         return failed
 
-    async def _write(self, choice: Choice) -> Choice | Failed:
+    async def _write(self, choice: Choice) -> Choice | BindingFailed:
         plan = Plan(reason="VolumesChosen", writes=choice.writes)
         outcome = await self._enactor.enact(plan)
         match outcome:
@@ -154,16 +154,16 @@ class Binder:
                 self._state.forget_unwritten(choice, [*plan.writes].index(write))
                 reason = Reason.CHANGED_MEANWHILE if isinstance(outcome, Overtaken) else None
                 sentence = f"binding volumes: {error}"
-                return Failed(stage=Stage.WRITING, sentence=sentence, reason=reason)
+                return BindingFailed(stage=BindingStage.WRITING, sentence=sentence, reason=reason)
             case _:
                 assert_never(outcome)
 
-    async def _finish(self, pod: Pod, choice: Choice) -> Failed | None:
+    async def _finish(self, pod: Pod, choice: Choice) -> BindingFailed | None:
         progress = await self._wait(pod, choice)
         if isinstance(progress, GivenUp):
             finding = progress.finding
-            return Failed(
-                stage=Stage.WAITING,
+            return BindingFailed(
+                stage=BindingStage.WAITING,
                 sentence=progress.sentence,
                 reason=finding.reason,
                 claim=finding.claim,
@@ -187,12 +187,14 @@ class Binder:
         except TimeoutError:
             return TIMED_OUT
 
-    async def _assign(self, pod: Pod, node: str) -> Failed | None:
+    async def _assign(self, pod: Pod, node: str) -> BindingFailed | None:
         try:
             await self._client.bind(pod.key, node, uid=pod.uid)
         except KubeError as error:
             if error.is_certain or not await self._is_on(pod, node):
-                return Failed(stage=Stage.ASSIGNING, sentence=f"binding rejected: {error}")
+                return BindingFailed(
+                    stage=BindingStage.ASSIGNING, sentence=f"binding rejected: {error}"
+                )
         log.info("pod assigned", extra={"pod": str(pod.key), "node": node})
         return None
 

@@ -18,12 +18,12 @@ from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_anybody
 from plimsoll.decide.scheduling.reasons import Finding, Reason, Verdict
 from plimsoll.decide.scheduling.rules.volume_binding.capacity_use import capacity_uses
-from plimsoll.processes.scheduler.binding import Binder, Failed, Stage
+from plimsoll.processes.scheduler.binding import Binder, BindingFailed, BindingStage
 from plimsoll.processes.scheduler.events import Reporter, Why, refusal_text, with_code
-from plimsoll.processes.scheduler.metrics import Operation, Result, SchedulerMetrics
+from plimsoll.processes.scheduler.metrics import AttemptResult, SchedulerMetrics, VolumeOperation
 from plimsoll.processes.scheduler.queue import QueuedPod, SchedulingQueue
 from plimsoll.processes.scheduler.refusals import RefusalLearner
-from plimsoll.processes.scheduler.state import State
+from plimsoll.processes.scheduler.state import SchedulerState
 from plimsoll.runtime.clock import NO_TIME, Clock
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ QUIET_CONFLICTS = 10
 class Parts:
     """What the cycle works with."""
 
-    state: State
+    state: SchedulerState
     kernel: Kernel
     """Follows what the state believes."""
     queue: SchedulingQueue
@@ -125,7 +125,7 @@ class Cycle:
             return
         choice = parts.state.assume(pod, decision.volumes, decision.node)
         if isinstance(choice, Finding):
-            parts.metrics.volumes_failed(Operation.ASSUME)
+            parts.metrics.volumes_failed(VolumeOperation.ASSUME)
             entry.reasons = frozenset({choice.reason})
             self._fail(entry, choice, began)
             return
@@ -142,11 +142,11 @@ class Cycle:
             self._tell_failure(entry, message, began)
             return
         log.debug("pod refused", extra={"pod": str(entry.key), "why": message})
-        parts.metrics.ended(Result.UNSCHEDULABLE, began)
+        parts.metrics.ended(AttemptResult.UNSCHEDULABLE, began)
         parts.reporter.not_scheduled(entry.pod, Why.UNSCHEDULABLE, message)
         parts.queue.refuse(entry, frozenset(refused.rules), parts.clock.now())
 
-    def _fail(self, entry: QueuedPod, failed: Finding | Failed, began: float) -> None:
+    def _fail(self, entry: QueuedPod, failed: Finding | BindingFailed, began: float) -> None:
         is_conflict = failed.reason is Reason.CHANGED_MEANWHILE
         if is_conflict and entry.tries.consecutive_errors < QUIET_CONFLICTS:
             # Another pod's binding or another writer was first: nothing that a user could mend.
@@ -161,7 +161,7 @@ class Cycle:
         self._try_again(entry, began)
 
     def _try_again(self, entry: QueuedPod, began: float) -> None:
-        self._parts.metrics.ended(Result.ERROR, began)
+        self._parts.metrics.ended(AttemptResult.ERROR, began)
         self._parts.queue.fail(entry, self._parts.clock.now())
         self._changed.set()
 
@@ -179,17 +179,19 @@ class Cycle:
             parts.queue.fail(entry, parts.clock.now())
             raise
         if failed is None:
-            parts.metrics.ended(Result.SCHEDULED, began)
+            parts.metrics.ended(AttemptResult.SCHEDULED, began)
             parts.metrics.scheduled(entry)
             parts.reporter.scheduled(pod, placed.node)
             return
-        if failed.stage is not Stage.ASSIGNING:
-            parts.metrics.volumes_failed(Operation.BIND)
+        if failed.stage is not BindingStage.ASSIGNING:
+            parts.metrics.volumes_failed(VolumeOperation.BIND)
         self._give_back(pod, choice)
         entry.reasons = frozenset({failed.reason} if failed.reason else ())
         self._fail(entry, failed, began)
 
-    async def _learn(self, pod: Pod, node: str, failed: Failed, since: datetime) -> Failed:
+    async def _learn(
+        self, pod: Pod, node: str, failed: BindingFailed, since: datetime
+    ) -> BindingFailed:
         """The same, with who refused the node and why."""
         refusals = self._parts.refusals
         if refusals is None or failed.claim is None:

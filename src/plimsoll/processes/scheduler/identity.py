@@ -13,7 +13,7 @@ from plimsoll.decide.scheduling.published_policy import (
     Announcement,
     identity_document,
 )
-from plimsoll.processes.scheduler.settings import Settings
+from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import documents
 from plimsoll.wire.kube import KubeClient
@@ -25,7 +25,7 @@ LEASES = documents(resources_by_path()["coordination.k8s.io", "v1", "leases"])
 
 
 class SchedulerIdentity:
-    def __init__(self, settings: Settings, client: KubeClient, holder: str) -> None:
+    def __init__(self, settings: SchedulerSettings, client: KubeClient, holder: str) -> None:
         self._settings = settings
         self._client = client
         self._holder = holder

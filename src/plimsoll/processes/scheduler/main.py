@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from plimsoll.enact.leading import lead_alone
 from plimsoll.processes.scheduler.identity import SchedulerIdentity
-from plimsoll.processes.scheduler.running import Scheduler, Setting
-from plimsoll.processes.scheduler.settings import COMPONENT, Settings, lease_of
+from plimsoll.processes.scheduler.running import Scheduler, SchedulerEnvironment
+from plimsoll.processes.scheduler.settings import COMPONENT, SchedulerSettings, lease_of
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.fence import Fence
@@ -16,17 +16,17 @@ from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.signals import until_signalled
 from plimsoll.runtime.supervise import Supervision, supervise
 from plimsoll.wire.connect import connect
-from plimsoll.wire.health import OK, Page, Pages, not_yet, serving, usual_pages
+from plimsoll.wire.health import OK, Pages, ServedPage, not_yet, serving, usual_pages
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 
 log = logging.getLogger(__name__)
 
 
-class Process:
+class SchedulerProcess:
     """The whole process but its signals."""
 
-    def __init__(self, settings: Settings, client: KubeClient) -> None:
+    def __init__(self, settings: SchedulerSettings, client: KubeClient) -> None:
         self._settings = settings
         self._client = client
         self._metrics = Metrics()
@@ -37,7 +37,7 @@ class Process:
     def pages(self) -> Pages:
         return usual_pages(self._metrics, self._ready)
 
-    def _ready(self) -> Page:
+    def _ready(self) -> ServedPage:
         """A copy that waits for leadership has nothing to get ready for."""
         scheduler = self._scheduler
         is_ready = scheduler is None or scheduler.is_synced
@@ -48,7 +48,7 @@ class Process:
         fence = Fence(self._client.clock) if self._settings.leader_elect else None
 
         async def lead() -> None:
-            setting = Setting(
+            setting = SchedulerEnvironment(
                 client=self._client,
                 metrics=self._metrics,
                 ids=self._ids,
@@ -83,13 +83,13 @@ class Process:
 
 
 async def run(
-    settings: Settings, on_serving: Callable[[int], None], on_begin: Callable[[], None]
+    settings: SchedulerSettings, on_serving: Callable[[int], None], on_begin: Callable[[], None]
 ) -> None:
     """Until SIGTERM or SIGINT; bindings under way are then left in a state that can be resumed."""
-    around = Surroundings(environment=environment(), clock=SystemClock())
-    wish = Wish(kubeconfig=settings.kubeconfig, context=settings.context)
+    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
+    wish = ConnectionOptions(kubeconfig=settings.kubeconfig, context=settings.context)
     client = connect(wish, around, system_chance(), manager=COMPONENT)
-    process = Process(settings, client)
+    process = SchedulerProcess(settings, client)
     try:
         async with serving(settings.metrics_port, process.pages()) as port:
             on_serving(port)

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.decide.scheduling.rules.volume_binding.capacity_use import CapacityUse
-from plimsoll.processes.scheduler.queue import Cause, Place, QueuedPod, SchedulingQueue
+from plimsoll.processes.scheduler.queue import Cause, QueuedPod, QueuePlace, SchedulingQueue
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.metrics import Metrics
 
@@ -20,18 +20,18 @@ ATTEMPT_BUCKETS = tuple(0.001 * 2**power for power in range(15))
 ALGORITHM_BUCKETS = tuple(0.0001 * 2**power for power in range(17))
 POD_BUCKETS = tuple(0.01 * 2**power for power in range(20))
 ATTEMPTS_BUCKETS = tuple(float(2**power) for power in range(5))
-QUEUES = (Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.GATED)
+QUEUES = (QueuePlace.ACTIVE, QueuePlace.BACKOFF, QueuePlace.UNSCHEDULABLE, QueuePlace.GATED)
 MANY = 15
 """More attempts than this are counted together."""
 
 
-class Result(StrEnum):
+class AttemptResult(StrEnum):
     SCHEDULED = "scheduled"
     UNSCHEDULABLE = "unschedulable"
     ERROR = "error"
 
 
-class Operation(StrEnum):
+class VolumeOperation(StrEnum):
     """At which step something was wrong with volumes."""
 
     PREDICATE = "predicate"
@@ -95,7 +95,7 @@ class SchedulerMetrics:
             "Delay-bound claims that were judged, by whether published capacity was consulted.",
             ["outcome"],
         )
-        for result in Result:
+        for result in AttemptResult:
             self._results.labels(result.value)
         for use in CapacityUse:
             self._capacity_checks.labels(use.value)
@@ -104,16 +104,16 @@ class SchedulerMetrics:
         for use in uses:
             self._capacity_checks.labels(use.value).inc()
 
-    def entered(self, place: Place, cause: Cause) -> None:
+    def entered(self, place: QueuePlace, cause: Cause) -> None:
         self._incoming.labels(place.value, cause.value).inc()
 
     def judged(self, seconds: float) -> None:
         self._algorithm_times.observe(seconds)
 
-    def volumes_failed(self, operation: Operation) -> None:
+    def volumes_failed(self, operation: VolumeOperation) -> None:
         self._volume_errors.labels(operation.value).inc()
 
-    def ended(self, result: Result, began: float) -> None:
+    def ended(self, result: AttemptResult, began: float) -> None:
         labels = (result.value, self._profile)
         self._attempts.labels(*labels).inc()
         self._results.labels(result.value).inc()

@@ -16,14 +16,14 @@ from heapq import heappop, heappush
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.flags import RULES, AnyRule
-from plimsoll.decide.scheduling.queue.backoff import Attempts, Backoff
+from plimsoll.decide.scheduling.queue.backoff import Attempts, PodBackoff
 from plimsoll.decide.scheduling.queue.order import Turn, turn_of
 from plimsoll.decide.scheduling.reasons import Reason
 
 SWEEP_AFTER = timedelta(minutes=5)
 
 
-class Place(StrEnum):
+class QueuePlace(StrEnum):
     """As kube-scheduler calls its queues."""
 
     ACTIVE = "active"
@@ -52,7 +52,7 @@ class QueuedPod:
     """When it could first have been tried."""
     since: datetime
     """When its last attempt ended, or when it was added."""
-    place: Place
+    place: QueuePlace
     tries: Attempts = field(default_factory=Attempts)
     attempts: int = 0
     rules: frozenset[AnyRule] = frozenset()
@@ -79,11 +79,11 @@ class _Ticket:
 class SchedulingQueue:
     def __init__(
         self,
-        backoff: Backoff | None = None,
+        backoff: PodBackoff | None = None,
         *,
-        on_entry: Callable[[Place, Cause], None] = lambda _place, _cause: None,
+        on_entry: Callable[[QueuePlace, Cause], None] = lambda _place, _cause: None,
     ) -> None:
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or PodBackoff()
         self._on_entry = on_entry
         self._entries: dict[ObjectKey, QueuedPod] = {}
         self._unschedulable: dict[ObjectKey, QueuedPod] = {}
@@ -93,9 +93,9 @@ class SchedulingQueue:
         self._early: list[_Ticket] = []
         self._number = 0
 
-    def counts(self) -> dict[Place, int]:
+    def counts(self) -> dict[QueuePlace, int]:
         counted = Counter(entry.place for entry in self._entries.values())
-        return {place: counted[place] for place in Place}
+        return {place: counted[place] for place in QueuePlace}
 
     def unschedulable_by_rule(self) -> dict[AnyRule, int]:
         return {rule: self._rules[rule] for rule in RULES}
@@ -119,18 +119,18 @@ class SchedulingQueue:
         helps = _may_help(entry.pod, pod)
         entry.pod = pod
         match entry.place:
-            case Place.GATED if not pod.spec.scheduling_gates:
+            case QueuePlace.GATED if not pod.spec.scheduling_gates:
                 entry.added_at = entry.since = now
-                self._enter(entry, Place.ACTIVE, Cause.CHANGED)
-            case Place.UNSCHEDULABLE if helps:
+                self._enter(entry, QueuePlace.ACTIVE, Cause.CHANGED)
+            case QueuePlace.UNSCHEDULABLE if helps:
                 self._wake(entry, now, Cause.CHANGED)
             case _:
                 pass
 
     def _admit(self, pod: Pod, now: datetime) -> None:
-        entry = QueuedPod(pod=pod, added_at=now, since=now, place=Place.IN_FLIGHT)
+        entry = QueuedPod(pod=pod, added_at=now, since=now, place=QueuePlace.IN_FLIGHT)
         self._entries[pod.key] = entry
-        place = Place.GATED if pod.spec.scheduling_gates else Place.ACTIVE
+        place = QueuePlace.GATED if pod.spec.scheduling_gates else QueuePlace.ACTIVE
         self._enter(entry, place, Cause.ADDED)
 
     def remove(self, key: ObjectKey) -> None:
@@ -138,7 +138,7 @@ class SchedulingQueue:
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._leave(entry)
-            entry.place = Place.IN_FLIGHT
+            entry.place = QueuePlace.IN_FLIGHT
 
     # Attempts
 
@@ -148,7 +148,7 @@ class SchedulingQueue:
         # If nobody else is there, a pause would help nobody.
         entry = self._pop_from(self._active) or self._pop_from(self._early)
         if entry is not None:
-            entry.place, entry.ticket = Place.IN_FLIGHT, 0
+            entry.place, entry.ticket = QueuePlace.IN_FLIGHT, 0
             entry.attempts += 1
         return entry
 
@@ -165,7 +165,7 @@ class SchedulingQueue:
             return
         entry.rules, entry.since = rules, now
         entry.tries = Attempts(unschedulable=entry.tries.unschedulable + 1)
-        self._enter(entry, Place.UNSCHEDULABLE, Cause.REFUSED)
+        self._enter(entry, QueuePlace.UNSCHEDULABLE, Cause.REFUSED)
 
     def fail(self, entry: QueuedPod, now: datetime) -> None:
         """The attempt came to nothing for a reason that may pass: try again after a pause."""
@@ -176,7 +176,7 @@ class SchedulingQueue:
             unschedulable=entry.tries.unschedulable,
             consecutive_errors=entry.tries.consecutive_errors + 1,
         )
-        self._enter(entry, Place.BACKOFF, Cause.REFUSED)
+        self._enter(entry, QueuePlace.BACKOFF, Cause.REFUSED)
 
     # Time and other objects
 
@@ -196,7 +196,7 @@ class SchedulingQueue:
         while self._pausing and (not self._is_valid(self._pausing[0]) or self._is_free(now)):
             ticket = heappop(self._pausing)
             if self._is_valid(ticket):
-                self._enter(ticket.entry, Place.ACTIVE, Cause.PAUSE_OVER)
+                self._enter(ticket.entry, QueuePlace.ACTIVE, Cause.PAUSE_OVER)
         # The dictionary is in the order of `since`: the first is due first.
         for entry in [*self._overdue(now)]:
             self._wake(entry, now, Cause.SWEPT)
@@ -222,20 +222,20 @@ class SchedulingQueue:
 
     def _wake(self, entry: QueuedPod, now: datetime, cause: Cause) -> None:
         is_over = self._backoff.is_over(entry.tries, entry.since, now)
-        self._enter(entry, Place.ACTIVE if is_over else Place.BACKOFF, cause)
+        self._enter(entry, QueuePlace.ACTIVE if is_over else QueuePlace.BACKOFF, cause)
 
-    def _enter(self, entry: QueuedPod, place: Place, cause: Cause) -> None:
+    def _enter(self, entry: QueuedPod, place: QueuePlace, cause: Cause) -> None:
         self._leave(entry)
         self._number += 1
         entry.place, entry.ticket = place, self._number
-        if place is Place.ACTIVE:
+        if place is QueuePlace.ACTIVE:
             self._give_ticket(self._active, entry, turn_of(entry.pod, entry.since))
-        elif place is Place.BACKOFF:
+        elif place is QueuePlace.BACKOFF:
             free_at = self._backoff.free_at(entry.tries, entry.since)
             self._give_ticket(self._pausing, entry, free_at or entry.since)
             if not entry.tries.consecutive_errors:
                 self._give_ticket(self._early, entry, turn_of(entry.pod, entry.since))
-        elif place is Place.UNSCHEDULABLE:
+        elif place is QueuePlace.UNSCHEDULABLE:
             self._unschedulable[entry.key] = entry
             self._rules.update(entry.rules)
         self._on_entry(place, cause)

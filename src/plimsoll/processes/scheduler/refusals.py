@@ -21,7 +21,7 @@ from plimsoll.decide.scheduling.refusals import (
     find_refused_node,
     tell_refusal,
 )
-from plimsoll.processes.scheduler.state import State
+from plimsoll.processes.scheduler.state import SchedulerState
 from plimsoll.runtime.log import without_secrets
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed
@@ -37,7 +37,9 @@ EVENT_DELAY = timedelta(seconds=1)
 
 
 class RefusalLearner:
-    def __init__(self, client: KubeClient, state: State, *, is_ours: Callable[[Pod], bool]) -> None:
+    def __init__(
+        self, client: KubeClient, state: SchedulerState, *, is_ours: Callable[[Pod], bool]
+    ) -> None:
         self._client = client
         self._state = state
         self._is_ours = is_ours

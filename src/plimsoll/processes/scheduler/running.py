@@ -8,7 +8,7 @@ from random import Random
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import Settings as JudgeSettings
+from plimsoll.decide.scheduling.judge import KernelSettings as JudgeSettings
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.enact.enactor import Enactor
@@ -19,8 +19,8 @@ from plimsoll.processes.scheduler.events import Reporter
 from plimsoll.processes.scheduler.metrics import PendingPods, SchedulerMetrics
 from plimsoll.processes.scheduler.queue import SchedulingQueue
 from plimsoll.processes.scheduler.refusals import RefusalLearner
-from plimsoll.processes.scheduler.settings import Settings, backoff_of, shape_of
-from plimsoll.processes.scheduler.state import Believer, State
+from plimsoll.processes.scheduler.settings import SchedulerSettings, backoff_of, shape_of
+from plimsoll.processes.scheduler.state import Believer, SchedulerState
 from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import Ids, system_chance, system_ids
 from plimsoll.runtime.metrics import Metrics
@@ -31,7 +31,7 @@ FLUSH_LIMIT = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class SchedulerEnvironment:
     """What a scheduler is put into."""
 
     client: KubeClient
@@ -47,7 +47,7 @@ class Setting:
 class Scheduler:
     """One life: make it, run it once."""
 
-    def __init__(self, settings: Settings, setting: Setting) -> None:
+    def __init__(self, settings: SchedulerSettings, setting: SchedulerEnvironment) -> None:
         metrics = setting.metrics
         client = setting.client.fenced(setting.fence or Fence.left_open(setting.client.clock))
         self._client = client
@@ -55,7 +55,7 @@ class Scheduler:
         component = RecorderSettings(component=settings.scheduler_name, instance=setting.instance)
         self._recorder = EventRecorder(client, component, ids=setting.ids, metrics=metrics)
         self._supervision = Supervision(clock=client.clock, chance=setting.chance, metrics=metrics)
-        self.state = State()
+        self.state = SchedulerState()
         enactor = Enactor(client, self._recorder)
         counted = SchedulerMetrics(metrics, client.clock, settings.scheduler_name)
         kernel = Kernel(Columns(), JudgeSettings(settings.policy, shape_of(settings)))

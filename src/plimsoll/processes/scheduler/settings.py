@@ -14,9 +14,9 @@ import msgspec
 import yaml
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.scheduling.queue.backoff import Backoff
+from plimsoll.decide.scheduling.queue.backoff import PodBackoff
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, Shape
+from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, ScoringShape
 from plimsoll.runtime import config
 from plimsoll.runtime.config import ConfigError, Sources, load_settings
 
@@ -35,7 +35,7 @@ class ShapePoint(config.Settings, frozen=True, kw_only=True):
     score: int
 
 
-class Settings(config.Settings, frozen=True, kw_only=True):
+class SchedulerSettings(config.Settings, frozen=True, kw_only=True):
     """Defaults of `plimsoll scheduler`."""
 
     kubeconfig: str = ""
@@ -64,28 +64,32 @@ class Settings(config.Settings, frozen=True, kw_only=True):
     """The longest that a pod waits after an attempt in vain."""
 
 
-def lease_of(settings: Settings) -> ObjectKey:
+def lease_of(settings: SchedulerSettings) -> ObjectKey:
     """Schedulers of different names do not wait for each other."""
     is_usual = settings.scheduler_name == DEFAULT_NAME
     usual = COMPONENT if is_usual else f"{COMPONENT}-{settings.scheduler_name}"
     return ObjectKey(settings.leader_elect_namespace, settings.leader_elect_name or usual)
 
 
-def shape_of(settings: Settings) -> Shape:
+def shape_of(settings: SchedulerSettings) -> ScoringShape:
     """Raises ConfigError."""
     if not settings.shape:
         return DEFAULT_SHAPE
     try:
-        return Shape.parse([Point(point.utilization, point.score) for point in settings.shape])
+        return ScoringShape.parse(
+            [Point(point.utilization, point.score) for point in settings.shape]
+        )
     except ValueError as error:
         raise ConfigError(str(error)) from error
 
 
-def backoff_of(settings: Settings) -> Backoff:
-    return Backoff(first=settings.pod_initial_backoff, limit=settings.pod_max_backoff)
+def backoff_of(settings: SchedulerSettings) -> PodBackoff:
+    return PodBackoff(first=settings.pod_initial_backoff, limit=settings.pod_max_backoff)
 
 
-def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]) -> Settings:
+def load(
+    file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]
+) -> SchedulerSettings:
     """The file, then the environment, then flags. Raises ConfigError."""
     sources = Sources(file=file, environment=environment, prefix=PREFIX, flags=flags)
     foreign = None if file is None else _foreign_document(file)
@@ -96,7 +100,7 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, 
         weakest = {name: value for name, value in base.items() if name not in given}
         everything = {**flags, **weakest}
         sources = Sources(environment=environment, prefix=PREFIX, flags=everything)
-    settings = load_settings(Settings, sources)
+    settings = load_settings(SchedulerSettings, sources)
     if not settings.scheduler_name:
         raise ConfigError("schedulerName: must not be empty")
     shape_of(settings)

@@ -23,7 +23,7 @@ from plimsoll.api.storage import (
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.assume import AssumingStore
 from plimsoll.cache.informer import Handler, Informer
-from plimsoll.cache.store import Change, Sink, Store, View
+from plimsoll.cache.store import Sink, Store, StoreChange, View
 from plimsoll.decide.scheduling.assumptions import Assumed, AssumingView, Assumptions
 from plimsoll.decide.scheduling.binding import bind_volumes
 from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
@@ -102,7 +102,7 @@ class Stores:
         )
 
 
-class State:
+class SchedulerState:
     def __init__(self) -> None:
         self.observed = Stores()
         self.assumptions = Assumptions()
@@ -145,24 +145,24 @@ class State:
         informer.on_change(handler)
         self._informers[type_.__name__] = informer
 
-    def observe_pod(self, change: Change[Pod]) -> None:
+    def observe_pod(self, change: StoreChange[Pod]) -> None:
         seen = self.observed.pods.observed().get(change.key)
         if seen is None or seen.spec.node_name:
             self.observed.pods.forget(change.key)
         self._tell(self._believers, change.before, change.after)
         self._tell(self._watchers, change.before, change.after)
 
-    def observe_volume(self, change: Change[PersistentVolume]) -> None:
+    def observe_volume(self, change: StoreChange[PersistentVolume]) -> None:
         self._observe(self.assumptions.volumes, change)
 
-    def observe_claim(self, change: Change[PersistentVolumeClaim]) -> None:
+    def observe_claim(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         self._observe(self.assumptions.claims, change)
 
-    def observe_other(self, change: Change[Any]) -> None:
+    def observe_other(self, change: StoreChange[Any]) -> None:
         self._tell(self._believers, change.before, change.after)
         self._tell(self._watchers, change.before, change.after)
 
-    def _observe(self, assumed: Assumed[T], change: Change[T]) -> None:
+    def _observe(self, assumed: Assumed[T], change: StoreChange[T]) -> None:
         before = change.before and assumed.shown(change.before)
         assumed.observe(change.key, change.after)
         after = change.after and assumed.shown(change.after)

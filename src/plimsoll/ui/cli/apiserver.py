@@ -108,7 +108,7 @@ def apiserver(  # noqa: PLR0913 one parameter for each option
         disabled = parse_disabled(disable_admission_plugins)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--disable-admission-plugins") from error
-    settings = process.Settings(
+    settings = process.ApiServerSettings(
         data_dir=data_dir,
         port=port,
         write_kubeconfig=write_kubeconfig,

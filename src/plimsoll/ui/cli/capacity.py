@@ -17,7 +17,7 @@ from plimsoll.ui.cli import capacity_output as output
 from plimsoll.ui.cli.capacity_reading import read
 from plimsoll.wire.connect import connect
 from plimsoll.wire.errors import KubeError
-from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 FORMATS = click.Choice(["table", "json", "yaml"])
@@ -44,8 +44,8 @@ def capacity(
     Exit codes: 0 nothing is wrong; 1 something is, or the cluster could not be reached; 2 bad
     usage.
     """
-    wish = Wish(kubeconfig=kubeconfig, context=context_name)
-    around = Surroundings(environment=environment(), clock=SystemClock())
+    wish = ConnectionOptions(kubeconfig=kubeconfig, context=context_name)
+    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
     try:
         client = connect(wish, around, system_chance(), manager="plimsoll-capacity")
         observed = uvloop.run(read(client))

@@ -16,8 +16,8 @@ from rich.table import Table
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.decide.capacity.findings import Found, find_numbers
-from plimsoll.decide.capacity.overview import Entry, Overview, reached
-from plimsoll.decide.capacity.tree import Branch, path_of, selector_text, tree_of
+from plimsoll.decide.capacity.overview import CapacityEntry, Overview, reached
+from plimsoll.decide.capacity.tree import CapacityBranch, path_of, selector_text, tree_of
 from plimsoll.decide.explain.amounts import amount
 from plimsoll.decide.explain.groups import Unit
 from plimsoll.ui.cli.explain_output import Row, human, table
@@ -66,7 +66,7 @@ def document(overview: Overview, found: Sequence[Found]) -> Document:
     }
 
 
-def _entry_document(entry: Entry, overview: Overview, codes: Codes) -> Document:
+def _entry_document(entry: CapacityEntry, overview: Overview, codes: Codes) -> Document:
     size, largest = find_numbers(entry.capacity) or (None, None)
     return _key_document(entry.capacity.key) | {
         "driver": entry.driver or None,
@@ -83,7 +83,7 @@ def _entry_document(entry: Entry, overview: Overview, codes: Codes) -> Document:
     }
 
 
-def _publisher_document(entry: Entry, now: datetime) -> Document | None:
+def _publisher_document(entry: CapacityEntry, now: datetime) -> Document | None:
     if not entry.publisher:
         return None
     fresh, leader = entry.freshness, entry.leader
@@ -155,7 +155,7 @@ def _show_table(head: Row, rows: Sequence[Row]) -> None:
     Console(highlight=False).print(shown)
 
 
-def _row(entry: Entry, overview: Overview, codes: Codes) -> Row:
+def _row(entry: CapacityEntry, overview: Overview, codes: Codes) -> Row:
     size, largest = find_numbers(entry.capacity) or (None, None)
     fresh, now = entry.freshness, overview.now
     return (
@@ -172,7 +172,7 @@ def _row(entry: Entry, overview: Overview, codes: Codes) -> Row:
     )
 
 
-def segment_text(entry: Entry) -> str:
+def segment_text(entry: CapacityEntry) -> str:
     if entry.segment is None:
         return selector_text(entry)
     return ",".join(f"{key}={value}" for key, value in entry.segment) or EVERYWHERE
@@ -183,16 +183,18 @@ def _size(number: int | None) -> str:
 
 
 def tree_text(overview: Overview, codes: Codes) -> str:
-    def leaf(entry: Entry) -> str:
+    def leaf(entry: CapacityEntry) -> str:
         return _leaf(_row(entry, overview, codes))
 
     root = tree_of(overview)
-    trunk = Branch(EVERYWHERE, root.entries, ())
+    trunk = CapacityBranch(EVERYWHERE, root.entries, ())
     branches = [trunk, *root.branches] if trunk.entries else root.branches
     return "\n".join(line for branch in branches for line in _grown(branch, leaf, ""))
 
 
-def _grown(branch: Branch, leaf: Callable[[Entry], str], margin: str) -> Iterator[str]:
+def _grown(
+    branch: CapacityBranch, leaf: Callable[[CapacityEntry], str], margin: str
+) -> Iterator[str]:
     yield f"{margin}{branch.name}"
     inner = f"{margin}  "
     yield from (f"{inner}- {leaf(entry)}" for entry in branch.entries)

@@ -14,7 +14,7 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.registry import Document, resources_by_kind, resources_by_path
 from plimsoll.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from plimsoll.api.typed import from_document
-from plimsoll.decide.capacity.overview import Observed
+from plimsoll.decide.capacity.overview import ObservedCapacity
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, documents, key_of, metadata_of, typed
 from plimsoll.wire.kube import KubeClient
@@ -26,7 +26,7 @@ CAPACITIES = documents(resources_by_path()["storage.k8s.io", "v1", "csistorageca
 NOT_TOLD = frozenset({Failure.FORBIDDEN, Failure.NOT_FOUND})
 
 
-async def read(client: KubeClient) -> Observed:
+async def read(client: KubeClient) -> ObservedCapacity:
     """Closes the client."""
     try:
         return await _read(client)
@@ -34,7 +34,7 @@ async def read(client: KubeClient) -> Observed:
         await client.close()
 
 
-async def _read(client: KubeClient) -> Observed:
+async def _read(client: KubeClient) -> ObservedCapacity:
     capacities, classes, nodes, csi_nodes, drivers = await asyncio.gather(
         client.list(CAPACITIES),
         client.list(typed(StorageClass)),
@@ -46,7 +46,7 @@ async def _read(client: KubeClient) -> Observed:
     leases: list[Lease] = []
     for namespace in sorted({each.namespace for each in objects}):
         leases += await _find_all(client, typed(Lease), namespace) or ()
-    return Observed(
+    return ObservedCapacity(
         capacities=objects,
         classes=classes.items,
         nodes=nodes.items,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import uvloop
 
-from plimsoll.decide.repair.repairs import Rule
+from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.controller import main as process
 from plimsoll.processes.controller.in_process.provisioners.registry import ProvisionerSetupError
@@ -18,7 +18,7 @@ from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
-DEFAULTS = process.Settings()
+DEFAULTS = process.ControllerSettings()
 PREFIX = "PLIMSOLL_CONTROLLER"
 
 
@@ -134,7 +134,7 @@ def _joined(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...
 @click.option(
     "--repair",
     metavar="RULE,…",
-    help=f"Switch repair rules on, separated by commas: {', '.join(Rule)}.  [default: none]",
+    help=f"Switch repair rules on, separated by commas: {', '.join(RepairRule)}.  [default: none]",
 )
 @click.option(
     "--repair-dry-run/--no-repair-dry-run",
@@ -171,7 +171,7 @@ def controller(config: Path | None, log_level: str, log_format: str, **flags: An
         sys.stdout.flush()
 
     try:
-        settings = load_settings(process.Settings, sources)
+        settings = load_settings(process.ControllerSettings, sources)
         uvloop.run(process.run(settings, ports.append, begun))
     except (ConfigError, KubeconfigError, ProvisionerSetupError) as error:
         raise click.UsageError(str(error)) from error

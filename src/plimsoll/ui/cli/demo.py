@@ -14,14 +14,14 @@ import uvloop
 
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.log import configure_logging
-from plimsoll.ui.demo.stage import DemoFailedError, Stage
+from plimsoll.ui.demo.stage import DemoFailedError, DemoStage
 from plimsoll.ui.demo.tour import Tour
 from plimsoll.ui.local_cluster.children import ChildFailedError
 from plimsoll.ui.local_cluster.leftovers import release
 from plimsoll.ui.local_cluster.running import (
     ClusterRequest,
     LocalCluster,
-    Reports,
+    StartReports,
     local_cluster,
 )
 from plimsoll.wire.errors import KubeError
@@ -80,11 +80,11 @@ async def _show(directory: Path, said: deque[str], *, port: int, once: bool) -> 
         """Processes are killed on the tour: what they say about it is told if something fails."""
         said.append(f"{child}: {line}")
 
-    reports = Reports(on_line=report, on_change=say)
+    reports = StartReports(on_line=report, on_change=say)
     async with local_cluster(request, reports, is_root=is_root) as cluster:
         children = len(cluster.children)
         say(f"1. A cluster of {children} processes is up after {loop.time() - begun:.1f} s.")
-        tour = Tour(Stage(cluster), say)
+        tour = Tour(DemoStage(cluster), say)
         await tour.run()
         await _look_around(cluster)
         if not once:

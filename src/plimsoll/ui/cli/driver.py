@@ -10,7 +10,7 @@ import yaml
 
 from plimsoll.processes.driver import main as process
 from plimsoll.processes.driver.backends.registry import BACKENDS
-from plimsoll.processes.driver.configuration import PREFIX, Configuration, Settings
+from plimsoll.processes.driver.configuration import PREFIX, Configuration, DriverSettings
 from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.processes.driver.settings import Mounts, SetupError
 from plimsoll.runtime.commands import CommandError
@@ -22,7 +22,7 @@ from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
-DEFAULTS = Settings()
+DEFAULTS = DriverSettings()
 
 
 def _pairs(
@@ -168,7 +168,7 @@ def driver(file: Path | None, log_level: str, log_format: str, **flags: Any) -> 
         sys.stdout.flush()
 
     try:
-        settings = load_settings(Settings, sources)
+        settings = load_settings(DriverSettings, sources)
         uvloop.run(process.run(settings, ports.append, ready))
     except (ConfigError, KubeconfigError, SetupError) as error:
         raise click.UsageError(str(error)) from error

@@ -27,7 +27,7 @@ from plimsoll.decide.explain.workload import (
     pods_of,
 )
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import Settings
+from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.published_policy import KUBE_SCHEDULER, scheduler_of
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
@@ -42,7 +42,7 @@ from plimsoll.wire.connect import connect
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish, find_access
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, find_access
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 from plimsoll.wire.parameters import Selection
 
@@ -82,8 +82,8 @@ def explain(what: str, *, policy: str | None, output_format: str, **where: str) 
     Exit codes: 0 all is well; 1 something is wrong, the object does not exist, or the cluster could
     not be reached; 2 bad usage.
     """
-    wish = Wish(kubeconfig=where["kubeconfig"], context=where["context_name"])
-    around = Surroundings(environment=environment(), clock=SystemClock())
+    wish = ConnectionOptions(kubeconfig=where["kubeconfig"], context=where["context_name"])
+    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
     asked = Policy(policy) if policy else None
     try:
         usual = find_access(wish, around).namespace
@@ -104,7 +104,7 @@ Explained = PodExplanation | ClaimExplanation | WorkloadExplanation
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ExplainAnswer:
     explained: Explained
     margin: Margin
 
@@ -117,7 +117,7 @@ def _told(error: KubeError, what: str) -> str:
     return str(error)
 
 
-def _shown(answer: Answer, output_format: str) -> str:
+def _shown(answer: ExplainAnswer, output_format: str) -> str:
     if output_format == "table":
         return _text(answer)
     document = _document(answer)
@@ -126,7 +126,7 @@ def _shown(answer: Answer, output_format: str) -> str:
     return yaml.safe_dump(document, sort_keys=False).rstrip()
 
 
-def _text(answer: Answer) -> str:
+def _text(answer: ExplainAnswer) -> str:
     match answer.explained:
         case PodExplanation() as pod:
             return output.pod_text(pod, answer.margin)
@@ -136,7 +136,7 @@ def _text(answer: Answer) -> str:
             return output.workload_text(workload, answer.margin)
 
 
-def _document(answer: Answer) -> Document:
+def _document(answer: ExplainAnswer) -> Document:
     match answer.explained:
         case PodExplanation() as pod:
             return output.pod_document(pod, answer.margin)
@@ -146,7 +146,9 @@ def _document(answer: Answer) -> Document:
             return output.workload_document(workload, answer.margin)
 
 
-async def _answered(client: KubeClient, reference: Reference, asked: Policy | None) -> Answer:
+async def _answered(
+    client: KubeClient, reference: Reference, asked: Policy | None
+) -> ExplainAnswer:
     try:
         return await _Explainer(client, reference.key, asked).explain(reference)
     finally:
@@ -163,7 +165,7 @@ class _Explainer:
         self._policies: dict[str, ChosenPolicy] = {}
         self._kernels: dict[Policy, Kernel] = {}
 
-    async def explain(self, reference: Reference) -> Answer:
+    async def explain(self, reference: Reference) -> ExplainAnswer:
         reading = await read_cluster(self._client, self._key.namespace)
         match reference.subject:
             case Subject.POD:
@@ -175,12 +177,12 @@ class _Explainer:
                 workload = await self._client.get(typed(reference.workload), self._key)
                 return await self._explain_workload(workload, reading)
 
-    async def _explain_pod(self, reading: ClusterReading) -> Answer:
+    async def _explain_pod(self, reading: ClusterReading) -> ExplainAnswer:
         pod = await self._client.get(typed(Pod), self._key)
         reading = await look_closer(self._client, reading, pod.claims)
         return await self._answer(self._pod(pod, reading), reading)
 
-    async def _explain_claim(self, reading: ClusterReading) -> Answer:
+    async def _explain_claim(self, reading: ClusterReading) -> ExplainAnswer:
         pods = [pod for pod in reading.all(Pod) if self._key in pod.claims]
         waiting = [pod for pod in pods if not pod.spec.node_name]
         claims = {self._key, *(key for pod in waiting for key in pod.claims)}
@@ -194,7 +196,7 @@ class _Explainer:
         )
         return await self._answer(explained, reading)
 
-    async def _explain_workload(self, workload: Workload, reading: ClusterReading) -> Answer:
+    async def _explain_workload(self, workload: Workload, reading: ClusterReading) -> ExplainAnswer:
         owners: list[ApiObject] = [workload]
         if isinstance(workload, Deployment):
             sets = await self._client.list(
@@ -220,7 +222,7 @@ class _Explainer:
             self._kernels[chosen.policy] = _kernel(reading.objects, chosen.policy)
         return self._kernels[chosen.policy]
 
-    async def _answer(self, explained: Explained, reading: ClusterReading) -> Answer:
+    async def _answer(self, explained: Explained, reading: ClusterReading) -> ExplainAnswer:
         ages = await read_ages(self._client, output.seen_in(explained))
         margin = Margin(
             now=reading.evidence.now,
@@ -229,7 +231,7 @@ class _Explainer:
             remarks=reading.remarks,
             remedies=dict(self._remedies(explained, reading)),
         )
-        return Answer(explained, margin)
+        return ExplainAnswer(explained, margin)
 
     def _remedies(
         self, explained: Explained, reading: ClusterReading
@@ -256,4 +258,4 @@ def _owner(object_: ApiObject) -> str:
 
 
 def _kernel(observed: Iterable[ApiObject], policy: Policy) -> Kernel:
-    return Kernel(Columns.of(observed), Settings(policy=policy))
+    return Kernel(Columns.of(observed), KernelSettings(policy=policy))

@@ -15,7 +15,7 @@ from plimsoll.decide.explain.remedies import Remedy
 from plimsoll.decide.explain.standing import ClaimStanding, ClaimState
 from plimsoll.decide.explain.workload import WorkloadExplanation, kind_of
 from plimsoll.decide.scheduling.published_policy import scheduler_of
-from plimsoll.decide.scheduling.reasons import Seen
+from plimsoll.decide.scheduling.reasons import SeenObject
 from plimsoll.ui.cli.explain_reading import NO_AGES, Ages
 
 API_VERSION = "explain.plimsoll.dev/v1"
@@ -37,7 +37,7 @@ class Margin:
     """What is told beside an explanation."""
 
     now: datetime
-    ages: Mapping[Seen, Ages]
+    ages: Mapping[SeenObject, Ages]
     policies: Mapping[str, ChosenPolicy]
     """By the scheduler that pods name."""
     remarks: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ def _since(at: datetime | None, now: datetime) -> timedelta | None:
     return None if at is None else max(now - at, timedelta(0))
 
 
-def _object_document(about: Seen | None, margin: Margin) -> Document | None:
+def _object_document(about: SeenObject | None, margin: Margin) -> Document | None:
     if about is None:
         return None
     age = margin.ages.get(about, NO_AGES)
@@ -363,7 +363,7 @@ def table(head: Row, rows: Iterable[Row]) -> str:
     return "\n".join(texts)
 
 
-def seen_in(explained: PodExplanation | ClaimExplanation | WorkloadExplanation) -> set[Seen]:
+def seen_in(explained: PodExplanation | ClaimExplanation | WorkloadExplanation) -> set[SeenObject]:
     """The objects that an explanation speaks of."""
     match explained:
         case ClaimExplanation():

@@ -25,10 +25,10 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import STORAGE_PROVISIONER
-from plimsoll.decide.capacity.overview import Observed, overview_of
+from plimsoll.decide.capacity.overview import ObservedCapacity, overview_of
 from plimsoll.decide.explain.evidence import Evidence
 from plimsoll.decide.explain.provisioning import SNAPSHOT, handed_over_to
-from plimsoll.decide.scheduling.reasons import Seen
+from plimsoll.decide.scheduling.reasons import SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_bound
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, documents, typed
@@ -109,8 +109,8 @@ async def _if_allowed(
         return None
 
 
-def _capacity(found: ClusterReading, leases: Iterable[Lease]) -> Observed:
-    return Observed(
+def _capacity(found: ClusterReading, leases: Iterable[Lease]) -> ObservedCapacity:
+    return ObservedCapacity(
         capacities=found.all(CSIStorageCapacity),
         classes=found.all(StorageClass),
         nodes=found.all(Node),
@@ -176,18 +176,18 @@ async def _handed_over_at(client: KubeClient, key: ObjectKey) -> datetime | None
 # Ages
 
 
-async def read_ages(client: KubeClient, seen: Iterable[Seen]) -> dict[Seen, Ages]:
+async def read_ages(client: KubeClient, seen: Iterable[SeenObject]) -> dict[SeenObject, Ages]:
     """Of the objects that are named; there are as many as groups of nodes."""
     limit = asyncio.Semaphore(AT_ONCE)
 
-    async def age(each: Seen) -> tuple[Seen, Ages]:
+    async def age(each: SeenObject) -> tuple[SeenObject, Ages]:
         async with limit:
             return each, await _age(client, each)
 
     return dict(await asyncio.gather(*map(age, sorted(seen))))
 
 
-async def _age(client: KubeClient, seen: Seen) -> Ages:
+async def _age(client: KubeClient, seen: SeenObject) -> Ages:
     resource = _resource(seen.kind)
     if resource is None:
         return NO_AGES

@@ -8,14 +8,14 @@ import click
 import uvloop
 
 from plimsoll.processes.node import main as process
-from plimsoll.processes.node.settings import PREFIX, Settings
+from plimsoll.processes.node.settings import PREFIX, NodeProcessSettings
 from plimsoll.runtime.config import ConfigError, Sources, environment, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
-DEFAULTS = Settings()
+DEFAULTS = NodeProcessSettings()
 
 
 @click.command()
@@ -101,7 +101,7 @@ def node(config: Path | None, log_level: str, log_format: str, **flags: Any) -> 
         sys.stdout.flush()
 
     try:
-        settings = load_settings(Settings, sources)
+        settings = load_settings(NodeProcessSettings, sources)
         uvloop.run(process.run(settings, ports.append, begun))
     except (ConfigError, KubeconfigError) as error:
         raise click.UsageError(str(error)) from error

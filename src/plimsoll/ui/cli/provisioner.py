@@ -12,7 +12,7 @@ import uvloop
 
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.provisioner import main as process
-from plimsoll.processes.provisioner.settings import FROM_THE_ENVIRONMENT, Settings, load
+from plimsoll.processes.provisioner.settings import FROM_THE_ENVIRONMENT, ProvisionerFlags, load
 from plimsoll.runtime.config import ConfigError, environment, meanings, written_duration
 from plimsoll.runtime.log import LogFormat, configure_logging
 from plimsoll.ui.cli.go_flags import Gates, GoBool, GoCommand, Pairs
@@ -46,8 +46,8 @@ METAVARS: dict[Any, str] = {timedelta: "DURATION", dict[str, str]: "KEY:VALUE,â€
 
 def _flags(command: Callable[..., Any]) -> Callable[..., Any]:
     """One option for each setting; the setting's own words are its help."""
-    about = meanings(Settings)
-    for field in reversed(msgspec.structs.fields(Settings)):
+    about = meanings(ProvisionerFlags)
+    for field in reversed(msgspec.structs.fields(ProvisionerFlags)):
         if field.name in NOT_FLAGS:
             continue
         told = _told(field.default)

@@ -10,14 +10,14 @@ import uvloop
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.scheduler import main as process
-from plimsoll.processes.scheduler.settings import Settings, load
+from plimsoll.processes.scheduler.settings import SchedulerSettings, load
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.log import LogFormat, configure_logging
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
-DEFAULTS = Settings()
+DEFAULTS = SchedulerSettings()
 
 
 @click.command()

@@ -12,7 +12,7 @@ import click
 import uvloop
 
 from plimsoll.api.sizes import parse_size
-from plimsoll.decide.repair.repairs import Rule
+from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.log import configure_logging
@@ -23,7 +23,7 @@ from plimsoll.ui.local_cluster.kept_settings import MOST_REAL_NODES, ClusterSett
 from plimsoll.ui.local_cluster.running import (
     ClusterRequest,
     LocalCluster,
-    Reports,
+    StartReports,
     local_cluster,
 )
 from plimsoll.wire.errors import KubeError
@@ -91,7 +91,7 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
     metavar="RULE,…",
     default="",
     help="Repair rules of the controller, separated by commas:"
-    f" {', '.join(Rule)}.  [default: none]",
+    f" {', '.join(RepairRule)}.  [default: none]",
 )
 @click.option("--repair-dry-run", is_flag=True, help="Only tell by events what would be repaired.")
 @click.option(
@@ -171,7 +171,7 @@ async def _run(request: ClusterRequest, is_up: asyncio.Event) -> None:
     """Until cancelled."""
     begun = asyncio.get_running_loop().time()
     is_root = os.geteuid() == 0
-    reports = Reports(on_line=_show, on_change=_announce)
+    reports = StartReports(on_line=_show, on_change=_announce)
     async with local_cluster(request, reports, is_root=is_root) as cluster:
         is_up.set()
         _tell(cluster, timedelta(seconds=asyncio.get_running_loop().time() - begun), is_root)

@@ -27,7 +27,7 @@ from plimsoll.wire.connect import connect
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 from plimsoll.wire.parameters import WriteOptions, merge_patch
 
@@ -38,7 +38,7 @@ NEEDS_A_PERSON = frozenset({Zonal.UNREADABLE, Zonal.CONTRADICTORY})
 Labels = Sequence[Mapping[str, str]]
 
 
-class Result(StrEnum):
+class UpgradeResult(StrEnum):
     UPGRADED = "upgraded"
     WOULD_UPGRADE = "would upgrade"
     SKIPPED = "skipped"
@@ -48,14 +48,14 @@ class Result(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     volume: str
-    result: Result
+    result: UpgradeResult
     added: str = ""
     reason: Zonal
     why: str = ""
 
     @property
     def is_trouble(self) -> bool:
-        return self.result is Result.REFUSED or self.reason in NEEDS_A_PERSON
+        return self.result is UpgradeResult.REFUSED or self.reason in NEEDS_A_PERSON
 
 
 @click.command("upgrade-zonal")
@@ -76,8 +76,8 @@ def upgrade_zonal(*, dry_run: bool, kubeconfig: str, context_name: str, output: 
     Exit codes: 0 all volumes are as they should be (or would be), 1 some volume needs a person, or
     the cluster could not be reached, 2 bad usage.
     """
-    wish = Wish(kubeconfig=kubeconfig, context=context_name)
-    around = Surroundings(environment=environment(), clock=SystemClock())
+    wish = ConnectionOptions(kubeconfig=kubeconfig, context=context_name)
+    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
     try:
         client = connect(wish, around, system_chance())
     except KubeconfigError as error:
@@ -120,8 +120,10 @@ async def _upgrade_one(
             if error.failure is Failure.CONFLICT and attempt < ATTEMPTS - 1:
                 volume = await client.get(VOLUMES, volume.key)
                 continue
-            return _row(volume, Result.REFUSED, upgrade, why=error.message)
-        return _row(volume, Result.WOULD_UPGRADE if dry_run else Result.UPGRADED, upgrade)
+            return _row(volume, UpgradeResult.REFUSED, upgrade, why=error.message)
+        return _row(
+            volume, UpgradeResult.WOULD_UPGRADE if dry_run else UpgradeResult.UPGRADED, upgrade
+        )
     raise AssertionError("the last attempt returns")
 
 
@@ -135,11 +137,13 @@ async def _write(client: KubeClient, plan: Plan, *, dry_run: bool) -> None:
 
 def _skipped(volume: PersistentVolume, reason: Zonal) -> Row:
     why = EXPLANATIONS[reason]
-    return Row(volume=volume.name, result=Result.SKIPPED, reason=reason, why=why)
+    return Row(volume=volume.name, result=UpgradeResult.SKIPPED, reason=reason, why=why)
 
 
-def _row(volume: PersistentVolume, result: Result, upgrade: ZonalUpgrade, why: str = "") -> Row:
-    reason = Zonal.REFUSED if result is Result.REFUSED else upgrade.reason
+def _row(
+    volume: PersistentVolume, result: UpgradeResult, upgrade: ZonalUpgrade, why: str = ""
+) -> Row:
+    reason = Zonal.REFUSED if result is UpgradeResult.REFUSED else upgrade.reason
     return Row(volume=volume.name, result=result, added=upgrade.described, reason=reason, why=why)
 
 

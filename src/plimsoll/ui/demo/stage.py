@@ -15,7 +15,7 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.ui.demo.objects import NAMESPACE
 from plimsoll.ui.local_cluster.objects import NAMESPACE as SYSTEM
 from plimsoll.ui.local_cluster.running import LocalCluster
-from plimsoll.wire.kind import Deleted, Kind, Upserted, WatchEvent, documents, typed
+from plimsoll.wire.kind import DeletedObject, Kind, Upserted, WatchEvent, documents, typed
 from plimsoll.wire.parameters import Selection, WatchFrom
 
 T = TypeVar("T", bound=ApiObject)
@@ -41,7 +41,7 @@ async def _in_time(otherwise: str) -> AsyncIterator[None]:
         raise DemoFailedError(f"{otherwise}, after {LONGEST_WAIT}") from None
 
 
-class Stage:
+class DemoStage:
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
         self.client = cluster.client
@@ -69,7 +69,7 @@ class Stage:
             if found is None:
                 return
             async for event in self._events(kind, start):
-                if isinstance(event, Deleted) and event.object.name == name:
+                if isinstance(event, DeletedObject) and event.object.name == name:
                     return
 
     async def running(self, name: str, *, but_not: str = "") -> Pod:

@@ -21,7 +21,7 @@ from plimsoll.ui.demo.objects import (
     pod,
     snapshot,
 )
-from plimsoll.ui.demo.stage import CLAIMS, PODS, DemoFailedError, Stage
+from plimsoll.ui.demo.stage import CLAIMS, PODS, DemoFailedError, DemoStage
 from plimsoll.ui.local_cluster.layout import ZONES
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed
@@ -33,7 +33,7 @@ SNAPSHOTS, VOLUMES = typed(VolumeSnapshot), typed(PersistentVolume)
 
 
 class Tour:
-    def __init__(self, stage: Stage, say: Say) -> None:
+    def __init__(self, stage: DemoStage, say: Say) -> None:
         self._stage = stage
         self._say = say
         self._room: dict[str, str] = {}

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable
 
 from plimsoll.ui.local_cluster.children import RunningChild
-from plimsoll.ui.local_cluster.layout import Wanted
+from plimsoll.ui.local_cluster.layout import ClusterOptions
 from plimsoll.ui.local_cluster.objects import LOCAL, POOLS
 
 log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ def of_processes(children: Iterable[RunningChild]) -> list[tuple[str, str]]:
     return [(each.child.name, each.address) for each in children if each.address]
 
 
-def of_drivers(wanted: Wanted) -> list[tuple[str, str]]:
+def of_drivers(wanted: ClusterOptions) -> list[tuple[str, str]]:
     """The CSI sockets: one for each real node, and one in all for hollow ones."""
     nodes = wanted.names[:1] if wanted.hollow else wanted.names
     return [
@@ -36,7 +36,7 @@ def table(rows: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{name:<{width}}  {address}" for name, address in found]
 
 
-def write(wanted: Wanted, children: Iterable[RunningChild]) -> None:
+def write(wanted: ClusterOptions, children: Iterable[RunningChild]) -> None:
     """For the user alone: on a full disk the cluster goes on without it, and the log says so."""
     path = wanted.data_dir / FILE_NAME
     draft = path.with_suffix(".new")

@@ -6,13 +6,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from plimsoll.processes.driver import main as drivers
-from plimsoll.processes.driver.configuration import Settings as DriverSettings, configured
+from plimsoll.processes.driver.configuration import DriverSettings, configured
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.node import main as node
-from plimsoll.processes.node.settings import Settings as NodeSettings, hollow_nodes
+from plimsoll.processes.node.settings import NodeProcessSettings as NodeSettings, hollow_nodes
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.config import Sources, load_settings
-from plimsoll.ui.local_cluster.layout import REGION, ZONE, Wanted, settings_file
+from plimsoll.ui.local_cluster.layout import REGION, ZONE, ClusterOptions, settings_file
 from plimsoll.ui.local_cluster.objects import LOCAL, POOLS
 from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.server import listening
@@ -24,7 +24,7 @@ Transports = dict[str, dict[str, CsiTransport]]
 
 
 @asynccontextmanager
-async def hollow(wanted: Wanted, client: KubeClient, clock: Clock) -> AsyncIterator[None]:
+async def hollow(wanted: ClusterOptions, client: KubeClient, clock: Clock) -> AsyncIterator[None]:
     """All nodes, and their drivers, for as long as the block lasts."""
     transports: Transports = {name: {} for name in wanted.names}
     async with AsyncExitStack() as stack:
@@ -35,7 +35,7 @@ async def hollow(wanted: Wanted, client: KubeClient, clock: Clock) -> AsyncItera
         for name, served in nodes.items():
             labels = {**served.machine.labels, ZONE: wanted.zone_of(name), REGION: "local"}
             served.machine = replace(served.machine, labels=labels)
-        task = asyncio.ensure_future(node.Process(nodes, client, settings).run())
+        task = asyncio.ensure_future(node.NodeProcess(nodes, client, settings).run())
         try:
             yield
         finally:
@@ -45,7 +45,10 @@ async def hollow(wanted: Wanted, client: KubeClient, clock: Clock) -> AsyncItera
 
 @asynccontextmanager
 async def _driver(
-    wanted: Wanted, name: str, clock: Clock, transports: Mapping[str, dict[str, CsiTransport]]
+    wanted: ClusterOptions,
+    name: str,
+    clock: Clock,
+    transports: Mapping[str, dict[str, CsiTransport]],
 ) -> AsyncIterator[None]:
     sources = Sources(file=settings_file(wanted, name))
     configuration = configured(load_settings(DriverSettings, sources))

@@ -22,7 +22,7 @@ beside them waits, and one that is started again does not have to wait for its o
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ClusterOptions:
     """What the user asked for."""
 
     data_dir: Path
@@ -76,7 +76,7 @@ class Wanted:
         return f"--data-dir: {self.data_dir} is too long for sockets by {excess} bytes"
 
 
-def api_server(wanted: Wanted) -> Child:
+def api_server(wanted: ClusterOptions) -> Child:
     return Child(
         name="apiserver",
         arguments=(
@@ -90,7 +90,7 @@ def api_server(wanted: Wanted) -> Child:
     )
 
 
-def stages(wanted: Wanted) -> list[list[Child]]:
+def stages(wanted: ClusterOptions) -> list[list[Child]]:
     """Everything beside the API server; each stage needs the one before."""
     first = [_controller(wanted), _scheduler(wanted)]
     second = [_provisioner(wanted, LOCAL, "--strict-topology"), _provisioner(wanted, POOLS)]
@@ -101,7 +101,7 @@ def stages(wanted: Wanted) -> list[list[Child]]:
     return [first + drivers, second + nodes]
 
 
-def _common(wanted: Wanted) -> tuple[str, ...]:
+def _common(wanted: ClusterOptions) -> tuple[str, ...]:
     return (
         *("--kubeconfig", str(wanted.kubeconfig)),
         *("--metrics-port", "0"),
@@ -109,7 +109,7 @@ def _common(wanted: Wanted) -> tuple[str, ...]:
     )
 
 
-def _controller(wanted: Wanted) -> Child:
+def _controller(wanted: ClusterOptions) -> Child:
     own = (wanted.socket(driver, wanted.names[0]) for driver in (LOCAL, POOLS))
     addresses = (*own, *wanted.csi_addresses)
     return Child(
@@ -126,7 +126,7 @@ def _controller(wanted: Wanted) -> Child:
     )
 
 
-def _scheduler(wanted: Wanted) -> Child:
+def _scheduler(wanted: ClusterOptions) -> Child:
     return Child(
         name="scheduler",
         arguments=(
@@ -138,7 +138,7 @@ def _scheduler(wanted: Wanted) -> Child:
     )
 
 
-def _driver(wanted: Wanted, driver: str) -> Child:
+def _driver(wanted: ClusterOptions, driver: str) -> Child:
     return Child(
         name=f"driver {driver}",
         arguments=(
@@ -150,7 +150,7 @@ def _driver(wanted: Wanted, driver: str) -> Child:
     )
 
 
-def _provisioner(wanted: Wanted, driver: str, *more: str) -> Child:
+def _provisioner(wanted: ClusterOptions, driver: str, *more: str) -> Child:
     return Child(
         name=f"provisioner {driver}",
         arguments=(
@@ -169,7 +169,7 @@ def _provisioner(wanted: Wanted, driver: str, *more: str) -> Child:
     )
 
 
-def _node(wanted: Wanted, name: str) -> Child:
+def _node(wanted: ClusterOptions, name: str) -> Child:
     zone = wanted.zone_of(name)
     return Child(
         name=f"node {name}",
@@ -184,16 +184,16 @@ def _node(wanted: Wanted, name: str) -> Child:
     )
 
 
-def driver_dir(wanted: Wanted, driver: str) -> Path:
+def driver_dir(wanted: ClusterOptions, driver: str) -> Path:
     """Where the records of a driver are."""
     return wanted.data_dir / "drivers" / driver.partition(".")[0]
 
 
-def settings_file(wanted: Wanted, driver: str) -> Path:
+def settings_file(wanted: ClusterOptions, driver: str) -> Path:
     return driver_dir(wanted, driver).with_suffix(".yaml")
 
 
-def write_settings(wanted: Wanted) -> None:
+def write_settings(wanted: ClusterOptions) -> None:
     """The files that the drivers are started with."""
     for driver, settings in ((LOCAL, local_settings(wanted)), (POOLS, pools_settings(wanted))):
         path = settings_file(wanted, driver)
@@ -201,7 +201,7 @@ def write_settings(wanted: Wanted) -> None:
         write_if_changed(path, yaml.safe_dump(settings, sort_keys=False))
 
 
-def local_settings(wanted: Wanted) -> Document:
+def local_settings(wanted: ClusterOptions) -> Document:
     """Disks of nodes; those of hollow nodes are as hollow, and only counted."""
     if wanted.hollow:
         return _settings(wanted, LOCAL, "pools") | {
@@ -218,18 +218,18 @@ def local_settings(wanted: Wanted) -> Document:
     }
 
 
-def _disks(wanted: Wanted, node: str) -> list[str]:
+def _disks(wanted: ClusterOptions, node: str) -> list[str]:
     where = wanted.data_dir / "disks" / node
     return [f"{where / disk}={wanted.disk_size}" for disk in DISKS]
 
 
-def _hollow_disks(wanted: Wanted, node: str) -> Document:
+def _hollow_disks(wanted: ClusterOptions, node: str) -> Document:
     size = len(DISKS) * parse_bytes(wanted.disk_size)
     topology = {"zone": wanted.zone_of(node), "node": node}
     return {"name": node, "size": size, "topology": topology}
 
 
-def pools_settings(wanted: Wanted) -> Document:
+def pools_settings(wanted: ClusterOptions) -> Document:
     zones = [
         {
             "name": f"zone-{zone}",
@@ -251,7 +251,7 @@ def pools_settings(wanted: Wanted) -> Document:
     }
 
 
-def _settings(wanted: Wanted, driver: str, backend: str) -> Document:
+def _settings(wanted: ClusterOptions, driver: str, backend: str) -> Document:
     found: Document = {
         "backend": backend,
         "driverName": driver,
@@ -260,7 +260,7 @@ def _settings(wanted: Wanted, driver: str, backend: str) -> Document:
     return found | ({"mounts": "none"} if wanted.hollow else {})
 
 
-def _node_entry(wanted: Wanted, driver: str, name: str) -> Document:
+def _node_entry(wanted: ClusterOptions, driver: str, name: str) -> Document:
     topology = {"zone": wanted.zone_of(name)}
     if driver == LOCAL and wanted.hollow:
         topology["node"] = name

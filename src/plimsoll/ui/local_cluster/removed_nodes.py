@@ -14,9 +14,9 @@ from plimsoll.api.core import Lease, Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSINode
 from plimsoll.processes.driver.ledger import FILE_NAME, Ledger
-from plimsoll.processes.driver.records import Placement
+from plimsoll.processes.driver.records import VolumePlacement
 from plimsoll.runtime.config import ConfigError
-from plimsoll.ui.local_cluster.layout import Wanted, driver_dir
+from plimsoll.ui.local_cluster.layout import ClusterOptions, driver_dir
 from plimsoll.ui.local_cluster.objects import LOCAL, POOLS
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, typed
@@ -26,11 +26,11 @@ MOST_NAMED = 5
 NODE_LEASES = "kube-node-lease"
 
 
-def removed(before: Wanted, wanted: Wanted) -> tuple[str, ...]:
+def removed(before: ClusterOptions, wanted: ClusterOptions) -> tuple[str, ...]:
     return tuple(name for name in before.names if name not in wanted.names)
 
 
-def refuse_occupied(wanted: Wanted, nodes: tuple[str, ...], before: int) -> None:
+def refuse_occupied(wanted: ClusterOptions, nodes: tuple[str, ...], before: int) -> None:
     """Raises ConfigError for the first of the nodes that something is kept on."""
     for node in nodes:
         held = sorted(kept_on(wanted, node))
@@ -42,7 +42,7 @@ def refuse_occupied(wanted: Wanted, nodes: tuple[str, ...], before: int) -> None
             )
 
 
-def kept_on(wanted: Wanted, node: str) -> Iterator[str]:
+def kept_on(wanted: ClusterOptions, node: str) -> Iterator[str]:
     """What the drivers' records say of it; asked while no driver runs."""
     for driver in (LOCAL, POOLS):
         directory = driver_dir(wanted, driver)
@@ -61,7 +61,7 @@ def _recorded(directory: Path, driver: str, node: str) -> Iterator[str]:
                 yield f"snapshot {snapshot.name}"
 
 
-def _is_on(placement: Placement, driver: str, node: str) -> bool:
+def _is_on(placement: VolumePlacement, driver: str, node: str) -> bool:
     return any(segment.get(f"topology.{driver}/node") == node for segment in placement.topology)
 
 

@@ -19,13 +19,13 @@ from plimsoll.ui.local_cluster.directory_lock import locked
 from plimsoll.ui.local_cluster.health_watch import HealthRule
 from plimsoll.ui.local_cluster.hollow import hollow
 from plimsoll.ui.local_cluster.kept_settings import Settlement
-from plimsoll.ui.local_cluster.layout import Wanted, api_server, stages, write_settings
+from plimsoll.ui.local_cluster.layout import ClusterOptions, api_server, stages, write_settings
 from plimsoll.ui.local_cluster.objects import first_objects
 from plimsoll.wire.connect import connect
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import documents
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import Surroundings, Wish
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 
 MANAGER = "plimsoll-up"
 
@@ -46,7 +46,7 @@ class ClusterRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reports:
+class StartReports:
     """Who is told what while the cluster starts and runs."""
 
     on_line: Callable[[str, str], None]
@@ -57,14 +57,14 @@ class Reports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCluster:
-    wanted: Wanted
+    wanted: ClusterOptions
     client: KubeClient
     children: dict[str, RunningChild]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Start:
-    wanted: Wanted
+    wanted: ClusterOptions
     settlement: Settlement
     removed: tuple[str, ...] = ()
     """Nodes of the last start that this one does not have."""
@@ -72,7 +72,7 @@ class _Start:
 
 @asynccontextmanager
 async def local_cluster(
-    request: ClusterRequest, reports: Reports, *, is_root: bool
+    request: ClusterRequest, reports: StartReports, *, is_root: bool
 ) -> AsyncIterator[LocalCluster]:
     """Raises ConfigError, DirectoryInUseError, ChildFailedError, LedgerError, KubeError, OSError.
 
@@ -120,8 +120,8 @@ def _planned(request: ClusterRequest) -> _Start:
     return _Start(wanted=wanted, settlement=settlement, removed=removed)
 
 
-def _wanted(request: ClusterRequest, settings: kept_settings.ClusterSettings) -> Wanted:
-    return Wanted(
+def _wanted(request: ClusterRequest, settings: kept_settings.ClusterSettings) -> ClusterOptions:
+    return ClusterOptions(
         data_dir=request.data_dir,
         **msgspec.structs.asdict(settings),
         log_level=request.log_level,
@@ -131,7 +131,7 @@ def _wanted(request: ClusterRequest, settings: kept_settings.ClusterSettings) ->
     )
 
 
-def _prepared(start: _Start, reports: Reports) -> _Start:
+def _prepared(start: _Start, reports: StartReports) -> _Start:
     """The directory as the processes need it; the caller holds its lock. Raises ConfigError."""
     before, wanted = start.settlement.before, start.wanted
     if before is not None:
@@ -161,9 +161,9 @@ def _free_port() -> int:
     return port
 
 
-def _client(wanted: Wanted, clock: Clock) -> KubeClient:
-    wish = Wish(kubeconfig=str(wanted.kubeconfig))
-    around = Surroundings(environment=environment(), clock=clock)
+def _client(wanted: ClusterOptions, clock: Clock) -> KubeClient:
+    wish = ConnectionOptions(kubeconfig=str(wanted.kubeconfig))
+    around = KubeconfigEnvironment(environment=environment(), clock=clock)
     return connect(wish, around, system_chance(), manager=MANAGER)
 
 

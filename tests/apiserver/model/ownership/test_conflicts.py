@@ -1,10 +1,10 @@
 from plimsoll.apiserver.model.ownership.conflicts import ApplyConflictError, conflicts_with
-from plimsoll.apiserver.model.ownership.entries import Entry
+from plimsoll.apiserver.model.ownership.entries import ManagedFieldsEntry
 
-APPLIER = Entry(
+APPLIER = ManagedFieldsEntry(
     manager="m1", operation="Apply", api_version="v1", fields={"f:data": {"f:a": {}, "f:b": {}}}
 )
-UPDATER = Entry(
+UPDATER = ManagedFieldsEntry(
     manager="editor",
     operation="Update",
     api_version="v1",

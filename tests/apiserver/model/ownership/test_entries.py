@@ -3,7 +3,7 @@ import pytest
 from plimsoll.apiserver.model.ownership.entries import (
     ANCIENT,
     UPDATE,
-    Entry,
+    ManagedFieldsEntry,
     capped,
     differ,
     managed_fields,
@@ -14,9 +14,11 @@ from plimsoll.apiserver.model.ownership.field_set import FieldSet
 from tests.apiserver.model.ownership.objects import LATER, NOON
 
 
-def an_updater(name: str, time: str = NOON, *, field: str = "") -> Entry:
+def an_updater(name: str, time: str = NOON, *, field: str = "") -> ManagedFieldsEntry:
     fields: FieldSet = {"f:data": {f"f:{field or name}": {}}}
-    return Entry(manager=name, operation=UPDATE, api_version="v1", time=time, fields=fields)
+    return ManagedFieldsEntry(
+        manager=name, operation=UPDATE, api_version="v1", time=time, fields=fields
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,7 @@ def test_a_manager_is_called_as_it_says_or_as_its_program(
 def test_appliers_come_first_then_the_oldest() -> None:
     new = an_updater("a", LATER)
     old = an_updater("b", NOON)
-    applier = Entry(manager="c", operation="Apply", api_version="v1", time=LATER)
+    applier = ManagedFieldsEntry(manager="c", operation="Apply", api_version="v1", time=LATER)
     shown = managed_fields({entry.key: entry for entry in (new, old, applier)})
     assert [entry["manager"] for entry in shown] == ["c", "b", "a"]
 

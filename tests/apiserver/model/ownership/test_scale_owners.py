@@ -1,4 +1,4 @@
-from plimsoll.apiserver.model.ownership.entries import APPLY, UPDATE, Entry, Owners
+from plimsoll.apiserver.model.ownership.entries import APPLY, UPDATE, ManagedFieldsEntry, Owners
 from plimsoll.apiserver.model.ownership.field_set import FieldSet
 from plimsoll.apiserver.model.ownership.scale_owners import (
     REPLICAS,
@@ -11,14 +11,18 @@ APPS = "apps/v1"
 MORE: FieldSet = {"f:spec": {"f:replicas": {}, "f:selector": {}}}
 
 
-def owners(*entries: Entry) -> Owners:
+def owners(*entries: ManagedFieldsEntry) -> Owners:
     return {entry.key: entry for entry in entries}
 
 
-def an_entry(manager: str, operation: str = UPDATE, version: str = APPS, **more: object) -> Entry:
+def an_entry(
+    manager: str, operation: str = UPDATE, version: str = APPS, **more: object
+) -> ManagedFieldsEntry:
     fields = more.get("fields", REPLICAS)
     assert isinstance(fields, dict)
-    return Entry(manager=manager, operation=operation, api_version=version, fields=fields)
+    return ManagedFieldsEntry(
+        manager=manager, operation=operation, api_version=version, fields=fields
+    )
 
 
 def test_a_scale_shows_only_the_owners_of_the_number() -> None:

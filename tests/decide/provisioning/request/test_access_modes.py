@@ -8,7 +8,7 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.provisioning.calls import Block, Mount, VolumeCapability
 from plimsoll.decide.provisioning.failures import RefusalError
 from plimsoll.decide.provisioning.request.access_modes import volume_capabilities
-from plimsoll.decide.provisioning.settings import Capability, ProvisionerSettings
+from plimsoll.decide.provisioning.settings import DriverCapability, ProvisionerSettings
 from tests.decide.provisioning.builders import (
     CONTROLLER,
     SETTINGS,
@@ -17,7 +17,7 @@ from tests.decide.provisioning.builders import (
 )
 
 FINER = replace(
-    SETTINGS, controller_capabilities=CONTROLLER | {Capability.SINGLE_NODE_MULTI_WRITER}
+    SETTINGS, controller_capabilities=CONTROLLER | {DriverCapability.SINGLE_NODE_MULTI_WRITER}
 )
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.decide.provisioning.failures import Problem, RefusalError, State
+from plimsoll.decide.provisioning.failures import Problem, ProvisioningState, RefusalError
 from plimsoll.decide.provisioning.request.parameters import (
     driver_parameters,
     file_system,
@@ -61,7 +61,7 @@ def test_an_unknown_reserved_parameter_is_refused_for_good(key: str) -> None:
     with pytest.raises(RefusalError, match=key) as refusal:
         driver_parameters({f"csi.storage.k8s.io/{key}": "x"})
 
-    assert refusal.value.failure.state is State.FINISHED
+    assert refusal.value.failure.state is ProvisioningState.FINISHED
 
 
 def test_metadata_names_claim_and_volume() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from plimsoll.api.volumes import SecretReference
-from plimsoll.decide.provisioning.failures import Problem, RefusalError, State
+from plimsoll.decide.provisioning.failures import Problem, ProvisioningState, RefusalError
 from plimsoll.decide.provisioning.request.secrets import (
     NODE_STAGE,
     PROVISIONER,
@@ -28,7 +28,7 @@ def find(parameters: dict[str, str], use: SecretUse = PROVISIONER) -> str | None
 def problem(parameters: dict[str, str]) -> Problem:
     with pytest.raises(RefusalError) as refusal:
         find(parameters)
-    assert refusal.value.failure.state is State.NO_CHANGE
+    assert refusal.value.failure.state is ProvisioningState.NO_CHANGE
     return refusal.value.failure.problem
 
 

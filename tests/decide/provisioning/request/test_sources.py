@@ -10,19 +10,19 @@ from plimsoll.api.storage import StorageClass
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.provisioning.calls import ContentSource, FromSnapshot, FromVolume
-from plimsoll.decide.provisioning.failures import Problem, RefusalError, State
+from plimsoll.decide.provisioning.failures import Problem, ProvisioningState, RefusalError
 from plimsoll.decide.provisioning.request.sources import (
     ALLOW_MODE_CHANGE,
     CLONE_PROTECTION,
     SNAPSHOT_PROTECTION,
     Filling,
     Populator,
-    Source,
+    ResolvedSource,
     SourceKind,
     content_source,
     find_source,
 )
-from plimsoll.decide.provisioning.settings import Mode, ProvisionerSettings
+from plimsoll.decide.provisioning.settings import ProvisionerMode, ProvisionerSettings
 from tests.decide.provisioning.builders import (
     SETTINGS,
     a_claim_document,
@@ -49,18 +49,18 @@ def claim_of(**spec: Any) -> PersistentVolumeClaim:
 def filled(world: World, settings: ProvisionerSettings = SETTINGS, **spec: Any) -> ContentSource:
     claim = claim_of(**spec)
     source = find_source(claim)
-    assert isinstance(source, Source)
+    assert isinstance(source, ResolvedSource)
     class_ = from_document(StorageClass, a_class_document())
     return content_source(Filling(claim, class_, settings, source), world)
 
 
-def refused(find: Callable[[], object]) -> tuple[Problem, State]:
+def refused(find: Callable[[], object]) -> tuple[Problem, ProvisioningState]:
     with pytest.raises(RefusalError) as refusal:
         find()
     return refusal.value.failure.problem, refusal.value.failure.state
 
 
-UNUSABLE = (Problem.SOURCE_UNUSABLE, State.NO_CHANGE)
+UNUSABLE = (Problem.SOURCE_UNUSABLE, ProvisioningState.NO_CHANGE)
 
 
 def test_data_source_counts_before_data_source_ref() -> None:
@@ -68,7 +68,7 @@ def test_data_source_counts_before_data_source_ref() -> None:
 
     found = find_source(claim_of(dataSource=FROM_CLAIM, dataSourceRef=other))
 
-    assert found == Source(SourceKind.CLAIM, ObjectKey("default", "source"))
+    assert found == ResolvedSource(SourceKind.CLAIM, ObjectKey("default", "source"))
     assert find_source(claim_of(dataSourceRef=FROM_CLAIM)) == found
     assert find_source(claim_of()) is None
 
@@ -88,7 +88,7 @@ def test_a_kind_that_nobody_here_knows_is_left_to_populators() -> None:
 def test_a_source_that_can_never_be_used_is_refused_for_good(
     spec: Document, expected: Problem
 ) -> None:
-    assert refused(lambda: find_source(claim_of(**spec))) == (expected, State.FINISHED)
+    assert refused(lambda: find_source(claim_of(**spec))) == (expected, ProvisioningState.FINISHED)
 
 
 def test_a_claim_is_cloned_from_its_volume() -> None:
@@ -102,7 +102,7 @@ def test_a_claim_that_is_being_cloned_is_used_although_it_is_being_deleted() -> 
     )
 
     assert filled(world, dataSource=FROM_CLAIM) == FromVolume("disk-0")
-    compatible = replace(SETTINGS, mode=Mode.COMPATIBLE)
+    compatible = replace(SETTINGS, mode=ProvisionerMode.COMPATIBLE)
     assert refused(lambda: filled(world, compatible, dataSource=FROM_CLAIM)) == UNUSABLE
 
 

@@ -12,14 +12,14 @@ from plimsoll.decide.scheduling.binding.bind_volumes import (
 )
 from plimsoll.decide.scheduling.reasons import Finding, Reason
 from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, StaticBinding
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning import Provision
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import DynamicProvision
 from tests.builders import a_claim, a_pod, a_volume
 from tests.decide.scheduling.builders import a_cluster, bound, versioned
 
 OLD, NEW = versioned(a_claim("old"), 11), versioned(a_claim("new"), 12)
 VOLUME = versioned(a_volume(), 7)
 POD = a_pod(claims=["old", "new"])
-VOLUMES = PodVolumes((StaticBinding(OLD, VOLUME),), (Provision(NEW),))
+VOLUMES = PodVolumes((StaticBinding(OLD, VOLUME),), (DynamicProvision(NEW),))
 VOLUME_KEY = ObjectKey("", "volume-1")
 
 

@@ -1,4 +1,4 @@
-from plimsoll.decide.scheduling.columns.changes import REMEMBERED, ChangeLog, Kept
+from plimsoll.decide.scheduling.columns.changes import REMEMBERED, ChangeLog, KeptResult
 
 
 def test_whoever_looks_is_told_what_changed_since() -> None:
@@ -33,7 +33,7 @@ def test_a_forked_log_goes_its_own_way() -> None:
 
 def test_results_are_made_once_and_the_oldest_make_room() -> None:
     made: list[int] = []
-    kept: Kept[int, int] = Kept(2)
+    kept: KeptResult[int, int] = KeptResult(2)
 
     def make(number: int) -> int:
         made.append(number)

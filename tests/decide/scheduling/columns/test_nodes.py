@@ -1,6 +1,12 @@
 from hypothesis import given, strategies as st
 
-from plimsoll.decide.scheduling.columns.nodes import Column, NodeIndex, Table, mask_of, slots_of
+from plimsoll.decide.scheduling.columns.nodes import (
+    NodeColumn,
+    NodeIndex,
+    NodeTable,
+    mask_of,
+    slots_of,
+)
 
 
 def test_a_node_keeps_its_slot_and_leaves_it_to_the_next() -> None:
@@ -25,7 +31,7 @@ def test_ranks_follow_names_and_not_slots() -> None:
 
 def test_columns_grow_with_the_cluster() -> None:
     index = NodeIndex()
-    column, table = Column(index, 7), Table(index, 2)
+    column, table = NodeColumn(index, 7), NodeTable(index, 2)
     for number in range(500):
         index.add(f"n{number}")
     column.values[499] = 1

@@ -6,7 +6,12 @@ from plimsoll.decide.scheduling.columns.flags import FIRST_SCALAR, Blocked
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
 from plimsoll.decide.scheduling.reasons import Reason, Verdict
 from plimsoll.decide.scheduling.rules import node_resources as resources
-from plimsoll.decide.scheduling.rules.node_resources import Demands, Load, ResourceColumns, Room
+from plimsoll.decide.scheduling.rules.node_resources import (
+    Demands,
+    Load,
+    NodeResources,
+    ResourceColumns,
+)
 from tests.builders import a_node, a_pod
 from tests.decide.scheduling.columns.clusters import (
     Chance,
@@ -36,7 +41,7 @@ def test_all_nodes_at_once_are_judged_and_scored_like_each_by_itself(seed: int) 
         node, load = a_random_node(chance), Load()
         for _ in range(chance.randint(0, 3)):
             load.add(Demands.of_placed(a_placed_pod(chance)), 1)
-        columns.write(index.add(f"n{number}"), Room.of(node), load)
+        columns.write(index.add(f"n{number}"), NodeResources.of(node), load)
         nodes.append((node, load))
     demands = Demands.of_waiting(a_new_pod(chance))
 
@@ -70,7 +75,7 @@ def test_a_finding_has_the_numbers_and_tells_full_from_too_small() -> None:
 def test_a_resource_that_no_node_has_is_missing_everywhere() -> None:
     index = NodeIndex()
     columns = ResourceColumns(index)
-    columns.write(index.add("n"), Room.of(a_node()), Load())
+    columns.write(index.add("n"), NodeResources.of(a_node()), Load())
     demands = Demands.of_waiting(a_pod(requests={"example.com/gpu": "1"}))
 
     assert columns.judge(demands, slice(None)).flags[0] == 1 << FIRST_SCALAR

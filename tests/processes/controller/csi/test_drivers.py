@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from grpc import StatusCode
 
-from plimsoll.processes.controller.csi.drivers import Drivers, DriverSources
+from plimsoll.processes.controller.csi.drivers import DriverSources, KnownDrivers
 from plimsoll.runtime.clock import SteppedClock, SystemClock
 from plimsoll.runtime.fence import Fence
 from plimsoll.wire.csi import methods
@@ -24,7 +24,7 @@ TURNS = 500
 
 
 @asynccontextmanager
-async def following(drivers: Drivers) -> AsyncIterator[None]:
+async def following(drivers: KnownDrivers) -> AsyncIterator[None]:
     task = asyncio.ensure_future(drivers.run())
     try:
         yield
@@ -44,14 +44,14 @@ async def until(condition: Callable[[], bool], clock: SteppedClock) -> None:
     raise AssertionError("it never came to that")
 
 
-def expands(drivers: Drivers) -> bool:
+def expands(drivers: KnownDrivers) -> bool:
     found = drivers.find(DRIVER)
     return found is not None and "EXPAND_VOLUME" in found.controller
 
 
 async def test_a_driver_is_waited_for_and_asked_anew_when_it_comes_back(tmp_path: Path) -> None:
     clock, socket = SteppedClock(), tmp_path / "csi.sock"
-    drivers = Drivers(DriverSources(addresses=(str(socket),)), clock, Fence.left_open(clock))
+    drivers = KnownDrivers(DriverSources(addresses=(str(socket),)), clock, Fence.left_open(clock))
     came: list[str] = []
     drivers.on_change(came.append)
     async with following(drivers):
@@ -70,7 +70,7 @@ async def test_a_driver_is_waited_for_and_asked_anew_when_it_comes_back(tmp_path
 async def test_a_driver_that_says_no_is_still_there() -> None:
     clock, plugin = SteppedClock(), Plugin(has_node_service=True)
     sources = DriverSources(transports={DRIVER: InProcessCsi(plugin.handlers(), clock)})
-    drivers = Drivers(sources, clock, Fence.left_open(clock))
+    drivers = KnownDrivers(sources, clock, Fence.left_open(clock))
     async with following(drivers):
         await clock.run(timedelta(seconds=1))
         found = drivers.find(DRIVER)
@@ -88,7 +88,7 @@ async def test_a_driver_that_is_not_ready_is_asked_again(call: str) -> None:
     clock, plugin = SteppedClock(), Plugin()
     plugin.fail(call, StatusCode.UNAVAILABLE, times=5)
     sources = DriverSources(transports={DRIVER: InProcessCsi(plugin.handlers(), clock)})
-    drivers = Drivers(sources, clock, Fence.left_open(clock))
+    drivers = KnownDrivers(sources, clock, Fence.left_open(clock))
     async with following(drivers):
         await clock.run(timedelta(seconds=3))
         assert drivers.find(DRIVER) is None
@@ -101,7 +101,7 @@ async def test_a_driver_is_not_called_once_another_controller_may_lead() -> None
     fence = Fence(clock)
     fence.extend(5)
     sources = DriverSources(transports={DRIVER: InProcessCsi(plugin.handlers(), clock)})
-    drivers = Drivers(sources, clock, fence)
+    drivers = KnownDrivers(sources, clock, fence)
     async with following(drivers):
         await clock.run(timedelta(seconds=10))
         found = drivers.find(DRIVER)

@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from random import Random
 
-from plimsoll.processes.controller.in_process.operations import Operations, Verdict
+from plimsoll.processes.controller.in_process.operations import Operations, OperationVerdict
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.wire.errors import Failure, KubeError
 
@@ -15,16 +15,16 @@ class Desk:
     def __init__(self) -> None:
         self.clock = SteppedClock()
         self.operations = Operations(self.clock, Random(1))
-        self.verdicts: list[Verdict] = []
+        self.verdicts: list[OperationVerdict] = []
         self.begun: list[float] = []
         self.woken: list[timedelta] = []
         self.door = asyncio.Event()
         self.door.set()
 
-    async def work(self) -> Verdict:
+    async def work(self) -> OperationVerdict:
         self.begun.append(self.clock.monotonic())
         await self.door.wait()
-        return self.verdicts.pop(0) if self.verdicts else Verdict.DONE
+        return self.verdicts.pop(0) if self.verdicts else OperationVerdict.DONE
 
     def ask(self, volume: str = "volume-1") -> None:
         self.operations.begin(volume, self.work, lambda delay: self._wake(volume, delay))
@@ -76,7 +76,7 @@ async def test_nobody_is_woken_by_an_operation_that_is_done() -> None:
 
 async def test_failures_are_tried_again_after_growing_delays() -> None:
     async with a_desk() as desk:
-        desk.verdicts = [Verdict.TRY_AGAIN] * 6
+        desk.verdicts = [OperationVerdict.TRY_AGAIN] * 6
         desk.ask()
         await desk.clock.run(timedelta(minutes=5))
         assert len(desk.begun) == 7
@@ -87,7 +87,7 @@ async def test_failures_are_tried_again_after_growing_delays() -> None:
 
 async def test_asking_more_often_does_not_shorten_the_delay() -> None:
     async with a_desk() as desk:
-        desk.verdicts = [Verdict.TRY_AGAIN] * 4
+        desk.verdicts = [OperationVerdict.TRY_AGAIN] * 4
         desk.ask()
         for _ in range(100):
             await desk.clock.run(timedelta(milliseconds=10))
@@ -99,11 +99,11 @@ async def test_a_server_that_fails_is_a_reason_to_try_again() -> None:
     async with a_desk() as desk:
         attempts: list[int] = []
 
-        async def work() -> Verdict:
+        async def work() -> OperationVerdict:
             attempts.append(1)
             if len(attempts) == 1:
                 raise KubeError(Failure.UNAVAILABLE, "away")
-            return Verdict.DONE
+            return OperationVerdict.DONE
 
         def ask() -> None:
             desk.operations.begin("volume-1", work, wake)

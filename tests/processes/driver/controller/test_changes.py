@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.processes.driver.backends.pools.faults import Call, Fail, When
+from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, When
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -71,7 +71,7 @@ async def test_a_volume_in_two_domains_grows_in_both() -> None:
 async def test_an_attempt_that_fails_gives_the_room_back(when: When) -> None:
     async with a_driver() as running:
         volume = await running.create(mib=10)
-        running.backend.faults.set(Fail(call=Call.EXPAND, when=when))
+        running.backend.faults.set(Fail(call=FaultyCall.EXPAND, when=when))
         assert await cannot_expand(running, volume.volume_id, 20) is DriverFailure.GAVE_UP
         assert await running.free_mib() == {"only": 1014}
         assert await running.expand(volume.volume_id, 20) == 20
@@ -101,7 +101,7 @@ async def test_settings_change_one_by_one() -> None:
 async def test_settings_that_cannot_be_are_refused_and_change_nothing() -> None:
     async with a_driver() as running:
         volume = await running.create(mib=10, mutable={"iops": "100"})
-        running.backend.faults.set(Fail(call=Call.MODIFY))
+        running.backend.faults.set(Fail(call=FaultyCall.MODIFY))
         for parameters, expected in (
             ({"iops": "200"}, DriverFailure.GAVE_UP),
             ({"iops": "many"}, DriverFailure.REJECTED),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.processes.driver.backends.pools.faults import Call, Fail, Hang, When
+from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang, When
 from plimsoll.runtime.clock import settle
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import DriverError, DriverFailure
@@ -202,7 +202,7 @@ async def test_many_names_at_once_never_take_more_than_there_is() -> None:
 
 async def test_a_caller_that_goes_away_finds_its_volume_later() -> None:
     async with a_driver() as running:
-        running.backend.faults.set(Hang(call=Call.CREATE))
+        running.backend.faults.set(Hang(call=FaultyCall.CREATE))
         calling = asyncio.ensure_future(running.create(mib=5))
         await settle()
         calling.cancel()
@@ -216,7 +216,7 @@ async def test_a_caller_that_goes_away_finds_its_volume_later() -> None:
 @pytest.mark.parametrize("when", When)
 async def test_an_attempt_that_fails_leaves_nothing(when: When) -> None:
     async with a_driver() as running:
-        running.backend.faults.set(Fail(call=Call.CREATE, when=when))
+        running.backend.faults.set(Fail(call=FaultyCall.CREATE, when=when))
         assert await running.cannot_create(mib=5) is DriverFailure.GAVE_UP
         assert await running.free_mib() == {"only": 1024}
         assert (await running.create(mib=5)).capacity_bytes == 5 * MIB
@@ -224,7 +224,7 @@ async def test_an_attempt_that_fails_leaves_nothing(when: When) -> None:
 
 async def test_remains_that_could_not_be_removed_are_removed_by_the_next_call() -> None:
     async with a_driver() as running:
-        running.backend.faults.set(Fail(call=Call.CREATE), Fail(call=Call.DELETE))
+        running.backend.faults.set(Fail(call=FaultyCall.CREATE), Fail(call=FaultyCall.DELETE))
         assert await running.cannot_create(mib=5) is DriverFailure.GAVE_UP
         assert await running.free_mib() == {"only": 1019}
         await running.create(mib=7)
@@ -267,7 +267,7 @@ async def test_a_volume_that_was_ever_published_is_not_deleted_as_unused() -> No
 async def test_an_origin_is_not_deleted_while_it_is_being_copied() -> None:
     async with a_driver() as running:
         origin = await running.create("origin", mib=5)
-        running.backend.faults.set(Hang(call=Call.CREATE))
+        running.backend.faults.set(Hang(call=FaultyCall.CREATE))
         copying = asyncio.ensure_future(running.create("copy", volume=origin.volume_id))
         await settle()
         request = csi.DeleteVolumeRequest(volume_id=origin.volume_id)

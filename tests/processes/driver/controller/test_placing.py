@@ -2,10 +2,10 @@
 
 import pytest
 
-from plimsoll.processes.driver.backends.protocol import Extent, Layout, Pool
+from plimsoll.processes.driver.backends.protocol import Extent, Pool, VolumeLayout
 from plimsoll.processes.driver.controller.placing import (
-    Requirement,
     Segment,
+    TopologyRequirement,
     agree,
     find_place,
     is_reachable,
@@ -14,7 +14,7 @@ from plimsoll.processes.driver.controller.placing import (
 )
 
 A, B, C = ({"zone": name} for name in "abc")
-SPANNING = Layout(domains=2)
+SPANNING = VolumeLayout(domains=2)
 
 
 def a_pool(name: str, free: int, *topology: Segment) -> Pool:
@@ -23,42 +23,47 @@ def a_pool(name: str, free: int, *topology: Segment) -> Pool:
 
 
 def chosen(
-    pools: list[Pool], requirement: Requirement, size: int = 1, layout: Layout | None = None
+    pools: list[Pool],
+    requirement: TopologyRequirement,
+    size: int = 1,
+    layout: VolumeLayout | None = None,
 ) -> tuple[str, ...] | None:
-    place = find_place(pools, layout or Layout(), requirement, size)
+    place = find_place(pools, layout or VolumeLayout(), requirement, size)
     return None if place is None else place.pools
 
 
 def test_without_a_wish_the_pool_with_most_room_is_taken_and_names_break_ties() -> None:
     pools = [a_pool("p", 5, A), a_pool("r", 9, B), a_pool("q", 9, C)]
-    assert chosen(pools, Requirement()) == ("q",)
+    assert chosen(pools, TopologyRequirement()) == ("q",)
 
 
 def test_a_preference_counts_more_than_room() -> None:
     pools = [a_pool("p", 5, A), a_pool("q", 9, B)]
-    wish = Requirement(requisite=(A, B), preferred=(A, B))
+    wish = TopologyRequirement(requisite=(A, B), preferred=(A, B))
     assert chosen(pools, wish) == ("p",)
     assert chosen(pools, wish, size=6) == ("q",)
 
 
 def test_only_what_is_required_will_do() -> None:
     pools = [a_pool("p", 5, A), a_pool("q", 9, B)]
-    assert chosen(pools, Requirement(requisite=(A,)), size=6) is None
-    assert chosen(pools, Requirement(requisite=(C,))) is None
+    assert chosen(pools, TopologyRequirement(requisite=(A,)), size=6) is None
+    assert chosen(pools, TopologyRequirement(requisite=(C,))) is None
 
 
 def test_a_pool_that_is_reachable_from_elsewhere_as_well_comes_after_one_that_is_not() -> None:
     pools = [a_pool("region", 9, A, B, C), a_pool("zone-a", 5, A)]
-    only_a = Requirement(requisite=(A,), preferred=(A,))
+    only_a = TopologyRequirement(requisite=(A,), preferred=(A,))
     assert chosen(pools, only_a) == ("zone-a",)
     assert chosen(pools, only_a, size=7) == ("region",)
-    assert chosen(pools, Requirement(requisite=(A, B, C), preferred=(A, B, C))) == ("region",)
+    assert chosen(pools, TopologyRequirement(requisite=(A, B, C), preferred=(A, B, C))) == (
+        "region",
+    )
 
 
 def test_a_regional_pool_serves_each_of_its_zones() -> None:
     regional = a_pool("regional", 9, A, B)
-    assert chosen([regional], Requirement(requisite=(B,))) == ("regional",)
-    place = find_place([regional], Layout(), Requirement(requisite=(B,)), 1)
+    assert chosen([regional], TopologyRequirement(requisite=(B,))) == ("regional",)
+    place = find_place([regional], VolumeLayout(), TopologyRequirement(requisite=(B,)), 1)
     assert place is not None
     assert place.topology == (A, B)
 
@@ -82,34 +87,34 @@ def test_places_agree_unless_a_key_says_otherwise(
 
 def test_two_domains_begin_with_the_preferred_one_and_stay_within_what_is_required() -> None:
     pools = [a_pool("p", 5, A), a_pool("q", 9, B), a_pool("r", 9, C)]
-    wish = Requirement(requisite=(A, B), preferred=(A,))
+    wish = TopologyRequirement(requisite=(A, B), preferred=(A,))
     assert chosen(pools, wish, layout=SPANNING) == ("p", "q")
     assert chosen(pools, wish, size=6, layout=SPANNING) is None
 
 
 def test_the_second_domain_may_be_anywhere_when_all_that_is_required_is_served() -> None:
     pools = [a_pool("p", 5, A), a_pool("q", 9, B)]
-    assert chosen(pools, Requirement(requisite=(A,)), layout=SPANNING) == ("p", "q")
+    assert chosen(pools, TopologyRequirement(requisite=(A,)), layout=SPANNING) == ("p", "q")
 
 
 def test_pools_of_one_segment_are_not_two_domains() -> None:
     pools = [a_pool("p", 9, A), a_pool("q", 9, A), a_pool("everywhere", 9)]
-    assert chosen(pools, Requirement(), layout=SPANNING) is None
-    assert largest_place(pools, SPANNING, Requirement()) == 0
+    assert chosen(pools, TopologyRequirement(), layout=SPANNING) is None
+    assert largest_place(pools, SPANNING, TopologyRequirement()) == 0
 
 
 def test_another_pair_is_found_when_the_best_pool_has_no_partner() -> None:
     pools = [a_pool("all", 9, A, B, C), a_pool("p", 5, A), a_pool("q", 4, B)]
-    assert chosen(pools, Requirement(), layout=SPANNING) == ("p", "q")
-    assert largest_place(pools, SPANNING, Requirement()) == 4
-    assert total_places(pools, SPANNING, Requirement()) == 4
+    assert chosen(pools, TopologyRequirement(), layout=SPANNING) == ("p", "q")
+    assert largest_place(pools, SPANNING, TopologyRequirement()) == 4
+    assert total_places(pools, SPANNING, TopologyRequirement()) == 4
 
 
 def test_a_class_that_names_pools_gets_no_others() -> None:
     pools = [a_pool("p", 5, A), a_pool("q", 9, B)]
-    layout = Layout(pools=frozenset({"p"}))
-    assert chosen(pools, Requirement(), layout=layout) == ("p",)
+    layout = VolumeLayout(pools=frozenset({"p"}))
+    assert chosen(pools, TopologyRequirement(), layout=layout) == ("p",)
     assert (
-        largest_place(pools, layout, Requirement()),
-        total_places(pools, layout, Requirement()),
+        largest_place(pools, layout, TopologyRequirement()),
+        total_places(pools, layout, TopologyRequirement()),
     ) == (5, 5)

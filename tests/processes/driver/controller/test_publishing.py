@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.processes.driver.backends.pools.faults import Call, Fail
+from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import DriverFailure
@@ -122,7 +122,7 @@ async def test_without_a_node_a_volume_is_detached_everywhere() -> None:
 async def test_an_attempt_that_fails_is_no_attachment() -> None:
     async with a_driver() as running:
         volume = await running.create(mib=1)
-        running.backend.faults.set(Fail(call=Call.ATTACH))
+        running.backend.faults.set(Fail(call=FaultyCall.ATTACH))
         failed = await cannot_attach(running, attach_request(volume.volume_id))
         assert failed is DriverFailure.GAVE_UP
         assert await nodes_of(running, volume.volume_id) == []

@@ -1,6 +1,6 @@
 """What is advertised is answered, and a volume is confirmed to be what it is."""
 
-from plimsoll.processes.driver.backends.protocol import Features
+from plimsoll.processes.driver.backends.protocol import BackendFeatures
 from plimsoll.processes.driver.controller.service import advertised
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import DriverFailure
@@ -20,7 +20,7 @@ async def validated(
 
 
 def test_a_backend_that_can_do_little_advertises_little() -> None:
-    names = {Rpc.Type.Name(item.rpc.type) for item in advertised(Features())}
+    names = {Rpc.Type.Name(item.rpc.type) for item in advertised(BackendFeatures())}
     assert names == {
         "CREATE_DELETE_VOLUME",
         "LIST_VOLUMES",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from plimsoll.processes.driver.backends.pools.faults import Call, Fail, When
+from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, When
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -74,7 +74,7 @@ async def test_an_attempt_that_fails_leaves_nothing() -> None:
     async with a_driver() as running:
         volume = await running.create(mib=5)
         for when in When:
-            running.backend.faults.set(Fail(call=Call.SNAPSHOT, when=when))
+            running.backend.faults.set(Fail(call=FaultyCall.SNAPSHOT, when=when))
             assert await refusal(running, volume.volume_id) is DriverFailure.GAVE_UP
         assert await running.free_mib() == {"only": 1019}
         await running.take_snapshot(volume.volume_id)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.processes.driver.node.mountinfo import (
-    Content,
+    MountContent,
     content_at,
     find_mount,
     parse_mounts,
@@ -24,7 +24,7 @@ def test_every_field_is_read() -> None:
     assert disk.path == Path("/srv/disk")
     assert (disk.fs_type, disk.source) == ("xfs", "/dev/sda1")
     assert {"noexec", "rw"} <= disk.options
-    assert bound.content == Content("8:1", "/volumes/a")
+    assert bound.content == MountContent("8:1", "/volumes/a")
     assert spaced.path == Path("/pods/two words")
 
 
@@ -50,9 +50,9 @@ def test_the_uppermost_mount_is_found() -> None:
 
 def test_content_says_what_a_bind_mount_would_show() -> None:
     mounts = parse_mounts(TEXT)
-    assert content_at(mounts, Path("/srv/disk/volumes/a")) == Content("8:1", "/volumes/a")
-    assert content_at(mounts, Path("/pods/a/file")) == Content("0:44", "/file")
-    assert content_at(mounts, Path("/etc")) == Content("254:0", "/etc")
+    assert content_at(mounts, Path("/srv/disk/volumes/a")) == MountContent("8:1", "/volumes/a")
+    assert content_at(mounts, Path("/pods/a/file")) == MountContent("0:44", "/file")
+    assert content_at(mounts, Path("/etc")) == MountContent("254:0", "/etc")
 
 
 def test_the_kernels_own_list_can_be_read() -> None:

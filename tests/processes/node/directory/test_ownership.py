@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.processes.node.directory.ownership import give_files
-from plimsoll.processes.node.directory.protocol import Group
+from plimsoll.processes.node.directory.protocol import FileGroup
 
 GROUP = 4242
 PRIVATE = 0o600
@@ -43,7 +43,7 @@ def test_everything_below_the_root_is_given(volume: Path) -> None:
     for path in (volume / "one", volume / "a" / "two", volume / "a" / "b" / "three"):
         path.touch()
         path.chmod(0o600)
-    give_files(volume, Group(id=GROUP))
+    give_files(volume, FileGroup(id=GROUP))
     for path in (volume, *volume.rglob("*")):
         assert path.lstat().st_gid == GROUP
         assert mode(path) & 0o660 == 0o660
@@ -55,7 +55,7 @@ def test_bits_that_were_there_stay(volume: Path) -> None:
     program = volume / "program"
     program.touch()
     program.chmod(0o4755)
-    give_files(volume, Group(id=GROUP))
+    give_files(volume, FileGroup(id=GROUP))
     assert mode(program) == 0o4775
 
 
@@ -63,7 +63,7 @@ def test_links_are_given_and_not_followed(volume: Path, secret: Path) -> None:
     (volume / "file").symlink_to(secret)
     (volume / "directory").symlink_to(secret.parent)
     (volume / "dangling").symlink_to("nowhere")
-    give_files(volume, Group(id=GROUP))
+    give_files(volume, FileGroup(id=GROUP))
     for name in ("file", "directory", "dangling"):
         assert (volume / name).lstat().st_gid == GROUP
     assert (mode(secret), secret.stat().st_gid) == (PRIVATE, 0)
@@ -73,14 +73,14 @@ def test_links_are_given_and_not_followed(volume: Path, secret: Path) -> None:
 def test_pipes_are_given_without_waiting_and_devices_are_left_alone(volume: Path) -> None:
     os.mkfifo(volume / "pipe", 0o600)
     os.mknod(volume / "device", stat.S_IFCHR | 0o600, os.makedev(1, 3))
-    give_files(volume, Group(id=GROUP))
+    give_files(volume, FileGroup(id=GROUP))
     assert ((volume / "pipe").stat().st_gid, mode(volume / "pipe")) == (GROUP, 0o660)
     assert ((volume / "device").stat().st_gid, mode(volume / "device")) == (0, 0o600)
 
 
 def test_a_root_that_is_as_it_should_be_spares_the_files(volume: Path) -> None:
     (volume / "file").touch(mode=0o600)
-    only_roots = Group(id=GROUP, only_roots=True)
+    only_roots = FileGroup(id=GROUP, only_roots=True)
     give_files(volume, only_roots)
     assert mode(volume / "file") == 0o660
     (volume / "file").chmod(0o600)
@@ -95,7 +95,7 @@ def test_a_root_that_is_a_link_is_refused(volume: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(volume)
     with pytest.raises(OSError, match="Not a directory"):
-        give_files(link, Group(id=GROUP))
+        give_files(link, FileGroup(id=GROUP))
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_tree_may_be_deeper_than_paths_and_descriptors_reach(volume: Path) -> 
         below = os.open("d" * 10, os.O_RDONLY, dir_fd=handle)
         os.close(handle)
         handle = below
-    give_files(volume, Group(id=GROUP))
+    give_files(volume, FileGroup(id=GROUP))
     assert os.fstat(handle).st_gid == GROUP
     os.close(handle)
 
@@ -152,7 +152,7 @@ def test_a_file_that_is_swapped_for_a_link_gives_nothing_outside(
 
     with meanwhile(swap):
         for _ in range(300):
-            give_files(volume, Group(id=GROUP))
+            give_files(volume, FileGroup(id=GROUP))
             assert (mode(secret), secret.stat().st_gid) == (PRIVATE, 0)
 
 
@@ -172,7 +172,7 @@ def test_a_directory_that_is_swapped_for_a_link_gives_nothing_outside(
 
     with meanwhile(swap):
         for _ in range(300):
-            give_files(volume, Group(id=GROUP))
+            give_files(volume, FileGroup(id=GROUP))
             assert (mode(secret), secret.stat().st_gid) == (PRIVATE, 0)
             assert (mode(secret.parent), secret.parent.stat().st_gid) == (0o700, 0)
 
@@ -193,7 +193,7 @@ def test_a_directory_that_is_moved_away_ends_the_walk_instead_of_leading_it_out(
     with meanwhile(swap):
         for _ in range(300):
             try:
-                give_files(volume, Group(id=GROUP))
+                give_files(volume, FileGroup(id=GROUP))
             except OSError as error:
                 moved = error
             assert (mode(secret), secret.stat().st_gid) == (PRIVATE, 0)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.decide.capacity.reports import Answer
+from plimsoll.decide.capacity.reports import CapacityAnswer
 from plimsoll.decide.capacity.templates import NodeType
 from plimsoll.processes.provisioner.capacity.node_types import load_node_types
 from plimsoll.runtime.config import ConfigError
@@ -27,7 +27,7 @@ def test_sizes_are_read_by_class(tmp_path: Path) -> None:
     slow: {available: 2Gi}
 """
     )
-    room = {"fast": Answer(500 * GIB, 400 * GIB), "slow": Answer(2 * GIB)}
+    room = {"fast": CapacityAnswer(500 * GIB, 400 * GIB), "slow": CapacityAnswer(2 * GIB)}
     large = NodeType(name="large", labels={"instance-type": "large"}, room=room)
     assert load_node_types(str(table)) == (large,)
 

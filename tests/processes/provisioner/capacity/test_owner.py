@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from plimsoll.processes.provisioner.capacity.owner import find_owner
-from plimsoll.processes.provisioner.settings import Settings
+from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.runtime.config import ConfigError
 from plimsoll.wire.errors import KubeError
 from tests.stories.cluster import StoryCluster, a_cluster
@@ -45,9 +45,9 @@ async def cluster() -> AsyncIterator[StoryCluster]:
         yield cluster
 
 
-def settings(level: int, name: str = "driver-1-x") -> Settings:
+def settings(level: int, name: str = "driver-1-x") -> ProvisionerFlags:
     return msgspec.structs.replace(
-        Settings(), namespace="default", pod_name=name, capacity_ownerref_level=level
+        ProvisionerFlags(), namespace="default", pod_name=name, capacity_ownerref_level=level
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.plan import Create, Patch, ResourceName
 from plimsoll.enact.enactor import Done, Obstacle, Outcome, Overtaken
-from plimsoll.processes.provisioner.capacity.write_retry import Patience, concerns_all
+from plimsoll.processes.provisioner.capacity.write_retry import WriteRetry, concerns_all
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.wire.errors import Failure, KubeError
@@ -21,7 +21,7 @@ PATCH = Patch(resource=CAPACITIES, key=ObjectKey("a", "b"), patch={})
 
 async def test_pauses_grow_until_something_succeeds() -> None:
     clock = SteppedClock()
-    patience = Patience(clock, Random(1), PAUSES)
+    patience = WriteRetry(clock, Random(1), PAUSES)
     assert patience.left == timedelta()
     pauses = []
     for _ in range(10):

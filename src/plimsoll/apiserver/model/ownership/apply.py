@@ -13,7 +13,7 @@ from plimsoll.apiserver.model.ownership import entries, last_applied, merging, t
 from plimsoll.apiserver.model.ownership.compiled_schema import UNTRACKED_METADATA, UNTRACKED_ROOT
 from plimsoll.apiserver.model.ownership.conflicts import ApplyConflictError, conflicts_with
 from plimsoll.apiserver.model.ownership.endpoint import Endpoint
-from plimsoll.apiserver.model.ownership.entries import APPLY, Entry, Owners
+from plimsoll.apiserver.model.ownership.entries import APPLY, ManagedFieldsEntry, Owners
 from plimsoll.apiserver.model.ownership.field_set import (
     FieldSet,
     difference,
@@ -70,7 +70,7 @@ def _applied(
 ) -> Applied:
     owners = _owners(at, live, manager)
     old = at.nothing if live is None else _without_owners(live)
-    applier = Entry(
+    applier = ManagedFieldsEntry(
         manager=manager.name,
         operation=APPLY,
         api_version=at.api_version,
@@ -106,7 +106,7 @@ def _without_owners(document: Document) -> Document:
     return document | {"metadata": metadata}
 
 
-def _owned(at: Endpoint, applier: Entry, others: Owners) -> FieldSet:
+def _owned(at: Endpoint, applier: ManagedFieldsEntry, others: Owners) -> FieldSet:
     """Everything that has an owner now."""
     owned = applier.fields
     for entry in others.values():

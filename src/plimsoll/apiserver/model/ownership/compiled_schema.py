@@ -7,9 +7,9 @@ from plimsoll.apiserver.model.ownership.typed_paths import (
     FREE_FORM,
     FREE_OBJECT,
     LEAF,
-    Branch,
     Members,
-    Node,
+    PathBranch,
+    PathNode,
 )
 
 RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
@@ -32,30 +32,30 @@ UNTRACKED_METADATA = frozenset(
 
 
 @cache
-def compiled(schema_name: str) -> Branch:
+def compiled(schema_name: str) -> PathBranch:
     """The node of a kind."""
     node = _named(schema_name, "")
-    if not isinstance(node, Branch):
+    if not isinstance(node, PathBranch):
         raise TypeError(f"{schema_name} is not a kind")
     return node
 
 
 @cache
-def tracked(schema_name: str) -> Branch:
+def tracked(schema_name: str) -> PathBranch:
     """The same without the fields that nobody owns."""
     whole = compiled(schema_name)
     fields = {name: pair for name, pair in whole.fields.items() if name not in UNTRACKED_ROOT}
     element, metadata = fields["metadata"]
-    if isinstance(metadata, Branch):
+    if isinstance(metadata, PathBranch):
         kept = {n: pair for n, pair in metadata.fields.items() if n not in UNTRACKED_METADATA}
-        fields["metadata"] = (element, Branch(kept))
-    return Branch(fields, whole.rest)
+        fields["metadata"] = (element, PathBranch(kept))
+    return PathBranch(fields, whole.rest)
 
 
-_made: dict[tuple[str, str], Node] = {}
+_made: dict[tuple[str, str], PathNode] = {}
 
 
-def _named(name: str, map_type: str) -> Node:
+def _named(name: str, map_type: str) -> PathNode:
     """`map_type`: what the place that refers to the schema says about it, which counts more."""
     known = _made.get((name, map_type))
     if known is not None:
@@ -68,7 +68,7 @@ def _named(name: str, map_type: str) -> Node:
         _made[name, map_type] = node
         return node
     # Known before its fields are, since it may occur in itself.
-    branch = Branch()
+    branch = PathBranch()
     _made[name, map_type] = branch
     branch.fields.update(_fields(schema))
     return branch
@@ -78,11 +78,11 @@ def _is_granular_struct(schema: Document) -> bool:
     return "properties" in schema and schema.get("x-kubernetes-map-type") != "atomic"
 
 
-def _fields(schema: Document) -> dict[str, tuple[str, Node]]:
+def _fields(schema: Document) -> dict[str, tuple[str, PathNode]]:
     return {name: (f"f:{name}", _node(member)) for name, member in schema["properties"].items()}
 
 
-def _node(schema: Document) -> Node:
+def _node(schema: Document) -> PathNode:
     if "$ref" in schema:
         return _named(schema["$ref"], schema.get("x-kubernetes-map-type", ""))
     match schema.get("type", ""):
@@ -96,17 +96,17 @@ def _node(schema: Document) -> Node:
             return LEAF
 
 
-def _object(schema: Document) -> Node:
+def _object(schema: Document) -> PathNode:
     if schema.get("x-kubernetes-map-type") == "atomic":
         return LEAF
     if "properties" in schema:
-        return Branch(_fields(schema))
+        return PathBranch(_fields(schema))
     if "additionalProperties" in schema:
-        return Branch(rest=_node(schema["additionalProperties"]))
+        return PathBranch(rest=_node(schema["additionalProperties"]))
     return FREE_OBJECT
 
 
-def _list(schema: Document) -> Node:
+def _list(schema: Document) -> PathNode:
     keys = _list_keys(schema)
     if keys is None:
         return LEAF

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.ownership import field_set
-from plimsoll.apiserver.model.ownership.entries import UPDATE, Entry
+from plimsoll.apiserver.model.ownership.entries import UPDATE, ManagedFieldsEntry
 from plimsoll.apiserver.model.ownership.field_set import FieldSet
 from plimsoll.apiserver.model.status import ApiError
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    owner: Entry
+    owner: ManagedFieldsEntry
     path: tuple[str, ...]
 
     @property
@@ -39,14 +39,14 @@ class ApplyConflictError(Exception):
         return ApiError(409, "Conflict", str(self), {"causes": causes})
 
 
-def conflicts_with(owners: Iterable[Entry], wanted: FieldSet) -> Iterator[Conflict]:
+def conflicts_with(owners: Iterable[ManagedFieldsEntry], wanted: FieldSet) -> Iterator[Conflict]:
     """Where the wanted fields are owned already."""
     for entry in sorted(owners, key=lambda entry: entry.key):
         for path in field_set.paths(field_set.intersection(entry.fields, wanted)):
             yield Conflict(entry, path)
 
 
-def called(owner: Entry) -> str:
+def called(owner: ManagedFieldsEntry) -> str:
     name = f'"{owner.manager}"'
     if owner.subresource:
         name += f' with subresource "{owner.subresource}"'

@@ -7,7 +7,7 @@ from plimsoll.api.registry import Document, Resource, tables
 from plimsoll.apiserver.model.ownership import compiled_schema
 from plimsoll.apiserver.model.ownership.field_set import FieldSet
 from plimsoll.apiserver.model.ownership.reset_fields import reset_fields
-from plimsoll.apiserver.model.ownership.typed_paths import Branch
+from plimsoll.apiserver.model.ownership.typed_paths import PathBranch
 from plimsoll.apiserver.model.schema import schema_name
 from plimsoll.apiserver.model.shapes import struct
 
@@ -17,9 +17,9 @@ class Endpoint:
     api_version: str
     kind: str
     subresource: str
-    whole: Branch
+    whole: PathBranch
     """The kind's fields, all of them."""
-    tracked: Branch
+    tracked: PathBranch
     """The kind's fields that can be owned."""
     nothing: Document
     """A new object that nobody has set any field of."""

@@ -25,7 +25,7 @@ Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ManagedFieldsEntry:
     manager: str
     operation: str
     api_version: str
@@ -55,7 +55,7 @@ class Entry:
         return document
 
 
-Owners = dict[Key, Entry]
+Owners = dict[Key, ManagedFieldsEntry]
 
 
 def manager_name(given: str, user_agent: str) -> str:
@@ -70,7 +70,7 @@ def owners_of(managed_fields: Iterable[Document]) -> Owners:
     """The entries of an object that was stored."""
     owners: Owners = {}
     for stored in managed_fields:
-        entry = Entry(
+        entry = ManagedFieldsEntry(
             manager=stored.get("manager", ""),
             operation=stored["operation"],
             api_version=stored["apiVersion"],
@@ -117,7 +117,7 @@ def managed_fields(owners: Owners) -> list[Document]:
     return [entry.document for entry in sorted(owners.values(), key=_order)]
 
 
-def _order(entry: Entry) -> tuple[str, ...]:
+def _order(entry: ManagedFieldsEntry) -> tuple[str, ...]:
     return entry.operation, entry.time, entry.manager, entry.api_version, entry.subresource
 
 
@@ -140,14 +140,16 @@ def capped(owners: Owners) -> Owners:
     if surplus <= 0:
         return owners
     kept = dict(owners)
-    first_by_version: dict[str, Entry] = {}
+    first_by_version: dict[str, ManagedFieldsEntry] = {}
     for entry in updaters:
         if surplus <= 0:
             break
         first = first_by_version.setdefault(entry.api_version, entry)
         if first is entry:
             continue
-        bucket = Entry(manager=ANCIENT, operation=UPDATE, api_version=entry.api_version)
+        bucket = ManagedFieldsEntry(
+            manager=ANCIENT, operation=UPDATE, api_version=entry.api_version
+        )
         gathered = kept.get(bucket.key) or kept.pop(first.key)
         del kept[entry.key]
         fields = field_set.in_order(field_set.union(gathered.fields, entry.fields))

@@ -15,9 +15,9 @@ from plimsoll.apiserver.model.ownership.typed_paths import (
     ABSENT,
     FREE_FORM,
     FREE_OBJECT,
-    Branch,
     Members,
-    Node,
+    PathBranch,
+    PathNode,
     Repeated,
 )
 
@@ -26,21 +26,21 @@ class RepeatedError(ValueError):
     """An applied list has two elements with the same keys."""
 
 
-def _shape(node: Node | None, value: Any) -> Node | None:
+def _shape(node: PathNode | None, value: Any) -> PathNode | None:
     """The node that fits the value, where the schema leaves it open."""
     return FREE_OBJECT if node is FREE_FORM and isinstance(value, dict) else node
 
 
-def mentioned(node: Branch, document: Document) -> FieldSet:
+def mentioned(node: PathBranch, document: Document) -> FieldSet:
     """The fields that a document gives a value to, and the list elements it names."""
     return _mentioned_members(node, document) or {}
 
 
-def _mentioned(node: Node, value: Any) -> FieldSet | None:
+def _mentioned(node: PathNode, value: Any) -> FieldSet | None:
     if value is None or value == {}:
         return {}
     match _shape(node, value):
-        case Branch() as branch:
+        case PathBranch() as branch:
             return _mentioned_members(branch, value)
         case Members() as members:
             return _mentioned_items(members, value)
@@ -48,7 +48,7 @@ def _mentioned(node: Node, value: Any) -> FieldSet | None:
             return {}
 
 
-def _mentioned_members(node: Branch, value: Document) -> FieldSet | None:
+def _mentioned_members(node: PathBranch, value: Document) -> FieldSet | None:
     result: FieldSet = {}
     for name, member in value.items():
         element, child = node.child(name)
@@ -70,10 +70,10 @@ def _mentioned_items(node: Members, values: list[Any]) -> FieldSet | None:
     return result or None
 
 
-def check_elements(node: Node, value: Any) -> None:
+def check_elements(node: PathNode, value: Any) -> None:
     """Raises RepeatedError or UnkeyedError for lists that cannot be applied."""
     match _shape(node, value):
-        case Branch() as branch if value:
+        case PathBranch() as branch if value:
             for name, member in value.items():
                 child = branch.child(name)[1]
                 if child is not None:
@@ -87,7 +87,7 @@ def check_elements(node: Node, value: Any) -> None:
             pass
 
 
-def with_named_fields(node: Node | None, fields: FieldSet) -> FieldSet:
+def with_named_fields(node: PathNode | None, fields: FieldSet) -> FieldSet:
     """The set together with every field on the way that has a name in the schema."""
     result: FieldSet = {}
     for element, below in fields.items():
@@ -97,10 +97,10 @@ def with_named_fields(node: Node | None, fields: FieldSet) -> FieldSet:
     return result
 
 
-def _child(node: Node | None, element: str) -> tuple[Node | None, bool]:
+def _child(node: PathNode | None, element: str) -> tuple[PathNode | None, bool]:
     """What a path element leads to, and whether it is a field with a name in the schema."""
     match node:
-        case Branch() if element.startswith("f:"):
+        case PathBranch() if element.startswith("f:"):
             name = element[2:]
             return node.child(name)[1], name in node.fields
         case Members():
@@ -111,10 +111,10 @@ def _child(node: Node | None, element: str) -> tuple[Node | None, bool]:
             return None, False
 
 
-def without(node: Node, value: Any, fields: FieldSet) -> Any:
+def without(node: PathNode, value: Any, fields: FieldSet) -> Any:
     """The value without the fields of the set; null when nothing is left of it."""
     match _shape(node, value):
-        case Branch() as branch if isinstance(value, dict):
+        case PathBranch() as branch if isinstance(value, dict):
             return _without_members(branch, value, fields)
         case Members() as members if isinstance(value, list):
             return _without_items(members, value, fields)
@@ -123,7 +123,7 @@ def without(node: Node, value: Any, fields: FieldSet) -> Any:
             return None if isinstance(value, dict | list) else value
 
 
-def _without_members(node: Branch, value: Document, fields: FieldSet) -> Document | None:
+def _without_members(node: PathBranch, value: Document, fields: FieldSet) -> Document | None:
     result: Document = {}
     for name, member in value.items():
         element, child = node.child(name)
@@ -146,14 +146,14 @@ def _without_items(node: Members, values: list[Any], fields: FieldSet) -> list[A
     return result or None
 
 
-def merge(node: Node, old: Any, new: Any) -> Any:
+def merge(node: PathNode, old: Any, new: Any) -> Any:
     """`new` laid over `old`: what `new` does not mention stays as it is."""
     if new is ABSENT:
         return old
     if old is ABSENT or (not old and not new):
         return new
     match _shape(node, new):
-        case Branch() as branch if isinstance(old, dict | None):
+        case PathBranch() as branch if isinstance(old, dict | None):
             return _merge_members(branch, old or {}, new or {})
         case Members() as members:
             return _merge_items(members, old or [], new or [])
@@ -161,7 +161,7 @@ def merge(node: Node, old: Any, new: Any) -> Any:
             return new
 
 
-def _merge_members(node: Branch, old: Document, new: Document) -> Document:
+def _merge_members(node: PathBranch, old: Document, new: Document) -> Document:
     merged = dict(old)
     for name, member in new.items():
         child = node.child(name)[1]

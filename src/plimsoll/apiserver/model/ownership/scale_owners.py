@@ -6,7 +6,7 @@ write the Scale as owners of the Scale's field.
 
 from dataclasses import replace
 
-from plimsoll.apiserver.model.ownership.entries import Entry, Owners
+from plimsoll.apiserver.model.ownership.entries import ManagedFieldsEntry, Owners
 from plimsoll.apiserver.model.ownership.field_set import (
     FieldSet,
     difference,
@@ -50,5 +50,5 @@ def of_workload(before: Owners, scale: Owners, api_version: str) -> Owners:
     return owners
 
 
-def _manager(entry: Entry) -> Manager:
+def _manager(entry: ManagedFieldsEntry) -> Manager:
     return entry.manager, entry.operation, entry.subresource

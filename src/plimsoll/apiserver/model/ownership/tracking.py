@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.ownership import entries
 from plimsoll.apiserver.model.ownership.endpoint import Endpoint
-from plimsoll.apiserver.model.ownership.entries import UPDATE, Entry, Owners
+from plimsoll.apiserver.model.ownership.entries import UPDATE, ManagedFieldsEntry, Owners
 from plimsoll.apiserver.model.ownership.field_set import (
     SELF,
     FieldSet,
@@ -66,7 +66,7 @@ def _tracked(
     owners = dispossess(at, owners, union(changed, removed))
     mine = without_metadata(changed)
     if mine:
-        writer = Entry(
+        writer = ManagedFieldsEntry(
             manager=manager.name,
             operation=UPDATE,
             api_version=at.api_version,

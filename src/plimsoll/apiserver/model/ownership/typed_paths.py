@@ -21,7 +21,7 @@ class UnkeyedError(ValueError):
     """A list whose elements go by their keys has an element without any."""
 
 
-class Node(Protocol):
+class PathNode(Protocol):
     def added(self, value: Any) -> FieldSet:
         """The node for a value that was not there before: itself, and everything in it."""
 
@@ -41,12 +41,12 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class PathBranch:
     """An object whose members are owned one by one. Filled in after it is made: types recur."""
 
-    fields: dict[str, tuple[str, Node]] = field(default_factory=dict)
+    fields: dict[str, tuple[str, PathNode]] = field(default_factory=dict)
     """By name: path element and node."""
-    rest: Node | None = None
+    rest: PathNode | None = None
     """The node of members that have no field of their own; None ignores them."""
 
     def added(self, value: Any) -> FieldSet:
@@ -89,7 +89,7 @@ class Branch:
                     removed[element] = node.added(old[name])
         return changed or None, removed or None
 
-    def child(self, name: str) -> tuple[str, Node | None]:
+    def child(self, name: str) -> tuple[str, PathNode | None]:
         known = self.fields.get(name)
         return known if known is not None else (f"f:{name}", self.rest)
 
@@ -110,7 +110,7 @@ class Repeated(list[Any]):
 class Members:
     """A list whose elements are owned one by one: by some of their fields, or by value."""
 
-    item: Node
+    item: PathNode
     keys: tuple[str, ...] = ()
     """Names of the fields that tell elements apart, in order; a set of values has none."""
     defaults: dict[str, Any] = field(default_factory=dict)
@@ -198,4 +198,4 @@ class FreeForm:
 
 LEAF = Leaf()
 FREE_FORM = FreeForm()
-FREE_OBJECT = Branch(rest=FREE_FORM)
+FREE_OBJECT = PathBranch(rest=FREE_FORM)

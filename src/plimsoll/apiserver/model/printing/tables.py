@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from plimsoll.api.registry import Column, Document, Resource, tables
+from plimsoll.api.registry import Document, PrinterColumn, Resource, tables
 from plimsoll.apiserver.model.printing import (
     access,
     cluster,
@@ -73,8 +73,8 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
 
 # What a custom resource shows that asks for no columns of its own.
 _NAME_AND_AGE = (
-    Column(name="Name", type="string", format="name", priority=0),
-    Column(name="Age", type="date", format="", priority=0),
+    PrinterColumn(name="Name", type="string", format="name", priority=0),
+    PrinterColumn(name="Age", type="date", format="", priority=0),
 )
 
 _DESCRIPTIONS = {
@@ -131,12 +131,12 @@ def partial_metadata_list(documents: Sequence[Document], version: Version = "v1"
     }
 
 
-def _columns(resource: Resource) -> tuple[Column, ...]:
+def _columns(resource: Resource) -> tuple[PrinterColumn, ...]:
     key = f"{resource.plural}.{resource.version}.{resource.group}".removesuffix(".")
     return tables().columns.get(key, _NAME_AND_AGE)
 
 
-def _definition(column: Column) -> Document:
+def _definition(column: PrinterColumn) -> Document:
     return {
         "name": column.name,
         "type": column.type,
@@ -171,7 +171,7 @@ def _plain_cells(resource: Resource, document: Document, now: datetime) -> list[
     return [_plain_cell(column, document, now) for column in _columns(resource)]
 
 
-def _plain_cell(column: Column, document: Document, now: datetime) -> Any:
+def _plain_cell(column: PrinterColumn, document: Document, now: datetime) -> Any:
     meta = document.get("metadata", {})
     match column.name:
         case "Name":

@@ -27,7 +27,7 @@ OURS = (SNAPSHOT_AS_SOURCE, SNAPSHOT_BOUND)
 ASK_AGAIN = timedelta(seconds=15)
 
 
-class Ending(StrEnum):
+class SnapshotEnding(StrEnum):
     """Why something was written about a snapshot that is being deleted."""
 
     BEING_RESTORED = "SnapshotBeingRestored"
@@ -45,7 +45,7 @@ def decide_deletion(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
     if content is not None and view.restoring:
         message = "Snapshot is being used to restore a PVC"
         said = warned(snapshot, "SnapshotDeletePending", message)
-        return Plan(reason=Ending.BEING_RESTORED, writes=(said,), recheck_after=ASK_AGAIN)
+        return Plan(reason=SnapshotEnding.BEING_RESTORED, writes=(said,), recheck_after=ASK_AGAIN)
     goes_along = content is not None and content.spec.deletion_policy == DELETE
     writes = _content_told(content, goes_along=goes_along)
     kept = {SNAPSHOT_BOUND} if goes_along else set()
@@ -53,7 +53,7 @@ def decide_deletion(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
     left = [name for name in snapshot.metadata.finalizers if name not in gone]
     if len(left) < len(snapshot.metadata.finalizers):
         writes.append(with_finalizers(snapshot, SNAPSHOTS, left))
-    return Plan(reason=Ending.ENDED, writes=tuple(writes)) if writes else NOTHING
+    return Plan(reason=SnapshotEnding.ENDED, writes=tuple(writes)) if writes else NOTHING
 
 
 def _bound_content(snapshot: VolumeSnapshot, view: SnapshotView) -> VolumeSnapshotContent | None:
@@ -85,4 +85,6 @@ def decide_source(claim: PersistentVolumeClaim, snapshots: Iterable[VolumeSnapsh
     if CLAIM_AS_SOURCE not in finalizers or any(not each.is_ready for each in snapshots):
         return NOTHING
     left = [name for name in finalizers if name != CLAIM_AS_SOURCE]
-    return Plan(reason=Ending.SOURCE_RELEASED, writes=(with_finalizers(claim, CLAIMS, left),))
+    return Plan(
+        reason=SnapshotEnding.SOURCE_RELEASED, writes=(with_finalizers(claim, CLAIMS, left),)
+    )

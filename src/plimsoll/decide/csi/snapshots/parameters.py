@@ -17,7 +17,7 @@ TOKEN = re.compile(r"\$\{(?P<name>[^}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class SecretUse:
+class SnapshotSecretUse:
     title: str
     infix: str
 
@@ -30,8 +30,8 @@ class SecretUse:
         return f"{RESERVED}{self.infix}-secret-namespace"
 
 
-SNAPSHOTTER = SecretUse("Snapshotter", "snapshotter")
-SNAPSHOTTER_LIST = SecretUse("SnapshotterList", "snapshotter-list")
+SNAPSHOTTER = SnapshotSecretUse("Snapshotter", "snapshotter")
+SNAPSHOTTER_LIST = SnapshotSecretUse("SnapshotterList", "snapshotter-list")
 KNOWN = frozenset(
     key for use in (SNAPSHOTTER, SNAPSHOTTER_LIST) for key in (use.name_key, use.namespace_key)
 )
@@ -58,7 +58,7 @@ def metadata_parameters(content: VolumeSnapshotContent) -> dict[str, str]:
 
 
 def parse_secret(
-    use: SecretUse,
+    use: SnapshotSecretUse,
     parameters: Mapping[str, str],
     content: str,
     snapshot: VolumeSnapshot | None = None,

@@ -33,7 +33,7 @@ from plimsoll.decide.csi.steps import told, with_finalizers
 from plimsoll.decide.plan import NOTHING, Create, Patch, Plan, Write
 
 
-class Wish(StrEnum):
+class SnapshotRequest(StrEnum):
     """Why something was written about a snapshot."""
 
     CLASS_CHOSEN = "DefaultSnapshotClassAssigned"
@@ -50,7 +50,7 @@ class Wish(StrEnum):
     """Something is missing or does not fit; the status says what."""
 
 
-class RefusedError(Exception):
+class SnapshotRefusedError(Exception):
     """Nothing can be done for the snapshot now. Raised and caught in this module."""
 
     def __init__(self, reason: str, message: str, *, unready: bool = True) -> None:
@@ -65,9 +65,9 @@ def decide_snapshot(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
         return decide_deletion(snapshot, view)
     try:
         return _wish(snapshot, view)
-    except RefusedError as no:
+    except SnapshotRefusedError as no:
         writes = complaint(snapshot, no.reason, no.message, view.now, unready=no.unready)
-        return Plan(reason=Wish.REFUSED, writes=tuple(writes))
+        return Plan(reason=SnapshotRequest.REFUSED, writes=tuple(writes))
 
 
 def _wish(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
@@ -88,7 +88,10 @@ def _wish(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
     writes = told_by_content(snapshot, content)
     if not bound and not writes:
         return NOTHING
-    return Plan(reason=Wish.BOUND if bound else Wish.FOLLOWED, writes=(*bound, *writes))
+    return Plan(
+        reason=SnapshotRequest.BOUND if bound else SnapshotRequest.FOLLOWED,
+        writes=(*bound, *writes),
+    )
 
 
 def _bound_name(snapshot: VolumeSnapshot) -> str | None:
@@ -104,7 +107,7 @@ def _class_chosen(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan | None:
     if name is not None:
         if view.find_class(name) is None:
             missing = f'volumesnapshotclass.snapshot.storage.k8s.io "{name}" not found'
-            raise RefusedError(
+            raise SnapshotRefusedError(
                 "GetSnapshotClassFailed",
                 f"Failed to get snapshot class with error {missing}",
                 unready=False,
@@ -120,7 +123,7 @@ def _class_chosen(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan | None:
         version=snapshot.metadata.resource_version,
         uid=snapshot.uid,
     )
-    return Plan(reason=Wish.CLASS_CHOSEN, writes=(patch,))
+    return Plan(reason=SnapshotRequest.CLASS_CHOSEN, writes=(patch,))
 
 
 def _default_class(snapshot: VolumeSnapshot, view: SnapshotView) -> VolumeSnapshotClass:
@@ -138,7 +141,7 @@ def _default_class(snapshot: VolumeSnapshot, view: SnapshotView) -> VolumeSnapsh
 
 def _no_default(why: str) -> NoReturn:
     message = f"Failed to set default snapshot class with error {why}"
-    raise RefusedError("SetDefaultSnapshotClassFailed", message, unready=False)
+    raise SnapshotRefusedError("SetDefaultSnapshotClassFailed", message, unready=False)
 
 
 def _source_volume(
@@ -173,17 +176,17 @@ def _content(snapshot: VolumeSnapshot, view: SnapshotView) -> VolumeSnapshotCont
     content = view.content(_bound_name(snapshot) or name)
     if content is None:
         if named is not None or snapshot.is_ready:
-            raise RefusedError("SnapshotContentMissing", "VolumeSnapshotContent is missing")
+            raise SnapshotRefusedError("SnapshotContentMissing", "VolumeSnapshotContent is missing")
         return None
     if snapshot.is_ready and not points_back(content, snapshot):
         message = "VolumeSnapshotContent is not bound to the VolumeSnapshot correctly"
-        raise RefusedError("SnapshotMisbound", message)
+        raise SnapshotRefusedError("SnapshotMisbound", message)
     _check_kind(content, prepared=named is not None)
     reference = content.spec.volume_snapshot_ref
     may_be_taken = named is not None and not reference.uid and reference.key == snapshot.key
     if not may_be_taken and not points_back(content, snapshot):
         message = f"VolumeSnapshotContent [{content.name}] is bound to a different snapshot"
-        raise RefusedError("SnapshotContentMisbound", message)
+        raise SnapshotRefusedError("SnapshotContentMisbound", message)
     return content
 
 
@@ -199,7 +202,7 @@ def _check_kind(content: VolumeSnapshotContent, *, prepared: bool) -> None:
             f"VolumeSnapshotContent {content.name} is pre-provisioned while expecting a "
             "dynamically provisioned one"
         )
-    raise RefusedError("SnapshotContentMismatch", message)
+    raise SnapshotRefusedError("SnapshotContentMismatch", message)
 
 
 def _protected(snapshot: VolumeSnapshot, content: VolumeSnapshotContent | None) -> Plan | None:
@@ -211,7 +214,7 @@ def _protected(snapshot: VolumeSnapshot, content: VolumeSnapshotContent | None) 
     if not missing:
         return None
     patch = with_finalizers(snapshot, SNAPSHOTS, (*present, *missing))
-    return Plan(reason=Wish.PROTECTED, writes=(patch,))
+    return Plan(reason=SnapshotRequest.PROTECTED, writes=(patch,))
 
 
 def _bound(snapshot: VolumeSnapshot, content: VolumeSnapshotContent) -> tuple[Write, ...]:
@@ -241,7 +244,7 @@ def _made(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
         document = _document(snapshot, view)
     except ValueError as error:
         message = f"Failed to create snapshot content with error {error}"
-        raise RefusedError("SnapshotContentCreationFailed", message) from error
+        raise SnapshotRefusedError("SnapshotContentCreationFailed", message) from error
     writes: list[Write] = []
     if CLAIM_AS_SOURCE not in claim.metadata.finalizers:
         held = (*claim.metadata.finalizers, CLAIM_AS_SOURCE)
@@ -251,7 +254,7 @@ def _made(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
         Create(resource=CONTENTS, document=document),
         told(snapshot, "CreatingSnapshot", message),
     ]
-    return Plan(reason=Wish.CONTENT_MADE, writes=tuple(writes))
+    return Plan(reason=SnapshotRequest.CONTENT_MADE, writes=tuple(writes))
 
 
 def _free_claim(snapshot: VolumeSnapshot, view: SnapshotView) -> PersistentVolumeClaim:

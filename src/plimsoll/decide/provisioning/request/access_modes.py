@@ -4,7 +4,7 @@ from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import BLOCK, PersistentVolumeClaim
 from plimsoll.decide.provisioning.calls import Block, Mount, VolumeCapability
 from plimsoll.decide.provisioning.failures import Problem, refuse
-from plimsoll.decide.provisioning.settings import Capability, ProvisionerSettings
+from plimsoll.decide.provisioning.settings import DriverCapability, ProvisionerSettings
 
 READER_ONLY = "MULTI_NODE_READER_ONLY"
 
@@ -33,7 +33,7 @@ def volume_capabilities(
     settings: ProvisionerSettings,
 ) -> tuple[VolumeCapability, ...]:
     """One for each mode of the claim, in its order."""
-    is_finer = Capability.SINGLE_NODE_MULTI_WRITER in settings.controller_capabilities
+    is_finer = DriverCapability.SINGLE_NODE_MULTI_WRITER in settings.controller_capabilities
     modes = FINER_MODES if is_finer else MODES
     access = Block() if is_block(claim) else Mount(fs_type, class_.mount_options)
     unknown = [mode for mode in claim.spec.access_modes if mode not in modes]

@@ -13,7 +13,7 @@ from typing import NoReturn
 from plimsoll.api.names import dns_label_errors, dns_subdomain_errors
 from plimsoll.api.selectors.complaints import quoted
 from plimsoll.api.volumes import SecretReference
-from plimsoll.decide.provisioning.failures import Problem, State, refuse
+from plimsoll.decide.provisioning.failures import Problem, ProvisioningState, refuse
 from plimsoll.decide.provisioning.request.parameters import RESERVED
 
 TOKEN = re.compile(r"\$(?:\{(?P<braced>[^}]*)\}|\{|(?P<bare>[*#$@!?0-9-]|[A-Za-z0-9_]+))")
@@ -111,14 +111,16 @@ def _incomplete(message: str) -> NoReturn:
     refuse(
         Problem.SECRET_PARAMETERS,
         f"failed to get name and namespace template from params: {message}",
-        State.NO_CHANGE,
+        ProvisioningState.NO_CHANGE,
     )
 
 
 def _invalid(problem: Problem, template: str, resolved: str) -> NoReturn:
     kind = "namespace" if problem is Problem.SECRET_NAMESPACE else "secret"
     how = f" resolved to {quoted(resolved)} which" if template != resolved else ""
-    refuse(problem, f"{quoted(template)}{how} is not a valid {kind} name", State.NO_CHANGE)
+    refuse(
+        problem, f"{quoted(template)}{how} is not a valid {kind} name", ProvisioningState.NO_CHANGE
+    )
 
 
 def _resolved(template: str, values: Mapping[str, str]) -> str:
@@ -136,6 +138,6 @@ def _resolved(template: str, values: Mapping[str, str]) -> str:
         refuse(
             Problem.SECRET_TEMPLATE,
             f"error resolving value {quoted(template)}: invalid tokens: [{listed}]",
-            State.NO_CHANGE,
+            ProvisioningState.NO_CHANGE,
         )
     return resolved

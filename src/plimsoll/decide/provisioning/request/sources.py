@@ -23,7 +23,7 @@ from plimsoll.api.volumes import (
 )
 from plimsoll.decide.claims.writes import STORAGE, ClaimPhase, VolumePhase
 from plimsoll.decide.provisioning.calls import ContentSource, FromSnapshot, FromVolume
-from plimsoll.decide.provisioning.failures import Problem, State, refuse
+from plimsoll.decide.provisioning.failures import Problem, ProvisioningState, refuse
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.view import ProvisionerView
 
@@ -45,7 +45,7 @@ class SourceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ResolvedSource:
     kind: SourceKind
     key: ObjectKey
 
@@ -57,7 +57,7 @@ class Populator:
     kind: str
 
 
-def find_source(claim: PersistentVolumeClaim) -> Source | Populator | None:
+def find_source(claim: PersistentVolumeClaim) -> ResolvedSource | Populator | None:
     reference = claim.spec.data_source or claim.spec.data_source_ref
     if reference is None:
         return None
@@ -72,7 +72,7 @@ def find_source(claim: PersistentVolumeClaim) -> Source | Populator | None:
     return _read(reference, claim.namespace)
 
 
-def _read(reference: DataSource, namespace: str) -> Source | Populator:
+def _read(reference: DataSource, namespace: str) -> ResolvedSource | Populator:
     key = ObjectKey(namespace, reference.name)
     match reference.kind:
         case "VolumeSnapshot":
@@ -83,9 +83,9 @@ def _read(reference: DataSource, namespace: str) -> Source | Populator:
                     "the PVC source does not belong to the right APIGroup. "
                     f"Expected {SNAPSHOT_GROUP}, Got {group}",
                 )
-            return Source(SourceKind.SNAPSHOT, key)
+            return ResolvedSource(SourceKind.SNAPSHOT, key)
         case "PersistentVolumeClaim":
-            return Source(SourceKind.CLAIM, key)
+            return ResolvedSource(SourceKind.CLAIM, key)
         case kind:
             return Populator(kind)
 
@@ -97,7 +97,7 @@ class Filling:
     claim: PersistentVolumeClaim
     storage_class: StorageClass
     settings: ProvisionerSettings
-    source: Source
+    source: ResolvedSource
 
 
 def content_source(filling: Filling, view: ProvisionerView) -> ContentSource:
@@ -271,10 +271,10 @@ def _check_mode_change(filling: Filling, content: VolumeSnapshotContent) -> None
     )
 
 
-def _unusable(source: Source, message: str) -> NoReturn:
+def _unusable(source: ResolvedSource, message: str) -> NoReturn:
     refuse(
         Problem.SOURCE_UNUSABLE,
         f"error getting handle for DataSource Type {source.kind} by Name {source.key.name}: "
         f"{message}",
-        State.NO_CHANGE,
+        ProvisioningState.NO_CHANGE,
     )

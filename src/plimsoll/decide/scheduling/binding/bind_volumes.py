@@ -19,7 +19,7 @@ from plimsoll.decide.claims.match import is_kept_for
 from plimsoll.decide.claims.writes import bind_volume, patch_of, reference_to
 from plimsoll.decide.plan import Patch
 from plimsoll.decide.scheduling.assumptions import AssumingView, Assumptions
-from plimsoll.decide.scheduling.reasons import Finding, Reason, Seen
+from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.claims import are_all_bound
 from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, StaticBinding
 
@@ -58,7 +58,7 @@ def assume(
         observed = view.observed.volume(binding.volume.name)
         if complaint := view.assumptions.volumes.assume(binding.volume, observed):
             forget(replace(choice, static=choice.static[:done], provisions=()), view.assumptions)
-            about = Seen("PersistentVolume", binding.volume.key)
+            about = SeenObject("PersistentVolume", binding.volume.key)
             return Finding(reason=Reason.CHANGED_MEANWHILE, sentence=complaint, about=about)
     for done, claim in enumerate(choice.provisions):
         if complaint := view.assumptions.claims.assume(claim, view.observed.claim(claim.key)):

@@ -15,7 +15,7 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.csi.in_tree import seen_from_node
 from plimsoll.decide.scheduling.binding.bind_volumes import Choice
-from plimsoll.decide.scheduling.reasons import Finding, Reason, Seen, seen_volume
+from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject, seen_volume
 from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_bound
 from plimsoll.decide.scheduling.rules.volume_binding.plain import StaticBinding
 from plimsoll.decide.scheduling.view import ClusterView
@@ -60,7 +60,7 @@ def check_bindings(pod: ObjectKey, choice: Choice, observed: ObservedView) -> Pr
     node = observed.node(choice.node)
     if node is None:
         sentence = f'failed to get node "{choice.node}": node "{choice.node}" not found'
-        about = Seen("Node", ObjectKey("", choice.node))
+        about = SeenObject("Node", ObjectKey("", choice.node))
         return GivenUp(Finding(reason=Reason.NODE_NOT_FOUND, sentence=sentence, about=about))
     if observed.pod(pod) is None:
         sentence = f'pod does not exist any more: pod "{pod.name}" not found'

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plimsoll.api.storage import CSINode
 from plimsoll.decide.annotations import MIGRATED_PLUGINS
-from plimsoll.decide.scheduling.columns.nodes import Column, NodeIndex
+from plimsoll.decide.scheduling.columns.nodes import NodeColumn, NodeIndex
 from plimsoll.decide.scheduling.rules.node_volume_limits import Attachable, volume_limits
 
 UNLIMITED = 2**62
@@ -57,7 +57,7 @@ class AttachColumns:
         self._holdings: dict[str, Holdings] = {}
         self._own: set[str] = set()
         self._users: dict[Attachable, set[str]] = {}
-        self._room: dict[str, Column] = {}
+        self._room: dict[str, NodeColumn] = {}
         self._installed: dict[str, int] = {}
         self._migrated: dict[str, int] = {}
         self.present = 0
@@ -163,7 +163,7 @@ class AttachColumns:
         holdings = self._holdings.get(csi_node.name, Holdings())
         for driver_name, limit in limits.items():
             if driver_name not in self._room:
-                self._room[driver_name] = Column(self._index, UNLIMITED)
+                self._room[driver_name] = NodeColumn(self._index, UNLIMITED)
             self._room[driver_name].values[slot] = limit - holdings.used[driver_name]
 
     def _clear(self, slot: int, csi_node: CSINode | None) -> None:

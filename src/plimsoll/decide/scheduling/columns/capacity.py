@@ -25,7 +25,7 @@ UNKNOWN = -1
 """Published without a number: nothing fits."""
 
 
-class Published(NamedTuple):
+class PublishedColumn(NamedTuple):
     key: ObjectKey
     segment: int | None
     """None: it is about no node."""
@@ -39,7 +39,7 @@ class ClassCapacity:
 
     def __init__(self, index: NodeIndex, segments: Segments) -> None:
         self._segments = segments
-        self._published: dict[ObjectKey, Published] = {}
+        self._published: dict[ObjectKey, PublishedColumn] = {}
         self._by_segment: dict[int, list[ObjectKey]] = {}
         self._keys: Counter[str] = Counter()
         self._largest = np.full(1, NOBODY, np.int64)
@@ -70,7 +70,7 @@ class ClassCapacity:
         else:
             segment = old.segment
         limit = largest_volume(object_)
-        self._published[object_.key] = Published(
+        self._published[object_.key] = PublishedColumn(
             object_.key,
             segment,
             UNKNOWN if limit is None else limit.value,
@@ -142,11 +142,11 @@ class ClassCapacity:
     def covering(self, cell: int) -> list[CSIStorageCapacity]:
         return [published.object for published in self._covering(cell)]
 
-    def _find(self, cell: int, wanted: int) -> Published | None:
+    def _find(self, cell: int, wanted: int) -> PublishedColumn | None:
         covering = self._covering(cell)
         return next((each for each in covering if each.limit >= max(wanted, 0)), None)
 
-    def _covering(self, cell: int) -> list[Published]:
+    def _covering(self, cell: int) -> list[PublishedColumn]:
         keys = [key for seg in self.cells.segments[cell] for key in self._by_segment[seg]]
         return [self._published[key] for key in sorted(keys)]
 

@@ -42,7 +42,7 @@ class ChangeLog:
         return twin
 
 
-class Kept(Generic[K, V]):
+class KeptResult(Generic[K, V]):
     """The newest results by what they are about; the oldest make room."""
 
     def __init__(self, limit: int) -> None:

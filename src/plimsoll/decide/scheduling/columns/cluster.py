@@ -29,7 +29,7 @@ from plimsoll.decide.scheduling.columns.nodes import NodeIndex
 from plimsoll.decide.scheduling.columns.pods import PodIndex
 from plimsoll.decide.scheduling.columns.segments import Segments
 from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
-from plimsoll.decide.scheduling.rules.node_resources import ResourceColumns, Room
+from plimsoll.decide.scheduling.rules.node_resources import NodeResources, ResourceColumns
 
 
 class Columns:
@@ -128,7 +128,7 @@ class Columns:
         if is_new or old is None or _stands_out(old) != _stands_out(node):
             self.stamp += 1
         if old is None or old.status.allocatable != node.status.allocatable:
-            self.resources.write(slot, Room.of(node), self.pods.load_of(name))
+            self.resources.write(slot, NodeResources.of(node), self.pods.load_of(name))
             self.loads.mark(slot)
 
     def _remove_node(self, key: ObjectKey) -> None:

@@ -11,14 +11,14 @@ from plimsoll.api.volumes import FILESYSTEM, PersistentVolume
 from plimsoll.decide.claims.match import Search
 
 
-class Place(NamedTuple):
+class FreeVolumePlace(NamedTuple):
     """Where a volume stands on its shelf: by the rank of its size, then by name."""
 
     rank: int
     name: str
 
 
-class Kind(NamedTuple):
+class FreeVolumeKind(NamedTuple):
     """What a claim asks for beside its class and size."""
 
     volume_mode: str
@@ -39,7 +39,7 @@ class Kind(NamedTuple):
 class Want(NamedTuple):
     """One claim, in the terms of shelves."""
 
-    kind: Kind
+    kind: FreeVolumeKind
     rank: int
 
 
@@ -47,7 +47,9 @@ Wants = tuple[Want, ...]
 
 
 def want_of(search: Search) -> Want:
-    kind = Kind(search.volume_mode, search.attributes_class, search.access_modes, search.selector)
+    kind = FreeVolumeKind(
+        search.volume_mode, search.attributes_class, search.access_modes, search.selector
+    )
     return Want(kind, search.requested.rank)
 
 
@@ -55,17 +57,17 @@ class Shelf:
     """Volumes of one class that suit one kind of claim, by segment."""
 
     def __init__(self) -> None:
-        self._places: dict[int, list[Place]] = {}
+        self._places: dict[int, list[FreeVolumePlace]] = {}
         self._sizes: list[int] = []
         self._count: Counter[int] = Counter()
 
-    def add(self, segment: int, place: Place) -> None:
+    def add(self, segment: int, place: FreeVolumePlace) -> None:
         insort(self._places.setdefault(segment, []), place)
         self._count[place.rank] += 1
         if self._count[place.rank] == 1:
             insort(self._sizes, place.rank)
 
-    def take(self, segment: int, place: Place) -> None:
+    def take(self, segment: int, place: FreeVolumePlace) -> None:
         places = self._places[segment]
         del places[bisect_left(places, place)]
         if not places:
@@ -80,22 +82,22 @@ class Shelf:
         position = bisect_left(self._sizes, rank)
         return self._sizes[position] if position < len(self._sizes) else None
 
-    def fitting(self, segments: Iterable[int], rank: int) -> list[Place]:
+    def fitting(self, segments: Iterable[int], rank: int) -> list[FreeVolumePlace]:
         """All that are large enough, smallest first."""
-        found: list[Place] = []
+        found: list[FreeVolumePlace] = []
         for segment in segments:
             places = self._places.get(segment, [])
-            found += places[bisect_left(places, Place(rank, "")) :]
+            found += places[bisect_left(places, FreeVolumePlace(rank, "")) :]
         return sorted(found)
 
-    def find(self, segments: Iterable[int], rank: int, taken: set[str]) -> Place | None:
+    def find(self, segments: Iterable[int], rank: int, taken: set[str]) -> FreeVolumePlace | None:
         """The smallest that is large enough and not taken; of equal ones the first by name."""
-        best: Place | None = None
+        best: FreeVolumePlace | None = None
         for segment in segments:
             places = self._places.get(segment)
             if places is None:
                 continue
-            position = bisect_left(places, Place(rank, ""))
+            position = bisect_left(places, FreeVolumePlace(rank, ""))
             while position < len(places) and places[position].name in taken:
                 position += 1
             if position < len(places) and (best is None or places[position] < best):

@@ -14,7 +14,7 @@ from plimsoll.api.selectors.label import LabelSelector, LabelSelectorSpec
 from plimsoll.api.selectors.node import NodeSelector, NodeSelectorSpec, NodeTerm
 from plimsoll.api.selectors.requirement import Operator, Requirement
 from plimsoll.api.selectors.topology import TopologySelector, TopologyTermSpec
-from plimsoll.decide.scheduling.columns.changes import Kept
+from plimsoll.decide.scheduling.columns.changes import KeptResult
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
 
 Labels = Mapping[str, str]
@@ -61,7 +61,7 @@ class LabelIndex:
         self._index = index
         self._values: dict[str, dict[str, int]] = {}
         self._keys: dict[str, int] = {}
-        self._masks: Kept[Terms, int] = Kept(KEPT_MASKS)
+        self._masks: KeptResult[Terms, int] = KeptResult(KEPT_MASKS)
         self.stamp = 0
         """Another number whenever a selector might match other nodes."""
 

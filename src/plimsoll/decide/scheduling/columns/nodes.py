@@ -83,7 +83,7 @@ class NodeIndex:
         return twin
 
 
-class Column:
+class NodeColumn:
     """A whole number for each slot; slots that nobody has written to have the `fill`."""
 
     def __init__(self, index: NodeIndex, fill: int) -> None:
@@ -99,13 +99,13 @@ class Column:
             self._values = np.append(self._values, np.full(missing, self._fill, np.int64))
         return self._values
 
-    def fork(self, index: NodeIndex) -> "Column":
-        twin = Column(index, self._fill)
+    def fork(self, index: NodeIndex) -> "NodeColumn":
+        twin = NodeColumn(index, self._fill)
         twin._values = self.values.copy()
         return twin
 
 
-class Table:
+class NodeTable:
     """Some rows of whole numbers over all slots, zero where nobody has written."""
 
     def __init__(self, index: NodeIndex, rows: int) -> None:
@@ -121,8 +121,8 @@ class Table:
             self._values = np.concatenate([self._values, more], axis=1)
         return self._values
 
-    def fork(self, index: NodeIndex) -> "Table":
-        twin = Table(index, 0)
+    def fork(self, index: NodeIndex) -> "NodeTable":
+        twin = NodeTable(index, 0)
         twin._values = self.values.copy()
         return twin
 

@@ -8,7 +8,7 @@ import msgspec
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod, PodVolume
-from plimsoll.decide.scheduling.columns.changes import Kept
+from plimsoll.decide.scheduling.columns.changes import KeptResult
 from plimsoll.decide.scheduling.rules.node_resources import Demands, Load
 from plimsoll.decide.scheduling.view import claim_names
 
@@ -44,7 +44,7 @@ class PodIndex:
         self._using: dict[ObjectKey, set[ObjectKey]] = {}
         self._naming: Counter[ObjectKey] = Counter()
         self._with_disk: dict[Disk, set[ObjectKey]] = {}
-        self._read: Kept[bytes, Demands] = Kept(KEPT_DEMANDS)
+        self._read: KeptResult[bytes, Demands] = KeptResult(KEPT_DEMANDS)
 
     def get(self, key: ObjectKey) -> Pod | None:
         return self._pods.get(key)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plimsoll.decide.scheduling.columns.changes import ChangeLog
 from plimsoll.decide.scheduling.columns.labels import SAME, LabelIndex, Labels, Terms, do_match
-from plimsoll.decide.scheduling.columns.nodes import Column, NodeIndex, slots_of
+from plimsoll.decide.scheduling.columns.nodes import NodeColumn, NodeIndex, slots_of
 
 Pair = tuple[str, str]
 NO_CELL = 0
@@ -114,7 +114,7 @@ class Cells:
 
     def __init__(self, index: NodeIndex) -> None:
         self._index = index
-        self._column = Column(index, NO_CELL)
+        self._column = NodeColumn(index, NO_CELL)
         self._ids: dict[frozenset[int], int] = {frozenset(): NO_CELL}
         self._population = [0]
         self._newest = [0]

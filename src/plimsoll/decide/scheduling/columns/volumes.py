@@ -14,8 +14,14 @@ from numpy.typing import NDArray
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.claims.match import AVAILABLE, Mismatch, Search, mismatches, size_of
-from plimsoll.decide.scheduling.columns.changes import Kept
-from plimsoll.decide.scheduling.columns.free_volumes import Kind, Place, Shelf, Want, Wants
+from plimsoll.decide.scheduling.columns.changes import KeptResult
+from plimsoll.decide.scheduling.columns.free_volumes import (
+    FreeVolumeKind,
+    FreeVolumePlace,
+    Shelf,
+    Want,
+    Wants,
+)
 from plimsoll.decide.scheduling.columns.labels import volume_terms
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
 from plimsoll.decide.scheduling.columns.segments import Cells, Segments
@@ -44,7 +50,7 @@ class Fits:
 
 class _Free(NamedTuple):
     volume: PersistentVolume
-    place: Place
+    place: FreeVolumePlace
     segment: int
     size: int
 
@@ -59,8 +65,8 @@ class ClassVolumes:
         self._free: dict[str, _Free] = {}
         self._by_segment: dict[int, set[str]] = {}
         self._kept_for: dict[ObjectKey, set[str]] = {}
-        self._shelves: dict[Kind, Shelf] = {}
-        self._fits: Kept[Wants, Fits] = Kept(KEPT_FITS)
+        self._shelves: dict[FreeVolumeKind, Shelf] = {}
+        self._fits: KeptResult[Wants, Fits] = KeptResult(KEPT_FITS)
         self.cells = Cells(index)
 
     def __len__(self) -> int:
@@ -99,7 +105,7 @@ class ClassVolumes:
     def _offer(self, volume: PersistentVolume) -> None:
         size = size_of(volume.spec.capacity)
         segment = self._segments.acquire(volume_terms(volume.spec.required_nodes))
-        free = _Free(volume, Place(size.rank, volume.name), segment, size.value)
+        free = _Free(volume, FreeVolumePlace(size.rank, volume.name), segment, size.value)
         self._free[volume.name] = free
         if segment not in self._by_segment:
             self._by_segment[segment] = set()
@@ -162,10 +168,10 @@ class ClassVolumes:
         places = self._shelf(want.kind).fitting(self.cells.segments[cell], want.rank)
         return [self._volumes[place.name] for place in places]
 
-    def _places(self, cell: int, wants: Sequence[Want]) -> list[Place | None]:
+    def _places(self, cell: int, wants: Sequence[Want]) -> list[FreeVolumePlace | None]:
         taken: set[str] = set()
         segments = self.cells.segments[cell]
-        found: list[Place | None] = []
+        found: list[FreeVolumePlace | None] = []
         for want in wants:
             place = None
             if want.rank >= 0:
@@ -175,7 +181,7 @@ class ClassVolumes:
             found.append(place)
         return found
 
-    def _shelf(self, kind: Kind) -> Shelf:
+    def _shelf(self, kind: FreeVolumeKind) -> Shelf:
         shelf = self._shelves.get(kind)
         if shelf is None:
             if len(self._shelves) >= KEPT_SHELVES:
@@ -198,7 +204,7 @@ class ClassVolumes:
             for row, place in enumerate(places):
                 fits.sizes[row, cell] = NOT_MATCHED if place is None else self._size(place)
 
-    def _size(self, place: Place) -> int:
+    def _size(self, place: FreeVolumePlace) -> int:
         return self._free[place.name].size
 
     def fork(self, index: NodeIndex, segments: Segments) -> "ClassVolumes":

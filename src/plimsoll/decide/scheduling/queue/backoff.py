@@ -24,7 +24,7 @@ class Attempts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
+class PodBackoff:
     first: timedelta = timedelta(seconds=1)
     limit: timedelta = timedelta(seconds=10)
     """Zero: pods never wait."""

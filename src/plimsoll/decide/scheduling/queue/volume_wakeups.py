@@ -41,7 +41,7 @@ class Hint(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueueingHint:
     hint: Hint
     complaint: str = ""
     """What kept the rule from telling; the pod is woken then."""
@@ -53,25 +53,25 @@ Comparison = Callable[[Pod, Any, Any], bool]
 """Whether a change from one to the other can. What it takes is of the kind in the table."""
 
 
-def after_add(rule: Rule, pod: Pod, new: ApiObject) -> Answer:
+def after_add(rule: Rule, pod: Pod, new: ApiObject) -> QueueingHint:
     return _answer(ADDED.get((rule, type(new))), pod, new)
 
 
-def after_update(rule: Rule, pod: Pod, old: T, new: T) -> Answer:
+def after_update(rule: Rule, pod: Pod, old: T, new: T) -> QueueingHint:
     return _answer(UPDATED.get((rule, type(new))), pod, old, new)
 
 
-def after_delete(rule: Rule, pod: Pod, old: ApiObject) -> Answer:
+def after_delete(rule: Rule, pod: Pod, old: ApiObject) -> QueueingHint:
     return _answer(DELETED.get((rule, type(old))), pod, old)
 
 
-def _answer(test: Callable[..., bool] | None, pod: Pod, *objects: ApiObject) -> Answer:
+def _answer(test: Callable[..., bool] | None, pod: Pod, *objects: ApiObject) -> QueueingHint:
     if test is None:
-        return Answer(Hint.NOT_CONCERNED)
+        return QueueingHint(Hint.NOT_CONCERNED)
     try:
-        return Answer(Hint.WAKE if test(pod, *objects) else Hint.LET_WAIT)
+        return QueueingHint(Hint.WAKE if test(pod, *objects) else Hint.LET_WAIT)
     except ValueError as error:
-        return Answer(Hint.WAKE, str(error))
+        return QueueingHint(Hint.WAKE, str(error))
 
 
 def _always(*_objects: object) -> bool:

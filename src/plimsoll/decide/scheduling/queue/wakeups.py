@@ -14,8 +14,8 @@ from plimsoll.api.storage import CSIDriver, CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.scheduling.columns.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.queue.volume_wakeups import (
-    Answer,
     Hint,
+    QueueingHint,
     after_add,
     after_delete,
     after_update,
@@ -23,7 +23,7 @@ from plimsoll.decide.scheduling.queue.volume_wakeups import (
 from plimsoll.decide.scheduling.reasons import Rule
 from plimsoll.decide.scheduling.rules import node_basics as basics, node_resources as resources
 from plimsoll.decide.scheduling.rules.node_basics import NodeDemands
-from plimsoll.decide.scheduling.rules.node_resources import PODS, Demands, Load, Room
+from plimsoll.decide.scheduling.rules.node_resources import PODS, Demands, Load, NodeResources
 from plimsoll.decide.scheduling.view import ClusterView
 
 NodeTest = Callable[[Pod, Node | None, Node], bool]
@@ -114,7 +114,7 @@ def _stops_counting(before: ApiObject | None, after: ApiObject | None) -> bool:
 
 def _asked_of_volumes(
     rule: Rule, pod: Pod, before: ApiObject | None, after: ApiObject | None
-) -> Answer | None:
+) -> QueueingHint | None:
     if after is None:
         return None if before is None else after_delete(rule, pod, before)
     if before is None:
@@ -155,10 +155,10 @@ def _has_more_room(pod: Pod, before: Node | None, after: Node) -> bool:
     demands = Demands.of_waiting(pod)
     if not resources.judge(demands, after, Load()).is_fit:
         return False
-    return before is None or _has_grown(demands, Room.of(before), Room.of(after))
+    return before is None or _has_grown(demands, NodeResources.of(before), NodeResources.of(after))
 
 
-def _has_grown(demands: Demands, before: Room, after: Room) -> bool:
+def _has_grown(demands: Demands, before: NodeResources, after: NodeResources) -> bool:
     wanted = [name for name, amount in demands.amounts.items() if amount > 0 or name == PODS]
     return any(after.get(name) > before.get(name) for name in wanted)
 

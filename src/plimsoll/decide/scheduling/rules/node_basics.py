@@ -22,7 +22,7 @@ from plimsoll.decide.scheduling.reasons import (
     Finding,
     Judgement,
     Reason,
-    Seen,
+    SeenObject,
     unresolvable,
 )
 
@@ -92,7 +92,7 @@ def judge_affinity(demands: NodeDemands, node: Node) -> Judgement:
 
 
 def _refusal(reason: Reason, sentence: str, node: Node) -> Judgement:
-    about = Seen("Node", ObjectKey("", node.name))
+    about = SeenObject("Node", ObjectKey("", node.name))
     return unresolvable(Finding(reason=reason, sentence=sentence, about=about))
 
 

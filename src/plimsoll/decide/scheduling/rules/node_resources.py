@@ -25,13 +25,13 @@ from plimsoll.decide.scheduling.columns.flags import (
     Slots,
     flagged,
 )
-from plimsoll.decide.scheduling.columns.nodes import NodeIndex, Table
+from plimsoll.decide.scheduling.columns.nodes import NodeIndex, NodeTable
 from plimsoll.decide.scheduling.reasons import (
     FIT,
     Finding,
     Judgement,
     Reason,
-    Seen,
+    SeenObject,
     unresolvable,
     unschedulable,
 )
@@ -66,7 +66,7 @@ LARGEST = 2**62 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class NodeResources:
     """Amounts by resource; the cpu in thousandths, everything else in whole units."""
 
     amounts: Mapping[str, int]
@@ -85,7 +85,7 @@ class Room:
         return self.amounts.get(name, 0)
 
 
-NO_ROOM = Room({})
+NO_ROOM = NodeResources({})
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Load:
 
 
 def judge(demands: Demands, node: Node, load: Load) -> Judgement:
-    room = Room.of(node)
+    room = NodeResources.of(node)
     findings = []
     is_hopeless = False
     for name in (*USUAL, *demands.scalars):
@@ -185,7 +185,7 @@ def judge(demands: Demands, node: Node, load: Load) -> Judgement:
 
 
 def _finding(name: str, node: Node, wanted: int, seen: int) -> Finding:
-    about = Seen("Node", ObjectKey("", node.name))
+    about = SeenObject("Node", ObjectKey("", node.name))
     if name == PODS:
         reason, sentence = Reason.TOO_MANY_PODS, str(NodeSentence.TOO_MANY_PODS)
     else:
@@ -195,7 +195,7 @@ def _finding(name: str, node: Node, wanted: int, seen: int) -> Finding:
 
 def least_allocated(demands: Demands, node: Node, load: Load) -> int:
     """The emptier the better, from 0 to 100."""
-    room = Room.of(node)
+    room = NodeResources.of(node)
     scores = []
     for name, held, wanted in zip(COMPARED, load.thought, demands.thought, strict=True):
         all_ = room.get(name)
@@ -209,7 +209,7 @@ def balanced_allocation(demands: Demands, node: Node, load: Load) -> int:
     """Better where the pod brings the use of cpu and memory closer together."""
     if not is_balancing(demands):
         return 0
-    room = Room.of(node)
+    room = NodeResources.of(node)
     after = {name: load.get(name) + demands.amounts.get(name, 0) for name in COMPARED}
     gained = _balance(after, room) - _balance(load.amounts, room)
     return BEST // 2 + int((BEST // 2 + gained) / 2)
@@ -220,7 +220,7 @@ def is_balancing(demands: Demands) -> bool:
     return bool(demands.amounts.get(CPU) or demands.amounts.get(MEMORY))
 
 
-def _balance(used: Mapping[str, int], room: Room) -> int:
+def _balance(used: Mapping[str, int], room: NodeResources) -> int:
     shares = [
         min(max(used.get(name, 0) / room.get(name), 0.0), 1.0)
         for name in COMPARED
@@ -244,14 +244,14 @@ class ResourceColumns:
 
     def __init__(self, index: NodeIndex) -> None:
         self._index = index
-        self._usual = Table(index, ROWS)
-        self._scalars: dict[str, Table] = {}
+        self._usual = NodeTable(index, ROWS)
+        self._scalars: dict[str, NodeTable] = {}
         """What there is and what is taken of it."""
 
-    def write(self, slot: int, room: Room, load: Load) -> None:
+    def write(self, slot: int, room: NodeResources, load: Load) -> None:
         self._usual.values[ALL_ROWS, slot] = [_cut(room.get(name)) for name in USUAL]
         for name in room.amounts.keys() - self._scalars.keys() - set(USUAL):
-            self._scalars[name] = Table(self._index, 2)
+            self._scalars[name] = NodeTable(self._index, 2)
         for name, table in self._scalars.items():
             table.values[ALL, slot] = _cut(room.get(name))
         self.write_load(slot, load)
@@ -261,7 +261,7 @@ class ResourceColumns:
         self._usual.values[LOAD_ROWS, slot] = [_cut(amount) for amount in (*used, *load.thought)]
         if len(load.amounts) > len(USUAL):
             for name in load.amounts.keys() - self._scalars.keys() - set(USUAL):
-                self._scalars[name] = Table(self._index, 2)
+                self._scalars[name] = NodeTable(self._index, 2)
         for name, table in self._scalars.items():
             table.values[USED, slot] = _cut(load.get(name))
 

@@ -22,7 +22,7 @@ from plimsoll.decide.scheduling.reasons import (
     Finding,
     Judgement,
     Reason,
-    Seen,
+    SeenObject,
     Sentence,
     Undecided,
     failed,
@@ -132,7 +132,7 @@ def _over_limit(
         Finding(
             reason=Reason.ATTACH_LIMIT_REACHED,
             sentence=Sentence.VOLUME_COUNT,
-            about=Seen("CSINode", ObjectKey("", node)),
+            about=SeenObject("CSINode", ObjectKey("", node)),
             wanted=used[driver] + number,
             seen=limits[driver],
         )
@@ -151,7 +151,7 @@ def _find_missing_driver(
             return Finding(
                 reason=Reason.DRIVER_NOT_ON_NODE,
                 sentence=f"{name} CSI driver is not installed on the node",
-                about=Seen("CSIDriver", ObjectKey("", name)),
+                about=SeenObject("CSIDriver", ObjectKey("", name)),
             )
     return None
 

@@ -12,7 +12,7 @@ from plimsoll.decide.scheduling.reasons import (
     Finding,
     Judgement,
     Reason,
-    Seen,
+    SeenObject,
     Sentence,
     unresolvable,
     unschedulable,
@@ -73,7 +73,7 @@ def find_disk_conflict(pod: Pod, others: Iterable[Pod]) -> Finding | None:
         return None
     for other in others:
         if any(_conflict(a, b) for a in mine for b in other.spec.volumes):
-            about = Seen("Pod", other.key)
+            about = SeenObject("Pod", other.key)
             return Finding(reason=Reason.DISK_IN_USE, sentence=Sentence.DISK, about=about)
     return None
 

@@ -17,7 +17,7 @@ from plimsoll.decide.scheduling.reasons import (
     Finding,
     Judgement,
     Reason,
-    Seen,
+    SeenObject,
     Sentence,
     seen_class,
     seen_volume,
@@ -97,7 +97,7 @@ def _volume_of(key: ObjectKey, view: ClusterView) -> PersistentVolume | Finding 
 
 def _against_unbound(claim: PersistentVolumeClaim, view: ClusterView) -> Finding | None:
     name = claim.storage_class
-    about: Seen | None = seen_class(name) if name else None
+    about: SeenObject | None = seen_class(name) if name else None
     if not name:
         reason = Reason.UNBOUND_IMMEDIATE_CLAIM
         sentence = "PersistentVolumeClaim had no pv name and storageClass name"

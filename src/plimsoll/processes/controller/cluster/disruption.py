@@ -8,7 +8,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.policy import PodDisruptionBudget
 from plimsoll.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.cluster.disruption import Controllers, decide_budget
 from plimsoll.processes.controller.workloads.owners import (
     BY_NAMESPACE,
@@ -43,14 +43,14 @@ class Disruption(Loop):
 
     # Which budgets have to be looked at
 
-    def _pod_changed(self, change: Change[Pod]) -> None:
+    def _pod_changed(self, change: StoreChange[Pod]) -> None:
         pods = [pod for pod in (change.before, change.after) if pod is not None]
         for budget in self._budgets_in(change.key.namespace):
             selector = readable_selector(budget.spec.selector)
             if any(selector.matches(pod.labels) for pod in pods):
                 self.queue.add(budget.key)
 
-    def _workload_changed(self, change: Change[R]) -> None:
+    def _workload_changed(self, change: StoreChange[R]) -> None:
         """Percentages are of the pods that should be there."""
         before = change.before.spec.replicas if change.before is not None else None
         after = change.after.spec.replicas if change.after is not None else None

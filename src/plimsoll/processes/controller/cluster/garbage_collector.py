@@ -14,10 +14,10 @@ from datetime import timedelta
 from plimsoll.api.meta import ObjectKey, ObjectMeta, OwnerReference
 from plimsoll.api.registry import Resource
 from plimsoll.cache.informer import Informer
-from plimsoll.cache.store import Change, Store
+from plimsoll.cache.store import Store, StoreChange
 from plimsoll.decide.cluster.garbage import (
     Examined,
-    Verdict,
+    GarbageVerdict,
     bad_reference_event,
     decide_garbage,
     decide_orphaning,
@@ -27,8 +27,8 @@ from plimsoll.decide.cluster.garbage import (
 from plimsoll.decide.cluster.ownership_graph import (
     Attention,
     BadReference,
-    Identity,
     Known,
+    OwnedIdentity,
     OwnershipGraph,
     identity_in,
 )
@@ -54,12 +54,12 @@ class AbsentOwners:
     """Owners that the server did not have; since uids are never used again, this stays true."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Identity, None] = OrderedDict()
+        self._known: OrderedDict[OwnedIdentity, None] = OrderedDict()
 
-    def __contains__(self, identity: Identity) -> bool:
+    def __contains__(self, identity: OwnedIdentity) -> bool:
         return identity in self._known
 
-    def add(self, identity: Identity) -> None:
+    def add(self, identity: OwnedIdentity) -> None:
         self._known[identity] = None
         if len(self._known) > REMEMBERED_ABSENT:
             self._known.popitem(last=False)
@@ -134,8 +134,8 @@ class GarbageCollector(Loop):
             informer.on_change(self._handler(resource))
             self._watches[resource] = (informer, group.create_task(informer.run()))
 
-    def _handler(self, resource: Resource) -> Callable[[Change[AnyObject]], None]:
-        def changed(change: Change[AnyObject]) -> None:
+    def _handler(self, resource: Resource) -> Callable[[StoreChange[AnyObject]], None]:
+        def changed(change: StoreChange[AnyObject]) -> None:
             before, after = change.before, change.after
             if before is not None and (after is None or after.uid != before.uid):
                 self._attend(self.graph.remove(before.uid))
@@ -200,17 +200,17 @@ class GarbageCollector(Loop):
         verdicts = [await self._verdict(ref, item.metadata) for ref in references]
         return decide_garbage(item, verdicts, self.graph.dependents(uid))
 
-    async def _verdict(self, reference: OwnerReference, item: ObjectMeta) -> Verdict:
+    async def _verdict(self, reference: OwnerReference, item: ObjectMeta) -> GarbageVerdict:
         resource = self._resource(reference.api_version, reference.kind)
         if resource.namespaced and not item.namespace:
-            return Verdict.IMPOSSIBLE
+            return GarbageVerdict.IMPOSSIBLE
         identity = identity_in(reference, item.namespace if resource.namespaced else "")
         if identity in self._absent:
-            return Verdict.ABSENT
+            return GarbageVerdict.ABSENT
         key = ObjectKey(identity.namespace, identity.name)
         owner = await self.tools.client.find(metadata_only(resource), key)
         verdict = verdict_on_owner(reference, owner.metadata if owner is not None else None)
-        if verdict is Verdict.ABSENT:
+        if verdict is GarbageVerdict.ABSENT:
             self._absent.add(identity)
         return verdict
 

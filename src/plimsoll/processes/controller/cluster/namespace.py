@@ -7,12 +7,12 @@ from plimsoll.api.core import Namespace
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document, Resource, resources_by_path
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.cluster.namespace_content import (
     PODS,
     Clearing,
-    Content,
     Leftover,
+    NamespaceContent,
     decide_namespace,
     finalized,
     is_ours_to_clear,
@@ -44,7 +44,7 @@ class NamespaceDeletion(Loop):
         self._attempts: dict[ObjectKey, int] = {}
         tools.observed.of(Namespace).on_change(self._changed)
 
-    def _changed(self, change: Change[Namespace]) -> None:
+    def _changed(self, change: StoreChange[Namespace]) -> None:
         if change.after is not None and change.after.is_being_deleted:
             self.queue.add_after(change.key, LAST_WORDS)
 
@@ -56,7 +56,7 @@ class NamespaceDeletion(Loop):
         clearing = await self._clear(namespace)
         plan = decide_namespace(namespace, clearing, self.tools.clock.now())
         outcome = await self.enact(key, plan)
-        if plan.reason == Content.GONE and isinstance(outcome, Done):
+        if plan.reason == NamespaceContent.GONE and isinstance(outcome, Done):
             await self._finalize(key)
             return None
         attempts = self._attempts.get(key, 0)

@@ -6,8 +6,8 @@ from datetime import timedelta
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.cache.store import Change
-from plimsoll.decide.cluster.lost_nodes import Ending, decide_ending, reason_to_end, surplus
+from plimsoll.cache.store import StoreChange
+from plimsoll.decide.cluster.lost_nodes import PodEnding, decide_ending, reason_to_end, surplus
 from plimsoll.enact.enactor import Obstacle
 from plimsoll.processes.controller.indexes import PODS_BY_NODE, node_of
 from plimsoll.reconcile.loop import Loop, Tools
@@ -53,7 +53,7 @@ class PodGarbageCollector(Loop):
             labels,
         )
 
-    def _pod_changed(self, change: Change[Pod]) -> None:
+    def _pod_changed(self, change: StoreChange[Pod]) -> None:
         pod = change.after
         if pod is None:
             return
@@ -62,7 +62,7 @@ class PodGarbageCollector(Loop):
         if pod.is_being_deleted or pod.spec.node_name:
             self.queue.add(change.key)
 
-    def _node_changed(self, change: Change[Node]) -> None:
+    def _node_changed(self, change: StoreChange[Node]) -> None:
         if change.after is not None:
             self._missing_since.pop(change.key.name, None)
         for key in self._pods.view().by(PODS_BY_NODE, change.key.name):
@@ -88,7 +88,7 @@ class PodGarbageCollector(Loop):
     async def _clear_finished(self) -> None:
         pods = self._pods.view().objects.values()
         for pod in surplus(pods, self._settings.terminated_pod_threshold):
-            await self._end(pod, Ending.TOO_MANY)
+            await self._end(pod, PodEnding.TOO_MANY)
 
     def _quarantine(self, node: str) -> timedelta:
         """How long the node must still be missed; no time: long enough."""
@@ -99,7 +99,7 @@ class PodGarbageCollector(Loop):
     async def _exists(self, node: str) -> bool:
         return await self.tools.client.find(NODES, ObjectKey("", node)) is not None
 
-    async def _end(self, pod: Pod, ending: Ending) -> None:
+    async def _end(self, pod: Pod, ending: PodEnding) -> None:
         outcome = await self.enact(pod.key, decide_ending(pod, ending, self.tools.clock.now()))
         self._ended.labels(pod.namespace, ending.value).inc()
         if isinstance(outcome, Obstacle):

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from plimsoll.api.core import Namespace, ServiceAccount
 from plimsoll.api.meta import ObjectKey
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.cluster.service_accounts import DEFAULT_ACCOUNT, decide_default_account
 from plimsoll.reconcile.loop import Loop, Tools
 
@@ -19,7 +19,7 @@ class ServiceAccounts(Loop):
         self._namespaces.on_change(self.add_changed)
         self._accounts.on_change(self._account_changed)
 
-    def _account_changed(self, change: Change[ServiceAccount]) -> None:
+    def _account_changed(self, change: StoreChange[ServiceAccount]) -> None:
         if change.after is None and change.key.name == DEFAULT_ACCOUNT:
             self.queue.add(ObjectKey("", change.key.namespace))
 

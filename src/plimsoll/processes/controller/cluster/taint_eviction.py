@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from plimsoll.api.core import Node, Taint
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.cluster.node_lifecycle.eviction import (
     decide_cancelled_eviction,
     decide_taint_eviction,
@@ -37,7 +37,7 @@ class TaintEvictions(Loop):
             "taint_eviction_controller_pod_deletions_total", "Pods ended because of a taint."
         )
 
-    def _node_changed(self, change: Change[Node]) -> None:
+    def _node_changed(self, change: StoreChange[Node]) -> None:
         before = no_execute_taints(change.before) if change.before else NO_TAINTS
         after = no_execute_taints(change.after) if change.after else NO_TAINTS
         if before == after:
@@ -49,7 +49,7 @@ class TaintEvictions(Loop):
         for key in self._pods.view().by(PODS_BY_NODE, change.key.name):
             self.queue.add(key)
 
-    def _pod_changed(self, change: Change[Pod]) -> None:
+    def _pod_changed(self, change: StoreChange[Pod]) -> None:
         before, after = change.before, change.after
         if after is None:
             if before is not None:

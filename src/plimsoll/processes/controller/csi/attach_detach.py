@@ -13,10 +13,10 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver, VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.csi.attach_detach import (
     Site,
-    Wanted,
+    WantedAttachment,
     decide_attachments,
     is_bound_pair,
     is_forced,
@@ -84,14 +84,14 @@ class AttachDetach(Loop):
         for device in devices:
             self.queue.add(ObjectKey("", str(device)))
 
-    def _pod_changed(self, change: Change[Pod]) -> None:
+    def _pod_changed(self, change: StoreChange[Pod]) -> None:
         for pod in (change.before, change.after):
             if pod is not None and pod.spec.node_name:
                 self._add(_inline_devices(pod))
                 for claim in pod.claims:
                     self._add_claim(self._claims.view().get(claim))
 
-    def _claim_changed(self, change: Change[PersistentVolumeClaim]) -> None:
+    def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         for claim in (change.before, change.after):
             self._add_claim(claim)
 
@@ -100,17 +100,17 @@ class AttachDetach(Loop):
             volume = self._volumes.view().get(ObjectKey("", claim.spec.volume_name))
             self._add(_devices(volume) if volume is not None else ())
 
-    def _volume_changed(self, change: Change[PersistentVolume]) -> None:
+    def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
         for volume in (change.before, change.after):
             if volume is not None:
                 self._add(_devices(volume))
 
-    def _attachment_changed(self, change: Change[VolumeAttachment]) -> None:
+    def _attachment_changed(self, change: StoreChange[VolumeAttachment]) -> None:
         for attachment in (change.before, change.after):
             if attachment is not None:
                 self._add(self._devices_of(attachment))
 
-    def _node_changed(self, change: Change[Node]) -> None:
+    def _node_changed(self, change: StoreChange[Node]) -> None:
         """Heartbeats change nothing that matters here."""
         before, after = change.before, change.after
         if before is not None and after is not None and _essence(before) == _essence(after):
@@ -122,9 +122,9 @@ class AttachDetach(Loop):
         if before is None:
             # Pods may have been there before their node was seen.
             for pod in self._pods.view().by(PODS_BY_NODE, change.key.name).values():
-                self._pod_changed(Change(pod.key, None, pod))
+                self._pod_changed(StoreChange(pod.key, None, pod))
 
-    def _driver_changed(self, change: Change[CSIDriver]) -> None:
+    def _driver_changed(self, change: StoreChange[CSIDriver]) -> None:
         for volume in self._volumes.view().objects.values():
             self._add(d for d in _devices(volume) if d.driver == change.key.name)
 
@@ -168,9 +168,13 @@ class AttachDetach(Loop):
         else:
             self._told.pop(key, None)
 
-    def _observe(self, device: Device) -> tuple[Wanted, list[Site]]:
+    def _observe(self, device: Device) -> tuple[WantedAttachment, list[Site]]:
         volumes = list(self._volumes.view().by(VOLUMES_BY_DEVICE, str(device)).values())
-        wanted = Wanted.volume(device, volumes[0]) if volumes else Wanted.inline(device)
+        wanted = (
+            WantedAttachment.volume(device, volumes[0])
+            if volumes
+            else WantedAttachment.inline(device)
+        )
         pods: dict[str, list[Pod]] = {}
         for pod in self._pods_wanting(device, volumes):
             pods.setdefault(pod.spec.node_name, []).append(pod)

@@ -13,13 +13,13 @@ import msgspec
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSINode, VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.csi.attaching import (
-    Attaching,
     AttachingDriver,
-    Publish,
-    Surroundings,
-    Unpublish,
+    AttachmentContext,
+    AttachmentState,
+    ControllerPublish,
+    ControllerUnpublish,
     decide_attached,
     decide_attachment,
     decide_detached,
@@ -31,7 +31,7 @@ from plimsoll.decide.csi.steps import NotAsked
 from plimsoll.decide.provisioning.calls import CallFailed
 from plimsoll.processes.controller.csi.csi_loop import NO_DRIVERS, CsiLoop, CsiSettings
 from plimsoll.processes.controller.csi.driver_calls import capability_message
-from plimsoll.processes.controller.csi.drivers import Driver
+from plimsoll.processes.controller.csi.drivers import KnownDriver
 from plimsoll.reconcile.loop import Tools
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -59,7 +59,7 @@ class CsiAttacher(CsiLoop):
 
     # Who has to be looked at
 
-    def _attachment_changed(self, change: Change[VolumeAttachment]) -> None:
+    def _attachment_changed(self, change: StoreChange[VolumeAttachment]) -> None:
         """That an error was noted down is no reason to try again at once."""
         before, after = change.before, change.after
         if before is None or after is None or _essence(before) != _essence(after):
@@ -68,12 +68,12 @@ class CsiAttacher(CsiLoop):
             for name in _volume_of(before):
                 self.queue.add(ObjectKey(VOLUMES, name))
 
-    def _volume_changed(self, change: Change[PersistentVolume]) -> None:
+    def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
         self.queue.add(ObjectKey(VOLUMES, change.key.name))
         if change.before is None:
             self._add(BY_VOLUME, change.key.name)
 
-    def _node_changed(self, change: Change[CSINode]) -> None:
+    def _node_changed(self, change: StoreChange[CSINode]) -> None:
         self._add(BY_NODE, change.key.name)
 
     def driver_came(self, name: str) -> None:
@@ -96,15 +96,15 @@ class CsiAttacher(CsiLoop):
         if attachment is None or driver is None:
             return None
         step = decide_attachment(attachment, self._around(attachment, driver))
-        if step.call is None and step.plan.reason == Attaching.FAILED:
+        if step.call is None and step.plan.reason == AttachmentState.FAILED:
             await self.failed(key, step.plan)
             return None
         if not await self.record(key, step.plan):
             return None
         match step.call:
-            case Publish() as publish:
+            case ControllerPublish() as publish:
                 await self._publish(attachment, driver, publish)
-            case Unpublish() as unpublish:
+            case ControllerUnpublish() as unpublish:
                 await self._unpublish(attachment, driver, unpublish)
             case None:
                 self.queue.forget(key)
@@ -112,10 +112,10 @@ class CsiAttacher(CsiLoop):
                 assert_never(step.call)
         return None
 
-    def _around(self, attachment: VolumeAttachment, driver: Driver) -> Surroundings:
+    def _around(self, attachment: VolumeAttachment, driver: KnownDriver) -> AttachmentContext:
         names = _volume_of(attachment)
         volume = self._volumes.view().get(ObjectKey("", names[0])) if names else None
-        return Surroundings(
+        return AttachmentContext(
             driver=_facts(driver),
             now=self.tools.clock.now(),
             volume=volume,
@@ -123,7 +123,7 @@ class CsiAttacher(CsiLoop):
         )
 
     async def _publish(
-        self, attachment: VolumeAttachment, driver: Driver, publish: Publish
+        self, attachment: VolumeAttachment, driver: KnownDriver, publish: ControllerPublish
     ) -> None:
         answer = await self.asking.ask(
             driver,
@@ -147,7 +147,7 @@ class CsiAttacher(CsiLoop):
                 await self.succeeded(attachment.key, plan)
 
     async def _unpublish(
-        self, attachment: VolumeAttachment, driver: Driver, unpublish: Unpublish
+        self, attachment: VolumeAttachment, driver: KnownDriver, unpublish: ControllerUnpublish
     ) -> None:
         answer = await self.asking.ask(
             driver,
@@ -173,13 +173,13 @@ class CsiAttacher(CsiLoop):
             if not await self.record(key, decide_volume(volume, attachments, _facts(driver))):
                 return
 
-    def _drivers_holding(self, volume: PersistentVolume) -> Iterable[Driver]:
+    def _drivers_holding(self, volume: PersistentVolume) -> Iterable[KnownDriver]:
         for driver in self.drivers.all():
             if _facts(driver).finalizer in volume.metadata.finalizers:
                 yield driver
 
 
-def _facts(driver: Driver) -> AttachingDriver:
+def _facts(driver: KnownDriver) -> AttachingDriver:
     return AttachingDriver(
         name=driver.name,
         publishes="PUBLISH_UNPUBLISH_VOLUME" in driver.controller,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.plan import Plan
 from plimsoll.enact.enactor import Done
-from plimsoll.processes.controller.csi.driver_calls import Asking
-from plimsoll.processes.controller.csi.drivers import Drivers, DriverSources
+from plimsoll.processes.controller.csi.driver_calls import DriverCalls
+from plimsoll.processes.controller.csi.drivers import DriverSources, KnownDrivers
 from plimsoll.reconcile.loop import Loop, Tools
 
 log = logging.getLogger(__name__)
@@ -33,9 +33,9 @@ class CsiLoop(Loop):
     def __init__(self, tools: Tools, settings: CsiSettings = NO_DRIVERS) -> None:
         super().__init__(tools)
         self.settings = settings
-        self.drivers = Drivers(settings.sources, tools.clock, tools.fence)
+        self.drivers = KnownDrivers(settings.sources, tools.clock, tools.fence)
         self.drivers.on_change(self.driver_came)
-        self.asking = Asking(tools.client)
+        self.asking = DriverCalls(tools.client)
 
     @abstractmethod
     def driver_came(self, name: str) -> None:

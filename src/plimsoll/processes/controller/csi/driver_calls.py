@@ -15,7 +15,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import SecretReference
 from plimsoll.decide.csi.steps import Failure, NotAsked
 from plimsoll.decide.provisioning.calls import Block, CallFailed, Code, VolumeCapability
-from plimsoll.processes.controller.csi.drivers import Driver
+from plimsoll.processes.controller.csi.drivers import KnownDriver
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.methods import Method
@@ -37,13 +37,13 @@ class SecretError(Exception):
     """A secret cannot be had; the text names it, and holds nothing of it."""
 
 
-class Asking:
+class DriverCalls:
     def __init__(self, client: KubeClient) -> None:
         self._client = client
 
     async def ask(
         self,
-        driver: Driver,
+        driver: KnownDriver,
         method: Method[Request, Response],
         request: Callable[[Secrets], Request],
         secret: SecretReference | None = None,

@@ -41,7 +41,7 @@ class DriverSources:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Driver:
+class KnownDriver:
     name: str
     client: CsiClient
     controller: frozenset[str] = frozenset()
@@ -49,18 +49,18 @@ class Driver:
     node: frozenset[str] = frozenset()
 
 
-class Drivers:
+class KnownDrivers:
     def __init__(self, sources: DriverSources, clock: Clock, fence: Fence) -> None:
         self._sources = sources
         self._fence = fence
         self._clock = clock
-        self._known: dict[str, Driver] = {}
+        self._known: dict[str, KnownDriver] = {}
         self._handlers: list[Callable[[str], None]] = []
 
-    def find(self, name: str) -> Driver | None:
+    def find(self, name: str) -> KnownDriver | None:
         return self._known.get(name)
 
-    def all(self) -> list[Driver]:
+    def all(self) -> list[KnownDriver]:
         """Those that are there, by name."""
         return [self._known[name] for name in sorted(self._known)]
 
@@ -95,7 +95,7 @@ class Drivers:
             log.warning("driver gone", extra={"driver": driver.name, "address": where})
             self._known.pop(driver.name, None)
 
-    async def _introduced(self, where: str, client: CsiClient) -> Driver:
+    async def _introduced(self, where: str, client: CsiClient) -> KnownDriver:
         last = ""
         while True:
             try:
@@ -117,7 +117,7 @@ class Drivers:
                     return
 
 
-async def _introduce(client: CsiClient) -> Driver:
+async def _introduce(client: CsiClient) -> KnownDriver:
     """Raises DriverError while the driver is not there, or not ready."""
     probed = await client.call(methods.PROBE, csi.ProbeRequest())
     if probed.HasField("ready") and not probed.ready.value:
@@ -128,7 +128,7 @@ async def _introduce(client: CsiClient) -> Driver:
     service: Callable[[int], str] = csi.PluginCapability.Service.Type.Name
     services = {service(each.service.type) for each in plugin.capabilities}
     has_controller = CONTROLLER_SERVICE in services
-    return Driver(
+    return KnownDriver(
         name=info.name,
         client=client,
         controller=await _controller(client) if has_controller else frozenset(),

@@ -8,7 +8,7 @@ from plimsoll.runtime.clock import Clock
 PATIENCE = timedelta(minutes=5)
 
 
-class Patience:
+class InfeasibleRetry:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._until: dict[ObjectKey, float] = {}

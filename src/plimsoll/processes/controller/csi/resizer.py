@@ -11,7 +11,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttributesClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.csi.devices import device_of_volume
 from plimsoll.decide.csi.modifying import (
     Modify,
@@ -20,10 +20,10 @@ from plimsoll.decide.csi.modifying import (
     decide_not_modified,
 )
 from plimsoll.decide.csi.resizing import (
-    Expand,
     Expanded,
-    History,
+    ExpandOnController,
     LeaveToNode,
+    ResizeHistory,
     Resizing,
     ResizingDriver,
     decide_not_resized,
@@ -34,8 +34,8 @@ from plimsoll.decide.csi.steps import Failure, NotAsked, is_final, is_infeasible
 from plimsoll.decide.provisioning.calls import CallFailed, Code
 from plimsoll.processes.controller.csi.csi_loop import NO_DRIVERS, CsiLoop, CsiSettings
 from plimsoll.processes.controller.csi.driver_calls import capability_message
-from plimsoll.processes.controller.csi.drivers import Driver
-from plimsoll.processes.controller.csi.infeasible_retry import Patience
+from plimsoll.processes.controller.csi.drivers import KnownDriver
+from plimsoll.processes.controller.csi.infeasible_retry import InfeasibleRetry
 from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.loop import Tools
 from plimsoll.wire.csi import methods
@@ -63,12 +63,12 @@ class Resizer(CsiLoop):
         self._pods.on_change(self._pod_changed)
         self._failed_for_good: set[ObjectKey] = set()
         self._refused_in_use: set[ObjectKey] = set()
-        self._resizing_patience = Patience(tools.clock)
-        self._modifying_patience = Patience(tools.clock)
+        self._resizing_patience = InfeasibleRetry(tools.clock)
+        self._modifying_patience = InfeasibleRetry(tools.clock)
 
     # Who has to be looked at
 
-    def _claim_changed(self, change: Change[PersistentVolumeClaim]) -> None:
+    def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         """That a condition was noted down is no reason to try again at once."""
         before, after = change.before, change.after
         if after is None:
@@ -76,16 +76,16 @@ class Resizer(CsiLoop):
         elif before is None or _essence(before) != _essence(after):
             self.queue.add(change.key)
 
-    def _volume_changed(self, change: Change[PersistentVolume]) -> None:
+    def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
         volume = change.after
         if volume is not None and volume.spec.claim is not None:
             self.queue.add(volume.spec.claim)
 
-    def _class_changed(self, change: Change[VolumeAttributesClass]) -> None:
+    def _class_changed(self, change: StoreChange[VolumeAttributesClass]) -> None:
         for key in self._claims.view().by(CLAIMS_BY_ATTRIBUTES_CLASS, change.key.name):
             self.queue.add(key)
 
-    def _pod_changed(self, change: Change[Pod]) -> None:
+    def _pod_changed(self, change: StoreChange[Pod]) -> None:
         for pod in (change.before, change.after):
             for claim in pod.claims if pod is not None else ():
                 if claim in self._refused_in_use:
@@ -115,7 +115,7 @@ class Resizer(CsiLoop):
 
     def _found(
         self, key: ObjectKey
-    ) -> tuple[PersistentVolumeClaim, PersistentVolume, Driver] | None:
+    ) -> tuple[PersistentVolumeClaim, PersistentVolume, KnownDriver] | None:
         claim = self._claims.view().get(key)
         if claim is None or not claim.spec.volume_name:
             return None
@@ -127,7 +127,7 @@ class Resizer(CsiLoop):
     # Its size
 
     async def _resize(
-        self, claim: PersistentVolumeClaim, volume: PersistentVolume, driver: Driver
+        self, claim: PersistentVolumeClaim, volume: PersistentVolume, driver: KnownDriver
     ) -> bool:
         """False when there was a failure: one thing after the other."""
         facts = _facts(driver)
@@ -156,9 +156,9 @@ class Resizer(CsiLoop):
                 await self.failed(key, decide_not_resized(claim, volume, facts, failure, now=now))
                 return False
 
-    def _history(self, key: ObjectKey) -> History:
+    def _history(self, key: ObjectKey) -> ResizeHistory:
         users = self._pods.view().by(PODS_BY_CLAIM, str(key)).values()
-        return History(
+        return ResizeHistory(
             failed_for_good=key in self._failed_for_good,
             refused_in_use=key in self._refused_in_use,
             is_used=any(not pod.is_finished for pod in users),
@@ -174,7 +174,9 @@ class Resizer(CsiLoop):
         if isinstance(failure, CallFailed) and failure.code is Code.FAILED_PRECONDITION:
             self._refused_in_use.add(key)
 
-    async def _expanded(self, driver: Driver, call: Expand | LeaveToNode) -> Expanded | Failure:
+    async def _expanded(
+        self, driver: KnownDriver, call: ExpandOnController | LeaveToNode
+    ) -> Expanded | Failure:
         if isinstance(call, LeaveToNode):
             return Expanded(size_bytes=call.size_bytes, node_has_to_grow=True)
         answer = await self.asking.ask(
@@ -199,7 +201,7 @@ class Resizer(CsiLoop):
     # Its attributes
 
     async def _modify(
-        self, claim: PersistentVolumeClaim, volume: PersistentVolume, driver: Driver
+        self, claim: PersistentVolumeClaim, volume: PersistentVolume, driver: KnownDriver
     ) -> None:
         if "MODIFY_VOLUME" not in driver.controller:
             return
@@ -223,7 +225,7 @@ class Resizer(CsiLoop):
             self._modifying_patience.lost(key)
         await self.failed(key, decide_not_modified(claim, failure, self.tools.clock.now()))
 
-    async def _modified(self, driver: Driver, call: Modify) -> Failure | None:
+    async def _modified(self, driver: KnownDriver, call: Modify) -> Failure | None:
         answer = await self.asking.ask(
             driver,
             methods.CONTROLLER_MODIFY_VOLUME,
@@ -234,7 +236,7 @@ class Resizer(CsiLoop):
         return answer if isinstance(answer, CallFailed | NotAsked) else None
 
 
-def _facts(driver: Driver) -> ResizingDriver | None:
+def _facts(driver: KnownDriver) -> ResizingDriver | None:
     """None for a driver whose volumes keep their size."""
     controller_expands = "EXPAND_VOLUME" in driver.controller
     if not controller_expands and "EXPAND_VOLUME" not in driver.node:

@@ -3,8 +3,8 @@
 from plimsoll.decide.csi.snapshots.content import DeleteSnapshot, FindSnapshot, Taken, TakeSnapshot
 from plimsoll.decide.csi.steps import Failure, NotAsked
 from plimsoll.decide.provisioning.calls import CallFailed, Code
-from plimsoll.processes.controller.csi.driver_calls import Asking
-from plimsoll.processes.controller.csi.drivers import Driver
+from plimsoll.processes.controller.csi.driver_calls import DriverCalls
+from plimsoll.processes.controller.csi.drivers import KnownDriver
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 
@@ -12,10 +12,10 @@ NANOSECONDS = 1_000_000_000
 
 
 class SnapshotCalls:
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: DriverCalls) -> None:
         self._asking = asking
 
-    async def take(self, driver: Driver, call: TakeSnapshot) -> Taken | Failure:
+    async def take(self, driver: KnownDriver, call: TakeSnapshot) -> Taken | Failure:
         answer = await self._asking.ask(
             driver,
             methods.CREATE_SNAPSHOT,
@@ -33,7 +33,7 @@ class SnapshotCalls:
             case _:
                 return _taken(answer.snapshot)
 
-    async def find(self, driver: Driver, call: FindSnapshot) -> Taken | Failure:
+    async def find(self, driver: KnownDriver, call: FindSnapshot) -> Taken | Failure:
         """A driver that cannot tell is taken at the word of whoever named the handle."""
         if "LIST_SNAPSHOTS" in driver.controller:
             return await self._listed(driver, call)
@@ -41,7 +41,7 @@ class SnapshotCalls:
             return await self._got(driver, call)
         return Taken(handle=call.handle, is_ready=True)
 
-    async def _listed(self, driver: Driver, call: FindSnapshot) -> Taken | Failure:
+    async def _listed(self, driver: KnownDriver, call: FindSnapshot) -> Taken | Failure:
         answer = await self._asking.ask(
             driver,
             methods.LIST_SNAPSHOTS,
@@ -56,7 +56,7 @@ class SnapshotCalls:
             case _:
                 return _taken(answer.entries[0].snapshot)
 
-    async def _got(self, driver: Driver, call: FindSnapshot) -> Taken | Failure:
+    async def _got(self, driver: KnownDriver, call: FindSnapshot) -> Taken | Failure:
         answer = await self._asking.ask(
             driver,
             methods.GET_SNAPSHOT,
@@ -69,7 +69,7 @@ class SnapshotCalls:
             case _:
                 return _taken(answer.snapshot)
 
-    async def delete(self, driver: Driver, call: DeleteSnapshot) -> Failure | None:
+    async def delete(self, driver: KnownDriver, call: DeleteSnapshot) -> Failure | None:
         answer = await self._asking.ask(
             driver,
             methods.DELETE_SNAPSHOT,

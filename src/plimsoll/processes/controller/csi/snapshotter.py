@@ -18,7 +18,7 @@ from plimsoll.api.snapshots import (
     VolumeSnapshotContent,
 )
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.csi.snapshots.content import (
     ContentCall,
     DeleteSnapshot,
@@ -41,7 +41,7 @@ from plimsoll.decide.csi.snapshots.view import SnapshotView
 from plimsoll.decide.csi.steps import Failure, NotAsked
 from plimsoll.decide.provisioning.calls import CallFailed
 from plimsoll.processes.controller.csi.csi_loop import NO_DRIVERS, CsiLoop, CsiSettings
-from plimsoll.processes.controller.csi.drivers import Driver
+from plimsoll.processes.controller.csi.drivers import KnownDriver
 from plimsoll.processes.controller.csi.snapshot_calls import SnapshotCalls
 from plimsoll.reconcile.loop import Tools
 
@@ -73,7 +73,7 @@ class Snapshotter(CsiLoop):
 
     # Who has to be looked at
 
-    def _snapshot_changed(self, change: Change[VolumeSnapshot]) -> None:
+    def _snapshot_changed(self, change: StoreChange[VolumeSnapshot]) -> None:
         self.queue.add(change.key)
         for snapshot in (change.before, change.after):
             if snapshot is not None:
@@ -81,7 +81,7 @@ class Snapshotter(CsiLoop):
                 for claim in map(ObjectKey.parse, _claim_of(snapshot)):
                     self.queue.add(ObjectKey(claim.namespace, CLAIM + claim.name))
 
-    def _content_changed(self, change: Change[VolumeSnapshotContent]) -> None:
+    def _content_changed(self, change: StoreChange[VolumeSnapshotContent]) -> None:
         """That an error was noted down is no reason to try again at once."""
         before, after = change.before, change.after
         if before is None or after is None or _essence(before) != _essence(after):
@@ -93,7 +93,7 @@ class Snapshotter(CsiLoop):
             # Somebody may have asked for it by its name.
             self._add_waiting()
 
-    def _class_changed(self, change: Change[VolumeSnapshotClass]) -> None:
+    def _class_changed(self, change: StoreChange[VolumeSnapshotClass]) -> None:
         self._add_waiting()
         for key, content in self._contents.view().objects.items():
             if content.spec.volume_snapshot_class_name == change.key.name:
@@ -104,14 +104,14 @@ class Snapshotter(CsiLoop):
             if not snapshot.is_ready:
                 self.queue.add(key)
 
-    def _claim_changed(self, change: Change[PersistentVolumeClaim]) -> None:
+    def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         self.queue.add(ObjectKey(change.key.namespace, CLAIM + change.key.name))
         self._add_of(change.key)
         for claim in (change.before, change.after):
             for name in _made_of(claim) if claim is not None else ():
                 self.queue.add(ObjectKey.parse(name))
 
-    def _volume_changed(self, change: Change[PersistentVolume]) -> None:
+    def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
         volume = change.after
         if volume is not None and volume.spec.claim is not None:
             self._add_of(volume.spec.claim)
@@ -189,7 +189,7 @@ class Snapshotter(CsiLoop):
         )
 
     async def _carry_out(
-        self, content: VolumeSnapshotContent, driver: Driver, call: ContentCall
+        self, content: VolumeSnapshotContent, driver: KnownDriver, call: ContentCall
     ) -> None:
         match call:
             case TakeSnapshot():

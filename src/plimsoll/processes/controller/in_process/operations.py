@@ -28,13 +28,13 @@ SHORTEST = timedelta(milliseconds=1)
 WORKERS = 16
 
 
-class Verdict(StrEnum):
+class OperationVerdict(StrEnum):
     DONE = "Done"
     """Or no longer wanted."""
     TRY_AGAIN = "TryAgain"
 
 
-Work = Callable[[], Awaitable[Verdict]]
+Work = Callable[[], Awaitable[OperationVerdict]]
 Wake = Callable[[timedelta], None]
 """Look at the object that asked for the operation again after this time."""
 
@@ -93,7 +93,7 @@ class Operations:
                 self._changed.clear()
                 await self._changed.wait()
             operation = self._waiting.popleft()
-            verdict = Verdict.TRY_AGAIN
+            verdict = OperationVerdict.TRY_AGAIN
             try:
                 verdict = await operation.work()
             except KubeError as error:
@@ -104,10 +104,10 @@ class Operations:
                 self._busy.discard(operation.volume)
                 self._end(operation, verdict)
 
-    def _end(self, operation: _Operation, verdict: Verdict) -> None:
+    def _end(self, operation: _Operation, verdict: OperationVerdict) -> None:
         asked_again = operation.volume in self._asked_again
         self._asked_again.discard(operation.volume)
-        if verdict is Verdict.DONE:
+        if verdict is OperationVerdict.DONE:
             self._failed.pop(operation.volume, None)
             # Otherwise only what the operation has changed is a reason to look again.
             if asked_again:

@@ -29,7 +29,7 @@ from plimsoll.decide.provisioning.unrecorded_assets import (
     lift_guard,
 )
 from plimsoll.enact.enactor import Done, Overtaken
-from plimsoll.processes.controller.in_process.operations import Verdict
+from plimsoll.processes.controller.in_process.operations import OperationVerdict
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
     MadeVolume,
@@ -52,43 +52,43 @@ class Provisioning:
     def __init__(self, means: Means) -> None:
         self._means = means
 
-    async def provision(self, operation: Provision) -> Verdict:
+    async def provision(self, operation: Provision) -> OperationVerdict:
         provisioner = self._means.registry.get(operation.provisioner)
         claim = self._still_wanted(operation.claim)
         if provisioner is None or claim is None:
-            return Verdict.DONE
+            return OperationVerdict.DONE
         if await self._means.find_volume(operation.volume_name) is not None:
-            return Verdict.DONE
+            return OperationVerdict.DONE
         guarded = await self._guarded(claim)
         if guarded is None:
-            return Verdict.TRY_AGAIN
+            return OperationVerdict.TRY_AGAIN
         operation = replace(operation, claim=guarded)
         try:
             volume = await self._made(provisioner, operation)
         except ProvisionerError as error:
             await self._tell(operation, error)
-            return Verdict.TRY_AGAIN
+            return OperationVerdict.TRY_AGAIN
         if problem := await self._save(operation, volume):
             await self._clean_up(provisioner, operation, problem)
-            return Verdict.TRY_AGAIN
-        return Verdict.DONE
+            return OperationVerdict.TRY_AGAIN
+        return OperationVerdict.DONE
 
-    async def roll_back(self, operation: RollBack) -> Verdict:
+    async def roll_back(self, operation: RollBack) -> OperationVerdict:
         provisioner = self._means.registry.get(operation.provisioner)
         if await self._means.find_volume(operation.volume_name) is not None:
-            return Verdict.DONE  # it was stored after all; seeing it lifts the guard
+            return OperationVerdict.DONE  # it was stored after all; seeing it lifts the guard
         if provisioner is None:
             problem = "no such provisioner is part of this controller"
             await self._means.enact(after_failed_rollback(operation, problem))
-            return Verdict.TRY_AGAIN
+            return OperationVerdict.TRY_AGAIN
         try:
             await self._delete(provisioner, operation.volume_name)
         except ProvisionerError as error:
             await self._means.enact(after_failed_rollback(operation, error.message))
-            return Verdict.TRY_AGAIN
+            return OperationVerdict.TRY_AGAIN
         log.info("provisioning rolled back", extra={"claim": str(operation.claim.key)})
         is_written = await self._lift(operation.claim)
-        return Verdict.DONE if is_written else Verdict.TRY_AGAIN
+        return OperationVerdict.DONE if is_written else OperationVerdict.TRY_AGAIN
 
     def _still_wanted(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim | None:
         """As it is by now; time may have passed since it was decided about."""

@@ -18,7 +18,7 @@ from plimsoll.decide.claims.operations import (
 )
 from plimsoll.decide.claims.reclaim import after_delete, after_recycle, has_ended, is_released
 from plimsoll.decide.plan import Plan
-from plimsoll.processes.controller.in_process.operations import Verdict
+from plimsoll.processes.controller.in_process.operations import OperationVerdict
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
     Provisioner,
@@ -32,21 +32,21 @@ class Reclaiming:
     def __init__(self, means: Means) -> None:
         self._means = means
 
-    async def delete(self, operation: DeleteBacking) -> Verdict:
+    async def delete(self, operation: DeleteBacking) -> OperationVerdict:
         volume = await self._released(operation.volume)
         provisioner = self._means.registry.get(operation.provisioner)
         if volume is None or provisioner is None or _is_dealt_with(volume):
-            return Verdict.DONE
+            return OperationVerdict.DONE
         outcome = await self._delete(provisioner, volume)
         return await self._tell(
             volume, lambda known: after_delete(known, outcome), is_done=outcome == Finished()
         )
 
-    async def recycle(self, operation: Recycle) -> Verdict:
+    async def recycle(self, operation: Recycle) -> OperationVerdict:
         volume = await self._released(operation.volume)
         provisioner = self._means.registry.get(operation.provisioner)
         if volume is None or provisioner is None or volume.is_being_deleted:
-            return Verdict.DONE
+            return OperationVerdict.DONE
         outcome: Finished | Failed = Finished()
         try:
             with self._means.metrics.measured(provisioner.name, "volume_recycle"):
@@ -100,9 +100,9 @@ class Reclaiming:
 
     async def _tell(
         self, volume: PersistentVolume, decide: Callable[[PersistentVolume], Plan], *, is_done: bool
-    ) -> Verdict:
+    ) -> OperationVerdict:
         is_written = await self._means.write_about(VOLUMES, volume, decide)
-        return Verdict.DONE if is_done and is_written else Verdict.TRY_AGAIN
+        return OperationVerdict.DONE if is_done and is_written else OperationVerdict.TRY_AGAIN
 
 
 def _is_dealt_with(volume: PersistentVolume) -> bool:

@@ -14,8 +14,8 @@ from plimsoll.enact.enactor import Done, Outcome, Overtaken
 from plimsoll.processes.controller.in_process.provisioners import protocol
 from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError, Trouble
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
-from plimsoll.processes.controller.storage.binding_view import ClusterView
-from plimsoll.processes.controller.storage.operation_metrics import OperationMetrics
+from plimsoll.processes.controller.storage.binding_view import BindingClusterView
+from plimsoll.processes.controller.storage.operation_metrics import ControllerOperationMetrics
 from plimsoll.reconcile.loop import Tools
 from plimsoll.runtime.fence import Fence
 from plimsoll.wire.errors import Failure, KubeError
@@ -38,8 +38,8 @@ SECRETS = typed(Secret)
 class Means:
     tools: Tools
     registry: Registry
-    view: Callable[[], ClusterView]
-    metrics: OperationMetrics
+    view: Callable[[], BindingClusterView]
+    metrics: ControllerOperationMetrics
 
     async def ask(self, provisioner: str, call: Callable[[], Awaitable[T]]) -> T:
         """Raises ProvisionerError and FencedError."""

@@ -14,7 +14,7 @@ from typing import assert_never
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.claims.claim import decide_claim
 from plimsoll.decide.claims.operations import (
     DecideAgain,
@@ -24,14 +24,14 @@ from plimsoll.decide.claims.operations import (
     ReadClaim,
     Recycle,
 )
-from plimsoll.decide.claims.reasons import Reason
+from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.volume import Confirmed, decide_volume
 from plimsoll.decide.claims.volume_index import VolumeIndex
 from plimsoll.decide.claims.writes import VOLUMES, VolumePhase
 from plimsoll.decide.plan import Patch, Plan
 from plimsoll.decide.provisioning.unrecorded_assets import RollBack, decide_guard
 from plimsoll.enact.enactor import Done
-from plimsoll.processes.controller.in_process.operations import Operations, Verdict, Work
+from plimsoll.processes.controller.in_process.operations import Operations, OperationVerdict, Work
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
 from plimsoll.processes.controller.in_process.provisioning import Provisioning
 from plimsoll.processes.controller.in_process.reclaiming import Reclaiming
@@ -39,10 +39,13 @@ from plimsoll.processes.controller.in_process.volume_operation import Means
 from plimsoll.processes.controller.storage.binding_view import (
     CLAIMS_WITHOUT_VOLUME,
     VOLUMES_BY_CLAIM,
-    Caches,
-    ClusterView,
+    BindingCaches,
+    BindingClusterView,
 )
-from plimsoll.processes.controller.storage.operation_metrics import ObjectCounts, OperationMetrics
+from plimsoll.processes.controller.storage.operation_metrics import (
+    ControllerOperationMetrics,
+    ObjectCounts,
+)
 from plimsoll.reconcile.loop import Loop, Tools
 
 log = logging.getLogger(__name__)
@@ -63,7 +66,7 @@ class Binding(Loop):
     ) -> None:
         """`provisions`: whether claims may be provisioned for, by whomever."""
         super().__init__(tools)
-        self._caches = Caches(tools.observed)
+        self._caches = BindingCaches(tools.observed)
         self._index = VolumeIndex()
         self._registry = provisioners or Registry()
         self._provisions = provisions
@@ -77,7 +80,7 @@ class Binding(Loop):
             tools=tools,
             registry=self._registry,
             view=self._view,
-            metrics=OperationMetrics(tools.metrics, tools.clock),
+            metrics=ControllerOperationMetrics(tools.metrics, tools.clock),
         )
         self._provisioning = Provisioning(means)
         self._reclaiming = Reclaiming(means)
@@ -88,7 +91,7 @@ class Binding(Loop):
         self._has_begun = False
         tools.metrics.registry.register(ObjectCounts(self._all_claims, self._all_volumes))
 
-    def _view(self) -> ClusterView:
+    def _view(self) -> BindingClusterView:
         return self._caches.view(
             self._index,
             self._reserved,
@@ -104,7 +107,7 @@ class Binding(Loop):
 
     # What changed
 
-    def _claim_changed(self, change: Change[PersistentVolumeClaim]) -> None:
+    def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         if not self._has_begun:
             return
         if change.after is not None:
@@ -113,7 +116,7 @@ class Binding(Loop):
         for volume in self._caches.volumes.view().by(VOLUMES_BY_CLAIM, str(change.key)):
             self.queue.add(volume)
 
-    def _volume_changed(self, change: Change[PersistentVolume]) -> None:
+    def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
         if change.after is None:
             self._index.remove(change.key.name)
         else:
@@ -121,7 +124,7 @@ class Binding(Loop):
         if self._has_begun:
             self._look_around(change)
 
-    def _look_around(self, change: Change[PersistentVolume]) -> None:
+    def _look_around(self, change: StoreChange[PersistentVolume]) -> None:
         if change.after is not None:
             self.queue.add(change.key)
             if change.after.status.phase == VolumePhase.AVAILABLE:
@@ -130,7 +133,7 @@ class Binding(Loop):
             if volume is not None and volume.spec.claim is not None:
                 self.queue.add(volume.spec.claim)
 
-    def _class_changed(self, change: Change[StorageClass]) -> None:
+    def _class_changed(self, change: StoreChange[StorageClass]) -> None:
         if change.after is not None:
             self._tell_waiting(change.key.name)
             self._tell_waiting("")  # it may have become the default
@@ -230,7 +233,7 @@ class Binding(Loop):
         finally:
             for name in taken:
                 self._reserved.pop(name, None)
-        if decision.plan.reason == Reason.DEFAULT_CLASS_ASSIGNED:
+        if decision.plan.reason == BindingReason.DEFAULT_CLASS_ASSIGNED:
             self._means.metrics.count_default_class(is_written=is_written)
         return is_written
 
@@ -255,7 +258,7 @@ class Binding(Loop):
             case _:
                 assert_never(operation)
 
-    async def _delete(self, operation: DeleteBacking) -> Verdict:
+    async def _delete(self, operation: DeleteBacking) -> OperationVerdict:
         name = operation.volume.name
         self._being_reclaimed.add(name)
         try:

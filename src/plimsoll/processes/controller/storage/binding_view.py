@@ -21,7 +21,7 @@ ATTACHMENTS_BY_VOLUME = "volume"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterView:
+class BindingClusterView:
     """Implements `decide.claims.view.ClaimsAndVolumes`; of use until the next wait only."""
 
     claims: View[PersistentVolumeClaim]
@@ -73,7 +73,7 @@ class ClusterView:
         return sorted({attachment.spec.node_name for attachment in found})
 
 
-class Caches:
+class BindingCaches:
     """The kinds that binding observes, and the volumes sorted for matching."""
 
     def __init__(self, observed: Observed) -> None:
@@ -95,8 +95,8 @@ class Caches:
         provisioners: Registry,
         *,
         provisions_dynamically: bool,
-    ) -> ClusterView:
-        return ClusterView(
+    ) -> BindingClusterView:
+        return BindingClusterView(
             claims=self.claims.view(),
             volumes=self.volumes.view(),
             classes=self.classes.view(),

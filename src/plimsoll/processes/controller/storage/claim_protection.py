@@ -5,7 +5,7 @@ from datetime import timedelta
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.claims.protection import Protection, decide_claim_protection
 from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.loop import Loop, Tools
@@ -26,7 +26,7 @@ class ClaimProtection(Loop):
         self._pods.index(PODS_BY_CLAIM, claims_of)
         self._pods.on_change(self._pod_changed)
 
-    def _pod_changed(self, change: Change[Pod]) -> None:
+    def _pod_changed(self, change: StoreChange[Pod]) -> None:
         """Before and after: a pod may be replaced by a namesake that uses other claims."""
         for pod in (change.before, change.after):
             for claim in pod.claims if pod is not None else ():

@@ -5,7 +5,7 @@ from datetime import timedelta
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.claims.ephemeral import (
     creation_failed,
     decide_ephemeral_claims,
@@ -17,7 +17,7 @@ from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.loop import Loop, Tools
 
 
-class EphemeralVolume(Loop):
+class EphemeralVolumeLoop(Loop):
     name = "ephemeral-volume"
 
     def __init__(self, tools: Tools) -> None:
@@ -36,14 +36,14 @@ class EphemeralVolume(Loop):
             "Claims of ephemeral volumes that could not be created.",
         )
 
-    def _pod_changed(self, change: Change[Pod]) -> None:
+    def _pod_changed(self, change: StoreChange[Pod]) -> None:
         """Volumes never change: a pod is looked at when it is new, or new under its name."""
         before, after = change.before, change.after
         is_new = after is not None and (before is None or before.uid != after.uid)
         if is_new and after is not None and has_ephemeral_volumes(after):
             self.queue.add(change.key)
 
-    def _claim_changed(self, change: Change[PersistentVolumeClaim]) -> None:
+    def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         """A claim that is gone is made again if its pod is still there."""
         if change.after is not None:
             return

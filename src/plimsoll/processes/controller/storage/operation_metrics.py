@@ -17,7 +17,7 @@ SUCCESS, FAILURE = "success", "fail-unknown"
 UNKNOWN_PLUGIN = "N/A"
 
 
-class OperationMetrics:
+class ControllerOperationMetrics:
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
         self._clock = clock
         self._durations = metrics.histogram(

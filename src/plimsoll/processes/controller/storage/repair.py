@@ -24,19 +24,19 @@ from plimsoll.api.storage import (
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.repair.direct_node import decide_direct_node, waits_for_scheduler
 from plimsoll.decide.repair.lost_volumes import (
-    Surroundings,
+    LostVolumesView,
     decide_lost_volume,
     may_be_given_up,
     names_of,
     pinned_node,
 )
 from plimsoll.decide.repair.orphaned_capacity import (
-    Evidence,
+    CapacityEvidence,
     complaints,
     decide_orphaned_capacity,
     leases_of_publisher,
 )
-from plimsoll.decide.repair.repairs import Repair, Rule, as_plan, as_rehearsal
+from plimsoll.decide.repair.repairs import Repair, RepairRule, as_plan, as_rehearsal
 from plimsoll.decide.repair.selected_node import decide_selected_node, selected_node_while_unbound
 from plimsoll.processes.controller.cluster.discovery import metadata_only
 from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
@@ -53,7 +53,7 @@ TELL_AGAIN = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairSettings:
-    rules: frozenset[Rule] = field(default_factory=frozenset)
+    rules: frozenset[RepairRule] = field(default_factory=frozenset)
     """Those that are switched on; none by default."""
     dry_run: bool = False
     """Only tell by events what would be done."""
@@ -99,9 +99,9 @@ class Repairs(Loop):
         super().__init__(tools)
         self._settings = settings
         self._recent: deque[float] = deque()
-        self._told: dict[tuple[Rule, str], float] = {}
+        self._told: dict[tuple[RepairRule, str], float] = {}
         """Dry run: by rule and uid, when it was told."""
-        self._missing = {rule: Missing(tools.clock.monotonic) for rule in Rule}
+        self._missing = {rule: Missing(tools.clock.monotonic) for rule in RepairRule}
         if settings.rules:
             self._watch()
         for rule in sorted(settings.rules):
@@ -118,14 +118,14 @@ class Repairs(Loop):
         self._pods.index(PODS_BY_CLAIM, claims_of)
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
-        rules: dict[Rule, Callable[[], Found]] = {
-            Rule.SELECTED_NODE: self._selected_nodes,
-            Rule.DIRECT_NODE: self._direct_nodes,
-            Rule.LOST_NODE_VOLUMES: self._lost_volumes,
-            Rule.ORPHANED_CAPACITY: self._orphaned_capacities,
+        rules: dict[RepairRule, Callable[[], Found]] = {
+            RepairRule.SELECTED_NODE: self._selected_nodes,
+            RepairRule.DIRECT_NODE: self._direct_nodes,
+            RepairRule.LOST_NODE_VOLUMES: self._lost_volumes,
+            RepairRule.ORPHANED_CAPACITY: self._orphaned_capacities,
         }
         self._forget_told()
-        async for repair in rules[Rule(key.name)]():
+        async for repair in rules[RepairRule(key.name)]():
             if self._settings.dry_run:
                 await self._rehearse(key, repair)
             elif self._may_repair():
@@ -140,7 +140,7 @@ class Repairs(Loop):
             self._told[repair.rule, uid] = self.tools.clock.monotonic()
             await self.enact(key, as_rehearsal(repair))
 
-    def _is_told(self, rule: Rule, uid: str) -> bool:
+    def _is_told(self, rule: RepairRule, uid: str) -> bool:
         return (rule, uid) in self._told
 
     def _forget_told(self) -> None:
@@ -170,7 +170,7 @@ class Repairs(Loop):
         waiting = [
             (claim, node) for claim in claims if (node := selected_node_while_unbound(claim))
         ]
-        missing = self._missing[Rule.SELECTED_NODE]
+        missing = self._missing[RepairRule.SELECTED_NODE]
         missing.observe({node for _, node in waiting}, self._node_names())
         volumes = list(self._volumes.view().objects.values())
         for claim, node in waiting:
@@ -203,30 +203,33 @@ class Repairs(Loop):
 
     async def _lost_volumes(self) -> Found:
         volumes = [v for v in self._volumes.view().objects.values() if may_be_given_up(v)]
-        missing, patience = self._missing[Rule.LOST_NODE_VOLUMES], self._settings.node_lost_after
+        missing, patience = (
+            self._missing[RepairRule.LOST_NODE_VOLUMES],
+            self._settings.node_lost_after,
+        )
         present = set[str]().union(*map(names_of, self._nodes.view().objects.values()))
         missing.observe({pinned_node(volume) for volume in volumes}, present)
         for volume in volumes:
             absence = missing.duration(pinned_node(volume))
             if absence is None or absence < patience:
                 continue
-            if self._is_told(Rule.LOST_NODE_VOLUMES, volume.uid):
+            if self._is_told(RepairRule.LOST_NODE_VOLUMES, volume.uid):
                 continue  # asking around is not cheap
             around = await self._ask_around(volume)
             repair = decide_lost_volume(volume, around, gone_for=absence, patience=patience)
             if repair is not None:
                 yield repair
 
-    async def _ask_around(self, volume: PersistentVolume) -> Surroundings:
+    async def _ask_around(self, volume: PersistentVolume) -> LostVolumesView:
         client, key = self.tools.client, volume.spec.claim
         nodes = (await client.list(NODES)).items
         listed = (await client.list(typed(VolumeAttachment))).items
         attachments = [a for a in listed if a.spec.source.persistent_volume_name == volume.name]
         if key is None:
-            return Surroundings(nodes=nodes, attachments=attachments)
+            return LostVolumesView(nodes=nodes, attachments=attachments)
         pods = (await client.list(PODS, Selection(namespace=key.namespace))).items
         claim = await client.find(CLAIMS, key)
-        return Surroundings(nodes=nodes, pods=pods, attachments=attachments, claim=claim)
+        return LostVolumesView(nodes=nodes, pods=pods, attachments=attachments, claim=claim)
 
     async def _orphaned_capacities(self) -> Found:
         for capacity in self._capacities.view().objects.values():
@@ -237,21 +240,23 @@ class Repairs(Loop):
             if repair is not None:
                 yield repair
 
-    def _evidence(self, capacity: CSIStorageCapacity) -> Evidence:
+    def _evidence(self, capacity: CSIStorageCapacity) -> CapacityEvidence:
         installed = {key.name for key in self._drivers.view().objects}
         for csi_node in self._csi_nodes.view().objects.values():
             installed |= {driver.name for driver in csi_node.spec.drivers or ()}
-        return Evidence(
+        return CapacityEvidence(
             storage_class=self._classes.view().get(ObjectKey("", capacity.storage_class_name)),
             drivers=installed,
             nodes=list(self._nodes.view().objects.values()),
             now=self.tools.clock.now(),
         )
 
-    async def _asked(self, capacity: CSIStorageCapacity, evidence: Evidence) -> Evidence:
+    async def _asked(
+        self, capacity: CSIStorageCapacity, evidence: CapacityEvidence
+    ) -> CapacityEvidence:
         owners = capacity.metadata.owner_references
         gone = [await self._owner_is_gone(owner, capacity.namespace) for owner in owners]
-        return Evidence(
+        return CapacityEvidence(
             owner_is_gone=bool(gone) and all(gone),
             storage_class=evidence.storage_class,
             drivers=evidence.drivers,

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.workloads import CronJob, Job
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Create, Plan
 from plimsoll.decide.workloads.cron_job import decide_cron_job
 from plimsoll.decide.workloads.owned import CRON_JOB, warned
@@ -26,7 +26,7 @@ class CronJobs(Loop):
         self._jobs.index(BY_CONTROLLER, controller_of)
         self._jobs.on_change(self._job_changed)
 
-    def _job_changed(self, change: Change[Job]) -> None:
+    def _job_changed(self, change: StoreChange[Job]) -> None:
         for job in (change.before, change.after):
             controller = job.metadata.controller if job is not None else None
             if controller is not None and CRON_JOB.owns(controller):

@@ -6,10 +6,10 @@ from plimsoll.api.core import Node
 from plimsoll.api.pods import Pod
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import ControllerRevision, DaemonSet
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Delete, Plan
 from plimsoll.decide.workloads.daemon_nodes import is_same_for_daemons, target_node
-from plimsoll.decide.workloads.daemon_set import Seen, decide_daemon_set
+from plimsoll.decide.workloads.daemon_set import DaemonSetView, decide_daemon_set
 from plimsoll.decide.workloads.owned import DAEMON_SET
 from plimsoll.processes.controller.workloads.owners import Owner, readable_selector
 from plimsoll.processes.controller.workloads.replica_set import suffixes
@@ -62,11 +62,11 @@ class DaemonSets(Owner[DaemonSet, Pod]):
         self._nodes = tools.observed.of(Node)
         self._nodes.on_change(self._node_changed)
 
-    def _set_changed(self, change: Change[DaemonSet]) -> None:
+    def _set_changed(self, change: StoreChange[DaemonSet]) -> None:
         if change.after is None and change.before is not None:
             self._rests.forget(change.before.uid)
 
-    def _node_changed(self, change: Change[Node]) -> None:
+    def _node_changed(self, change: StoreChange[Node]) -> None:
         before, after = change.before, change.after
         if before is not None and after is not None and is_same_for_daemons(before, after):
             return
@@ -83,7 +83,7 @@ class DaemonSets(Owner[DaemonSet, Pod]):
         if not await self.settle_ownership(owner, pods):
             return None
         rests = self._rests.left(owner.uid)
-        seen = Seen(
+        seen = DaemonSetView(
             nodes=tuple(self._nodes.view().objects.values()),
             pods=pods.members,
             revisions=revisions.members,

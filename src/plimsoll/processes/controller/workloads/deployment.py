@@ -6,9 +6,13 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import Deployment, ReplicaSet
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Create, Emit, Write
-from plimsoll.decide.workloads.deployment import Seen, decide_deployment, decide_failed_set
+from plimsoll.decide.workloads.deployment import (
+    DeploymentView,
+    decide_deployment,
+    decide_failed_set,
+)
 from plimsoll.decide.workloads.owned import DEPLOYMENT, REPLICA_SET, REPLICA_SETS
 from plimsoll.enact.enactor import Obstacle, Overtaken
 from plimsoll.processes.controller.workloads.owners import (
@@ -31,7 +35,7 @@ class Deployments(Owner[Deployment, ReplicaSet]):
         self._pods.index(BY_CONTROLLER, controller_of)
         self._pods.on_change(self._pod_changed)
 
-    def _pod_changed(self, change: Change[Pod]) -> None:
+    def _pod_changed(self, change: StoreChange[Pod]) -> None:
         """One that is gone may have been the last that a new one had to wait for."""
         before, after = change.before, change.after
         if before is None or (after is not None and not after.is_finished):
@@ -52,7 +56,7 @@ class Deployments(Owner[Deployment, ReplicaSet]):
         if not await self.settle_ownership(owner, members):
             return None
         pods = self._pods.view()
-        seen = Seen(
+        seen = DeploymentView(
             sets=members.members,
             named=self._owned.view().objects,
             pods={s.uid: tuple(pods.by(BY_CONTROLLER, s.uid).values()) for s in members.members},

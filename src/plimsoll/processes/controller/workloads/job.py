@@ -10,7 +10,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import Job
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.workloads.job import decide_job
 from plimsoll.decide.workloads.job_pods import is_tracked, without_finalizer
@@ -45,7 +45,7 @@ class Jobs(Owner[Job, Pod]):
         self._owned.index(BY_JOB, job_of)
         self._owned.on_change(self._pod_changed)
 
-    def _pod_changed(self, change: Change[Pod]) -> None:
+    def _pod_changed(self, change: StoreChange[Pod]) -> None:
         if change.after is not None and is_tracked(change.after):
             name = _job_name(change.after)
             if name:

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.selectors.label import NOTHING, LabelSelector, LabelSelectorSpec
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Create, Delete, Emit, Plan, ResourceName, Write
 from plimsoll.decide.workloads.owned import (
     PODS,
@@ -74,7 +74,7 @@ class Deletions:
         deadline = self._clock.monotonic() + DELETION_BELIEVED.total_seconds()
         self._deadlines[uid] = deadline
 
-    def seen(self, change: Change[T]) -> None:
+    def seen(self, change: StoreChange[T]) -> None:
         before, after = change.before, change.after
         if before is not None and (
             after is None or after.uid != before.uid or after.is_being_deleted
@@ -120,7 +120,7 @@ class Owner(Loop, Generic[W, T]):
         owner = self._owners.view().get(key)
         return None if owner is None else await self.tend(owner)
 
-    def wake_owner(self, change: Change[U]) -> None:
+    def wake_owner(self, change: StoreChange[U]) -> None:
         """Whoever owned it, owns it, or might now adopt it."""
         before, after = change.before, change.after
         for object_ in (before, after):

@@ -9,7 +9,7 @@ from plimsoll.api.workloads import ReplicaSet
 from plimsoll.decide.workloads.availability import is_active
 from plimsoll.decide.workloads.owned import REPLICA_SET
 from plimsoll.decide.workloads.replica_set import (
-    Seen,
+    ReplicaSetView,
     decide_replica_set,
     decide_replica_set_report,
 )
@@ -48,7 +48,7 @@ class ReplicaSets(Owner[ReplicaSet, Pod]):
         members = self.members_of(owner)
         if not await self.settle_ownership(owner, members):
             return None
-        seen = Seen(
+        seen = ReplicaSetView(
             active=members.members,
             leaving=self._leaving(owner),
             related=self._related(owner),

@@ -8,11 +8,11 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.api.workloads import ControllerRevision, StatefulSet
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Create, Delete, Emit, Write
 from plimsoll.decide.workloads.owned import CLAIMS, STATEFUL_SET, warned
 from plimsoll.decide.workloads.stateful_pods import is_member, parent_and_ordinal, template_name
-from plimsoll.decide.workloads.stateful_set import Seen, decide_stateful_set
+from plimsoll.decide.workloads.stateful_set import StatefulSetView, decide_stateful_set
 from plimsoll.processes.controller.workloads.owners import Owner, readable_selector
 from plimsoll.processes.controller.workloads.revision_owners import revisions_of, watch_revisions
 from plimsoll.reconcile.loop import Tools
@@ -38,7 +38,7 @@ class StatefulSets(Owner[StatefulSet, Pod]):
         self._claims = tools.observed.of(PersistentVolumeClaim)
         self._claims.on_change(self._claim_changed)
 
-    def _claim_changed(self, change: Change[PersistentVolumeClaim]) -> None:
+    def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         name = f"{change.key.namespace}/{parent_and_ordinal(change.key.name)[0]}"
         for key in self._owners.view().by(BY_CLAIM, name):
             self.queue.add(key)
@@ -55,7 +55,7 @@ class StatefulSets(Owner[StatefulSet, Pod]):
             return None
         if not await self.settle_ownership(owner, pods):
             return None
-        seen = Seen(
+        seen = StatefulSetView(
             pods=pods.members,
             claims=self._claims.view().objects,
             revisions=revisions.members,

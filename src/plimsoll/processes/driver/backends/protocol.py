@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from plimsoll.processes.driver.records import Mode, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
+class BackendFeatures:
     """What the driver advertises for this backend."""
 
     snapshots: bool = False
@@ -26,7 +26,7 @@ class Features:
     online_expansion: bool = False
     attach: bool = False
     """Whether nodes reach a volume only after ControllerPublishVolume."""
-    modes: frozenset[Mode] = frozenset({Mode.FILESYSTEM})
+    modes: frozenset[VolumeMode] = frozenset({VolumeMode.FILESYSTEM})
     multi_node: bool = False
     """Whether a volume can be used on several nodes at once."""
     node_service: bool = True
@@ -53,7 +53,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class VolumeLayout:
     """What a volume of some class costs. See `plimsoll.v1.Cost` for the meaning of the numbers."""
 
     copies: int = 1
@@ -83,12 +83,12 @@ class Charges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class BackendRequest:
     """What a class and a request ask for, beyond size and place."""
 
     parameters: Mapping[str, str]
     mutable_parameters: Mapping[str, str]
-    mode: Mode | None
+    mode: VolumeMode | None
     """None: the request does not say (GetCapacity without capabilities)."""
     fs_type: str
     extents: int = 0
@@ -119,15 +119,15 @@ Source = DirectorySource | DeviceSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class VolumeHealth:
     abnormal: bool = False
     message: str = "the volume is in order"
 
 
 class Backend(Protocol):
-    features: Features
+    features: BackendFeatures
 
-    def layout(self, wish: Wish) -> Layout:
+    def layout(self, wish: BackendRequest) -> VolumeLayout:
         """What such a volume costs. Refuses parameters it does not know, and combinations that
         cannot be."""
         ...
@@ -181,4 +181,4 @@ class Backend(Protocol):
         """Undo `open`; nothing of the volume is mounted any more."""
         ...
 
-    async def condition(self, volume: VolumeRecord) -> Condition: ...
+    async def condition(self, volume: VolumeRecord) -> VolumeHealth: ...

@@ -13,7 +13,7 @@ from plimsoll.processes.driver.controller.requests import (
 )
 from plimsoll.processes.driver.controller.snapshots import wish_of
 from plimsoll.processes.driver.core import Driver
-from plimsoll.processes.driver.records import Mode, VolumeRecord
+from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.work import volume_key
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.refusals import (
@@ -44,7 +44,7 @@ class Changes:
         volume = await self._driver.work.alone(expand, volume_key(volume_id))
         return csi.ControllerExpandVolumeResponse(
             capacity_bytes=volume.size_bytes,
-            node_expansion_required=volume.mode is Mode.FILESYSTEM,
+            node_expansion_required=volume.mode is VolumeMode.FILESYSTEM,
         )
 
     async def _expand(self, volume: VolumeRecord, wanted: SizeRange) -> VolumeRecord:

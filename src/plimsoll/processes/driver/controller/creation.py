@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plimsoll.processes.driver.backends.protocol import Layout, Wish
+from plimsoll.processes.driver.backends.protocol import BackendRequest, VolumeLayout
 from plimsoll.processes.driver.controller.answers import volume_message
 from plimsoll.processes.driver.controller.placing import (
-    Requirement,
+    TopologyRequirement,
     cost_of,
     find_place,
     is_reachable,
@@ -25,7 +25,12 @@ from plimsoll.processes.driver.controller.requests import (
 )
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.mount_options import find_problem
-from plimsoll.processes.driver.records import Phase, Placement, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import (
+    RecordPhase,
+    SnapshotRecord,
+    VolumePlacement,
+    VolumeRecord,
+)
 from plimsoll.processes.driver.work import name_key, snapshot_key, volume_key
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
 from plimsoll.wire.csi.refusals import (
@@ -59,7 +64,7 @@ class Creation:
         known = self._driver.ledger.volumes.find_by_name(wanted.name)
         if known is None:
             return None
-        if known.phase is not Phase.READY:
+        if known.phase is not RecordPhase.READY:
             # An attempt that failed, and whose remains could not be removed at the time.
             await self._driver.remove_volume(known)
             return None
@@ -89,7 +94,7 @@ class Creation:
                 parameters=wanted.parameters,
                 mutable_parameters=wanted.mutable_parameters,
                 placement=place,
-                phase=Phase.MAKING,
+                phase=RecordPhase.MAKING,
                 created_at=driver.clock.now(),
                 source_volume=wanted.source_volume,
                 source_snapshot=wanted.source_snapshot,
@@ -103,16 +108,20 @@ class Creation:
         except Exception:
             await self._driver.remove_volume(volume)
             raise
-        ready = msgspec.structs.replace(volume, phase=Phase.READY)
+        ready = msgspec.structs.replace(volume, phase=RecordPhase.READY)
         self._driver.ledger.volumes.put(ready)
         return ready
 
-    async def _place(self, wanted: VolumeRequest, layout: Layout, size: int) -> Placement:
+    async def _place(
+        self, wanted: VolumeRequest, layout: VolumeLayout, size: int
+    ) -> VolumePlacement:
         pools = await self._driver.pools()
         place = None
         if not wanted.requirement.requisite:
             # Nobody says where: then rather where somebody can use it.
-            anywhere_served = Requirement(requisite=tuple(n.topology for n in self._driver.nodes))
+            anywhere_served = TopologyRequirement(
+                requisite=tuple(n.topology for n in self._driver.nodes)
+            )
             place = find_place(pools, layout, anywhere_served, size)
         place = place or find_place(pools, layout, wanted.requirement, size)
         if place is None:
@@ -192,7 +201,7 @@ def difference(known: VolumeRecord, wanted: VolumeRequest) -> str:
     return ", ".join(text for text, is_so in differs.items() if is_so)
 
 
-def refused_options(options: Sequence[str], layout: Layout) -> str:
+def refused_options(options: Sequence[str], layout: VolumeLayout) -> str:
     """Why a volume of that layout cannot be mounted with these options; empty: it can."""
     if not layout.mounted_as:
         return ""
@@ -204,7 +213,7 @@ def _is_where_wanted(known: VolumeRecord, wanted: VolumeRequest) -> bool:
     return not requisite or any(is_reachable(known.placement.topology, item) for item in requisite)
 
 
-def chosen_size(wanted: SizeRange, layout: Layout, *, at_least: int = 0) -> int:
+def chosen_size(wanted: SizeRange, layout: VolumeLayout, *, at_least: int = 0) -> int:
     """Rounded up to what the backend can make. Raises CsiStatusError (OUT_OF_RANGE)."""
     cost = cost_of(layout)
     size = cost.rounded(max(wanted.required_bytes, at_least) or _default(wanted, layout))
@@ -221,7 +230,7 @@ def chosen_size(wanted: SizeRange, layout: Layout, *, at_least: int = 0) -> int:
     return size
 
 
-def _default(wanted: SizeRange, layout: Layout) -> int:
+def _default(wanted: SizeRange, layout: VolumeLayout) -> int:
     bounds = (DEFAULT_BYTES, wanted.limit_bytes, layout.maximum_bytes)
     largest = min(bound for bound in bounds if bound)
     return max(largest // layout.unit_bytes * layout.unit_bytes, layout.minimum_bytes)
@@ -240,8 +249,10 @@ def _check_origin(wanted: VolumeRequest, origin: VolumeRecord | SnapshotRecord) 
         )
 
 
-def _with_file_system(wish: Wish, origin: VolumeRecord | SnapshotRecord) -> Wish:
-    return Wish(
+def _with_file_system(
+    wish: BackendRequest, origin: VolumeRecord | SnapshotRecord
+) -> BackendRequest:
+    return BackendRequest(
         parameters=wish.parameters,
         mutable_parameters=wish.mutable_parameters,
         mode=wish.mode,

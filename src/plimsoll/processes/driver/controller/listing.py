@@ -14,15 +14,15 @@ from plimsoll.processes.driver.controller.answers import (
 )
 from plimsoll.processes.driver.controller.requests import required
 from plimsoll.processes.driver.core import Driver
-from plimsoll.processes.driver.ledger import Table
-from plimsoll.processes.driver.records import Phase, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.ledger import LedgerTable
+from plimsoll.processes.driver.records import RecordPhase, SnapshotRecord, VolumeRecord
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.refusals import aborted, invalid_argument
 
 Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord)
 
 
-class Listing:
+class VolumeListing:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
@@ -78,7 +78,7 @@ def _nodes(volume: VolumeRecord) -> list[str]:
 
 
 def _page(
-    table: Table[Entry], entries: Sequence[tuple[int, Entry]], most: int, token: str
+    table: LedgerTable[Entry], entries: Sequence[tuple[int, Entry]], most: int, token: str
 ) -> tuple[list[Entry], str]:
     """The entries of one page, and the token of the next; an empty one: that was all."""
     if most < 0:
@@ -87,7 +87,7 @@ def _page(
     left = [
         (number, entry)
         for number, entry in entries
-        if number > after and entry.phase is Phase.READY
+        if number > after and entry.phase is RecordPhase.READY
     ]
     page = left[:most] if most else left
     next_token = str(page[-1][0]) if len(page) < len(left) else ""

@@ -17,23 +17,23 @@ from plimsoll.decide.capacity.volume_sizes import (
     largest_volume,
     total_volumes,
 )
-from plimsoll.processes.driver.backends.protocol import Layout, Pool
-from plimsoll.processes.driver.records import Part, Placement
+from plimsoll.processes.driver.backends.protocol import Pool, VolumeLayout
+from plimsoll.processes.driver.records import Part, VolumePlacement
 
 Segment = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
+class TopologyRequirement:
     requisite: tuple[Segment, ...] = ()
     """Some of them must reach the volume; none given: anywhere."""
     preferred: tuple[Segment, ...] = ()
 
 
-ANYWHERE = Requirement()
+ANYWHERE = TopologyRequirement()
 
 
-def cost_of(layout: Layout) -> Cost:
+def cost_of(layout: VolumeLayout) -> Cost:
     return Cost(
         copies=layout.copies,
         shares=layout.shares,
@@ -66,14 +66,16 @@ def are_apart(one: Pool, other: Pool) -> bool:
 
 
 def find_place(
-    pools: Sequence[Pool], layout: Layout, requirement: Requirement, size_bytes: int
-) -> Placement | None:
+    pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement, size_bytes: int
+) -> VolumePlacement | None:
     """None: there is no room where it is wanted."""
     chosen = next(_places(pools, layout, requirement, size_bytes), None)
     return None if chosen is None else _placement(chosen, layout, size_bytes)
 
 
-def largest_place(pools: Sequence[Pool], layout: Layout, requirement: Requirement) -> int:
+def largest_place(
+    pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement
+) -> int:
     """The size of the largest volume that could be placed; 0: there is no room for any."""
     cost = cost_of(layout)
     sizes = {largest_volume(free_extents(pool), cost) for pool in pools} - {0}
@@ -82,11 +84,15 @@ def largest_place(pools: Sequence[Pool], layout: Layout, requirement: Requiremen
     return next(fits, 0)
 
 
-def _fits(pools: Sequence[Pool], layout: Layout, requirement: Requirement, size_bytes: int) -> bool:
+def _fits(
+    pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement, size_bytes: int
+) -> bool:
     return next(_places(pools, layout, requirement, size_bytes), None) is not None
 
 
-def total_places(pools: Sequence[Pool], layout: Layout, requirement: Requirement) -> int:
+def total_places(
+    pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement
+) -> int:
     """What could be placed in sum; for volumes in several pools, the largest again and again."""
     if layout.domains == 1:
         cost = cost_of(layout)
@@ -103,8 +109,8 @@ def total_places(pools: Sequence[Pool], layout: Layout, requirement: Requirement
 
 
 def find_larger_place(
-    pools: Sequence[Pool], layout: Layout, placement: Placement, size_bytes: int
-) -> Placement | None:
+    pools: Sequence[Pool], layout: VolumeLayout, placement: VolumePlacement, size_bytes: int
+) -> VolumePlacement | None:
     """The same place with the room for a larger volume; None: there is not that much."""
     cost = cost_of(layout)
     taken = {part.extent: part.bytes for part in placement.parts}
@@ -116,10 +122,10 @@ def find_larger_place(
         if parts is None:
             return None
         grown += (Part(extent=name, bytes=parts[name]) for name in sorted(parts))
-    return Placement(pools=placement.pools, parts=tuple(grown), topology=placement.topology)
+    return VolumePlacement(pools=placement.pools, parts=tuple(grown), topology=placement.topology)
 
 
-def _without(pool: Pool, place: Placement) -> Pool:
+def _without(pool: Pool, place: VolumePlacement) -> Pool:
     taken = {part.extent: part.bytes for part in place.parts}
     extents = (
         replace(extent, free_bytes=extent.free_bytes - taken.get(extent.name, 0))
@@ -128,12 +134,12 @@ def _without(pool: Pool, place: Placement) -> Pool:
     return replace(pool, extents=tuple(extents))
 
 
-def _allowed(pools: Sequence[Pool], layout: Layout) -> list[Pool]:
+def _allowed(pools: Sequence[Pool], layout: VolumeLayout) -> list[Pool]:
     return [pool for pool in pools if layout.pools is None or pool.name in layout.pools]
 
 
 def _ranked(
-    pools: Sequence[Pool], requirement: Requirement, room: Callable[[Pool], int]
+    pools: Sequence[Pool], requirement: TopologyRequirement, room: Callable[[Pool], int]
 ) -> list[Pool]:
     """Those that the requirement allows, the best first."""
 
@@ -154,7 +160,7 @@ def _ranked(
     return sorted(wanted, key=rank)
 
 
-def _strays(pool: Pool, requirement: Requirement) -> int:
+def _strays(pool: Pool, requirement: TopologyRequirement) -> int:
     """From how many segments that were not asked for it is reachable: some classes allow none."""
     if not requirement.requisite:
         return 0
@@ -164,7 +170,7 @@ def _strays(pool: Pool, requirement: Requirement) -> int:
 
 
 def _places(
-    pools: Sequence[Pool], layout: Layout, requirement: Requirement, size_bytes: int
+    pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement, size_bytes: int
 ) -> Iterator[tuple[Pool, ...]]:
     """Every set of pools that could hold such a volume, the best first."""
     cost = cost_of(layout)
@@ -200,14 +206,16 @@ def _apart(
     )
 
 
-def _covers(pools: Sequence[Pool], requirement: Requirement) -> bool:
+def _covers(pools: Sequence[Pool], requirement: TopologyRequirement) -> bool:
     """Whether every place asked for is served: only then may a volume be in others besides."""
     return all(
         any(is_reachable(pool.topology, item) for pool in pools) for item in requirement.requisite
     )
 
 
-def _placement(pools: Sequence[Pool], layout: Layout, size_bytes: int) -> Placement | None:
+def _placement(
+    pools: Sequence[Pool], layout: VolumeLayout, size_bytes: int
+) -> VolumePlacement | None:
     cost = cost_of(layout)
     parts: list[Part] = []
     for pool in pools:
@@ -215,7 +223,7 @@ def _placement(pools: Sequence[Pool], layout: Layout, size_bytes: int) -> Placem
         if found is None:
             return None
         parts += (Part(extent=name, bytes=taken) for name, taken in found.items())
-    return Placement(
+    return VolumePlacement(
         pools=tuple(pool.name for pool in pools), parts=tuple(parts), topology=_topology(pools)
     )
 

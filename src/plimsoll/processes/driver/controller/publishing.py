@@ -13,7 +13,7 @@ from plimsoll.processes.driver.controller.placing import is_reachable
 from plimsoll.processes.driver.controller.requests import (
     MULTI_NODE,
     READERS,
-    Capability,
+    RequestedCapability,
     parse_capability,
     required,
     unsupported,
@@ -34,7 +34,7 @@ from plimsoll.wire.csi.refusals import (
 ONE_WRITER = "MULTI_NODE_SINGLE_WRITER"
 
 
-class Publishing:
+class ControllerPublishing:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
@@ -61,7 +61,7 @@ class Publishing:
         context = await self._driver.work.alone(attach, volume_key(volume_id))
         return csi.ControllerPublishVolumeResponse(publish_context=context)
 
-    def _check(self, volume: VolumeRecord, capability: Capability) -> None:
+    def _check(self, volume: VolumeRecord, capability: RequestedCapability) -> None:
         if problem := unsupported(capability, self._driver.backend.features):
             raise invalid_argument(f"volume_capability: {problem}")
         if capability.mode is not volume.mode:

@@ -6,10 +6,10 @@ What CSI forbids in any case is refused here, and so is what the backend cannot 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from plimsoll.processes.driver.backends.protocol import Features, Wish
-from plimsoll.processes.driver.controller.placing import Requirement, Segment
+from plimsoll.processes.driver.backends.protocol import BackendFeatures, BackendRequest
+from plimsoll.processes.driver.controller.placing import Segment, TopologyRequirement
 from plimsoll.processes.driver.mount_options import parse_options
-from plimsoll.processes.driver.records import Mode
+from plimsoll.processes.driver.records import VolumeMode
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.refusals import invalid_argument
 
@@ -37,8 +37,8 @@ class SizeRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capability:
-    mode: Mode
+class RequestedCapability:
+    mode: VolumeMode
     fs_type: str
     access_mode: str
     """By its name in CSI."""
@@ -49,7 +49,7 @@ class Capability:
 class VolumeRequest:
     name: str
     size: SizeRange
-    mode: Mode
+    mode: VolumeMode
     fs_type: str
     mount_options: tuple[str, ...]
     access_modes: tuple[str, ...]
@@ -57,11 +57,11 @@ class VolumeRequest:
     mutable_parameters: Mapping[str, str]
     source_volume: str
     source_snapshot: str
-    requirement: Requirement
+    requirement: TopologyRequirement
 
     @property
-    def wish(self) -> Wish:
-        return Wish(
+    def wish(self) -> BackendRequest:
+        return BackendRequest(
             parameters=self.parameters,
             mutable_parameters=self.mutable_parameters,
             mode=self.mode,
@@ -69,7 +69,7 @@ class VolumeRequest:
         )
 
 
-def parse_create(request: csi.CreateVolumeRequest, features: Features) -> VolumeRequest:
+def parse_create(request: csi.CreateVolumeRequest, features: BackendFeatures) -> VolumeRequest:
     """Raises CsiStatusError."""
     name = parse_name(request.name, "name")
     capabilities = parse_capabilities(request.volume_capabilities, features)
@@ -121,7 +121,7 @@ def parse_parameters(given: Mapping[str, str]) -> dict[str, str]:
     return {key: given[key] for key in sorted(given) if not key.startswith(METADATA_PREFIX)}
 
 
-def parse_mutable(given: Mapping[str, str], features: Features) -> dict[str, str]:
+def parse_mutable(given: Mapping[str, str], features: BackendFeatures) -> dict[str, str]:
     found = parse_parameters(given)
     unknown = sorted(found.keys() - features.mutable_parameters)
     if unknown:
@@ -133,8 +133,8 @@ def parse_mutable(given: Mapping[str, str], features: Features) -> dict[str, str
 
 
 def parse_capabilities(
-    given: Iterable[csi.VolumeCapability], features: Features
-) -> tuple[Capability, ...]:
+    given: Iterable[csi.VolumeCapability], features: BackendFeatures
+) -> tuple[RequestedCapability, ...]:
     capabilities = tuple(parse_capability(item) for item in given)
     if not capabilities:
         raise invalid_argument("volume_capabilities: must be given")
@@ -144,7 +144,7 @@ def parse_capabilities(
     return capabilities
 
 
-def parse_capability(given: csi.VolumeCapability) -> Capability:
+def parse_capability(given: csi.VolumeCapability) -> RequestedCapability:
     """Raises CsiStatusError for what is no capability at all."""
     access = given.WhichOneof("access_type")
     if access is None:
@@ -152,15 +152,15 @@ def parse_capability(given: csi.VolumeCapability) -> Capability:
     number = given.access_mode.mode
     if number not in AccessMode.Mode.values() or number == AccessMode.UNKNOWN:
         raise invalid_argument("volume_capability: access_mode must be given")
-    return Capability(
-        mode=Mode.BLOCK if access == "block" else Mode.FILESYSTEM,
+    return RequestedCapability(
+        mode=VolumeMode.BLOCK if access == "block" else VolumeMode.FILESYSTEM,
         fs_type=given.mount.fs_type,
         access_mode=AccessMode.Mode.Name(number),
         mount_options=parse_options(given.mount.mount_flags),
     )
 
 
-def unsupported(capability: Capability, features: Features) -> str:
+def unsupported(capability: RequestedCapability, features: BackendFeatures) -> str:
     """Why no volume of this driver has that capability; empty: it may."""
     if capability.mode not in features.modes:
         known = " and ".join(sorted(features.modes))
@@ -170,7 +170,7 @@ def unsupported(capability: Capability, features: Features) -> str:
     return ""
 
 
-def _one_mode(capabilities: Iterable[Capability]) -> tuple[Mode, str]:
+def _one_mode(capabilities: Iterable[RequestedCapability]) -> tuple[VolumeMode, str]:
     """All capabilities are wanted of the same volume."""
     modes = {item.mode for item in capabilities}
     types = {item.fs_type for item in capabilities if item.fs_type}
@@ -182,7 +182,7 @@ def _one_mode(capabilities: Iterable[Capability]) -> tuple[Mode, str]:
     return modes.pop(), types.pop() if types else ""
 
 
-def _source_volume(source: csi.VolumeContentSource, features: Features) -> str:
+def _source_volume(source: csi.VolumeContentSource, features: BackendFeatures) -> str:
     if source.WhichOneof("type") != "volume":
         return ""
     if not features.clones:
@@ -190,7 +190,7 @@ def _source_volume(source: csi.VolumeContentSource, features: Features) -> str:
     return required(source.volume.volume_id, "volume_content_source.volume.volume_id")
 
 
-def _source_snapshot(source: csi.VolumeContentSource, features: Features) -> str:
+def _source_snapshot(source: csi.VolumeContentSource, features: BackendFeatures) -> str:
     if source.WhichOneof("type") != "snapshot":
         return ""
     if not features.snapshots:
@@ -198,11 +198,11 @@ def _source_snapshot(source: csi.VolumeContentSource, features: Features) -> str
     return required(source.snapshot.snapshot_id, "volume_content_source.snapshot.snapshot_id")
 
 
-def parse_requirement(given: csi.TopologyRequirement) -> Requirement:
+def parse_requirement(given: csi.TopologyRequirement) -> TopologyRequirement:
     requisite = tuple(segment_of(item) for item in given.requisite)
     preferred = tuple(segment_of(item) for item in given.preferred)
     # With preferences alone, any of them will do, and no other place.
-    return Requirement(requisite=requisite or preferred, preferred=preferred)
+    return TopologyRequirement(requisite=requisite or preferred, preferred=preferred)
 
 
 def segment_of(topology: csi.Topology) -> Segment:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from google.protobuf.wrappers_pb2 import Int64Value
 
-from plimsoll.processes.driver.backends.protocol import Layout, Pool, Wish
+from plimsoll.processes.driver.backends.protocol import BackendRequest, Pool, VolumeLayout
 from plimsoll.processes.driver.controller.answers import topologies
 from plimsoll.processes.driver.controller.placing import (
-    Requirement,
+    TopologyRequirement,
     cost_of,
     largest_place,
     total_places,
@@ -36,7 +36,7 @@ class Rooms:
         features = self._driver.backend.features
         if any(unsupported(item, features) for item in capabilities):
             return csi.GetCapacityResponse(available_capacity=0)
-        wish = Wish(
+        wish = BackendRequest(
             parameters=parse_parameters(request.parameters),
             mutable_parameters={},
             mode=capabilities[0].mode if capabilities else None,
@@ -49,12 +49,14 @@ class Rooms:
                 raise
             # Possible elsewhere, but not here, whatever its size; CreateVolume says why.
             return csi.GetCapacityResponse(available_capacity=0)
-        requirement = Requirement()
+        requirement = TopologyRequirement()
         if request.HasField("accessible_topology"):
-            requirement = Requirement(requisite=(segment_of(request.accessible_topology),))
+            requirement = TopologyRequirement(requisite=(segment_of(request.accessible_topology),))
         return await self._capacity(layout, requirement)
 
-    async def _capacity(self, layout: Layout, requirement: Requirement) -> csi.GetCapacityResponse:
+    async def _capacity(
+        self, layout: VolumeLayout, requirement: TopologyRequirement
+    ) -> csi.GetCapacityResponse:
         async with self._driver.placing:
             pools = await self._driver.pools()
         return csi.GetCapacityResponse(
@@ -73,9 +75,9 @@ class Rooms:
             pools = await self._driver.pools()
         return pools_pb2.ListPoolsResponse(pools=[_pool(pool, layouts) for pool in pools])
 
-    def _find_layout(self, parameters: Mapping[str, str]) -> Layout | None:
+    def _find_layout(self, parameters: Mapping[str, str]) -> VolumeLayout | None:
         """A class that this driver refuses has no costs; CreateVolume says why."""
-        wish = Wish(
+        wish = BackendRequest(
             parameters=parse_parameters(parameters), mutable_parameters={}, mode=None, fs_type=""
         )
         try:
@@ -84,7 +86,7 @@ class Rooms:
             return None
 
 
-def _pool(pool: Pool, layouts: dict[str, Layout]) -> pools_pb2.Pool:
+def _pool(pool: Pool, layouts: dict[str, VolumeLayout]) -> pools_pb2.Pool:
     return pools_pb2.Pool(
         name=pool.name,
         accessible_topology=topologies(pool.topology),
@@ -97,7 +99,7 @@ def _pool(pool: Pool, layouts: dict[str, Layout]) -> pools_pb2.Pool:
     )
 
 
-def _costs(pool: Pool, layouts: dict[str, Layout]) -> Sequence[pools_pb2.Cost]:
+def _costs(pool: Pool, layouts: dict[str, VolumeLayout]) -> Sequence[pools_pb2.Cost]:
     return [
         pools_pb2.Cost(
             class_name=name,

@@ -4,12 +4,12 @@ A call that needs something which the backend does not have is not in the table:
 UNIMPLEMENTED, and not advertised.
 """
 
-from plimsoll.processes.driver.backends.protocol import Features
+from plimsoll.processes.driver.backends.protocol import BackendFeatures
 from plimsoll.processes.driver.controller.answers import context_of
 from plimsoll.processes.driver.controller.changes import Changes
 from plimsoll.processes.driver.controller.creation import Creation, refused_options
-from plimsoll.processes.driver.controller.listing import Listing
-from plimsoll.processes.driver.controller.publishing import Publishing
+from plimsoll.processes.driver.controller.listing import VolumeListing
+from plimsoll.processes.driver.controller.publishing import ControllerPublishing
 from plimsoll.processes.driver.controller.requests import (
     parse_capability,
     parse_parameters,
@@ -43,7 +43,7 @@ ATTACHING = (
 SNAPSHOTTING = (Rpc.CREATE_DELETE_SNAPSHOT, Rpc.LIST_SNAPSHOTS, Rpc.GET_SNAPSHOT)
 
 
-def advertised(features: Features) -> list[csi.ControllerServiceCapability]:
+def advertised(features: BackendFeatures) -> list[csi.ControllerServiceCapability]:
     types = [
         *ALWAYS,
         *(ATTACHING if features.attach else ()),
@@ -59,7 +59,7 @@ class ControllerService:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._creation = Creation(driver)
-        self._listing = Listing(driver)
+        self._listing = VolumeListing(driver)
         self._rooms = Rooms(driver)
 
     def handlers(self) -> dict[str, Handler]:
@@ -86,7 +86,7 @@ class ControllerService:
         return dict(entries)
 
     def _attaching(self) -> dict[str, Handler]:
-        publishing = Publishing(self._driver)
+        publishing = ControllerPublishing(self._driver)
         entries = (
             answering(m.CONTROLLER_PUBLISH_VOLUME, publishing.publish_volume),
             answering(m.CONTROLLER_UNPUBLISH_VOLUME, publishing.unpublish_volume),
@@ -103,7 +103,7 @@ class ControllerService:
         )
         return dict(entries)
 
-    def _changing(self, features: Features) -> dict[str, Handler]:
+    def _changing(self, features: BackendFeatures) -> dict[str, Handler]:
         changes = Changes(self._driver)
         found: dict[str, Handler] = {}
         if features.expansion:

@@ -2,12 +2,21 @@
 
 import msgspec
 
-from plimsoll.processes.driver.backends.protocol import Wish
+from plimsoll.processes.driver.backends.protocol import BackendRequest
 from plimsoll.processes.driver.controller.answers import snapshot_message
-from plimsoll.processes.driver.controller.placing import Requirement, find_place, largest_place
+from plimsoll.processes.driver.controller.placing import (
+    TopologyRequirement,
+    find_place,
+    largest_place,
+)
 from plimsoll.processes.driver.controller.requests import parse_name, parse_parameters, required
 from plimsoll.processes.driver.core import Driver
-from plimsoll.processes.driver.records import Phase, Placement, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import (
+    RecordPhase,
+    SnapshotRecord,
+    VolumePlacement,
+    VolumeRecord,
+)
 from plimsoll.processes.driver.work import snapshot_key, snapshot_name_key, volume_key
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.refusals import already_exists, invalid_argument, resource_exhausted
@@ -37,7 +46,7 @@ class Snapshots:
         known = self._driver.ledger.snapshots.find_by_name(name)
         if known is None:
             return None
-        if known.phase is not Phase.READY:
+        if known.phase is not RecordPhase.READY:
             await self._driver.remove_snapshot(known)
             return None
         if known.volume_id != volume_id:
@@ -57,7 +66,7 @@ class Snapshots:
                 fs_type=volume.fs_type,
                 parameters=volume.parameters,
                 placement=await self._place(name, volume),
-                phase=Phase.MAKING,
+                phase=RecordPhase.MAKING,
                 created_at=driver.clock.now(),
             )
             driver.ledger.snapshots.put(snapshot)
@@ -66,19 +75,19 @@ class Snapshots:
         except Exception:
             await driver.remove_snapshot(snapshot)
             raise
-        ready = msgspec.structs.replace(snapshot, phase=Phase.READY)
+        ready = msgspec.structs.replace(snapshot, phase=RecordPhase.READY)
         driver.ledger.snapshots.put(ready)
         return ready
 
-    async def _place(self, name: str, volume: VolumeRecord) -> Placement:
+    async def _place(self, name: str, volume: VolumeRecord) -> VolumePlacement:
         """Beside the volume, in each pool that it is in: as much room as another one takes."""
         layout = self._driver.backend.layout(wish_of(volume))
         beside = [
             pool for pool in await self._driver.pools() if pool.name in volume.placement.pools
         ]
-        place = find_place(beside, layout, Requirement(), volume.size_bytes)
+        place = find_place(beside, layout, TopologyRequirement(), volume.size_bytes)
         if place is None:
-            largest = largest_place(beside, layout, Requirement())
+            largest = largest_place(beside, layout, TopologyRequirement())
             raise resource_exhausted(
                 f"snapshot {name}: needs {volume.size_bytes} bytes beside volume {volume.id}, there"
                 f" is room for {largest}"
@@ -103,9 +112,9 @@ class Snapshots:
         return csi.DeleteSnapshotResponse()
 
 
-def wish_of(volume: VolumeRecord) -> Wish:
+def wish_of(volume: VolumeRecord) -> BackendRequest:
     """What was asked for when the volume was made."""
-    return Wish(
+    return BackendRequest(
         parameters=volume.parameters,
         mutable_parameters=volume.mutable_parameters,
         mode=volume.mode,

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from plimsoll.processes.driver.node.loops import loops
-from plimsoll.processes.driver.node.mountinfo import Mount, content_at
+from plimsoll.processes.driver.node.mountinfo import MountEntry, content_at
 
 
-def mounts_of(devices: Iterable[Path], mounts: Sequence[Mount]) -> list[Mount]:
+def mounts_of(devices: Iterable[Path], mounts: Sequence[MountEntry]) -> list[MountEntry]:
     """All mounts of their file systems and of the device nodes themselves, oldest first."""
     every = _with_those_above(devices)
     nodes = {content_at(mounts, device) for device in every}
@@ -23,14 +23,14 @@ def mounts_of(devices: Iterable[Path], mounts: Sequence[Mount]) -> list[Mount]:
     return [m for m in mounts if m.content in nodes or _shows(m, every, numbers)]
 
 
-def file_systems_of(devices: Iterable[Path], mounts: Sequence[Mount]) -> list[Mount]:
+def file_systems_of(devices: Iterable[Path], mounts: Sequence[MountEntry]) -> list[MountEntry]:
     """All mounts of the file systems on them, oldest first."""
     every = _with_those_above(devices)
     numbers = _numbers(every)
     return [mount for mount in mounts if _shows(mount, every, numbers)]
 
 
-def _shows(mount: Mount, devices: frozenset[Path], numbers: frozenset[str]) -> bool:
+def _shows(mount: MountEntry, devices: frozenset[Path], numbers: frozenset[str]) -> bool:
     if mount.content.device in numbers:
         return True
     return mount.source.startswith("/") and Path(mount.source).resolve() in devices

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
-from plimsoll.processes.driver.controller.requests import Capability
+from plimsoll.processes.driver.controller.requests import RequestedCapability
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.mount_options import BIND, READ_ONLY, find_problem
 from plimsoll.processes.driver.node.filesystems import NotPermittedError
 from plimsoll.processes.driver.node.mounting import (
     CannotShowError,
-    Mounting,
+    DriverMounting,
     Shown,
     TargetTakenError,
 )
-from plimsoll.processes.driver.records import Mode, VolumeRecord
+from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.runtime.commands import CommandError
 from plimsoll.wire.csi.refusals import failed_precondition, internal, invalid_argument
@@ -29,7 +29,7 @@ DEVICE_FILE = "device"
 class Use:
     """How a volume is to be used, as a request says it."""
 
-    capability: Capability
+    capability: RequestedCapability
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ class Use:
 class Here:
     driver: Driver
     node: NodeSettings
-    mounting: Mounting
+    mounting: DriverMounting
 
     @property
     def can_open(self) -> bool:
@@ -69,7 +69,7 @@ class Here:
 
 def staging_place(volume: VolumeRecord, path: Path) -> Path:
     """What a volume is staged on: a directory can be mounted on, a device cannot."""
-    return path / DEVICE_FILE if volume.mode is Mode.BLOCK else path
+    return path / DEVICE_FILE if volume.mode is VolumeMode.BLOCK else path
 
 
 def check_use(volume: VolumeRecord, use: Use, source: Source | None) -> None:
@@ -91,7 +91,7 @@ def check_use(volume: VolumeRecord, use: Use, source: Source | None) -> None:
 
 def check_options(volume: VolumeRecord, use: Use, source: Source) -> None:
     """Raises CsiStatusError (INVALID_ARGUMENT) for options that must not reach `mount`."""
-    if volume.mode is Mode.FILESYSTEM and (problem := _refused_options(use, source)):
+    if volume.mode is VolumeMode.FILESYSTEM and (problem := _refused_options(use, source)):
         raise invalid_argument(f"volume {volume.id}: {problem}")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from plimsoll.processes.driver.backends.protocol import DirectorySource
 from plimsoll.processes.driver.node.here import Here
 from plimsoll.processes.driver.node.mountinfo import find_mount, read_mounts
-from plimsoll.processes.driver.records import Mode, VolumeRecord
+from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -22,7 +22,7 @@ BYTES, INODES = csi.VolumeUsage.BYTES, csi.VolumeUsage.INODES
 
 async def usages(here: Here, volume: VolumeRecord, path: Path) -> tuple[csi.VolumeUsage, ...]:
     source = here.opened(volume)
-    if volume.mode is Mode.BLOCK or here.mounting.kind is Mounts.NONE:
+    if volume.mode is VolumeMode.BLOCK or here.mounting.kind is Mounts.NONE:
         return (csi.VolumeUsage(unit=BYTES, total=volume.size_bytes),)
     if isinstance(source, DirectorySource) and not _is_mounted(source.path):
         return await _of_directory(volume, source.path)

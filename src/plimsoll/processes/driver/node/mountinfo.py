@@ -11,7 +11,7 @@ SEPARATOR = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class MountContent:
     """What is seen at a mount point; two mount points of the same content show the same files."""
 
     device: str
@@ -21,9 +21,9 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
+class MountEntry:
     path: Path
-    content: Content
+    content: MountContent
     fs_type: str
     source: str
     """What was mounted: the path of a device, or a name without a meaning."""
@@ -31,24 +31,24 @@ class Mount:
     options: frozenset[str]
 
 
-def read_mounts() -> tuple[Mount, ...]:
+def read_mounts() -> tuple[MountEntry, ...]:
     """In the order in which they were made: a later one hides an earlier one at the same path."""
     return parse_mounts(MOUNTINFO.read_text(errors="surrogateescape"))
 
 
-def parse_mounts(text: str) -> tuple[Mount, ...]:
+def parse_mounts(text: str) -> tuple[MountEntry, ...]:
     return tuple(_parsed(line) for line in text.splitlines())
 
 
-def _parsed(line: str) -> Mount:
+def _parsed(line: str) -> MountEntry:
     """A line has six fields, any number of optional ones, a dash, and three more."""
     fields = [_unescaped(field) for field in line.split(" ")]
     _, _, device, root, path, options = fields[:6]
     fs_type, source, super_options = fields[fields.index(SEPARATOR, 6) + 1 :][:3]
     both = frozenset(options.split(",")) | frozenset(super_options.split(","))
-    return Mount(
+    return MountEntry(
         path=Path(path),
-        content=Content(device, root),
+        content=MountContent(device, root),
         fs_type=fs_type,
         source=source,
         is_read_only="ro" in both,
@@ -60,12 +60,12 @@ def _unescaped(field: str) -> str:
     return ESCAPED.sub(lambda found: chr(int(found.group(1), 8)), field)
 
 
-def find_mount(mounts: Sequence[Mount], path: Path) -> Mount | None:
+def find_mount(mounts: Sequence[MountEntry], path: Path) -> MountEntry | None:
     """What is mounted exactly there: the uppermost, when there are several."""
     return next((mount for mount in reversed(mounts) if mount.path == path), None)
 
 
-def mount_above(mounts: Sequence[Mount], path: Path) -> Mount:
+def mount_above(mounts: Sequence[MountEntry], path: Path) -> MountEntry:
     """What the path lies on. The path is absolute and without links."""
     return max(
         (m for m in mounts if path.is_relative_to(m.path)),
@@ -74,8 +74,8 @@ def mount_above(mounts: Sequence[Mount], path: Path) -> Mount:
     )
 
 
-def content_at(mounts: Sequence[Mount], path: Path) -> Content:
+def content_at(mounts: Sequence[MountEntry], path: Path) -> MountContent:
     """What a bind mount of that path would show. The path is absolute and without links."""
     covering = mount_above(mounts, path)
     below = path.relative_to(covering.path)
-    return Content(covering.content.device, str(Path(covering.content.root) / below))
+    return MountContent(covering.content.device, str(Path(covering.content.root) / below))

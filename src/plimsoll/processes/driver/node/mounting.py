@@ -18,8 +18,8 @@ from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectoryS
 from plimsoll.processes.driver.node.device_mounts import mounts_of
 from plimsoll.processes.driver.node.mounted_targets import MountedTargets
 from plimsoll.processes.driver.node.mountinfo import (
-    Content,
-    Mount,
+    MountContent,
+    MountEntry,
     content_at,
     find_mount,
     read_mounts,
@@ -44,12 +44,12 @@ class Shown:
     """Something that can be seen at a path."""
 
     path: Path
-    content: Content
+    content: MountContent
     fs_type: str
     is_read_only: bool
 
 
-class Mounting(Protocol):
+class DriverMounting(Protocol):
     kind: Mounts
 
     def find(self, path: Path) -> Shown | None:
@@ -83,7 +83,7 @@ def state_dir(data_dir: Path, node_id: str) -> Path:
     return data_dir / "nodes" / quote(node_id, safe="")
 
 
-def chosen(kind: Mounts, state_dir: Path) -> Mounting:
+def chosen(kind: Mounts, state_dir: Path) -> DriverMounting:
     """`state_dir` is nobody else's."""
     match kind:
         case Mounts.REAL:
@@ -222,7 +222,7 @@ async def unmount(target: Path) -> None:
     clear(target)
 
 
-def _shown(mount: Mount) -> Shown:
+def _shown(mount: MountEntry) -> Shown:
     return Shown(
         path=mount.path,
         content=mount.content,
@@ -295,8 +295,8 @@ def _linked(path: Path) -> Shown:
     return Shown(path=path, content=content, fs_type="link", is_read_only=False)
 
 
-def _link_content(origin: Path) -> Content:
-    return Content("link", str(origin.resolve()))
+def _link_content(origin: Path) -> MountContent:
+    return MountContent("link", str(origin.resolve()))
 
 
 class NoMounts:
@@ -339,12 +339,12 @@ class NoMounts:
         self._shown.pop(target, None)
 
 
-def _pretended(source: Source) -> Content:
+def _pretended(source: Source) -> MountContent:
     match source:
         case DirectorySource(path=path):
-            return Content("none", str(path))
+            return MountContent("none", str(path))
         case DeviceSource(devices=devices):
-            return Content("none", str(devices[0]))
+            return MountContent("none", str(devices[0]))
 
 
 def missing_without_root(kind: Mounts) -> str:

@@ -13,7 +13,7 @@ from plimsoll.processes.driver.backends.protocol import DeviceSource
 from plimsoll.processes.driver.controller.requests import READERS
 from plimsoll.processes.driver.node.here import Here, Use, check_use, staging_place
 from plimsoll.processes.driver.node.mounting import Shown, check_free, clear
-from plimsoll.processes.driver.records import Attachment, Mode, VolumeRecord
+from plimsoll.processes.driver.records import Attachment, VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
 from plimsoll.wire.csi.refusals import already_exists, failed_precondition
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 WITHIN = timedelta(seconds=30)
 
 
-class Publishing:
+class NodePublishing:
     def __init__(self, here: Here) -> None:
         self._here = here
 
@@ -44,7 +44,7 @@ class Publishing:
         self._check_others(volume, use, staged)
         check_free(target, here.mounting.kind)
         await here.driver.record_first_publish(volume.id)
-        if volume.mode is Mode.BLOCK:
+        if volume.mode is VolumeMode.BLOCK:
             await self._set_read_only(volume, staged, read_only=read_only)
         await here.mounting.bind(staged.path, target, read_only=read_only)
         log.info("volume published", extra={"volume": volume.id, "node": here.node.id})

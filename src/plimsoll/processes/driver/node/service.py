@@ -13,9 +13,9 @@ from plimsoll.processes.driver.node.here import Here, Use, failures_told
 from plimsoll.processes.driver.node.inline import Inline, is_inline
 from plimsoll.processes.driver.node.measuring import usages
 from plimsoll.processes.driver.node.mounting import chosen, state_dir
-from plimsoll.processes.driver.node.publishing import Publishing
+from plimsoll.processes.driver.node.publishing import NodePublishing
 from plimsoll.processes.driver.node.staging import Staging
-from plimsoll.processes.driver.records import Phase, VolumeRecord
+from plimsoll.processes.driver.records import RecordPhase, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
 from plimsoll.processes.driver.work import node_key, volume_key
 from plimsoll.wire.csi import methods
@@ -45,7 +45,7 @@ class NodeService:
         own = state_dir(settings.data_dir, node.id)
         self._here = Here(driver, node, chosen(settings.mounts, own))
         self._staging = Staging(self._here)
-        self._publishing = Publishing(self._here)
+        self._publishing = NodePublishing(self._here)
         self._inline = Inline(self._here, own)
         driver.in_use.append(self.in_use)
 
@@ -215,7 +215,7 @@ class NodeService:
 
     def _find(self, volume_id: str) -> VolumeRecord | None:
         known = self._here.driver.ledger.volumes.find(volume_id) or self._inline.find(volume_id)
-        return known if known is not None and known.phase is Phase.READY else None
+        return known if known is not None and known.phase is RecordPhase.READY else None
 
 
 def _path(given: str, field: str) -> Path:

@@ -21,7 +21,7 @@ from plimsoll.processes.driver.node.here import (
     staging_place,
 )
 from plimsoll.processes.driver.node.mounting import Shown, check_free, clear, real
-from plimsoll.processes.driver.records import Mode, VolumeRecord
+from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.wire.csi.refusals import already_exists, failed_precondition, internal
 
@@ -72,7 +72,7 @@ class Staging:
         match source:
             case DirectorySource(path=directory):
                 await mounting.bind(directory, place, options=use.options)
-            case DeviceSource(devices=devices) if volume.mode is Mode.BLOCK:
+            case DeviceSource(devices=devices) if volume.mode is VolumeMode.BLOCK:
                 await mounting.bind(devices[0], place)
             case DeviceSource():
                 if mounting.kind is not Mounts.NONE:
@@ -107,7 +107,7 @@ class Staging:
         Raises NotPermittedError.
         """
         source = self._here.opened(volume)
-        if volume.mode is Mode.BLOCK or not isinstance(source, DeviceSource):
+        if volume.mode is VolumeMode.BLOCK or not isinstance(source, DeviceSource):
             return
         if volume.filesystem_bytes == volume.size_bytes:
             return
@@ -137,7 +137,7 @@ class Staging:
             raise failed_precondition(
                 f"volume {volume.id}: something else is mounted at {other.path}; unmount it"
             )
-        if volume.mode is Mode.BLOCK:
+        if volume.mode is VolumeMode.BLOCK:
             clear(place)
         await self._close_unused(volume)
         log.info("volume unstaged", extra={"volume": volume.id, "node": self._here.node.id})

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from plimsoll.processes.node.directory.protocol import Group
+from plimsoll.processes.node.directory.protocol import FileGroup
 
 READ_WRITE = 0o660
 SEARCH = 0o110
@@ -29,7 +29,7 @@ ONLY_A_HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 """Opens anything, links included, without any effect on it."""
 
 
-def give_files(root: Path, group: Group) -> None:
+def give_files(root: Path, group: FileGroup) -> None:
     """Raises OSError."""
     with _opened(root) as handle:
         if not (group.only_roots and _is_given(handle, group.id)):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from plimsoll.decide.node.actual import Actual, Place, Published, Staged
-from plimsoll.decide.node.paths import Layout
+from plimsoll.decide.node.actual import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.paths import NodeLayout
 from plimsoll.decide.node.wanted import OwnVolume
 
 
@@ -20,7 +20,7 @@ class DirectoryError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class FileGroup:
     """To whom the files of a volume are given."""
 
     id: int
@@ -30,7 +30,7 @@ class Group:
 
 class Directory(Protocol):
     @property
-    def layout(self) -> Layout: ...
+    def layout(self) -> NodeLayout: ...
 
     @property
     def actual(self) -> Actual:
@@ -38,7 +38,7 @@ class Directory(Protocol):
         ...
 
     @property
-    def prepared(self) -> frozenset[Place]:
+    def prepared(self) -> frozenset[PublishedPlace]:
         """Volumes without a driver that are in place."""
         ...
 
@@ -65,17 +65,19 @@ class Directory(Protocol):
         """The driver has undone it. Raises DirectoryError if the kernel says otherwise."""
         ...
 
-    async def begin_publish(self, entry: Published) -> None: ...
+    async def begin_publish(self, entry: PublishedVolume) -> None: ...
 
-    async def end_publish(self, entry: Published) -> None: ...
+    async def end_publish(self, entry: PublishedVolume) -> None: ...
 
-    async def drop_publish(self, entry: Published) -> None: ...
+    async def drop_publish(self, entry: PublishedVolume) -> None: ...
 
-    async def give(self, entry: Published, group: Group) -> None:
+    async def give(self, entry: PublishedVolume, group: FileGroup) -> None:
         """Give the files of a published volume to a group."""
         ...
 
-    async def prepare(self, volume: OwnVolume, place: Place, group: Group | None) -> None:
+    async def prepare(
+        self, volume: OwnVolume, place: PublishedPlace, group: FileGroup | None
+    ) -> None:
         """Put a volume without a driver in place."""
         ...
 
@@ -88,9 +90,9 @@ class NoDirectory:
     """Implements Directory, in memory. After a restart everything is asked for again."""
 
     def __init__(self, node: str) -> None:
-        self.layout = Layout(PurePosixPath("/hollow") / node)
+        self.layout = NodeLayout(PurePosixPath("/hollow") / node)
         self.actual = Actual()
-        self.prepared: frozenset[Place] = frozenset()
+        self.prepared: frozenset[PublishedPlace] = frozenset()
 
     @property
     def pods(self) -> frozenset[str]:
@@ -108,19 +110,24 @@ class NoDirectory:
     async def drop_stage(self, entry: Staged) -> None:
         self.actual = self.actual.without_staged(entry)
 
-    async def begin_publish(self, entry: Published) -> None:
+    async def begin_publish(self, entry: PublishedVolume) -> None:
         self.actual = self.actual.with_published(entry, sure=False)
 
-    async def end_publish(self, entry: Published) -> None:
+    async def end_publish(self, entry: PublishedVolume) -> None:
         self.actual = self.actual.with_published(entry, sure=True)
 
-    async def drop_publish(self, entry: Published) -> None:
+    async def drop_publish(self, entry: PublishedVolume) -> None:
         self.actual = self.actual.without_published(entry)
 
-    async def give(self, entry: Published, group: Group) -> None:
+    async def give(self, entry: PublishedVolume, group: FileGroup) -> None:
         """There are no files."""
 
-    async def prepare(self, volume: OwnVolume, place: Place, group: Group | None) -> None:  # noqa: ARG002 - there is nothing to be made
+    async def prepare(
+        self,
+        volume: OwnVolume,  # noqa: ARG002 - there is nothing to be made
+        place: PublishedPlace,
+        group: FileGroup | None,  # noqa: ARG002 - same
+    ) -> None:
         self.prepared |= {place}
 
     async def clean(self, uid: str) -> None:

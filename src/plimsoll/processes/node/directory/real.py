@@ -19,12 +19,19 @@ from typing import Any, ParamSpec, TypeVar
 import msgspec
 
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import PERSISTENT, Actual, Place, Published, Staged
-from plimsoll.decide.node.paths import CSI_DIRECTORY, DATA_FILE, DEVICES, PUBLISH, STAGING, Layout
+from plimsoll.decide.node.actual import PERSISTENT, Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.paths import (
+    CSI_DIRECTORY,
+    DATA_FILE,
+    DEVICES,
+    PUBLISH,
+    STAGING,
+    NodeLayout,
+)
 from plimsoll.decide.node.wanted import OwnVolume
 from plimsoll.processes.node.directory.mountinfo import mount_points, mounts_below
 from plimsoll.processes.node.directory.ownership import give_files
-from plimsoll.processes.node.directory.protocol import DirectoryError, Group
+from plimsoll.processes.node.directory.protocol import DirectoryError, FileGroup
 from plimsoll.runtime.trees import remove_tree
 
 log = logging.getLogger(__name__)
@@ -56,10 +63,10 @@ class RealDirectory:
     """Implements Directory."""
 
     def __init__(self, root: Path, node: str) -> None:
-        self.layout = Layout(PurePosixPath(root.absolute()))
+        self.layout = NodeLayout(PurePosixPath(root.absolute()))
         self._node = node
         self.actual = Actual()
-        self.prepared: frozenset[Place] = frozenset()
+        self.prepared: frozenset[PublishedPlace] = frozenset()
         self._pods: frozenset[str] = frozenset()
 
     @property
@@ -75,7 +82,7 @@ class RealDirectory:
         for path in (self.layout.pods, self.layout.plugins):
             Path(path).mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         # The kernel speaks of paths without links.
-        self.layout = Layout(PurePosixPath(Path(self.layout.root).resolve()))
+        self.layout = NodeLayout(PurePosixPath(Path(self.layout.root).resolve()))
         points = mount_points()
         published = {entry.place: entry for entry in self._found_published()}
         for place, entry in published.items():
@@ -90,19 +97,21 @@ class RealDirectory:
         self.prepared = frozenset(self._found_prepared())
         self._pods = frozenset(_names(Path(self.layout.pods)))
 
-    def _found_published(self) -> Iterator[Published]:
+    def _found_published(self) -> Iterator[PublishedVolume]:
         for uid in _names(Path(self.layout.pods)):
             pod = Path(self.layout.pod(uid))
             for name in _names(pod / "volumes" / CSI_DIRECTORY):
-                place = Place(uid, name)
+                place = PublishedPlace(uid, name)
                 data = _read(Path(self.layout.volume(place)))
                 if data is not None:
                     lifecycle = data.lifecycle or PERSISTENT
-                    yield Published(place=place, device=data.device, lifecycle=lifecycle)
+                    yield PublishedVolume(place=place, device=data.device, lifecycle=lifecycle)
             for name in _names(pod / DEVICES / CSI_DIRECTORY):
                 data = _read(Path(self.layout.device_data(name)))
                 if data is not None:
-                    yield Published(place=Place(uid, name), device=data.device, is_block=True)
+                    yield PublishedVolume(
+                        place=PublishedPlace(uid, name), device=data.device, is_block=True
+                    )
 
     def _found_staged(self) -> Iterator[Staged]:
         plugins = Path(self.layout.plugins)
@@ -118,12 +127,12 @@ class RealDirectory:
             if data is not None:
                 yield Staged(device=data.device, name=name, is_block=True)
 
-    def _found_prepared(self) -> Iterator[Place]:
+    def _found_prepared(self) -> Iterator[PublishedPlace]:
         for uid in _names(Path(self.layout.pods)):
             volumes = Path(self.layout.pod(uid)) / "volumes"
             for plugin in _names(volumes):
                 if plugin != CSI_DIRECTORY:
-                    yield from (Place(uid, name) for name in _names(volumes / plugin))
+                    yield from (PublishedPlace(uid, name) for name in _names(volumes / plugin))
 
     # Staging
 
@@ -159,11 +168,11 @@ class RealDirectory:
 
     # Publishing
 
-    async def begin_publish(self, entry: Published) -> None:
+    async def begin_publish(self, entry: PublishedVolume) -> None:
         self.actual = self.actual.with_published(entry, sure=False)
         await _in_thread(self._write_published, entry)
 
-    def _write_published(self, entry: Published) -> None:
+    def _write_published(self, entry: PublishedVolume) -> None:
         data = VolumeData(
             driver=entry.device.driver,
             handle=entry.device.handle,
@@ -185,14 +194,14 @@ class RealDirectory:
             link.symlink_to(target)
             _sync(link.parent)
 
-    async def end_publish(self, entry: Published) -> None:
+    async def end_publish(self, entry: PublishedVolume) -> None:
         self.actual = self.actual.with_published(entry, sure=True)
 
-    async def drop_publish(self, entry: Published) -> None:
+    async def drop_publish(self, entry: PublishedVolume) -> None:
         await _in_thread(self._remove_published, entry)
         self.actual = self.actual.without_published(entry)
 
-    def _remove_published(self, entry: Published) -> None:
+    def _remove_published(self, entry: PublishedVolume) -> None:
         target = Path(self.layout.target_path(entry))
         _remove_target(target)
         if not entry.is_block:
@@ -214,12 +223,14 @@ class RealDirectory:
         _remove_empty(data)
         _remove_empty(data.parent)
 
-    async def give(self, entry: Published, group: Group) -> None:
+    async def give(self, entry: PublishedVolume, group: FileGroup) -> None:
         await _in_thread(_give, Path(self.layout.target_path(entry)), group)
 
     # Volumes without a driver
 
-    async def prepare(self, volume: OwnVolume, place: Place, group: Group | None) -> None:
+    async def prepare(
+        self, volume: OwnVolume, place: PublishedPlace, group: FileGroup | None
+    ) -> None:
         path = Path(self.layout.own_volume(place, volume.plugin))
         self._pods |= {place.pod}
         await _in_thread(_prepare, volume, path, group)
@@ -253,12 +264,12 @@ async def _in_thread(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) ->
         raise DirectoryError(f"{name}: {error.strerror or error}") from error
 
 
-def _give(target: Path, group: Group) -> None:
+def _give(target: Path, group: FileGroup) -> None:
     # Drivers that cannot mount publish by a link.
     give_files(target.resolve(), group)
 
 
-def _prepare(volume: OwnVolume, path: Path, group: Group | None) -> None:
+def _prepare(volume: OwnVolume, path: Path, group: FileGroup | None) -> None:
     _make(path.parent)
     if not volume.path:
         path.mkdir(exist_ok=True)

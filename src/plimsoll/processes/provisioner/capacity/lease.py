@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from plimsoll.api.core import Lease
 from plimsoll.api.typed import from_document
 from plimsoll.decide.capacity.freshness import Look, decide_lease, publisher_lease
-from plimsoll.decide.capacity.reports import Settings
+from plimsoll.decide.capacity.reports import CapacitySettings
 from plimsoll.decide.capacity.rounds import Rounds
 from plimsoll.enact.enactor import Done, Enactor
 from plimsoll.wire.errors import KubeError
@@ -30,7 +30,7 @@ class Looking:
 
 class PublisherLease:
     def __init__(
-        self, client: KubeClient, enactor: Enactor, settings: Settings, looking: Looking
+        self, client: KubeClient, enactor: Enactor, settings: CapacitySettings, looking: Looking
     ) -> None:
         self._client = client
         self._enactor = enactor

@@ -19,16 +19,16 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.snapshots import VolumeSnapshotContent
 from plimsoll.api.storage import CSINode, CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.cache.store import Change
+from plimsoll.cache.store import StoreChange
 from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, TEMPLATES
 from plimsoll.decide.capacity.published import Pair
 from plimsoll.decide.capacity.publishing import Publisher
-from plimsoll.decide.capacity.reports import Answer
+from plimsoll.decide.capacity.reports import CapacityAnswer
 from plimsoll.decide.capacity.templates import NodeType, decide_templates
 from plimsoll.decide.plan import Delete, Patch, Plan
 from plimsoll.enact.enactor import Done, Outcome, Overtaken
 from plimsoll.processes.provisioner.capacity.lease import Looking, PublisherLease
-from plimsoll.processes.provisioner.capacity.write_retry import Patience, concerns_all
+from plimsoll.processes.provisioner.capacity.write_retry import WriteRetry, concerns_all
 from plimsoll.processes.provisioner.link import DriverLink
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.observed import Observed
@@ -98,8 +98,8 @@ class Capacity(Loop):
             first=means.retries.first,
             limit=max(means.retries.first, min(means.retries.limit, means.poll_every)),
         )
-        self._publishing = Patience(tools.clock, tools.chance, pauses)
-        self._tidying = Patience(tools.clock, tools.chance, pauses)
+        self._publishing = WriteRetry(tools.clock, tools.chance, pauses)
+        self._tidying = WriteRetry(tools.clock, tools.chance, pauses)
         looking = Looking(
             holder=means.holder,
             began_at=tools.clock.now(),
@@ -152,35 +152,35 @@ class Capacity(Loop):
         self._publisher.refused(storage_class)
         self._due.set()
 
-    def _class_changed(self, change: Change[StorageClass]) -> None:
+    def _class_changed(self, change: StoreChange[StorageClass]) -> None:
         if change.after is not None:
             self._publisher.put_class(change.after, self.tools.clock.now())
         else:
             self._publisher.remove_class(change.key.name, self.tools.clock.now())
         self._due.set()
 
-    def _node_changed(self, change: Change[Node]) -> None:
+    def _node_changed(self, change: StoreChange[Node]) -> None:
         if change.after is not None:
             self._publisher.put_node(change.after)
         else:
             self._publisher.remove_node(change.key.name)
         self._due.set()
 
-    def _csi_node_changed(self, change: Change[CSINode]) -> None:
+    def _csi_node_changed(self, change: StoreChange[CSINode]) -> None:
         if change.after is not None:
             self._publisher.put_csi_node(change.after)
         else:
             self._publisher.remove_csi_node(change.key.name)
         self._due.set()
 
-    def _object_changed(self, change: Change[CSIStorageCapacity]) -> None:
+    def _object_changed(self, change: StoreChange[CSIStorageCapacity]) -> None:
         if change.after is not None:
             self._publisher.put_object(change.after, self.tools.clock.now())
         else:
             self._publisher.remove_object(change.key)
         self._due.set()
 
-    def _volume_changed(self, change: Change[PersistentVolume]) -> None:
+    def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
         """Another program made it larger, or deleted it."""
         before, after = change.before, change.after
         known = after or before
@@ -194,7 +194,7 @@ class Capacity(Loop):
             self._publisher.expanded(after)
             self._due.set()
 
-    def _snapshot_changed(self, change: Change[VolumeSnapshotContent]) -> None:
+    def _snapshot_changed(self, change: StoreChange[VolumeSnapshotContent]) -> None:
         before, after = change.before, change.after
         content = after or before
         if content is None or content.spec.driver != self._publisher.settings.driver:
@@ -327,7 +327,7 @@ class Capacity(Loop):
         for pair in pairs:
             await self._report(pair, answer)
 
-    async def _report(self, pair: Pair, answer: Answer) -> None:
+    async def _report(self, pair: Pair, answer: CapacityAnswer) -> None:
         plan = self._publisher.answered(pair, answer, self.tools.clock.now())
         if not plan.writes or await self._publish(plan):
             is_new = bool(plan.writes)
@@ -383,9 +383,9 @@ def _handle_of(volume: PersistentVolume) -> tuple[str, ...]:
     return (volume.spec.csi.volume_handle,) if volume.spec.csi is not None else ()
 
 
-def _answer(answer: csi.GetCapacityResponse) -> Answer:
+def _answer(answer: csi.GetCapacityResponse) -> CapacityAnswer:
     largest = answer.maximum_volume_size.value if answer.HasField("maximum_volume_size") else None
-    return Answer(answer.available_capacity, largest)
+    return CapacityAnswer(answer.available_capacity, largest)
 
 
 def _named(pair: Pair) -> dict[str, str]:

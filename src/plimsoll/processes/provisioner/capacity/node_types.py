@@ -12,7 +12,7 @@ import msgspec
 import yaml
 
 from plimsoll.api.quantity import parse_quantity
-from plimsoll.decide.capacity.reports import Answer
+from plimsoll.decide.capacity.reports import CapacityAnswer
 from plimsoll.decide.capacity.templates import NodeType
 from plimsoll.runtime.config import ConfigError
 
@@ -48,9 +48,9 @@ def _node_type(listed: _Type) -> NodeType:
     return NodeType(name=listed.name, labels=listed.labels, room=room)
 
 
-def _answer(room: _Room) -> Answer:
+def _answer(room: _Room) -> CapacityAnswer:
     largest = room.maximum_volume_size
-    return Answer(_bytes(room.available), None if largest is None else _bytes(largest))
+    return CapacityAnswer(_bytes(room.available), None if largest is None else _bytes(largest))
 
 
 def _bytes(text: str) -> int:

@@ -9,7 +9,7 @@ import msgspec
 
 from plimsoll.api.meta import ObjectKey, OwnerReference
 from plimsoll.api.registry import resources_by_kind
-from plimsoll.processes.provisioner.settings import Settings
+from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.runtime.config import ConfigError
 from plimsoll.wire.kind import documents
 from plimsoll.wire.kube import KubeClient
@@ -17,7 +17,7 @@ from plimsoll.wire.kube import KubeClient
 POD = ("v1", "Pod")
 
 
-async def find_owner(settings: Settings, client: KubeClient) -> OwnerReference | None:
+async def find_owner(settings: ProvisionerFlags, client: KubeClient) -> OwnerReference | None:
     """Raises KubeError when it cannot be read, ConfigError when there is none so high up."""
     level = settings.capacity_ownerref_level
     if level < 0:

@@ -12,7 +12,7 @@ from plimsoll.wire.errors import Failure
 OF_ONE_OBJECT = frozenset({Failure.INVALID, Failure.BAD_REQUEST, Failure.CONFLICT})
 
 
-class Patience:
+class WriteRetry:
     """After a refusal nothing is tried for a while, longer each time; one success ends that."""
 
     def __init__(self, clock: Clock, chance: Random, pauses: Backoff) -> None:

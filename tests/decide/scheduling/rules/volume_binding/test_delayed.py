@@ -1,10 +1,10 @@
 from hypothesis import given, settings
 
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import Judge, Rejected, Settings
+from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, score
-from plimsoll.decide.scheduling.rules.volume_binding.score import Point, Shape
+from plimsoll.decide.scheduling.rules.volume_binding.score import Point, ScoringShape
 from tests.decide.scheduling.columns import plain
 from tests.decide.scheduling.columns.clusters import (
     Chance,
@@ -14,7 +14,7 @@ from tests.decide.scheduling.columns.clusters import (
     seeds,
 )
 
-SHAPES = [Shape(), Shape((Point(0, 0), Point(100, 10)))]
+SHAPES = [ScoringShape(), ScoringShape((Point(0, 0), Point(100, 10)))]
 
 
 @given(seed=seeds)
@@ -25,7 +25,7 @@ def test_nodes_are_scored_by_what_the_plain_rule_would_bind_there(seed: int) -> 
     pod = a_new_pod(chance, objects)
     view, columns = plain.cluster_of(objects), Columns.of(objects)
 
-    judged = Judge(columns, Settings(Policy.COMPATIBLE, shape)).judge(pod)
+    judged = Judge(columns, KernelSettings(Policy.COMPATIBLE, shape)).judge(pod)
 
     if isinstance(judged, Rejected) or judged.late is None:
         return
@@ -43,7 +43,9 @@ def test_the_default_policy_refuses_no_node_that_the_compatible_one_takes(seed: 
     chance = Chance(seed)
     objects = a_random_cluster(chance)
     columns = Columns.of(objects)
-    judges = [Judge(columns, Settings(policy)) for policy in (Policy.COMPATIBLE, Policy.DEFAULT)]
+    judges = [
+        Judge(columns, KernelSettings(policy)) for policy in (Policy.COMPATIBLE, Policy.DEFAULT)
+    ]
     for _ in range(5):
         pod = a_new_pod(chance, objects)
         compatible, default = (judge.judge(pod) for judge in judges)

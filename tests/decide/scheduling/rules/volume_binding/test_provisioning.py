@@ -5,9 +5,9 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.selectors.label import LabelRequirementSpec, LabelSelectorSpec
 from plimsoll.api.selectors.topology import TopologyLabelSpec, TopologyTermSpec
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
-from plimsoll.decide.scheduling.reasons import Finding, Reason, Seen, Sentence, Undecided
+from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject, Sentence, Undecided
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
-    Provision,
+    DynamicProvision,
     judge_provisioning,
 )
 from tests.builders import (
@@ -32,7 +32,7 @@ def found(*objects: ApiObject, gib: int = 5) -> Finding:
 
 def capacity_of(*objects: ApiObject, gib: int = 5) -> CSIStorageCapacity | None:
     result = judge_provisioning(a_claim(gib=gib), NODE, a_cluster(*objects))
-    assert isinstance(result, Provision)
+    assert isinstance(result, DynamicProvision)
     return result.capacity
 
 
@@ -63,7 +63,7 @@ def test_the_largest_volume_counts_not_the_sum_of_holes() -> None:
         reason=Reason.CAPACITY_TOO_SMALL,
         sentence=Sentence.NO_SPACE,
         claim=ObjectKey("default", "data"),
-        about=Seen("CSIStorageCapacity", ObjectKey("plimsoll", "capacity-1")),
+        about=SeenObject("CSIStorageCapacity", ObjectKey("plimsoll", "capacity-1")),
         wanted=5 * GIB,
         seen=4 * GIB,
     )

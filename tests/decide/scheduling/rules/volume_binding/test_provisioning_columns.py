@@ -6,7 +6,10 @@ from plimsoll.api.selectors.topology import TopologyLabelSpec, TopologyTermSpec
 from plimsoll.api.storage import CSIDriver, CSINode, StorageClass
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.flags import Blocked
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import Making, Request
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import (
+    Making,
+    ProvisioningQuery,
+)
 from tests.builders import (
     DRIVER,
     HOSTNAME,
@@ -24,7 +27,7 @@ AT_FIRST = np.array([0], np.intp)
 
 
 def blocked(columns: Columns, size: int = 5 * GIB) -> int:
-    return int(Making(columns).blocked(Request("fast", size, is_sized=True), AT_FIRST)[0])
+    return int(Making(columns).blocked(ProvisioningQuery("fast", size, is_sized=True), AT_FIRST)[0])
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,7 @@ def test_the_first_capacity_with_room_is_the_one_that_is_charged() -> None:
     ]
     columns = Columns.of([a_node(), a_class(), a_driver(), *capacities])
     making = Making(columns)
-    request = Request("fast", 5 * GIB, is_sized=True)
+    request = ProvisioningQuery("fast", 5 * GIB, is_sized=True)
 
     assert making.find_capacity(request, 0) == capacities[1]
     found = making.capacities(request, AT_FIRST)

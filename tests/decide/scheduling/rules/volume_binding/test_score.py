@@ -3,7 +3,7 @@ from hypothesis import given, strategies as st
 
 from plimsoll.decide.scheduling.rules.volume_binding.score import (
     Point,
-    Shape,
+    ScoringShape,
     Usage,
     dynamic_usage,
     score_usage,
@@ -19,7 +19,7 @@ def test_by_default_the_emptier_storage_is_better() -> None:
 
 
 def test_a_shape_can_ask_for_full_storage_instead() -> None:
-    packing = Shape.parse([Point(0, 0), Point(100, 10)])
+    packing = ScoringShape.parse([Point(0, 0), Point(100, 10)])
     assert score_usage({"fast": Usage(30, 100)}, packing) == 30
 
 
@@ -29,7 +29,7 @@ def test_classes_count_alike_and_halves_are_rounded_up() -> None:
 
 
 def test_outside_of_its_points_a_shape_is_flat() -> None:
-    shape = Shape.parse([Point(20, 2), Point(80, 8)])
+    shape = ScoringShape.parse([Point(20, 2), Point(80, 8)])
     assert [shape.score(utilization) for utilization in (0, 20, 50, 80, 100)] == [
         20,
         20,
@@ -53,13 +53,13 @@ def test_outside_of_its_points_a_shape_is_flat() -> None:
 )
 def test_a_shape_that_makes_no_sense_is_refused(points: list[Point], complaint: str) -> None:
     with pytest.raises(ValueError, match="shape") as refused:
-        Shape.parse(points)
+        ScoringShape.parse(points)
     assert str(refused.value) == complaint
 
 
 @given(st.integers(0, 100), st.integers(0, 10), st.integers(0, 10))
 def test_a_score_lies_between_those_of_the_ends(utilization: int, first: int, last: int) -> None:
-    score = Shape.parse([Point(0, first), Point(100, last)]).score(utilization)
+    score = ScoringShape.parse([Point(0, first), Point(100, last)]).score(utilization)
     assert min(first, last) * 10 <= score <= max(first, last) * 10
 
 

@@ -1,7 +1,12 @@
 import numpy as np
 from hypothesis import given, strategies as st
 
-from plimsoll.decide.scheduling.rules.volume_binding.score import Point, Shape, Usage, score_usage
+from plimsoll.decide.scheduling.rules.volume_binding.score import (
+    Point,
+    ScoringShape,
+    Usage,
+    score_usage,
+)
 from plimsoll.decide.scheduling.rules.volume_binding.score_columns import Usages
 
 SIZES = st.integers(-1, 12)
@@ -10,12 +15,16 @@ PARTS = st.lists(
     st.tuples(CLASSES, st.integers(0, 9), st.lists(SIZES, min_size=4, max_size=4)), max_size=4
 )
 SHAPES = st.sampled_from(
-    [Shape(), Shape((Point(0, 0), Point(100, 10))), Shape((Point(20, 3), Point(50, 9)))]
+    [
+        ScoringShape(),
+        ScoringShape((Point(0, 0), Point(100, 10))),
+        ScoringShape((Point(20, 3), Point(50, 9))),
+    ]
 )
 
 
 def expected(
-    static: list[tuple[str, int, int]], made: list[tuple[str, int, int]], shape: Shape
+    static: list[tuple[str, int, int]], made: list[tuple[str, int, int]], shape: ScoringShape
 ) -> int:
     """The same for one node, as the plain scorer has it."""
     usage: dict[str, Usage] = {}
@@ -32,7 +41,9 @@ def expected(
 
 @given(static=PARTS, made=PARTS, shape=SHAPES)
 def test_all_nodes_at_once_are_scored_like_each_by_itself(
-    static: list[tuple[str, int, list[int]]], made: list[tuple[str, int, list[int]]], shape: Shape
+    static: list[tuple[str, int, list[int]]],
+    made: list[tuple[str, int, list[int]]],
+    shape: ScoringShape,
 ) -> None:
     found = Usages(shape).scores(
         [(name, wanted, np.array(sizes)) for name, wanted, sizes in static],

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import Judge, Rejected, Settings
+from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes
@@ -19,7 +19,7 @@ def test_claims_get_on_a_node_what_the_plain_rule_gives_them(seed: int) -> None:
     objects = a_random_cluster(chance)
     pod = a_new_pod(chance, objects)
     view, columns = plain.cluster_of(objects), Columns.of(objects)
-    judge = Judge(columns, Settings(Policy.COMPATIBLE))
+    judge = Judge(columns, KernelSettings(Policy.COMPATIBLE))
     judged = judge.judge(pod)
     if isinstance(judged, Rejected) or judged.late_claims is None:
         return
@@ -48,8 +48,8 @@ def test_volumes_are_assigned_so_that_every_claim_gets_one() -> None:
     pod = a_pod(claims=["writes", "reads"])
     columns = Columns.of(objects)
 
-    compatible = Kernel(columns, Settings(Policy.COMPATIBLE))
-    default = Kernel(columns, Settings(Policy.DEFAULT))
+    compatible = Kernel(columns, KernelSettings(Policy.COMPATIBLE))
+    default = Kernel(columns, KernelSettings(Policy.DEFAULT))
 
     assert compatible.volumes_on(pod, "node-1") is None
     volumes = default.volumes_on(pod, "node-1")

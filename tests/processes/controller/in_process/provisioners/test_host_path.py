@@ -7,8 +7,8 @@ from plimsoll.api.volumes import PathOnNode, PersistentVolume, VolumeSpec
 from plimsoll.processes.controller.in_process.provisioners.host_path import HostPath, make
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
+    ProvisionerEnvironment,
     ProvisionerError,
-    Surroundings,
     Trouble,
 )
 from tests.builders import a_claim, a_node, meta
@@ -157,14 +157,16 @@ async def test_it_says_how_much_the_disk_has_left(provisioner: HostPath) -> None
 
 
 def test_the_root_is_an_option_and_has_to_be_absolute(tmp_path: Path) -> None:
-    surroundings = Surroundings(
+    surroundings = ProvisionerEnvironment(
         directory=tmp_path, blocking=at_once, options={"root": str(tmp_path / "a" / ".." / "b")}
     )
     assert make(surroundings).knows(a_volume_at(tmp_path / "b" / "volume"))
     with pytest.raises(ValueError, match="absolute"):
-        make(Surroundings(directory=tmp_path, blocking=at_once, options={"root": "here"}))
+        make(ProvisionerEnvironment(directory=tmp_path, blocking=at_once, options={"root": "here"}))
     with pytest.raises(ValueError, match="unknown options colour; known: root"):
-        make(Surroundings(directory=tmp_path, blocking=at_once, options={"colour": "red"}))
+        make(
+            ProvisionerEnvironment(directory=tmp_path, blocking=at_once, options={"colour": "red"})
+        )
 
 
 def test_a_directory_is_no_block_device(provisioner: HostPath) -> None:

@@ -3,14 +3,14 @@ from pathlib import Path
 import pytest
 
 from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import (
-    Disk,
+    CloudDisk,
     SimulatedCloud,
     ZoneFullError,
 )
 
 
-def a_disk(name: str = "one", *, size: int = 10, zones: tuple[str, ...] = ("a",)) -> Disk:
-    return Disk(name=name, size_bytes=size, type="ssd", zones=zones)
+def a_disk(name: str = "one", *, size: int = 10, zones: tuple[str, ...] = ("a",)) -> CloudDisk:
+    return CloudDisk(name=name, size_bytes=size, type="ssd", zones=zones)
 
 
 def test_creating_twice_makes_one_disk() -> None:

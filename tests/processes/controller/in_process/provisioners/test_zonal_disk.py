@@ -5,8 +5,8 @@ import pytest
 from plimsoll.api.volumes import CsiSource, PersistentVolume, VolumeSpec
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
+    ProvisionerEnvironment,
     ProvisionerError,
-    Surroundings,
     Trouble,
 )
 from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
@@ -128,7 +128,9 @@ def test_a_class_that_can_work_is_not(provisioner: ZonalDisk) -> None:
 
 async def test_disks_are_kept_in_a_file_unless_memory_is_asked_for(tmp_path: Path) -> None:
     async def provision(**options: str) -> None:
-        where = Surroundings(directory=tmp_path / "own", blocking=at_once, options=options)
+        where = ProvisionerEnvironment(
+            directory=tmp_path / "own", blocking=at_once, options=options
+        )
         await make(where).provision(a_request(nodes=NODES))
 
     await provision(file="memory")

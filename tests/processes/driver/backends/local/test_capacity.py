@@ -12,8 +12,8 @@ from random import Random
 
 import pytest
 
-from plimsoll.processes.driver.backends.protocol import Wish
-from plimsoll.processes.driver.records import Mode
+from plimsoll.processes.driver.backends.protocol import BackendRequest
+from plimsoll.processes.driver.records import VolumeMode
 from tests.processes.driver.node.ground import (
     MIB,
     Ground,
@@ -116,8 +116,10 @@ async def test_the_largest_volume_reported_can_be_made_and_no_larger_one(
                 await ground.delete(volume)
 
 
-def a_wish(parameters: Mapping[str, str]) -> Wish:
-    return Wish(parameters=parameters, mutable_parameters={}, mode=Mode.FILESYSTEM, fs_type="")
+def a_wish(parameters: Mapping[str, str]) -> BackendRequest:
+    return BackendRequest(
+        parameters=parameters, mutable_parameters={}, mode=VolumeMode.FILESYSTEM, fs_type=""
+    )
 
 
 async def test_directories_can_be_filled_to_what_was_promised_them(ground_dir: Path) -> None:

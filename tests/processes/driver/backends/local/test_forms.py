@@ -1,8 +1,8 @@
 import pytest
 
 from plimsoll.processes.driver.backends.local.forms import Defaults, layout_of, parse_form
-from plimsoll.processes.driver.backends.protocol import Layout, Wish
-from plimsoll.processes.driver.records import Mode
+from plimsoll.processes.driver.backends.protocol import BackendRequest, VolumeLayout
+from plimsoll.processes.driver.records import VolumeMode
 from plimsoll.wire.csi.errors import CsiStatusError
 
 MIB = 1024**2
@@ -11,15 +11,17 @@ NOT_ROOT = Defaults(privileged=False, stripes=2)
 POOLS = frozenset({"alpha/disks"})
 
 
-def wish(mode: Mode | None = Mode.FILESYSTEM, fs_type: str = "", **parameters: str) -> Wish:
-    return Wish(parameters=parameters, mutable_parameters={}, mode=mode, fs_type=fs_type)
+def wish(
+    mode: VolumeMode | None = VolumeMode.FILESYSTEM, fs_type: str = "", **parameters: str
+) -> BackendRequest:
+    return BackendRequest(parameters=parameters, mutable_parameters={}, mode=mode, fs_type=fs_type)
 
 
-def layout(wanted: Wish, defaults: Defaults = ROOT) -> Layout:
+def layout(wanted: BackendRequest, defaults: Defaults = ROOT) -> VolumeLayout:
     return layout_of(parse_form(wanted, defaults), POOLS)
 
 
-def refusal(wanted: Wish, defaults: Defaults = ROOT) -> str:
+def refusal(wanted: BackendRequest, defaults: Defaults = ROOT) -> str:
     with pytest.raises(CsiStatusError) as refused:
         parse_form(wanted, defaults)
     return refused.value.detail
@@ -34,7 +36,7 @@ def refusal(wanted: Wish, defaults: Defaults = ROOT) -> str:
         pytest.param(wish(None), (1, 1, 4096, 2 * MIB), id="capacity-without-capability"),
         pytest.param(wish(fs_type="xfs"), (1, 1, 4096, 300 * MIB), id="xfs"),
         pytest.param(wish(fsType="btrfs"), (1, 1, 4096, 256 * MIB), id="btrfs-by-class"),
-        pytest.param(wish(Mode.BLOCK), (1, 1, 4096, 4096), id="block"),
+        pytest.param(wish(VolumeMode.BLOCK), (1, 1, 4096, 4096), id="block"),
         pytest.param(wish(layout="mirrored"), (2, 2, MIB, 256 * MIB), id="mirrored"),
         pytest.param(wish(layout="striped"), (1, 3, 3 * MIB, 768 * MIB), id="over-all-disks"),
         pytest.param(
@@ -42,7 +44,7 @@ def refusal(wanted: Wish, defaults: Defaults = ROOT) -> str:
         ),
     ],
 )
-def test_what_a_class_costs(wanted: Wish, cost: tuple[int, int, int, int]) -> None:
+def test_what_a_class_costs(wanted: BackendRequest, cost: tuple[int, int, int, int]) -> None:
     found = layout(wanted)
     assert (found.copies, found.shares, found.unit_bytes, found.minimum_bytes) == cost
 
@@ -59,10 +61,16 @@ def test_without_root_directories_are_usual() -> None:
         pytest.param(wish(layout="heap"), "known are linear, striped, mirrored", id="layout"),
         pytest.param(wish(fs_type="ntfs"), "known are ext4, xfs, btrfs", id="file-system"),
         pytest.param(wish(fs_type="xfs", fsType="ext4"), "the class says ext4", id="contradiction"),
-        pytest.param(wish(Mode.BLOCK, layout="mirrored"), "device-mapper", id="mirrored-block"),
-        pytest.param(wish(Mode.BLOCK, layout="striped"), "device-mapper", id="striped-block"),
-        pytest.param(wish(Mode.BLOCK, type="directory"), "needs type: image", id="block-directory"),
-        pytest.param(wish(Mode.BLOCK, medium="memory"), "needs type: image", id="block-memory"),
+        pytest.param(
+            wish(VolumeMode.BLOCK, layout="mirrored"), "device-mapper", id="mirrored-block"
+        ),
+        pytest.param(wish(VolumeMode.BLOCK, layout="striped"), "device-mapper", id="striped-block"),
+        pytest.param(
+            wish(VolumeMode.BLOCK, type="directory"), "needs type: image", id="block-directory"
+        ),
+        pytest.param(
+            wish(VolumeMode.BLOCK, medium="memory"), "needs type: image", id="block-memory"
+        ),
         pytest.param(wish(fs_type="ext4", layout="mirrored"), "is done by btrfs", id="raid-ext4"),
         pytest.param(wish(type="directory", layout="striped"), "needs type: image", id="striped"),
         pytest.param(wish(type="image", medium="memory"), "no type: image", id="memory-image"),
@@ -71,12 +79,12 @@ def test_without_root_directories_are_usual() -> None:
         pytest.param(wish(stripes="2"), "is for layout: striped", id="stripes-without-need"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_remedy(wanted: Wish, text: str) -> None:
+def test_what_cannot_be_is_refused_with_a_remedy(wanted: BackendRequest, text: str) -> None:
     assert text in refusal(wanted)
 
 
 @pytest.mark.parametrize(
     "wanted", [wish(type="image"), wish(medium="memory")], ids=("image", "memory")
 )
-def test_what_needs_root_says_so(wanted: Wish) -> None:
+def test_what_needs_root_says_so(wanted: BackendRequest) -> None:
     assert "needs root" in refusal(wanted, NOT_ROOT)

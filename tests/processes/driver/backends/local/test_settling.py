@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll.processes.driver.backends.local.backend import make
 from plimsoll.processes.driver.node.loops import attach
-from plimsoll.processes.driver.records import Phase
+from plimsoll.processes.driver.records import RecordPhase
 from plimsoll.processes.driver.settings import BackendSettings, Disk, NodeSettings, SetupError
 from tests.processes.driver.node.ground import (
     MIB,
@@ -24,7 +24,7 @@ pytestmark = needs_root
 async def test_what_was_being_made_is_cleared_away(ground_dir: Path) -> None:
     async with a_local_driver(ground_dir) as ground:
         volume = await ground.create(mib=16)
-        making = msgspec.structs.replace(ground.record(volume), phase=Phase.MAKING)
+        making = msgspec.structs.replace(ground.record(volume), phase=RecordPhase.MAKING)
         ground.driver.ledger.volumes.put(making)
         await attach(_half_made(ground_dir / "disk-0" / "volumes" / "half.img.new"))
     async with a_local_driver(ground_dir) as ground:

@@ -12,7 +12,7 @@ from grpc import StatusCode
 
 from plimsoll.processes.driver.backends.lvm.backend import LvmBackend, make
 from plimsoll.processes.driver.backends.lvm.kernel import device_of as device_named
-from plimsoll.processes.driver.backends.protocol import Charges, DeviceSource, Wish
+from plimsoll.processes.driver.backends.protocol import BackendRequest, Charges, DeviceSource
 from plimsoll.processes.driver.controller.placing import (
     ANYWHERE,
     find_larger_place,
@@ -20,10 +20,10 @@ from plimsoll.processes.driver.controller.placing import (
     largest_place,
 )
 from plimsoll.processes.driver.records import (
-    Mode,
-    Phase,
-    Placement,
+    RecordPhase,
     SnapshotRecord,
+    VolumeMode,
+    VolumePlacement,
     VolumeRecord,
 )
 from plimsoll.processes.driver.settings import BackendSettings
@@ -57,8 +57,10 @@ async def opened(settings: BackendSettings) -> LvmBackend:
     return backend
 
 
-def a_wish(**parameters: str) -> Wish:
-    return Wish(parameters=parameters, mutable_parameters={}, mode=Mode.FILESYSTEM, fs_type="")
+def a_wish(**parameters: str) -> BackendRequest:
+    return BackendRequest(
+        parameters=parameters, mutable_parameters={}, mode=VolumeMode.FILESYSTEM, fs_type=""
+    )
 
 
 async def largest(backend: LvmBackend, **parameters: str) -> int:
@@ -78,10 +80,10 @@ async def a_record(
         id=name,
         name=f"pvc of {name}",
         size_bytes=size,
-        mode=Mode.FILESYSTEM,
+        mode=VolumeMode.FILESYSTEM,
         parameters=parameters,
         placement=place,
-        phase=Phase.MAKING,
+        phase=RecordPhase.MAKING,
         created_at=NOON,
     )
 
@@ -387,7 +389,7 @@ async def test_a_volume_is_no_smaller_than_its_file_system_needs(found: Found) -
         backend.layout(replace(a_wish(), fs_type="ntfs"))
 
 
-def a_snapshot(origin: VolumeRecord, place: Placement) -> SnapshotRecord:
+def a_snapshot(origin: VolumeRecord, place: VolumePlacement) -> SnapshotRecord:
     return SnapshotRecord(
         id="lvm-2",
         name="snapshot",
@@ -395,6 +397,6 @@ def a_snapshot(origin: VolumeRecord, place: Placement) -> SnapshotRecord:
         size_bytes=origin.size_bytes,
         mode=origin.mode,
         placement=place,
-        phase=Phase.MAKING,
+        phase=RecordPhase.MAKING,
         created_at=NOON,
     )

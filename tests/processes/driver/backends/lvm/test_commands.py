@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from plimsoll.processes.driver.backends.lvm.commands import Lvm, NewVolume
-from plimsoll.processes.driver.backends.lvm.layouts import Arrangement, Shape
+from plimsoll.processes.driver.backends.lvm.layouts import LvmArrangement, LvmShape
 from plimsoll.processes.driver.backends.lvm.tags import escaped, tags_of
 
-LINEAR = Shape(arrangement=Arrangement.LINEAR)
+LINEAR = LvmShape(arrangement=LvmArrangement.LINEAR)
 
 
 def an_lvm(
@@ -29,7 +29,7 @@ def an_lvm(
     )
 
 
-def a_new_volume(*, shape: Shape = LINEAR, name: str = "pvc-1") -> NewVolume:
+def a_new_volume(*, shape: LvmShape = LINEAR, name: str = "pvc-1") -> NewVolume:
     marks = tags_of("lvm-1", owner="me", name=name)
     return NewVolume(name="lvm-1", shape=shape, extents=6, tags=marks, ranges=("/dev/sdx:0-5",))
 
@@ -59,13 +59,13 @@ def test_only_ids_of_ours_are_named_in_commands(name: str) -> None:
     [
         (LINEAR, {("--type", "linear")}),
         (
-            Shape(arrangement=Arrangement.STRIPED, stripes=3),
+            LvmShape(arrangement=LvmArrangement.STRIPED, stripes=3),
             {("--type", "striped"), ("--stripes", "3")},
         ),
-        (Shape(arrangement=Arrangement.MIRRORED), {("--type", "raid1"), ("--mirrors", "1")}),
+        (LvmShape(arrangement=LvmArrangement.MIRRORED), {("--type", "raid1"), ("--mirrors", "1")}),
     ],
 )
-def test_each_layout_is_a_type_of_lvm(shape: Shape, words: set[tuple[str, str]]) -> None:
+def test_each_layout_is_a_type_of_lvm(shape: LvmShape, words: set[tuple[str, str]]) -> None:
     assert words <= pairs(an_lvm().make_volume(a_new_volume(shape=shape)))
 
 

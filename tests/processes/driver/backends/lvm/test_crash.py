@@ -13,7 +13,7 @@ import pytest
 
 from plimsoll.processes.driver.backends.lvm.backend import make
 from plimsoll.processes.driver.backends.lvm.commands import NewVolume
-from plimsoll.processes.driver.backends.lvm.layouts import Arrangement, Shape
+from plimsoll.processes.driver.backends.lvm.layouts import LvmArrangement, LvmShape
 from plimsoll.processes.driver.backends.lvm.tags import tags_of
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError
@@ -99,7 +99,7 @@ async def test_a_volume_that_an_orphaned_command_makes_late_is_removed(tmp_path:
         argv = group.lvm.make_volume(
             NewVolume(
                 name="lvm-late",
-                shape=Shape(arrangement=Arrangement.LINEAR),
+                shape=LvmShape(arrangement=LvmArrangement.LINEAR),
                 extents=1,
                 tags=tags_of("lvm-late", owner=owner, name="pvc-1"),
                 ranges=(f"{group.lvm.disks[0]}:0-0",),

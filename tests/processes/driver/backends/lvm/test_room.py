@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from plimsoll.processes.driver.backends.lvm.report import Group, PhysicalVolume, Span
+from plimsoll.processes.driver.backends.lvm.report import PhysicalVolume, ReportedGroup, Span
 from plimsoll.processes.driver.backends.lvm.room import NoRoomError, chosen_ranges, outstanding
 
 
@@ -12,8 +12,10 @@ def a_device(uuid: str, *free: tuple[int, int]) -> PhysicalVolume:
     )
 
 
-def a_group(*devices: PhysicalVolume) -> Group:
-    return Group(name="data", extent_bytes=4, obstacle="", physical_volumes=devices, volumes={})
+def a_group(*devices: PhysicalVolume) -> ReportedGroup:
+    return ReportedGroup(
+        name="data", extent_bytes=4, obstacle="", physical_volumes=devices, volumes={}
+    )
 
 
 def test_the_smallest_hole_that_is_large_enough_is_taken() -> None:

@@ -11,7 +11,7 @@ from plimsoll.processes.driver.backends.pools.options import (
     layout_of,
     parse_pools,
 )
-from plimsoll.processes.driver.backends.protocol import Wish
+from plimsoll.processes.driver.backends.protocol import BackendRequest
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings, SetupError
 from plimsoll.wire.csi.errors import CsiStatusError
 
@@ -25,8 +25,8 @@ POOLS = (
 )
 
 
-def wish(**parameters: str) -> Wish:
-    return Wish(parameters=parameters, mutable_parameters={}, mode=None, fs_type="")
+def wish(**parameters: str) -> BackendRequest:
+    return BackendRequest(parameters=parameters, mutable_parameters={}, mode=None, fs_type="")
 
 
 def test_pools_are_read_with_full_keys_and_sorted() -> None:

@@ -42,7 +42,7 @@ PADDED_IMAGE = "must not have leading or trailing whitespace"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ContainerContext:
     """What a container's rules need to know of its pod."""
 
     spec: Document
@@ -56,7 +56,7 @@ class Surroundings:
         return self.spec.get("hostUsers") is not False
 
 
-def regular_container_errors(around: Surroundings, path: str) -> Iterator[FieldError]:
+def regular_container_errors(around: ContainerContext, path: str) -> Iterator[FieldError]:
     containers = around.spec.get("containers") or []
     if not containers:
         yield FieldError.required(path)
@@ -72,7 +72,7 @@ def regular_container_errors(around: Surroundings, path: str) -> Iterator[FieldE
     yield from _host_port_errors(containers, path)
 
 
-def init_container_errors(around: Surroundings, path: str) -> Iterator[FieldError]:
+def init_container_errors(around: ContainerContext, path: str) -> Iterator[FieldError]:
     names = {container.get("name", "") for container in around.spec.get("containers") or []}
     for index, container in enumerate(around.spec.get("initContainers") or []):
         where = f"{path}[{index}]"
@@ -96,7 +96,7 @@ def init_container_errors(around: Surroundings, path: str) -> Iterator[FieldErro
                 )
 
 
-def debug_container_errors(around: Surroundings, path: str) -> Iterator[FieldError]:
+def debug_container_errors(around: ContainerContext, path: str) -> Iterator[FieldError]:
     """Ephemeral containers."""
     others = {
         container.get("name", "")
@@ -133,7 +133,9 @@ def padded_image_errors(container: Document, path: str) -> Iterator[FieldError]:
         yield FieldError.invalid(f"{path}.image", image, PADDED_IMAGE)
 
 
-def _common_errors(container: Document, path: str, around: Surroundings) -> Iterator[FieldError]:
+def _common_errors(
+    container: Document, path: str, around: ContainerContext
+) -> Iterator[FieldError]:
     if container.get("name"):
         yield from dns_label(container["name"], f"{path}.name")
     else:

@@ -13,7 +13,7 @@ from plimsoll.apiserver.model.kinds.pods.annotations import (
     profile_match_errors,
 )
 from plimsoll.apiserver.model.kinds.pods.containers import (
-    Surroundings,
+    ContainerContext,
     debug_container_errors,
     init_container_errors,
     padded_image_errors,
@@ -63,7 +63,7 @@ def pod_spec_errors(
     yield from volume_errors
     claims = spec.get("resourceClaims") or []
     yield from _resource_claim_errors(claims, f"{path}.resourceClaims", pod or {})
-    around = Surroundings(
+    around = ContainerContext(
         spec=spec,
         volumes=volumes,
         claims=frozenset(claim["name"] for claim in claims if claim.get("name")),

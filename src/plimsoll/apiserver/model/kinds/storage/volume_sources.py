@@ -20,7 +20,7 @@ PORTAL_TOO_LONG = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceRule:
     """`inside` and `surplus` are names that complaints use instead of `key`, where they differ."""
 
     key: str
@@ -31,35 +31,37 @@ class Source:
 
 # In this order: the first source found is the volume's, the others are one too many.
 SOURCES = (
-    Source("hostPath", rules.host_path),
-    Source(
+    SourceRule("hostPath", rules.host_path),
+    SourceRule(
         "gcePersistentDisk",
         rules.both(rules.required("pdName"), rules.partition),
         inside="persistentDisk",
     ),
-    Source("awsElasticBlockStore", rules.both(rules.required("volumeID"), rules.partition)),
-    Source("glusterfs", rules.both(rules.required("endpoints", "path"), rules.gluster_namespace)),
-    Source("flocker", rules.flocker),
-    Source("nfs", rules.both(rules.required("server", "path"), rules.nfs_path)),
-    Source("rbd", rules.required("monitors", "image")),
-    Source("quobyte", rules.quobyte),
-    Source("cephfs", rules.required("monitors"), surplus="cephFS"),
-    Source("iscsi", rules.iscsi),
-    Source("cinder", rules.both(rules.required("volumeID"), rules.secret_named)),
-    Source("fc", rules.fibre_channel),
-    Source("flexVolume", rules.both(rules.required("driver"), rules.flex_options)),
-    Source(
+    SourceRule("awsElasticBlockStore", rules.both(rules.required("volumeID"), rules.partition)),
+    SourceRule(
+        "glusterfs", rules.both(rules.required("endpoints", "path"), rules.gluster_namespace)
+    ),
+    SourceRule("flocker", rules.flocker),
+    SourceRule("nfs", rules.both(rules.required("server", "path"), rules.nfs_path)),
+    SourceRule("rbd", rules.required("monitors", "image")),
+    SourceRule("quobyte", rules.quobyte),
+    SourceRule("cephfs", rules.required("monitors"), surplus="cephFS"),
+    SourceRule("iscsi", rules.iscsi),
+    SourceRule("cinder", rules.both(rules.required("volumeID"), rules.secret_named)),
+    SourceRule("fc", rules.fibre_channel),
+    SourceRule("flexVolume", rules.both(rules.required("driver"), rules.flex_options)),
+    SourceRule(
         "azureFile",
         rules.both(rules.required("secretName", "shareName"), rules.azure_file_namespace),
     ),
-    Source("vsphereVolume", rules.required("volumePath")),
-    Source("photonPersistentDisk", rules.required("pdID")),
-    Source("portworxVolume", rules.required("volumeID")),
-    Source("azureDisk", rules.azure_disk),
-    Source("scaleIO", rules.required("gateway", "system", "volumeName")),
-    Source("local", rules.local),
-    Source("storageos", rules.storage_os),
-    Source("csi", rules.csi),
+    SourceRule("vsphereVolume", rules.required("volumePath")),
+    SourceRule("photonPersistentDisk", rules.required("pdID")),
+    SourceRule("portworxVolume", rules.required("volumeID")),
+    SourceRule("azureDisk", rules.azure_disk),
+    SourceRule("scaleIO", rules.required("gateway", "system", "volumeName")),
+    SourceRule("local", rules.local),
+    SourceRule("storageos", rules.storage_os),
+    SourceRule("csi", rules.csi),
 )
 
 # Absent or empty text becomes this.

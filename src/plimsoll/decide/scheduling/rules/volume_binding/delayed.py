@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.claims.match import size_of
-from plimsoll.decide.scheduling.columns.changes import Kept
+from plimsoll.decide.scheduling.columns.changes import KeptResult
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.flags import (
     Blocked,
@@ -35,9 +35,9 @@ from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
 )
 from plimsoll.decide.scheduling.rules.volume_binding.plain import score
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import Making
-from plimsoll.decide.scheduling.rules.volume_binding.score import Shape
+from plimsoll.decide.scheduling.rules.volume_binding.score import ScoringShape
 from plimsoll.decide.scheduling.rules.volume_binding.score_columns import Usages
-from plimsoll.decide.scheduling.rules.volume_binding.static_matching import Serving
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import StaticMatching
 
 EVERYWHERE = slice(None)
 KEPT_ANSWERS = 256
@@ -46,7 +46,7 @@ STATIC_BITS = RANK_BITS + 16
 
 
 @dataclass(slots=True)
-class Answer:
+class DelayedBindingFit:
     """By slot."""
 
     flags: Flags
@@ -67,7 +67,7 @@ class _Matched(NamedTuple):
 
 @dataclass(slots=True)
 class _KeptAnswer:
-    answer: Answer
+    answer: DelayedBindingFit
     stamps: tuple[object, ...]
     tables: list[Cells]
     positions: list[tuple[int, int]]
@@ -76,16 +76,16 @@ class _KeptAnswer:
 class Late:
     """The rule, with what it remembers."""
 
-    def __init__(self, columns: Columns, policy: Policy, shape: Shape | None) -> None:
+    def __init__(self, columns: Columns, policy: Policy, shape: ScoringShape | None) -> None:
         self._columns = columns
         self._policy = policy
         self._shape = shape
         self._making = Making(columns)
-        self.serving = Serving(columns, self._making, policy)
+        self.serving = StaticMatching(columns, self._making, policy)
         self._usages = Usages(shape)
-        self._kept: Kept[tuple[object, ...], _KeptAnswer] = Kept(KEPT_ANSWERS)
+        self._kept: KeptResult[tuple[object, ...], _KeptAnswer] = KeptResult(KEPT_ANSWERS)
 
-    def judge(self, claims: LateClaims) -> Answer:
+    def judge(self, claims: LateClaims) -> DelayedBindingFit:
         size, alive = self._columns.index.size, self._columns.index.alive
         if not claims.promised and claims.is_readable:
             return self._judge_free(claims)
@@ -96,7 +96,7 @@ class Late:
             possible = 1 << slot
         flags = flagged(mask_of(alive & ~possible, size), Blocked.LATE_ELSEWHERE)
         nothing = np.zeros(size, np.int64)
-        answer = Answer(flags, nothing, nothing.copy(), nothing.copy())
+        answer = DelayedBindingFit(flags, nothing, nothing.copy(), nothing.copy())
         if not claims.is_readable:
             answer.flags |= flagged(mask_of(possible, size), Blocked.LATE_INVALID)
         elif possible:
@@ -104,7 +104,7 @@ class Late:
             _write(answer, at, self._evaluate(claims, at))
         return answer
 
-    def _judge_free(self, claims: LateClaims) -> Answer:
+    def _judge_free(self, claims: LateClaims) -> DelayedBindingFit:
         if claims.has_kept:
             return self._evaluate(claims, EVERYWHERE)
         signature = tuple((late.request, late.want, late.usage_class) for late in claims.free)
@@ -145,7 +145,7 @@ class Late:
             tables += [table.cells for table in (volumes, capacity) if table is not None]
         return tables
 
-    def _evaluate(self, claims: LateClaims, at: Slots | slice) -> Answer:
+    def _evaluate(self, claims: LateClaims, at: Slots | slice) -> DelayedBindingFit:
         length = length_of(at, self._columns.index.size)
         matches = self._match(claims.free, at)
         flags = no_flags(length)
@@ -159,7 +159,7 @@ class Late:
             if matched.sizes is not None:
                 statics += matched.sizes != NOT_MATCHED
         scores = self._scores(claims, matches, at)
-        answer = Answer(flags, statics, scores, scores)
+        answer = DelayedBindingFit(flags, statics, scores, scores)
         if self._policy is Policy.DEFAULT and claims.has_rivals:
             self._rescue(claims, answer, at)
         answer.keys = sort_keys(answer.scores)
@@ -213,7 +213,7 @@ class Late:
         ]
         return self._usages.scores(static, made, length)
 
-    def _rescue(self, claims: LateClaims, answer: Answer, at: Slots | slice) -> None:
+    def _rescue(self, claims: LateClaims, answer: DelayedBindingFit, at: Slots | slice) -> None:
         """Where greedy matching has left a claim that cannot be served, but others got volumes."""
         for place in np.flatnonzero((answer.flags != 0) & (answer.statics > 0)).tolist():
             slot = place if isinstance(at, slice) else int(at[place])
@@ -241,12 +241,12 @@ def _changed(kept: _KeptAnswer) -> set[int] | None:
     return found
 
 
-def _no_answer() -> Answer:
+def _no_answer() -> DelayedBindingFit:
     nothing = np.zeros(0, np.int64)
-    return Answer(no_flags(0), nothing, nothing, nothing)
+    return DelayedBindingFit(no_flags(0), nothing, nothing, nothing)
 
 
-def _write(answer: Answer, at: Slots, part: Answer) -> None:
+def _write(answer: DelayedBindingFit, at: Slots, part: DelayedBindingFit) -> None:
     answer.flags[at] = part.flags
     answer.statics[at] = part.statics
     answer.scores[at] = part.scores

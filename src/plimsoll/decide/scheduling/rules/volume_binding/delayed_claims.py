@@ -11,7 +11,7 @@ from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.claims.match import Search, size_of
 from plimsoll.decide.scheduling.columns.free_volumes import Want, want_of
 from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import Request
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import ProvisioningQuery
 
 
 class Policy(StrEnum):
@@ -24,7 +24,7 @@ class Policy(StrEnum):
 
 class LateClaim(NamedTuple):
     claim: PersistentVolumeClaim
-    request: Request
+    request: ProvisioningQuery
     """For the case that a volume is made for it."""
     kept: PersistentVolume | None
     """The volume that is kept for it: it gets that or none that exists."""
@@ -94,7 +94,7 @@ class LateClaims:
 
 def _read(claim: PersistentVolumeClaim) -> LateClaim:
     requests, name = claim.spec.resources.requests, claim.storage_class
-    request = Request(name, size_of(requests).value, "storage" in requests)
+    request = ProvisioningQuery(name, size_of(requests).value, "storage" in requests)
     return LateClaim(claim, request, None, None, claim.spec.storage_class_name or name)
 
 

@@ -26,7 +26,7 @@ from plimsoll.decide.scheduling.reasons import (
     Finding,
     Judgement,
     Reason,
-    Seen,
+    SeenObject,
     Sentence,
     Undecided,
     failed,
@@ -35,12 +35,12 @@ from plimsoll.decide.scheduling.reasons import (
 )
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
-    Provision,
+    DynamicProvision,
     judge_provisioning,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.score import (
     DEFAULT_SHAPE,
-    Shape,
+    ScoringShape,
     dynamic_usage,
     score_usage,
     static_usage,
@@ -61,7 +61,7 @@ class PodVolumes:
     """What is to be done for a pod's late claims if it goes to some node."""
 
     static: tuple[StaticBinding, ...] = ()
-    provisions: tuple[Provision, ...] = ()
+    provisions: tuple[DynamicProvision, ...] = ()
 
 
 class _Promises(NamedTuple):
@@ -131,7 +131,7 @@ def _with_candidate(
     return replace(finding, seen=seen, about=seen_volume(name))
 
 
-def score(volumes: PodVolumes, shape: Shape = DEFAULT_SHAPE) -> int:
+def score(volumes: PodVolumes, shape: ScoringShape = DEFAULT_SHAPE) -> int:
     """From 0 to 100. Where there are static volumes they alone count."""
     if volumes.static:
         usage = static_usage((binding.claim, binding.volume) for binding in volumes.static)
@@ -181,7 +181,7 @@ def _judge_late(
     if promises.elsewhere:
         return selected_elsewhere(promises.elsewhere[0])
     matches = _match(promises.free, node, view, knows=knows)
-    provisions: list[Provision] = []
+    provisions: list[DynamicProvision] = []
     for claim in (*promises.here, *matches.unmatched):
         provision = judge_provisioning(claim, node, view)
         if isinstance(provision, Finding):
@@ -208,7 +208,7 @@ def selected_elsewhere(claim: PersistentVolumeClaim) -> Finding:
         reason=Reason.SELECTED_ELSEWHERE,
         sentence=Sentence.NO_VOLUME,
         claim=claim.key,
-        about=Seen("Node", ObjectKey("", claim.annotations.get(SELECTED_NODE, ""))),
+        about=SeenObject("Node", ObjectKey("", claim.annotations.get(SELECTED_NODE, ""))),
     )
 
 

@@ -13,7 +13,7 @@ from plimsoll.decide.claims.match import size_of
 from plimsoll.decide.scheduling.reasons import (
     Finding,
     Reason,
-    Seen,
+    SeenObject,
     Sentence,
     Undecided,
     failed,
@@ -25,7 +25,7 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 @dataclass(frozen=True, slots=True)
-class Provision:
+class DynamicProvision:
     """A volume is to be made for the claim."""
 
     claim: PersistentVolumeClaim
@@ -35,7 +35,7 @@ class Provision:
 
 def judge_provisioning(
     claim: PersistentVolumeClaim, node: Node, view: ClusterView
-) -> Provision | Finding:
+) -> DynamicProvision | Finding:
     """Raises Undecided if the class is gone."""
     name = claim.storage_class
     storage_class = view.storage_class(name)
@@ -78,20 +78,20 @@ def _topology_reason(storage_class: StorageClass, node: Node) -> Reason:
 
 def _judge_capacity(
     claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node, view: ClusterView
-) -> Provision | Finding:
+) -> DynamicProvision | Finding:
     """Each claim by itself: two that fit alone may not fit together."""
     driver = view.csi_driver(storage_class.provisioner)
     if driver is None or not driver.spec.storage_capacity:
-        return Provision(claim)
+        return DynamicProvision(claim)
     if "storage" not in claim.spec.resources.requests:
-        return Provision(claim)
+        return DynamicProvision(claim)
     wanted = size_of(claim.spec.resources.requests).value
     published = view.capacities_of_class(storage_class.name)
     reachable = [capacity for capacity in published if is_in_segment(node.labels, capacity)]
     for capacity in reachable:
         limit = largest_volume(capacity)
         if limit is not None and limit.value >= wanted:
-            return Provision(claim, capacity)
+            return DynamicProvision(claim, capacity)
     if not reachable:
         reason = _unpublished_reason(storage_class, published, node, view)
         return _no_space(claim, reason, seen_class(storage_class.name), None)
@@ -118,15 +118,15 @@ def _too_small(claim: PersistentVolumeClaim, reachable: Sequence[CSIStorageCapac
     known = [(limit.value, c.key) for c in reachable if (limit := largest_volume(c)) is not None]
     if not known:
         # An object without a number says where there may be room, not how much.
-        about = Seen("CSIStorageCapacity", reachable[0].key)
+        about = SeenObject("CSIStorageCapacity", reachable[0].key)
         return _no_space(claim, Reason.NO_CAPACITY_PUBLISHED, about, None)
     seen, key = max(known)
     reason = Reason.CAPACITY_TOO_SMALL if seen else Reason.CAPACITY_ZERO
-    return _no_space(claim, reason, Seen("CSIStorageCapacity", key), seen)
+    return _no_space(claim, reason, SeenObject("CSIStorageCapacity", key), seen)
 
 
 def _no_space(
-    claim: PersistentVolumeClaim, reason: Reason, about: Seen, seen: int | None
+    claim: PersistentVolumeClaim, reason: Reason, about: SeenObject, seen: int | None
 ) -> Finding:
     return Finding(
         reason=reason,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.decide.scheduling.columns.capacity import NOBODY, UNKNOWN, ClassCapacity
-from plimsoll.decide.scheduling.columns.changes import Kept
+from plimsoll.decide.scheduling.columns.changes import KeptResult
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.flags import (
     Blocked,
@@ -25,7 +25,7 @@ from plimsoll.decide.scheduling.rules.volume_binding.provisioning import NO_PROV
 KEPT_CLASSES = 256
 
 
-class Request(NamedTuple):
+class ProvisioningQuery(NamedTuple):
     """A volume to be made."""
 
     class_name: str
@@ -37,10 +37,10 @@ class Request(NamedTuple):
 class Making:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._outside: Kept[tuple[object, ...], Flags] = Kept(KEPT_CLASSES)
-        self._unpublished: Kept[tuple[object, ...], Flags] = Kept(KEPT_CLASSES)
+        self._outside: KeptResult[tuple[object, ...], Flags] = KeptResult(KEPT_CLASSES)
+        self._unpublished: KeptResult[tuple[object, ...], Flags] = KeptResult(KEPT_CLASSES)
 
-    def blocked(self, request: Request, at: Slots | slice) -> Flags:
+    def blocked(self, request: ProvisioningQuery, at: Slots | slice) -> Flags:
         """For the slots `at`, in their order."""
         storage_class = self._columns.storage_class(request.class_name)
         length = length_of(at, self._columns.index.size)
@@ -52,27 +52,27 @@ class Making:
         outside = self._outside_of(storage_class)[at]
         return outside if short is None else np.where(outside == 0, short, outside)
 
-    def is_tracked(self, request: Request) -> bool:
+    def is_tracked(self, request: ProvisioningQuery) -> bool:
         """Whether anybody keeps account of the room for such a volume."""
         storage_class = self._columns.storage_class(request.class_name)
         driver = storage_class and self._columns.csi_driver(storage_class.provisioner)
         return bool(request.is_sized and driver and driver.spec.storage_capacity)
 
-    def capacities(self, request: Request, at: Slots | slice) -> NDArray[np.int64] | None:
+    def capacities(self, request: ProvisioningQuery, at: Slots | slice) -> NDArray[np.int64] | None:
         """What the nodes have in all where the volume would be made; None: unknown everywhere."""
         published = self._columns.capacity.of_class(request.class_name)
         if published is None or not self.is_tracked(request):
             return None
         return published.capacities(request.size)[published.cells.of[at]]
 
-    def find_capacity(self, request: Request, slot: int) -> CSIStorageCapacity | None:
+    def find_capacity(self, request: ProvisioningQuery, slot: int) -> CSIStorageCapacity | None:
         published = self._columns.capacity.of_class(request.class_name)
         if published is None or not self.is_tracked(request):
             return None
         return published.find(int(published.cells.of[slot]), request.size)
 
     def _short(
-        self, request: Request, storage_class: StorageClass, at: Slots | slice
+        self, request: ProvisioningQuery, storage_class: StorageClass, at: Slots | slice
     ) -> Flags | None:
         """Where there is not enough room; None: nowhere."""
         if not self.is_tracked(request):

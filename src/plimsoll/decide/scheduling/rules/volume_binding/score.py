@@ -36,7 +36,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ScoringShape:
     points: tuple[Point, ...] = (Point(0, BEST_SHAPE_SCORE), Point(FULL, 0))
 
     @classmethod
@@ -71,7 +71,7 @@ class Shape:
         return self.points[-1].score * factor
 
 
-DEFAULT_SHAPE = Shape()
+DEFAULT_SHAPE = ScoringShape()
 
 
 def _check_range(path: str, value: int, highest: int) -> None:
@@ -79,7 +79,7 @@ def _check_range(path: str, value: int, highest: int) -> None:
         raise ValueError(f"{path}: Invalid value: {value}: not in valid range [0, {highest}]")
 
 
-def score_usage(usage_by_class: Mapping[str, Usage], shape: Shape = DEFAULT_SHAPE) -> int:
+def score_usage(usage_by_class: Mapping[str, Usage], shape: ScoringShape = DEFAULT_SHAPE) -> int:
     """The mean over all classes, halves rounded up; zero where nothing is known."""
     if not usage_by_class:
         return 0
@@ -87,7 +87,7 @@ def score_usage(usage_by_class: Mapping[str, Usage], shape: Shape = DEFAULT_SHAP
     return (2 * total + len(usage_by_class)) // (2 * len(usage_by_class))
 
 
-def _class_score(usage: Usage, shape: Shape) -> int:
+def _class_score(usage: Usage, shape: ScoringShape) -> int:
     if usage.capacity == 0 or usage.requested > usage.capacity:
         return shape.score(FULL)
     return shape.score(_divided(_wrapped(usage.requested * FULL), usage.capacity))

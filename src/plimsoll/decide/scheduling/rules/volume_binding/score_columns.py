@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll.decide.scheduling.rules.volume_binding.score import FULL, Shape
+from plimsoll.decide.scheduling.rules.volume_binding.score import FULL, ScoringShape
 
 Numbers = NDArray[np.int64]
 Part = tuple[str, int, Numbers | None]
@@ -14,7 +14,7 @@ taken from; negative: it would not, or nobody knows."""
 
 
 class Usages:
-    def __init__(self, shape: Shape | None) -> None:
+    def __init__(self, shape: ScoringShape | None) -> None:
         points = [shape.score(percent) if shape else 0 for percent in range(FULL + 1)]
         self._points = np.array(points, np.int64)
 

@@ -15,11 +15,11 @@ from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
     Policy,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, StaticBinding
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning import Provision
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import DynamicProvision
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import Making
 
 
-class Serving:
+class StaticMatching:
     def __init__(self, columns: Columns, making: Making, policy: Policy) -> None:
         self._columns = columns
         self._making = making
@@ -68,7 +68,7 @@ class Serving:
         return PodVolumes(
             static=tuple(StaticBinding(late.claim, volume) for late, volume in pairs if volume),
             provisions=tuple(
-                Provision(late.claim, self._making.find_capacity(late.request, slot))
+                DynamicProvision(late.claim, self._making.find_capacity(late.request, slot))
                 for late in unmatched
             ),
         )

@@ -21,9 +21,9 @@ from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
     MadeVolume,
     Provisioner,
+    ProvisionerEnvironment,
     ProvisionerError,
     ProvisionRequest,
-    Surroundings,
     Trouble,
 )
 from plimsoll.runtime.trees import remove_tree_at
@@ -176,7 +176,7 @@ def _hostname(node: Node) -> str:
     return node.labels.get(HOSTNAME) or node.name
 
 
-def make(surroundings: Surroundings) -> HostPath:
+def make(surroundings: ProvisionerEnvironment) -> HostPath:
     """Option `root`: an absolute path; by default a directory of the controller's own."""
     surroundings.refuse_options_but("root")
     root = Path(surroundings.options.get("root") or surroundings.directory.absolute())

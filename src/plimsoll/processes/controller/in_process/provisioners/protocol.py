@@ -155,7 +155,7 @@ class Blocking(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ProvisionerEnvironment:
     """What a provisioner is made with. An entry point names a function that takes it."""
 
     directory: Path

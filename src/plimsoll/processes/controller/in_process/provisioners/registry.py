@@ -13,7 +13,7 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
     Blocking,
     Provisioner,
-    Surroundings,
+    ProvisionerEnvironment,
 )
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ def installed(where: Installation) -> Registry:
 
 
 def _make(entry: EntryPoint, where: Installation) -> Provisioner:
-    surroundings = Surroundings(
+    surroundings = ProvisionerEnvironment(
         directory=where.directory / entry.name.replace("/", "_"),
         options=where.options.get(entry.name, {}),
         blocking=where.blocking,

@@ -14,7 +14,7 @@ from threading import Lock
 import msgspec
 
 
-class Disk(msgspec.Struct, frozen=True, kw_only=True):
+class CloudDisk(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     size_bytes: int
     type: str
@@ -42,11 +42,11 @@ class SimulatedCloud:
         self._disks = _read(file)
 
     @property
-    def disks(self) -> list[Disk]:
+    def disks(self) -> list[CloudDisk]:
         disks = self._known()
         return [disks[name] for name in sorted(disks)]
 
-    def create(self, wanted: Disk) -> Disk:
+    def create(self, wanted: CloudDisk) -> CloudDisk:
         """Raises ZoneFullError when a zone has not enough room."""
         with self._alone():
             disks = self._known()
@@ -72,7 +72,7 @@ class SimulatedCloud:
         used = sum(disk.size_bytes for disk in self._known().values() if zone in disk.zones)
         return self._zone_bytes - used
 
-    def _known(self) -> dict[str, Disk]:
+    def _known(self) -> dict[str, CloudDisk]:
         return self._disks if self._file is None else _read(self._file)
 
     @contextlib.contextmanager
@@ -80,16 +80,16 @@ class SimulatedCloud:
         with self._lock, _locked(self._file) if self._file else contextlib.nullcontext():
             yield
 
-    def _keep(self, disks: dict[str, Disk]) -> None:
+    def _keep(self, disks: dict[str, CloudDisk]) -> None:
         if self._file is not None:
             _write(self._file, msgspec.json.encode([disks[name] for name in sorted(disks)]))
         self._disks = disks
 
 
-def _read(file: Path | None) -> dict[str, Disk]:
+def _read(file: Path | None) -> dict[str, CloudDisk]:
     if file is None or not file.exists():
         return {}
-    disks = msgspec.json.decode(file.read_bytes(), type=list[Disk])
+    disks = msgspec.json.decode(file.read_bytes(), type=list[CloudDisk])
     return {disk.name: disk for disk in disks}
 
 

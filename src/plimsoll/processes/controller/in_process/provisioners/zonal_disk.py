@@ -15,13 +15,13 @@ from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
     MadeVolume,
     Provisioner,
+    ProvisionerEnvironment,
     ProvisionerError,
     ProvisionRequest,
-    Surroundings,
     Trouble,
 )
 from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import (
-    Disk,
+    CloudDisk,
     SimulatedCloud,
     ZoneFullError,
 )
@@ -74,7 +74,7 @@ class ZonalDisk(Provisioner):
     async def provision(self, request: ProvisionRequest) -> MadeVolume:
         class_ = request.storage_class
         count = ZONES_BY_REPLICATION[_replication(class_)]
-        wanted = Disk(
+        wanted = CloudDisk(
             name=request.volume_name,
             size_bytes=request.requested_bytes,
             type=_type(class_),
@@ -116,7 +116,7 @@ def _replication(storage_class: StorageClass) -> str:
     return storage_class.parameters.get("replication", "none")
 
 
-def _suits(disk: Disk, wanted: Disk) -> bool:
+def _suits(disk: CloudDisk, wanted: CloudDisk) -> bool:
     """The first zone is the one that matters: the selected node is in it."""
     return (
         disk.size_bytes >= wanted.size_bytes
@@ -126,7 +126,7 @@ def _suits(disk: Disk, wanted: Disk) -> bool:
     )
 
 
-def _described(disk: Disk, request: ProvisionRequest) -> MadeVolume:
+def _described(disk: CloudDisk, request: ProvisionRequest) -> MadeVolume:
     nodes = tuple(request.nodes())
     places = {ZONE: tuple(sorted(disk.zones))}
     regions = {region_of(zone, nodes) for zone in disk.zones}
@@ -146,7 +146,7 @@ def _described(disk: Disk, request: ProvisionRequest) -> MadeVolume:
     )
 
 
-def make(surroundings: Surroundings) -> ZonalDisk:
+def make(surroundings: ProvisionerEnvironment) -> ZonalDisk:
     """Options: `file` where disks are kept, or `memory`; `zone-size`, such as 100Gi."""
     surroundings.refuse_options_but("file", "zone-size")
     file = surroundings.options.get("file") or str(surroundings.directory / "disks.json")

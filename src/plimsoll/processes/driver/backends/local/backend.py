@@ -15,30 +15,30 @@ from plimsoll.processes.driver.backends.local.files import refusals
 from plimsoll.processes.driver.backends.local.forms import (
     COPIES,
     Defaults,
-    Form,
+    LocalForm,
+    LocalType,
     Medium,
-    Type,
     layout_of,
     parse_form,
     read_form,
 )
-from plimsoll.processes.driver.backends.local.images import Images, Surroundings
-from plimsoll.processes.driver.backends.local.kinds import Kind, Recorded
+from plimsoll.processes.driver.backends.local.images import ImageContext, Images
+from plimsoll.processes.driver.backends.local.kinds import LocalKind, Recorded
 from plimsoll.processes.driver.backends.local.memory import Memory
-from plimsoll.processes.driver.backends.local.room import Room
+from plimsoll.processes.driver.backends.local.room import DiskSpace
 from plimsoll.processes.driver.backends.local.settling import settle_entries
 from plimsoll.processes.driver.backends.ownership import owner_of
 from plimsoll.processes.driver.backends.protocol import (
+    BackendFeatures,
+    BackendRequest,
     Charges,
-    Condition,
     Extent,
-    Features,
-    Layout,
     Pool,
     Source,
-    Wish,
+    VolumeHealth,
+    VolumeLayout,
 )
-from plimsoll.processes.driver.records import Mode, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import (
     BackendSettings,
     Disk,
@@ -49,13 +49,15 @@ from plimsoll.processes.driver.settings import (
 from plimsoll.wire.csi.refusals import failed_precondition, invalid_argument, unimplemented
 
 DISKS, MEMORY = "disks", "memory"
-LINKED_FEATURES = Features(snapshots=True, clones=True, expansion=True, online_expansion=True)
-FEATURES = Features(
+LINKED_FEATURES = BackendFeatures(
+    snapshots=True, clones=True, expansion=True, online_expansion=True
+)
+FEATURES = BackendFeatures(
     snapshots=True,
     clones=True,
     expansion=True,
     online_expansion=True,
-    modes=frozenset({Mode.FILESYSTEM, Mode.BLOCK}),
+    modes=frozenset({VolumeMode.FILESYSTEM, VolumeMode.BLOCK}),
 )
 
 
@@ -73,13 +75,13 @@ class LocalBackend:
         self.features = FEATURES if privileged else LINKED_FEATURES
         self._defaults = Defaults(privileged=privileged, stripes=_usual_stripes(nodes))
         self._disks = Disks(nodes, _owner(settings))
-        self._room = Room(self._disks)
+        self._room = DiskSpace(self._disks)
         self._directories = Directories(self._disks, self._room)
-        around = Surroundings(settings.data_dir, settings.ids)
+        around = ImageContext(settings.data_dir, settings.ids)
         self._images = Images(self._disks, self._room, around, self._form)
         self._memory = Memory(settings.data_dir)
 
-    def layout(self, wish: Wish) -> Layout:
+    def layout(self, wish: BackendRequest) -> VolumeLayout:
         form = parse_form(wish, self._defaults)
         folder = MEMORY if form.medium is Medium.MEMORY else DISKS
         return layout_of(form, frozenset(f"{node}/{folder}" for node in self._nodes))
@@ -121,7 +123,7 @@ class LocalBackend:
         )
 
     def _paths(self, record: Recorded) -> list[Path]:
-        is_image = self._form(record).type is Type.IMAGE
+        is_image = self._form(record).type is LocalType.IMAGE
         return self._candidates(record, f"{record.id}{IMAGE}" if is_image else record.id)
 
     def _candidates(self, record: Recorded, name: str) -> list[Path]:
@@ -129,9 +131,9 @@ class LocalBackend:
         parts = (part for part in record.placement.parts if self._disks.has(part))
         return [self._disks.path(part, folder, name) for part in parts]
 
-    def _form(self, record: Recorded) -> Form:
+    def _form(self, record: Recorded) -> LocalForm:
         """What it was made as, whatever is usual now."""
-        wish = Wish(
+        wish = BackendRequest(
             parameters=record.parameters,
             mutable_parameters={},
             mode=record.mode,
@@ -140,19 +142,19 @@ class LocalBackend:
         parts = len(record.placement.parts)
         return read_form(wish, self._usual_type(record), max(COPIES, parts))
 
-    def _usual_type(self, record: Recorded) -> Type:
+    def _usual_type(self, record: Recorded) -> LocalType:
         """For a class that named no type: this depends on being root, which may have changed."""
         if any(path.is_dir() for path in self._candidates(record, record.id)):
-            return Type.DIRECTORY
+            return LocalType.DIRECTORY
         if any(path.exists() for path in self._candidates(record, f"{record.id}{IMAGE}")):
-            return Type.IMAGE
+            return LocalType.IMAGE
         return self._defaults.type
 
-    def _kind(self, record: Recorded) -> Kind:
+    def _kind(self, record: Recorded) -> LocalKind:
         form = self._form(record)
         if form.medium is Medium.MEMORY:
             return self._memory
-        return self._directories if form.type is Type.DIRECTORY else self._images
+        return self._directories if form.type is LocalType.DIRECTORY else self._images
 
     def _is_here(self, record: Recorded) -> bool:
         memory = {f"{node}/{MEMORY}" for node in self._nodes}
@@ -209,9 +211,11 @@ class LocalBackend:
             with refusals(f"volume {volume.id}"):
                 await self._kind(volume).close(volume)
 
-    async def condition(self, volume: VolumeRecord) -> Condition:
+    async def condition(self, volume: VolumeRecord) -> VolumeHealth:
         if not self._is_here(volume):
-            return Condition(abnormal=True, message="its disk is not among the driver's any more")
+            return VolumeHealth(
+                abnormal=True, message="its disk is not among the driver's any more"
+            )
         return await self._kind(volume).condition(volume)
 
 
@@ -240,7 +244,7 @@ def _usual_stripes(nodes: Sequence[NodeSettings]) -> int:
     return min((len(node.disks) for node in nodes if len(node.disks) >= COPIES), default=COPIES)
 
 
-def _differ(one: Form, other: Form) -> str:
+def _differ(one: LocalForm, other: LocalForm) -> str:
     """Why the one cannot be a copy of the other; empty: it can."""
     same = (one.type, one.medium, one.arrangement) == (other.type, other.medium, other.arrangement)
     if not same or one.shares != other.shares:

@@ -7,8 +7,8 @@ from pathlib import Path
 from plimsoll.processes.driver.backends.local import files
 from plimsoll.processes.driver.backends.local.disks import SNAPSHOTS, VOLUMES, Disks
 from plimsoll.processes.driver.backends.local.kinds import Recorded
-from plimsoll.processes.driver.backends.local.room import Room
-from plimsoll.processes.driver.backends.protocol import Condition, DirectorySource, Source
+from plimsoll.processes.driver.backends.local.room import DiskSpace
+from plimsoll.processes.driver.backends.protocol import DirectorySource, Source, VolumeHealth
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 from plimsoll.wire.csi.refusals import internal
 
@@ -17,7 +17,7 @@ OPEN_TO_ALL = 0o777
 
 
 class Directories:
-    def __init__(self, disks: Disks, room: Room) -> None:
+    def __init__(self, disks: Disks, room: DiskSpace) -> None:
         self._disks = disks
         self._room = room
 
@@ -62,11 +62,11 @@ class Directories:
     async def close(self, volume: VolumeRecord) -> None:
         """A directory needs nothing."""
 
-    async def condition(self, volume: VolumeRecord) -> Condition:
+    async def condition(self, volume: VolumeRecord) -> VolumeHealth:
         path = self._path(volume)
         if not await asyncio.to_thread(path.is_dir):
-            return Condition(abnormal=True, message=f"{path} is gone, and all data with it")
-        return Condition()
+            return VolumeHealth(abnormal=True, message=f"{path} is gone, and all data with it")
+        return VolumeHealth()
 
     async def settle(self, records: Sequence[Recorded]) -> None:
         for record in records:

@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import TypeVar
 
 from plimsoll.processes.driver.backends.counts import parse_count
-from plimsoll.processes.driver.backends.protocol import Layout, Wish
+from plimsoll.processes.driver.backends.protocol import BackendRequest, VolumeLayout
 from plimsoll.processes.driver.mount_options import BIND
 from plimsoll.processes.driver.node.filesystems import BTRFS, EXT4, MEBIBYTE, MINIMUM_BYTES
-from plimsoll.processes.driver.records import Mode
+from plimsoll.processes.driver.records import VolumeMode
 from plimsoll.wire.csi.refusals import invalid_argument
 
 BLOCK_BYTES = 4096
@@ -19,7 +19,7 @@ MOST_STRIPES = 128
 """More disks than any node has; a class that asks for more is a mistake."""
 
 
-class Type(StrEnum):
+class LocalType(StrEnum):
     DIRECTORY = "directory"
     """With accounting: nobody is kept from writing more than was promised."""
     IMAGE = "image"
@@ -31,26 +31,26 @@ class Medium(StrEnum):
     MEMORY = "memory"
 
 
-class Arrangement(StrEnum):
+class LocalArrangement(StrEnum):
     LINEAR = "linear"
     STRIPED = "striped"
     MIRRORED = "mirrored"
 
 
 FORMAT_OPTIONS = {
-    Arrangement.LINEAR: (),
+    LocalArrangement.LINEAR: (),
     # The loss of a disk loses a striped volume in any case; two copies of what tells where things
     # are cost little and outlast a bad block.
-    Arrangement.STRIPED: ("--data", "raid0", "--metadata", "raid1"),
-    Arrangement.MIRRORED: ("--data", "raid1", "--metadata", "raid1"),
+    LocalArrangement.STRIPED: ("--data", "raid0", "--metadata", "raid1"),
+    LocalArrangement.MIRRORED: ("--data", "raid1", "--metadata", "raid1"),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
-    type: Type
+class LocalForm:
+    type: LocalType
     medium: Medium
-    arrangement: Arrangement
+    arrangement: LocalArrangement
     stripes: int
     fs_type: str
     """Empty for what has no file system of its own."""
@@ -58,11 +58,11 @@ class Form:
     @property
     def shares(self) -> int:
         match self.arrangement:
-            case Arrangement.LINEAR:
+            case LocalArrangement.LINEAR:
                 return 1
-            case Arrangement.STRIPED:
+            case LocalArrangement.STRIPED:
                 return self.stripes
-            case Arrangement.MIRRORED:
+            case LocalArrangement.MIRRORED:
                 return COPIES
 
 
@@ -74,11 +74,11 @@ class Defaults:
     stripes: int
 
     @property
-    def type(self) -> Type:
-        return Type.IMAGE if self.privileged else Type.DIRECTORY
+    def type(self) -> LocalType:
+        return LocalType.IMAGE if self.privileged else LocalType.DIRECTORY
 
 
-def parse_form(wish: Wish, defaults: Defaults) -> Form:
+def parse_form(wish: BackendRequest, defaults: Defaults) -> LocalForm:
     """Raises CsiStatusError (INVALID_ARGUMENT) for what cannot be had here."""
     form = read_form(wish, defaults.type, defaults.stripes)
     for problem in _problems(form, wish, defaults):
@@ -86,7 +86,7 @@ def parse_form(wish: Wish, defaults: Defaults) -> Form:
     return form
 
 
-def read_form(wish: Wish, usual_type: Type, usual_stripes: int) -> Form:
+def read_form(wish: BackendRequest, usual_type: LocalType, usual_stripes: int) -> LocalForm:
     """Raises CsiStatusError (INVALID_ARGUMENT) for what means nothing."""
     given = wish.parameters
     if unknown := sorted(given.keys() - set(KNOWN)):
@@ -94,15 +94,15 @@ def read_form(wish: Wish, usual_type: Type, usual_stripes: int) -> Form:
             f"parameters: unknown {', '.join(unknown)}; known are {', '.join(KNOWN)}"
         )
     medium = _one_of(Medium, given, "medium", Medium.DISK)
-    usual = Type.DIRECTORY if medium is Medium.MEMORY else usual_type
-    form = Form(
-        type=_one_of(Type, given, "type", usual),
+    usual = LocalType.DIRECTORY if medium is Medium.MEMORY else usual_type
+    form = LocalForm(
+        type=_one_of(LocalType, given, "type", usual),
         medium=medium,
-        arrangement=_one_of(Arrangement, given, "layout", Arrangement.LINEAR),
+        arrangement=_one_of(LocalArrangement, given, "layout", LocalArrangement.LINEAR),
         stripes=_stripes(given, usual_stripes),
         fs_type="",
     )
-    return form if form.type is Type.DIRECTORY else _with_file_system(form, wish)
+    return form if form.type is LocalType.DIRECTORY else _with_file_system(form, wish)
 
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -124,11 +124,11 @@ def _stripes(given: Mapping[str, str], usual: int) -> int:
     return parse_count(given, "stripes", least=COPIES, most=MOST_STRIPES)
 
 
-def _problems(form: Form, wish: Wish, defaults: Defaults) -> list[str]:
+def _problems(form: LocalForm, wish: BackendRequest, defaults: Defaults) -> list[str]:
     of_memory = form.medium is Medium.MEMORY
-    of_image = form.type is Type.IMAGE
-    several = form.arrangement is not Arrangement.LINEAR
-    block = wish.mode is Mode.BLOCK
+    of_image = form.type is LocalType.IMAGE
+    several = form.arrangement is not LocalArrangement.LINEAR
+    block = wish.mode is VolumeMode.BLOCK
     fs_type = _wanted_file_system(wish)
     checks = {
         "medium: memory needs root": of_memory and not defaults.privileged,
@@ -141,12 +141,12 @@ def _problems(form: Form, wish: Wish, defaults: Defaults) -> list[str]:
         f"file system {fs_type} is wanted, and type: directory has none of its own; leave it out,"
         " or use type: image": bool(fs_type) and not of_image,
         "stripes: is for layout: striped": "stripes" in wish.parameters
-        and form.arrangement is not Arrangement.STRIPED,
+        and form.arrangement is not LocalArrangement.STRIPED,
     }
     return [text for text, applies in checks.items() if applies]
 
 
-def _wanted_file_system(wish: Wish) -> str:
+def _wanted_file_system(wish: BackendRequest) -> str:
     """The request's, or else the class's own; empty: any will do."""
     of_class = wish.parameters.get("fsType", "")
     if of_class and wish.fs_type not in ("", of_class):
@@ -156,10 +156,10 @@ def _wanted_file_system(wish: Wish) -> str:
     return wish.fs_type or of_class
 
 
-def _with_file_system(form: Form, wish: Wish) -> Form:
-    several = form.arrangement is not Arrangement.LINEAR
+def _with_file_system(form: LocalForm, wish: BackendRequest) -> LocalForm:
+    several = form.arrangement is not LocalArrangement.LINEAR
     fs_type = _wanted_file_system(wish) or (BTRFS if several else EXT4)
-    if wish.mode is Mode.BLOCK:
+    if wish.mode is VolumeMode.BLOCK:
         fs_type = ""
     elif fs_type not in MINIMUM_BYTES:
         known = ", ".join(MINIMUM_BYTES)
@@ -168,7 +168,7 @@ def _with_file_system(form: Form, wish: Wish) -> Form:
         raise invalid_argument(
             f"layout: {form.arrangement} is done by btrfs; {fs_type} is wanted, leave it out"
         )
-    return Form(
+    return LocalForm(
         type=form.type,
         medium=form.medium,
         arrangement=form.arrangement,
@@ -177,25 +177,25 @@ def _with_file_system(form: Form, wish: Wish) -> Form:
     )
 
 
-def layout_of(form: Form, pools: frozenset[str]) -> Layout:
-    mounted_as = BIND if form.type is Type.DIRECTORY else form.fs_type
+def layout_of(form: LocalForm, pools: frozenset[str]) -> VolumeLayout:
+    mounted_as = BIND if form.type is LocalType.DIRECTORY else form.fs_type
     return replace(_cost(form, pools), mounted_as=mounted_as)
 
 
-def _cost(form: Form, pools: frozenset[str]) -> Layout:
+def _cost(form: LocalForm, pools: frozenset[str]) -> VolumeLayout:
     minimum = MINIMUM_BYTES.get(form.fs_type, BLOCK_BYTES)
     match form.arrangement:
-        case Arrangement.LINEAR:
-            return Layout(unit_bytes=BLOCK_BYTES, minimum_bytes=minimum, pools=pools)
-        case Arrangement.STRIPED:
-            return Layout(
+        case LocalArrangement.LINEAR:
+            return VolumeLayout(unit_bytes=BLOCK_BYTES, minimum_bytes=minimum, pools=pools)
+        case LocalArrangement.STRIPED:
+            return VolumeLayout(
                 shares=form.stripes,
                 unit_bytes=form.stripes * MEBIBYTE,
                 minimum_bytes=form.stripes * minimum,
                 pools=pools,
             )
-        case Arrangement.MIRRORED:
-            return Layout(
+        case LocalArrangement.MIRRORED:
+            return VolumeLayout(
                 copies=COPIES,
                 shares=COPIES,
                 unit_bytes=MEBIBYTE,

@@ -17,17 +17,21 @@ from uuid import UUID
 from plimsoll.processes.driver.backends.local import files
 from plimsoll.processes.driver.backends.local.btrfs_identity import renew_identity
 from plimsoll.processes.driver.backends.local.disks import IMAGE, SNAPSHOTS, VOLUMES, Disks
-from plimsoll.processes.driver.backends.local.forms import FORMAT_OPTIONS, Arrangement, Form
+from plimsoll.processes.driver.backends.local.forms import (
+    FORMAT_OPTIONS,
+    LocalArrangement,
+    LocalForm,
+)
 from plimsoll.processes.driver.backends.local.kinds import Recorded
-from plimsoll.processes.driver.backends.local.room import Room
+from plimsoll.processes.driver.backends.local.room import DiskSpace
 from plimsoll.processes.driver.backends.local.settling import settle_device
-from plimsoll.processes.driver.backends.protocol import Condition, DeviceSource, Source
+from plimsoll.processes.driver.backends.protocol import DeviceSource, Source, VolumeHealth
 from plimsoll.processes.driver.node import filesystems, loops
 from plimsoll.processes.driver.node.device_mounts import file_systems_of
 from plimsoll.processes.driver.node.filesystems import MOUNT_OPTIONS, XFS
 from plimsoll.processes.driver.node.mountinfo import read_mounts
 from plimsoll.processes.driver.node.mounting import entries, make_directory, unmount
-from plimsoll.processes.driver.records import Mode, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.runtime.commands import run
 from plimsoll.runtime.ids import Ids
 from plimsoll.wire.csi.refusals import failed_precondition, internal, invalid_argument
@@ -37,14 +41,18 @@ DEGRADED = "degraded"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ImageContext:
     data_dir: Path
     ids: Ids
 
 
 class Images:
     def __init__(
-        self, disks: Disks, room: Room, around: Surroundings, form_of: Callable[[Recorded], Form]
+        self,
+        disks: Disks,
+        room: DiskSpace,
+        around: ImageContext,
+        form_of: Callable[[Recorded], LocalForm],
     ) -> None:
         self._disks = disks
         self._room = room
@@ -58,7 +66,7 @@ class Images:
             await self._reserve(volume)
         else:
             await self._copy(origin, volume)
-            if volume.mode is Mode.FILESYSTEM:
+            if volume.mode is VolumeMode.FILESYSTEM:
                 # What is in a block volume is its user's, identities included.
                 await self._renew(volume)
         self._finish(volume)
@@ -158,7 +166,7 @@ class Images:
         form = self._form_of(volume)
         images = self._images(volume)
         lost = _missing(images)
-        if lost and (form.arrangement is not Arrangement.MIRRORED or len(lost) == len(images)):
+        if lost and (form.arrangement is not LocalArrangement.MIRRORED or len(lost) == len(images)):
             raise internal(f"volume {volume.id}: {lost[0]} is gone, and its data with it")
         # Discarded blocks may have gone back to the disk; the volume has a right to them.
         for image, size in self._sizes(volume):
@@ -179,17 +187,17 @@ class Images:
         for image in self._images(volume):
             await loops.detach(image)
 
-    async def condition(self, volume: VolumeRecord) -> Condition:
+    async def condition(self, volume: VolumeRecord) -> VolumeHealth:
         form = self._form_of(volume)
         images = self._images(volume)
         lost = await asyncio.to_thread(_missing, images)
         if not lost:
-            return Condition()
-        if form.arrangement is Arrangement.MIRRORED and len(lost) < len(images):
+            return VolumeHealth()
+        if form.arrangement is LocalArrangement.MIRRORED and len(lost) < len(images):
             text = f"one of two copies is lost: {lost[0]} is gone; copy the data to a new volume"
         else:
             text = f"{lost[0]} is gone, and the data with it; restore it from a snapshot"
-        return Condition(abnormal=True, message=text)
+        return VolumeHealth(abnormal=True, message=text)
 
     async def settle(self, records: Sequence[Recorded]) -> None:
         """Let go of what nobody uses, and of what belongs to no record."""
@@ -225,7 +233,7 @@ class Images:
         ]
 
 
-def _source(devices: Sequence[Path], form: Form, *, degraded: bool) -> DeviceSource:
+def _source(devices: Sequence[Path], form: LocalForm, *, degraded: bool) -> DeviceSource:
     options = MOUNT_OPTIONS.get(form.fs_type, ())
     return DeviceSource(
         devices=tuple(devices),

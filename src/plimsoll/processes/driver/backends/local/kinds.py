@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from plimsoll.processes.driver.backends.protocol import Condition, Source
+from plimsoll.processes.driver.backends.protocol import Source, VolumeHealth
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 
 Recorded = VolumeRecord | SnapshotRecord
 
 
-class Kind(Protocol):
+class LocalKind(Protocol):
     """As the backend's own methods; what fails is an OSError, a CommandError or a refusal."""
 
     async def make(self, volume: VolumeRecord, origin: Recorded | None) -> None: ...
@@ -26,7 +26,7 @@ class Kind(Protocol):
 
     async def close(self, volume: VolumeRecord) -> None: ...
 
-    async def condition(self, volume: VolumeRecord) -> Condition: ...
+    async def condition(self, volume: VolumeRecord) -> VolumeHealth: ...
 
     async def settle(self, records: Sequence[Recorded]) -> None:
         """All of this kind that there are."""

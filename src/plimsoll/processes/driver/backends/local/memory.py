@@ -11,7 +11,7 @@ from pathlib import Path
 
 from plimsoll.processes.driver.backends.local import files
 from plimsoll.processes.driver.backends.local.kinds import Recorded
-from plimsoll.processes.driver.backends.protocol import Condition, DirectorySource, Source
+from plimsoll.processes.driver.backends.protocol import DirectorySource, Source, VolumeHealth
 from plimsoll.processes.driver.node.mountinfo import find_mount, read_mounts
 from plimsoll.processes.driver.node.mounting import entries, make_directory, unmount
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
@@ -74,11 +74,11 @@ class Memory:
     async def close(self, volume: VolumeRecord) -> None:
         """Its content is in what is mounted: that stays until the volume is deleted."""
 
-    async def condition(self, volume: VolumeRecord) -> Condition:
+    async def condition(self, volume: VolumeRecord) -> VolumeHealth:
         if not _is_mounted(self._path(volume)):
             lost = "its content was lost with the machine; it is empty when it is staged next"
-            return Condition(abnormal=True, message=lost)
-        return Condition()
+            return VolumeHealth(abnormal=True, message=lost)
+        return VolumeHealth()
 
     async def settle(self, records: Sequence[Recorded]) -> None:
         known = {self._path(record) for record in records}

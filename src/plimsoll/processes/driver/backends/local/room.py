@@ -65,7 +65,7 @@ class _Group:
         return self.available_bytes - self.all_promised >= wanted
 
 
-class Room:
+class DiskSpace:
     """Knows what was promised for each file and directory, to see how much of it is written."""
 
     def __init__(self, disks: Disks) -> None:

@@ -12,7 +12,7 @@ from plimsoll.processes.driver.backends.local.disks import UNFINISHED, Disks
 from plimsoll.processes.driver.backends.local.files import discard
 from plimsoll.processes.driver.node import filesystems, loops
 from plimsoll.processes.driver.node.device_mounts import file_systems_of, mounts_of
-from plimsoll.processes.driver.node.mountinfo import Mount, read_mounts
+from plimsoll.processes.driver.node.mountinfo import MountEntry, read_mounts
 from plimsoll.runtime.commands import CommandError, run
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ async def settle_device(device: Path, file: Path, fs_type: str | None) -> None:
         await loops.detach(file)
 
 
-async def _unmount(mount: Mount) -> None:
+async def _unmount(mount: MountEntry) -> None:
     try:
         await run(["umount", mount.path], within=WITHIN)
     except CommandError as error:

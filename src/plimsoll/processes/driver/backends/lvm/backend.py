@@ -19,8 +19,8 @@ from plimsoll.processes.driver.backends.lvm.group import VolumeGroup
 from plimsoll.processes.driver.backends.lvm.kernel import device_of, why_no_device_mapper
 from plimsoll.processes.driver.backends.lvm.layouts import (
     DEFAULT_FS_TYPE,
-    Arrangement,
-    Shape,
+    LvmArrangement,
+    LvmShape,
     layout_of,
     parse_shape,
     smallest_file_system,
@@ -32,22 +32,26 @@ from plimsoll.processes.driver.backends.lvm.options import (
     parse_lvm,
     parse_options,
 )
-from plimsoll.processes.driver.backends.lvm.report import Group, LogicalVolume, PhysicalVolume
+from plimsoll.processes.driver.backends.lvm.report import (
+    LogicalVolume,
+    PhysicalVolume,
+    ReportedGroup,
+)
 from plimsoll.processes.driver.backends.lvm.room import outstanding
 from plimsoll.processes.driver.backends.ownership import owner_of
 from plimsoll.processes.driver.backends.protocol import (
+    BackendFeatures,
+    BackendRequest,
     Charges,
-    Condition,
     DeviceSource,
     Extent,
-    Features,
-    Layout,
     Pool,
     Source,
-    Wish,
+    VolumeHealth,
+    VolumeLayout,
 )
 from plimsoll.processes.driver.mount_options import DISCARD
-from plimsoll.processes.driver.records import Mode, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings
 from plimsoll.wire.csi.refusals import (
     failed_precondition,
@@ -64,7 +68,7 @@ MOUNT_OPTIONS = frozenset({DISCARD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class LvmContext:
     """What a backend is told of the place where it runs."""
 
     owner: str
@@ -87,7 +91,7 @@ def make(settings: BackendSettings) -> "LvmBackend":
         lacking = "mirrored volumes, snapshots, clones, staging and publishing"
         facts = {"reason": why_no_devices, "lacking": lacking}
         log.warning("volumes cannot be used here", extra=facts)
-    surroundings = Surroundings(
+    surroundings = LvmContext(
         owner=owner_of(state_dir, settings.ids),
         pool=f"{node.id}/{options.volume_group}",
         topology={**node.topology, settings.key("node"): node.id},
@@ -97,10 +101,10 @@ def make(settings: BackendSettings) -> "LvmBackend":
 
 
 class LvmBackend:
-    def __init__(self, group: VolumeGroup, options: Options, surroundings: Surroundings) -> None:
+    def __init__(self, group: VolumeGroup, options: Options, surroundings: LvmContext) -> None:
         self._group = group
         self._options = options
-        self._seen: Group | None = None
+        self._seen: ReportedGroup | None = None
         """The last report: layouts depend on little of it, and on nothing that changes often."""
         self._owner = surroundings.owner
         self._pool = surroundings.pool
@@ -109,15 +113,15 @@ class LvmBackend:
         self._erases = options.erase and not self._why_no_devices
         self.features = features(has_device_mapper=not self._why_no_devices)
 
-    def layout(self, wish: Wish) -> Layout:
+    def layout(self, wish: BackendRequest) -> VolumeLayout:
         if self._seen is None:
             raise unavailable("the volume group has not been looked at yet; try again")
         devices = wish.extents or len(self._seen.physical_volumes)
         shape = parse_shape(wish.parameters, devices=devices)
-        if shape.arrangement is Arrangement.MIRRORED and self._why_no_devices:
+        if shape.arrangement is LvmArrangement.MIRRORED and self._why_no_devices:
             # Of all refusals the one that sends a claim to another node, which may have it.
             raise resource_exhausted(f"a mirrored volume cannot be made: {self._why_no_devices}")
-        if wish.mode is not Mode.FILESYSTEM:
+        if wish.mode is not VolumeMode.FILESYSTEM:
             return layout_of(shape, extent_bytes=self._seen.extent_bytes)
         needed = smallest_file_system(wish.fs_type)
         return replace(
@@ -269,29 +273,29 @@ class LvmBackend:
         if found is not None and found.is_active:
             await self._group.deactivate(found.name)
 
-    async def condition(self, volume: VolumeRecord) -> Condition:
+    async def condition(self, volume: VolumeRecord) -> VolumeHealth:
         group = await self._read()
         found = self._find(group, volume.id)
         if found is None:
             message = f'it is not in volume group "{group.name}" any more'
-            return Condition(abnormal=True, message=message)
+            return VolumeHealth(abnormal=True, message=message)
         if found.health:
-            return Condition(abnormal=True, message=f"lvm2 reports: {found.health}")
-        return Condition()
+            return VolumeHealth(abnormal=True, message=f"lvm2 reports: {found.health}")
+        return VolumeHealth()
 
-    async def _read(self) -> Group:
+    async def _read(self) -> ReportedGroup:
         if self._seen is None:
             self._seen = await found_or_made(self._group, self._options)
         else:
             self._seen = await self._group.read()
         return self._seen
 
-    def _find(self, group: Group, name: str) -> LogicalVolume | None:
+    def _find(self, group: ReportedGroup, name: str) -> LogicalVolume | None:
         """One of that name that is not ours is as good as none."""
         found = group.volumes.get(name)
         return found if found is not None and tags.is_volume(name, found.tags) else None
 
-    def _existing(self, group: Group, name: str) -> LogicalVolume:
+    def _existing(self, group: ReportedGroup, name: str) -> LogicalVolume:
         found = self._find(group, name)
         if found is None:
             raise not_found(f'volume {name} is not in volume group "{group.name}" any more')
@@ -302,18 +306,18 @@ class LvmBackend:
             raise failed_precondition(f"{what}: {self._why_no_devices}")
 
 
-def features(*, has_device_mapper: bool) -> Features:
-    return Features(
+def features(*, has_device_mapper: bool) -> BackendFeatures:
+    return BackendFeatures(
         snapshots=has_device_mapper,
         clones=has_device_mapper,
         expansion=True,
         online_expansion=has_device_mapper,
-        modes=frozenset({Mode.FILESYSTEM, Mode.BLOCK}),
+        modes=frozenset({VolumeMode.FILESYSTEM, VolumeMode.BLOCK}),
         node_service=has_device_mapper,
     )
 
 
-def _extent(group: Group, volume: PhysicalVolume, unmade: Mapping[str, int]) -> Extent:
+def _extent(group: ReportedGroup, volume: PhysicalVolume, unmade: Mapping[str, int]) -> Extent:
     free = 0 if group.obstacle else volume.free_count * group.extent_bytes
     return Extent(
         name=volume.uuid,
@@ -322,7 +326,7 @@ def _extent(group: Group, volume: PhysicalVolume, unmade: Mapping[str, int]) -> 
     )
 
 
-def _shape(record: VolumeRecord | SnapshotRecord) -> Shape:
+def _shape(record: VolumeRecord | SnapshotRecord) -> LvmShape:
     """As it was made: the group may have got more disks since."""
     return parse_shape(record.parameters, devices=len(record.placement.parts))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
-from plimsoll.processes.driver.backends.lvm.layouts import Arrangement, Shape
+from plimsoll.processes.driver.backends.lvm.layouts import LvmArrangement, LvmShape
 from plimsoll.processes.driver.backends.lvm.report import FIELDS
 from plimsoll.processes.driver.backends.lvm.tags import OURS, UNFINISHED, checked
 
@@ -24,7 +24,7 @@ LOCK_SECONDS = 60
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewVolume:
     name: str
-    shape: Shape
+    shape: LvmShape
     extents: int
     tags: tuple[str, ...]
     ranges: tuple[str, ...]
@@ -84,7 +84,7 @@ class Lvm:
     def grow(
         self,
         name: str,
-        shape: Shape,
+        shape: LvmShape,
         *,
         extents: int,
         ranges: Sequence[str],
@@ -151,19 +151,19 @@ def _exactly(path: str) -> str:
     return path.replace(".", "[.]").replace("+", "[+]")
 
 
-def _type(shape: Shape) -> list[str]:
+def _type(shape: LvmShape) -> list[str]:
     match shape.arrangement:
-        case Arrangement.LINEAR:
+        case LvmArrangement.LINEAR:
             return ["--type", "linear"]
-        case Arrangement.STRIPED:
+        case LvmArrangement.STRIPED:
             return ["--type", "striped", *_stripes(shape)]
-        case Arrangement.MIRRORED:
+        case LvmArrangement.MIRRORED:
             return ["--type", "raid1", "--mirrors", "1"]
         case _:
             assert_never(shape.arrangement)
 
 
-def _stripes(shape: Shape) -> list[str]:
-    if shape.arrangement is Arrangement.STRIPED:
+def _stripes(shape: LvmShape) -> list[str]:
+    if shape.arrangement is LvmArrangement.STRIPED:
         return ["--stripes", str(shape.stripes)]
     return []

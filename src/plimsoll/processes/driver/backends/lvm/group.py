@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from plimsoll.processes.driver.backends.lvm.commands import LOCK_SECONDS, Lvm, NewVolume
-from plimsoll.processes.driver.backends.lvm.layouts import Shape
-from plimsoll.processes.driver.backends.lvm.report import Group, LogicalVolume, parse_group
+from plimsoll.processes.driver.backends.lvm.layouts import LvmShape
+from plimsoll.processes.driver.backends.lvm.report import LogicalVolume, ReportedGroup, parse_group
 from plimsoll.processes.driver.backends.lvm.room import NoRoomError, chosen_ranges
 from plimsoll.runtime.commands import CommandError, run
 from plimsoll.wire.csi.refusals import internal, resource_exhausted, unavailable
@@ -25,7 +25,7 @@ class VolumeGroup:
         self.lvm = lvm
         self._allocating = asyncio.Lock()
 
-    async def read(self) -> Group:
+    async def read(self) -> ReportedGroup:
         argv = self.lvm.report()
         try:
             return parse_group((await run(argv, within=WITHIN)).stdout, self.lvm.group)
@@ -37,7 +37,7 @@ class VolumeGroup:
     async def make(
         self,
         name: str,
-        shape: Shape,
+        shape: LvmShape,
         *,
         size_bytes: int,
         wanted: Mapping[str, int],
@@ -56,7 +56,7 @@ class VolumeGroup:
             await self._allocated(self.lvm.make_volume(new), name, wanted)
 
     async def grow(
-        self, volume: LogicalVolume, shape: Shape, *, size_bytes: int, wanted: Mapping[str, int]
+        self, volume: LogicalVolume, shape: LvmShape, *, size_bytes: int, wanted: Mapping[str, int]
     ) -> None:
         async with self._allocating:
             group = await self.read()
@@ -71,7 +71,7 @@ class VolumeGroup:
             )
             await self._allocated(argv, volume.name, {})
 
-    def _ranges(self, group: Group, wanted: Mapping[str, int]) -> tuple[str, ...]:
+    def _ranges(self, group: ReportedGroup, wanted: Mapping[str, int]) -> tuple[str, ...]:
         if group.obstacle:
             raise resource_exhausted(f"{self} cannot take anything: {group.obstacle}")
         try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from plimsoll.processes.driver.backends.counts import parse_count
-from plimsoll.processes.driver.backends.protocol import Layout
+from plimsoll.processes.driver.backends.protocol import VolumeLayout
 from plimsoll.processes.driver.node.filesystems import EXT4, MINIMUM_BYTES
 from plimsoll.wire.csi.refusals import invalid_argument
 
@@ -16,7 +16,7 @@ MOST_STRIPES = 128
 """lvm2 takes no more."""
 
 
-class Arrangement(StrEnum):
+class LvmArrangement(StrEnum):
     """How the bytes of a volume lie on the physical volumes."""
 
     LINEAR = "linear"
@@ -28,12 +28,12 @@ class Arrangement(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    arrangement: Arrangement
+class LvmShape:
+    arrangement: LvmArrangement
     stripes: int = 1
 
 
-def parse_shape(parameters: Mapping[str, str], *, devices: int) -> Shape:
+def parse_shape(parameters: Mapping[str, str], *, devices: int) -> LvmShape:
     """Refuses what is not known: a misspelt parameter must not silently make another volume.
 
     `devices`: physical volumes in the group, over which a volume is striped unless told otherwise.
@@ -43,19 +43,19 @@ def parse_shape(parameters: Mapping[str, str], *, devices: int) -> Shape:
         raise invalid_argument(
             f"parameters {', '.join(unknown)} are not known; there are {LAYOUT} and {STRIPES}"
         )
-    arrangement = _arrangement(parameters.get(LAYOUT, Arrangement.LINEAR))
-    if arrangement is Arrangement.STRIPED:
-        return Shape(arrangement=arrangement, stripes=_stripes(parameters, devices))
+    arrangement = _arrangement(parameters.get(LAYOUT, LvmArrangement.LINEAR))
+    if arrangement is LvmArrangement.STRIPED:
+        return LvmShape(arrangement=arrangement, stripes=_stripes(parameters, devices))
     if STRIPES in parameters:
-        raise invalid_argument(f"{STRIPES} needs {LAYOUT}: {Arrangement.STRIPED}")
-    return Shape(arrangement=arrangement)
+        raise invalid_argument(f"{STRIPES} needs {LAYOUT}: {LvmArrangement.STRIPED}")
+    return LvmShape(arrangement=arrangement)
 
 
-def _arrangement(text: str) -> Arrangement:
+def _arrangement(text: str) -> LvmArrangement:
     try:
-        return Arrangement(text)
+        return LvmArrangement(text)
     except ValueError as error:
-        known = ", ".join(Arrangement)
+        known = ", ".join(LvmArrangement)
         raise invalid_argument(f"{LAYOUT}: {text!r} is none of {known}") from error
 
 
@@ -74,19 +74,21 @@ def smallest_file_system(fs_type: str) -> int:
     return MINIMUM_BYTES[wanted]
 
 
-def layout_of(shape: Shape, *, extent_bytes: int, at_least: int = 0) -> Layout:
+def layout_of(shape: LvmShape, *, extent_bytes: int, at_least: int = 0) -> VolumeLayout:
     match shape.arrangement:
-        case Arrangement.LINEAR:
-            return Layout(
+        case LvmArrangement.LINEAR:
+            return VolumeLayout(
                 shares=0, unit_bytes=extent_bytes, minimum_bytes=max(extent_bytes, at_least)
             )
-        case Arrangement.STRIPED:
+        case LvmArrangement.STRIPED:
             # Every stripe is as long as the others, in whole extents.
             row = shape.stripes * extent_bytes
-            return Layout(shares=shape.stripes, unit_bytes=row, minimum_bytes=max(row, at_least))
-        case Arrangement.MIRRORED:
+            return VolumeLayout(
+                shares=shape.stripes, unit_bytes=row, minimum_bytes=max(row, at_least)
+            )
+        case LvmArrangement.MIRRORED:
             # lvm2 keeps its notes on each copy in an extent beside it.
-            return Layout(
+            return VolumeLayout(
                 copies=2,
                 shares=2,
                 unit_bytes=extent_bytes,

@@ -7,7 +7,7 @@ from datetime import timedelta
 from plimsoll.processes.driver.backends.lvm.commands import Lvm
 from plimsoll.processes.driver.backends.lvm.group import VolumeGroup, told
 from plimsoll.processes.driver.backends.lvm.options import Options
-from plimsoll.processes.driver.backends.lvm.report import Group
+from plimsoll.processes.driver.backends.lvm.report import ReportedGroup
 from plimsoll.processes.driver.settings import SetupError
 from plimsoll.runtime.commands import CommandError, run
 from plimsoll.wire.csi.errors import CsiStatusError
@@ -25,7 +25,7 @@ def refuse_without_tools() -> None:
             raise SetupError(f"the lvm backend needs {tool}; install lvm2 and util-linux")
 
 
-async def found_or_made(group: VolumeGroup, options: Options) -> Group:
+async def found_or_made(group: VolumeGroup, options: Options) -> ReportedGroup:
     """Raises SetupError."""
     try:
         return await group.read()

@@ -78,7 +78,7 @@ class LogicalVolume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ReportedGroup:
     name: str
     extent_bytes: int
     obstacle: str
@@ -137,7 +137,7 @@ class _FullReport(msgspec.Struct, frozen=True):
     report: tuple[_GroupReport, ...]
 
 
-def parse_group(text: str, name: str) -> Group:
+def parse_group(text: str, name: str) -> ReportedGroup:
     """Raises ValueError unless the text is a report on that group, with sizes in bytes."""
     for report in msgspec.json.decode(text, type=_FullReport).report:
         for group in report.vg:
@@ -146,8 +146,8 @@ def parse_group(text: str, name: str) -> Group:
     raise ValueError(f'lvm2 reports nothing on volume group "{name}"')
 
 
-def _group(group: _Group, report: _GroupReport) -> Group:
-    return Group(
+def _group(group: _Group, report: _GroupReport) -> ReportedGroup:
+    return ReportedGroup(
         name=group.vg_name,
         extent_bytes=int(group.vg_extent_size),
         obstacle=_obstacle(group),

@@ -7,14 +7,14 @@ physical volume, would then not add up.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from plimsoll.processes.driver.backends.lvm.report import Group, PhysicalVolume, Span
+from plimsoll.processes.driver.backends.lvm.report import PhysicalVolume, ReportedGroup, Span
 
 
 class NoRoomError(Exception):
     """The group has not what is wanted of it."""
 
 
-def chosen_ranges(group: Group, wanted: Mapping[str, int]) -> tuple[str, ...]:
+def chosen_ranges(group: ReportedGroup, wanted: Mapping[str, int]) -> tuple[str, ...]:
     """`device:first-last:…` for each physical volume, with the wanted number of extents of each.
 
     Raises NoRoomError.

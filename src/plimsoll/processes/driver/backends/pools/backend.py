@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from plimsoll.processes.driver.backends.pools.content import Content, Entry
-from plimsoll.processes.driver.backends.pools.faults import Call, Faults, When
+from plimsoll.processes.driver.backends.pools.content import Entry, PoolContent
+from plimsoll.processes.driver.backends.pools.faults import Faults, FaultyCall, When
 from plimsoll.processes.driver.backends.pools.options import (
     MUTABLE,
     PoolSettings,
@@ -13,31 +13,31 @@ from plimsoll.processes.driver.backends.pools.options import (
     parse_pools,
 )
 from plimsoll.processes.driver.backends.protocol import (
+    BackendFeatures,
+    BackendRequest,
     Charges,
-    Condition,
     DeviceSource,
     DirectorySource,
     Extent,
-    Features,
-    Layout,
     Pool,
     Source,
-    Wish,
+    VolumeHealth,
+    VolumeLayout,
 )
 from plimsoll.processes.driver.node import loops
-from plimsoll.processes.driver.records import Mode, Part, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import Part, SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, Mounts
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.commands import CommandError
 from plimsoll.wire.csi.refusals import failed_precondition, internal, resource_exhausted
 
-FEATURES = Features(
+FEATURES = BackendFeatures(
     snapshots=True,
     clones=True,
     expansion=True,
     online_expansion=True,
     attach=True,
-    modes=frozenset(Mode),
+    modes=frozenset(VolumeMode),
     multi_node=True,
     mutable_parameters=MUTABLE,
 )
@@ -47,7 +47,11 @@ class PoolsBackend:
     features = FEATURES
 
     def __init__(
-        self, pools: Sequence[PoolSettings], content: Content | None, faults: Faults, clock: Clock
+        self,
+        pools: Sequence[PoolSettings],
+        content: PoolContent | None,
+        faults: Faults,
+        clock: Clock,
     ) -> None:
         """Without content volumes are only remembered."""
         self._pools = tuple(pools)
@@ -58,7 +62,7 @@ class PoolsBackend:
         """What really is in the pools, whatever is told about it; by id."""
         self.has_devices = content is not None
 
-    def layout(self, wish: Wish) -> Layout:
+    def layout(self, wish: BackendRequest) -> VolumeLayout:
         return layout_of(wish, self._pools)
 
     async def pools(self, charges: Charges) -> Sequence[Pool]:
@@ -81,12 +85,12 @@ class PoolsBackend:
     async def make(
         self, volume: VolumeRecord, origin: VolumeRecord | SnapshotRecord | None
     ) -> None:
-        await self._make(Call.CREATE, volume, origin)
+        await self._make(FaultyCall.CREATE, volume, origin)
 
     async def snapshot(self, snapshot: SnapshotRecord, volume: VolumeRecord) -> None:
-        await self._make(Call.SNAPSHOT, snapshot, volume)
+        await self._make(FaultyCall.SNAPSHOT, snapshot, volume)
 
-    async def _make(self, call: Call, entry: Entry, origin: Entry | None) -> None:
+    async def _make(self, call: FaultyCall, entry: Entry, origin: Entry | None) -> None:
         await self._begin(call, entry)
         self._take_room(entry)
         if self._content is not None:
@@ -110,12 +114,12 @@ class PoolsBackend:
         self._parts[entry.id] = entry.placement.parts
 
     async def remove(self, volume: VolumeRecord) -> None:
-        await self._remove(Call.DELETE, volume)
+        await self._remove(FaultyCall.DELETE, volume)
 
     async def remove_snapshot(self, snapshot: SnapshotRecord) -> None:
-        await self._remove(Call.DELETE_SNAPSHOT, snapshot)
+        await self._remove(FaultyCall.DELETE_SNAPSHOT, snapshot)
 
-    async def _remove(self, call: Call, entry: Entry) -> None:
+    async def _remove(self, call: FaultyCall, entry: Entry) -> None:
         await self._begin(call, entry)
         await self._release_device(entry)
         if self._content is not None:
@@ -132,29 +136,29 @@ class PoolsBackend:
             raise
 
     async def _grow(self, volume: VolumeRecord, size_bytes: int) -> None:
-        await self._begin(Call.EXPAND, volume)
+        await self._begin(FaultyCall.EXPAND, volume)
         self._take_room(volume)
         if self._content is not None:
             self._content.grow(volume, size_bytes)
-            if self.has_devices and volume.mode is Mode.BLOCK:
+            if self.has_devices and volume.mode is VolumeMode.BLOCK:
                 for device in loops.loops_of(self._path(volume)):
                     await loops.resize(device)
-        await self._end(Call.EXPAND, volume)
+        await self._end(FaultyCall.EXPAND, volume)
 
     async def modify(self, volume: VolumeRecord) -> None:
-        await self._begin(Call.MODIFY, volume)
-        await self._end(Call.MODIFY, volume)
+        await self._begin(FaultyCall.MODIFY, volume)
+        await self._end(FaultyCall.MODIFY, volume)
 
     async def attach(self, volume: VolumeRecord, node_id: str) -> Mapping[str, str]:
-        await self._begin(Call.ATTACH, volume)
-        await self._end(Call.ATTACH, volume)
+        await self._begin(FaultyCall.ATTACH, volume)
+        await self._end(FaultyCall.ATTACH, volume)
         return {"pools": ",".join(volume.placement.pools), "node": node_id}
 
     async def detach(self, volume: VolumeRecord, node_id: str) -> None:
-        await self._begin(Call.DETACH, volume)
+        await self._begin(FaultyCall.DETACH, volume)
         if not _is_attached_elsewhere(volume, node_id):
             await self._release_device(volume)
-        await self._end(Call.DETACH, volume)
+        await self._end(FaultyCall.DETACH, volume)
 
     async def open(self, volume: VolumeRecord, node_id: str) -> Source:
         if node_id not in {item.node_id for item in volume.attachments}:
@@ -162,14 +166,14 @@ class PoolsBackend:
                 f"volume {volume.id}: is not attached to node {node_id}; ControllerPublishVolume"
                 " comes first"
             )
-        await self._begin(Call.STAGE, volume)
+        await self._begin(FaultyCall.STAGE, volume)
         source = await self._opened_anew(volume)
-        await self._end(Call.STAGE, volume)
+        await self._end(FaultyCall.STAGE, volume)
         return source
 
     async def _opened_anew(self, volume: VolumeRecord) -> Source:
         path = self._path(volume)
-        if volume.mode is Mode.FILESYSTEM:
+        if volume.mode is VolumeMode.FILESYSTEM:
             return DirectorySource(path=path)
         if not self.has_devices:
             return DeviceSource(devices=(path,), fs_type="")
@@ -185,7 +189,7 @@ class PoolsBackend:
         if node_id not in {item.node_id for item in volume.attachments}:
             return None
         path = self._path(volume)
-        if volume.mode is Mode.FILESYSTEM:
+        if volume.mode is VolumeMode.FILESYSTEM:
             return DirectorySource(path=path)
         if not self.has_devices:
             return DeviceSource(devices=(path,), fs_type="")
@@ -193,32 +197,32 @@ class PoolsBackend:
         return DeviceSource(devices=(devices[0],), fs_type="") if devices else None
 
     async def close(self, volume: VolumeRecord, node_id: str) -> None:
-        await self._begin(Call.UNSTAGE, volume)
+        await self._begin(FaultyCall.UNSTAGE, volume)
         # All nodes are on one machine, and share the device.
         if not _is_attached_elsewhere(volume, node_id):
             await self._release_device(volume)
-        await self._end(Call.UNSTAGE, volume)
+        await self._end(FaultyCall.UNSTAGE, volume)
 
     async def _release_device(self, entry: Entry) -> None:
-        if not self.has_devices or entry.mode is not Mode.BLOCK:
+        if not self.has_devices or entry.mode is not VolumeMode.BLOCK:
             return
         try:
             await loops.detach(self._path(entry))
         except CommandError as error:
             raise internal(f"volume {entry.id}: {error}") from error
 
-    async def condition(self, volume: VolumeRecord) -> Condition:
+    async def condition(self, volume: VolumeRecord) -> VolumeHealth:
         if self._content is not None and not self._content.path(volume).exists():
-            return Condition(abnormal=True, message=f"{self._content.path(volume)} is missing")
-        return Condition()
+            return VolumeHealth(abnormal=True, message=f"{self._content.path(volume)} is missing")
+        return VolumeHealth()
 
-    async def _begin(self, call: Call, entry: Entry) -> None:
+    async def _begin(self, call: FaultyCall, entry: Entry) -> None:
         places = entry.placement.pools
         latencies = (pool.latency for pool in self._pools if pool.name in places)
         await self._clock.sleep(max(latencies, default=timedelta()))
         await self.faults.strike(call, places, When.BEFORE)
 
-    async def _end(self, call: Call, entry: Entry) -> None:
+    async def _end(self, call: FaultyCall, entry: Entry) -> None:
         await self.faults.strike(call, entry.placement.pools, When.AFTER)
 
 
@@ -231,7 +235,7 @@ def make(settings: BackendSettings) -> PoolsBackend:
     pools = parse_pools(settings.options, settings)
     is_real = settings.mounts is not Mounts.NONE
     faults = Faults(settings.data_dir if is_real else None, settings.clock)
-    content = Content(settings.data_dir) if is_real else None
+    content = PoolContent(settings.data_dir) if is_real else None
     backend = PoolsBackend(pools, content, faults, settings.clock)
     backend.has_devices = settings.mounts is Mounts.REAL
     return backend

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 
-from plimsoll.processes.driver.records import Mode, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.runtime.commands import CommandError, run
 from plimsoll.wire.csi.refusals import internal
 
@@ -20,13 +20,13 @@ REMAINS = "."
 Entry = VolumeRecord | SnapshotRecord
 
 
-class Content:
+class PoolContent:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def path(self, entry: Entry) -> Path:
         kind = "volumes" if isinstance(entry, VolumeRecord) else "snapshots"
-        suffix = ".img" if entry.mode is Mode.BLOCK else ""
+        suffix = ".img" if entry.mode is VolumeMode.BLOCK else ""
         return self._directory / kind / f"{entry.id}{suffix}"
 
     async def make(self, entry: Entry, origin: Entry | None) -> None:
@@ -39,9 +39,9 @@ class Content:
         await _remove(draft)
         if origin is not None:
             await _copy(self.path(origin), draft)
-        elif entry.mode is Mode.FILESYSTEM:
+        elif entry.mode is VolumeMode.FILESYSTEM:
             draft.mkdir()
-        if entry.mode is Mode.BLOCK:
+        if entry.mode is VolumeMode.BLOCK:
             _stretch(draft, entry.size_bytes)
         draft.rename(path)
         _persist(path.parent)
@@ -58,7 +58,7 @@ class Content:
         await _remove(remains)
 
     def grow(self, entry: Entry, size_bytes: int) -> None:
-        if entry.mode is Mode.BLOCK:
+        if entry.mode is VolumeMode.BLOCK:
             _stretch(self.path(entry), size_bytes)
 
     async def clear(self, entries: Collection[Entry]) -> None:

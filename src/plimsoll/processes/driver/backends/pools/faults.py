@@ -34,7 +34,7 @@ STATE_NAME = "faults.state"
 LOOK_AGAIN_AFTER = timedelta(milliseconds=100)
 
 
-class Call(StrEnum):
+class FaultyCall(StrEnum):
     """What the caller of the driver calls it."""
 
     CREATE = "CreateVolume"
@@ -56,35 +56,37 @@ class When(StrEnum):
     """Everything has happened, only the answer is missing."""
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do"):
+class FaultRule(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do"
+):
     pool: str = ""
     """Only for volumes in this pool."""
 
 
-class Fail(Rule, frozen=True, kw_only=True, tag="fail"):
-    call: Call
+class Fail(FaultRule, frozen=True, kw_only=True, tag="fail"):
+    call: FaultyCall
     code: str = StatusCode.INTERNAL.name
     message: str = "failed on purpose"
     when: When = When.BEFORE
     times: int = 1
 
 
-class Hang(Rule, frozen=True, kw_only=True, tag="hang"):
+class Hang(FaultRule, frozen=True, kw_only=True, tag="hang"):
     """Until the script changes, or for so long; then it goes on."""
 
-    call: Call
+    call: FaultyCall
     seconds: float | None = None
     when: When = When.BEFORE
     times: int = 1
 
 
-class Crash(Rule, frozen=True, kw_only=True, tag="crash"):
-    call: Call
+class Crash(FaultRule, frozen=True, kw_only=True, tag="crash"):
+    call: FaultyCall
     when: When = When.AFTER
     times: int = 1
 
 
-class Lie(Rule, frozen=True, kw_only=True, tag="lie"):
+class Lie(FaultRule, frozen=True, kw_only=True, tag="lie"):
     """About the room there is: what is told is `free * factor + offset`."""
 
     factor: float = 1
@@ -126,7 +128,7 @@ class Faults:
         self._set = script
         self._generation += 1
 
-    async def strike(self, call: Call, pools: Collection[str], when: When) -> None:
+    async def strike(self, call: FaultyCall, pools: Collection[str], when: When) -> None:
         """Raises CsiStatusError, or does not return, if the script says so."""
         fault = self._take(call, pools, when)
         match fault:
@@ -146,7 +148,7 @@ class Faults:
                 return int(free_bytes * rule.factor) + parse_bytes(str(rule.offset))
         return free_bytes
 
-    def _take(self, call: Call, pools: Collection[str], when: When) -> Fault | None:
+    def _take(self, call: FaultyCall, pools: Collection[str], when: When) -> Fault | None:
         name, script = self._read()
         used = self._state.used if self._state.script == name else {}
         for place, fault in enumerate(script):

@@ -20,9 +20,9 @@ import msgspec
 
 from plimsoll.api.sizes import parse_size
 from plimsoll.processes.driver.backends.counts import parse_count
-from plimsoll.processes.driver.backends.protocol import Layout, Wish
+from plimsoll.processes.driver.backends.protocol import BackendRequest, VolumeLayout
 from plimsoll.processes.driver.mount_options import BIND
-from plimsoll.processes.driver.records import Mode
+from plimsoll.processes.driver.records import VolumeMode
 from plimsoll.processes.driver.settings import BackendSettings, SetupError
 from plimsoll.runtime.config import parse_duration
 from plimsoll.wire.csi.refusals import invalid_argument
@@ -96,7 +96,7 @@ def _pool(entry: _PoolEntry, settings: BackendSettings) -> PoolSettings:
     )
 
 
-def layout_of(wish: Wish, pools: Sequence[PoolSettings]) -> Layout:
+def layout_of(wish: BackendRequest, pools: Sequence[PoolSettings]) -> VolumeLayout:
     """Raises CsiStatusError (INVALID_ARGUMENT)."""
     parameters = wish.parameters
     if unknown := sorted(parameters.keys() - PARAMETERS):
@@ -104,12 +104,12 @@ def layout_of(wish: Wish, pools: Sequence[PoolSettings]) -> Layout:
         raise invalid_argument(f"parameters: unknown {', '.join(unknown)}; known are {known}")
     for name in wish.mutable_parameters:
         parse_count(wish.mutable_parameters, name, least=1, most=MOST_PER_SECOND)
-    return Layout(
+    return VolumeLayout(
         unit_bytes=MEBIBYTE,
         minimum_bytes=MEBIBYTE,
         domains=_domains(parameters),
         pools=_chosen(parameters, pools),
-        mounted_as="" if wish.mode is Mode.BLOCK else BIND,
+        mounted_as="" if wish.mode is VolumeMode.BLOCK else BIND,
     )
 
 
