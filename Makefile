@@ -36,8 +36,9 @@ $(SYSTEM): tools/system_packages.sh | $(READY)
 	@sh $<
 	@touch $@
 
+# More workers than the two cores of a small machine: most tests wait for processes.
 test: $(READY) $(SYSTEM) ## all tests that need nothing but this machine
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile tests
+	@$(BIN)/python -m pytest -q -n 4 --dist loadfile tests
 	@$(BIN)/python -m tests.oracle
 
 check: $(READY) ## format, lint, types, imports
