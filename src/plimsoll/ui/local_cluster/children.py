@@ -271,5 +271,9 @@ async def _all_started(children: Sequence[RunningChild]) -> None:
         async with asyncio.TaskGroup() as group:
             for each in children:
                 group.create_task(each.start())
-    except* ChildFailedError as failures:
-        raise failures.exceptions[0] from None
+    except ExceptionGroup as failures:
+        failed, others = failures.split(ChildFailedError)
+        if failed is None or others is not None:
+            raise
+        # Not by `except*`: what is raised there comes out in a group again with Python 3.11.2.
+        raise failed.exceptions[0] from None
