@@ -1,8 +1,9 @@
 """What keeps a pod that has its node from its volumes."""
 
 import msgspec
+import pytest
 
-from plimsoll.api.core import Event
+from plimsoll.api.core import Event, Node
 from plimsoll.api.meta import Condition
 from plimsoll.api.pods import Pod
 from plimsoll.decide.explain.evidence import Evidence
@@ -15,14 +16,14 @@ from tests.decide.explain.witnesses import MINUTE, NOW, SECOND, an_event
 from tests.decide.scheduling.builders import bound
 
 POD = a_pod(claims=["data"], node="node-1")
-OBJECTS = (a_node(), bound(a_claim(), "volume-1"))
+NODE, CLAIM = a_node(), bound(a_claim(), "volume-1")
 FAILED = 'AttachVolume.Attach failed for volume "volume-1" : busy'
 ATTACHED = 'AttachVolume.Attach succeeded for volume "{}" '
 
 
-def explained(pod: Pod, *events: Event) -> PodExplanation:
+def explained(pod: Pod, *events: Event, node: Node = NODE) -> PodExplanation:
     evidence = Evidence(now=NOW, events=events, leases=())
-    return explain_pod(pod, Kernel(Columns.of(OBJECTS)), evidence)
+    return explain_pod(pod, Kernel(Columns.of((node, CLAIM))), evidence)
 
 
 def codes(pod: Pod, *events: Event) -> list[Reason]:
@@ -55,3 +56,22 @@ def test_a_pod_that_failed_on_its_node_is_not_well() -> None:
     explanation = explained(msgspec.structs.replace(POD, status=status))
     assert not explanation.is_well
     assert explanation.message == "The pod has failed on node node-1: Evicted."
+
+
+@pytest.mark.parametrize(
+    ("phase", "found"),
+    [
+        pytest.param("Pending", [Reason.NODE_NOT_READY], id="a-pod-that-starts"),
+        pytest.param("Running", [Reason.NODE_NOT_READY], id="a-pod-that-runs"),
+        pytest.param("Succeeded", [], id="a-pod-that-is-done"),
+    ],
+)
+def test_a_pod_needs_its_node_ready_until_it_is_done(phase: str, found: list[Reason]) -> None:
+    silent = Condition(type="Ready", status="Unknown", message="Kubelet stopped posting status.")
+    lost = msgspec.structs.replace(
+        NODE, status=msgspec.structs.replace(NODE.status, conditions=(silent,))
+    )
+    pod = msgspec.structs.replace(POD, status=msgspec.structs.replace(POD.status, phase=phase))
+    explanation = explained(pod, node=lost)
+    assert [finding.reason for finding in explanation.findings] == found
+    assert explanation.is_well is not bool(found)

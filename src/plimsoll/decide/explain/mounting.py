@@ -41,13 +41,14 @@ def is_starting(pod: Pod) -> bool:
 
 def mounting_troubles(pod: Pod, columns: Columns, evidence: Evidence) -> Iterator[SharedTrouble]:
     """Of a pod that is starting; in no particular order."""
-    yield from _node(pod, columns)
+    yield from node_troubles(pod, columns)
     claims = {volume: key for key in pod.claims if (volume := _volume_of(key, columns))}
     yield from _attachments(pod, claims, evidence)
     yield from _events(pod, claims, evidence)
 
 
-def _node(pod: Pod, columns: Columns) -> Iterator[SharedTrouble]:
+def node_troubles(pod: Pod, columns: Columns) -> Iterator[SharedTrouble]:
+    """What is wrong with the node that the pod is on, whether its volumes are mounted or not."""
     name = pod.spec.node_name
     about, node = SeenObject("Node", ObjectKey("", name)), columns.node(name)
     if node is None:

@@ -16,7 +16,7 @@ from plimsoll.decide.explain.attempts import attempt_troubles
 from plimsoll.decide.explain.causes import causes_first
 from plimsoll.decide.explain.evidence import Evidence
 from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble, grouped, shared
-from plimsoll.decide.explain.mounting import is_starting, mounting_troubles
+from plimsoll.decide.explain.mounting import is_starting, mounting_troubles, node_troubles
 from plimsoll.decide.explain.provisioning import provisioning_troubles
 from plimsoll.decide.explain.standing import ClaimStanding, ClaimState, claim_standing
 from plimsoll.decide.scheduling.columns.node_view import NodeView
@@ -139,7 +139,10 @@ def _findings(
     pod = explained.pod
     if is_starting(pod):
         yield from mounting_troubles(pod, kernel.columns, evidence)
-    if pod.spec.node_name and not is_starting(pod):
+    elif pod.spec.node_name:
+        # A pod that runs on a lost node is not well, although its last status says so.
+        if not pod.is_finished:
+            yield from node_troubles(pod, kernel.columns)
         return
     found: list[SharedTrouble] = []
     for key in dict.fromkeys(pod.claims):
