@@ -21,10 +21,10 @@ from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.main import handlers, running
 from plimsoll.processes.driver.node.loops import loops
-from plimsoll.processes.driver.node.mountinfo import read_mounts
 from plimsoll.processes.driver.records import VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, Disk, Mounts, NodeSettings
 from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.mountinfo import read_mounts
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from plimsoll.processes.driver.backends.protocol import DirectorySource
 from plimsoll.processes.driver.node.here import Here
-from plimsoll.processes.driver.node.mountinfo import find_mount, read_mounts
 from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
+from plimsoll.runtime.mountinfo import find_mount, read_mounts
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 
 WITHIN = timedelta(minutes=2)

@@ -17,15 +17,15 @@ from urllib.parse import quote
 from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
 from plimsoll.processes.driver.node.device_mounts import mounts_of
 from plimsoll.processes.driver.node.mounted_targets import MountedTargets
-from plimsoll.processes.driver.node.mountinfo import (
+from plimsoll.processes.driver.settings import Mounts
+from plimsoll.runtime.commands import run
+from plimsoll.runtime.mountinfo import (
     MountContent,
     MountEntry,
     content_at,
     find_mount,
     read_mounts,
 )
-from plimsoll.processes.driver.settings import Mounts
-from plimsoll.runtime.commands import run
 
 WITHIN = timedelta(minutes=1)
 PRIVATE = "mounting"

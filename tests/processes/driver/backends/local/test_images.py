@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll.processes.driver.node import filesystems
-from plimsoll.processes.driver.node.mountinfo import find_mount, read_mounts
 from plimsoll.runtime.commands import run
+from plimsoll.runtime.mountinfo import find_mount, read_mounts
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from tests.processes.driver.node.ground import (

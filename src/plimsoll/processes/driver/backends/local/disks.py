@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plimsoll.processes.driver.node.mountinfo import find_mount, read_mounts
 from plimsoll.processes.driver.records import Part
 from plimsoll.processes.driver.settings import Disk, NodeSettings, SetupError
+from plimsoll.runtime.mountinfo import find_mount, read_mounts
 
 log = logging.getLogger(__name__)
 

@@ -29,11 +29,11 @@ from plimsoll.processes.driver.backends.protocol import DeviceSource, Source, Vo
 from plimsoll.processes.driver.node import filesystems, loops
 from plimsoll.processes.driver.node.device_mounts import file_systems_of
 from plimsoll.processes.driver.node.filesystems import MOUNT_OPTIONS, XFS
-from plimsoll.processes.driver.node.mountinfo import read_mounts
 from plimsoll.processes.driver.node.mounting import entries, make_directory, unmount
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.runtime.commands import run
 from plimsoll.runtime.ids import Ids
+from plimsoll.runtime.mountinfo import read_mounts
 from plimsoll.wire.csi.refusals import failed_precondition, internal, invalid_argument
 
 WITHIN = timedelta(minutes=10)

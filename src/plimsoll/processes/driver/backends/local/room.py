@@ -19,8 +19,8 @@ from plimsoll.processes.driver.backends.local.shared_blocks import SHARING, coun
 from plimsoll.processes.driver.backends.local.sharing import shared_fairly
 from plimsoll.processes.driver.backends.protocol import Charges, Extent
 from plimsoll.processes.driver.node.measuring import directory_bytes
-from plimsoll.processes.driver.node.mountinfo import mount_above, read_mounts
 from plimsoll.runtime.commands import CommandError
+from plimsoll.runtime.mountinfo import mount_above, read_mounts
 
 SMALLEST_RESERVE = 1 << 20
 RESERVED_PART = 256

@@ -12,8 +12,8 @@ from plimsoll.processes.driver.backends.local.disks import UNFINISHED, Disks
 from plimsoll.processes.driver.backends.local.files import discard
 from plimsoll.processes.driver.node import filesystems, loops
 from plimsoll.processes.driver.node.device_mounts import file_systems_of, mounts_of
-from plimsoll.processes.driver.node.mountinfo import MountEntry, read_mounts
 from plimsoll.runtime.commands import CommandError, run
+from plimsoll.runtime.mountinfo import MountEntry, read_mounts
 
 log = logging.getLogger(__name__)
 

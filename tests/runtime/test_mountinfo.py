@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.processes.driver.node.mountinfo import (
+from plimsoll.runtime.mountinfo import (
     MountContent,
     content_at,
     find_mount,
