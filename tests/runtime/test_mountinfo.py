@@ -6,7 +6,10 @@ from plimsoll.runtime.mountinfo import (
     MountContent,
     content_at,
     find_mount,
+    mounts_below,
+    parse_mount_points,
     parse_mounts,
+    read_mount_points,
     read_mounts,
 )
 
@@ -57,3 +60,20 @@ def test_content_says_what_a_bind_mount_would_show() -> None:
 
 def test_the_kernels_own_list_can_be_read() -> None:
     assert find_mount(read_mounts(), Path("/")) is not None
+    assert "/" in read_mount_points()
+
+
+def test_mount_points_are_the_paths_of_all_mounts() -> None:
+    assert parse_mount_points(TEXT) == {str(mount.path) for mount in parse_mounts(TEXT)}
+
+
+@pytest.mark.parametrize("odd", ["\r", "\x0b", "\x1c", "\u2028"])
+def test_only_a_line_feed_ends_a_line(odd: str) -> None:
+    text = f"30 27 8:1 / /pods/a{odd}b rw - xfs /dev/sda1 rw\n"
+    assert [mount.path for mount in parse_mounts(text)] == [Path(f"/pods/a{odd}b")]
+    assert parse_mount_points(text) == {f"/pods/a{odd}b"}
+
+
+def test_mounts_below_a_path_are_its_own_and_those_inside() -> None:
+    points = frozenset({"/", "/pods", "/pods/a", "/pods/a/b", "/podsib"})
+    assert mounts_below(Path("/pods"), points) == ["/pods", "/pods/a", "/pods/a/b"]

@@ -1,11 +1,17 @@
-"""What is mounted where, as the kernel tells it in `/proc/self/mountinfo`."""
+"""What is mounted where, as the kernel tells it in `/proc/self/mountinfo`.
+
+The driver and the node process both read this list. It describes the mount namespace in which a
+process runs, and nothing here knows what a volume is: therefore it belongs to `runtime`.
+Each call reads the list anew, because other processes mount and unmount at any time.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 MOUNTINFO = Path("/proc/self/mountinfo")
+MOUNT_POINT = 4
 ESCAPED = re.compile(r"\\([0-7]{3})")
 SEPARATOR = "-"
 
@@ -33,16 +39,35 @@ class MountEntry:
 
 def read_mounts() -> tuple[MountEntry, ...]:
     """In the order in which they were made: a later one hides an earlier one at the same path."""
-    return parse_mounts(MOUNTINFO.read_text(errors="surrogateescape"))
+    return parse_mounts(_read())
+
+
+def read_mount_points() -> frozenset[str]:
+    """Every path on which something is mounted."""
+    return parse_mount_points(_read())
+
+
+def _read() -> str:
+    """Not as text: a path may contain what Python takes for the end of a line."""
+    return MOUNTINFO.read_bytes().decode(errors="surrogateescape")
 
 
 def parse_mounts(text: str) -> tuple[MountEntry, ...]:
-    return tuple(_parsed(line) for line in text.splitlines())
+    return tuple(_parsed(fields) for fields in _lines(text))
 
 
-def _parsed(line: str) -> MountEntry:
+def parse_mount_points(text: str) -> frozenset[str]:
+    return frozenset(fields[MOUNT_POINT] for fields in _lines(text))
+
+
+def _lines(text: str) -> Iterator[list[str]]:
+    """The fields of each line. Only a line feed ends a line: the kernel escapes it in paths."""
+    for line in filter(None, text.split("\n")):
+        yield [_unescaped(field) for field in line.split(" ")]
+
+
+def _parsed(fields: Sequence[str]) -> MountEntry:
     """A line has six fields, any number of optional ones, a dash, and three more."""
-    fields = [_unescaped(field) for field in line.split(" ")]
     _, _, device, root, path, options = fields[:6]
     fs_type, source, super_options = fields[fields.index(SEPARATOR, 6) + 1 :][:3]
     both = frozenset(options.split(",")) | frozenset(super_options.split(","))
@@ -57,12 +82,19 @@ def _parsed(line: str) -> MountEntry:
 
 
 def _unescaped(field: str) -> str:
+    """The kernel writes blanks, tabs, line feeds and backslashes as octal numbers."""
     return ESCAPED.sub(lambda found: chr(int(found.group(1), 8)), field)
 
 
 def find_mount(mounts: Sequence[MountEntry], path: Path) -> MountEntry | None:
     """What is mounted exactly there: the uppermost, when there are several."""
     return next((mount for mount in reversed(mounts) if mount.path == path), None)
+
+
+def mounts_below(root: Path, points: frozenset[str]) -> list[str]:
+    """The mount points at or below a path, sorted."""
+    inside = f"{root}/"
+    return sorted(point for point in points if point == str(root) or point.startswith(inside))
 
 
 def mount_above(mounts: Sequence[MountEntry], path: Path) -> MountEntry:

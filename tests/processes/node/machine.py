@@ -15,12 +15,12 @@ from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import limits_for, make_server, running
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.store import MemoryStore
-from plimsoll.processes.node.directory.mountinfo import mount_points, mounts_below
 from plimsoll.processes.node.main import NodeProcess
 from plimsoll.processes.node.settings import NodeProcessSettings, real_node
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.commands import run
 from plimsoll.runtime.ids import seeded_ids
+from plimsoll.runtime.mountinfo import mounts_below, read_mount_points
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.severed import Lifeline, SeverableTransport
 from tests.stories.cluster import CuttingTransport, StoryCluster
@@ -78,7 +78,7 @@ class Machine:
             await run(["umount", point])
 
     def mounted(self) -> list[str]:
-        return mounts_below(self.directory, mount_points())
+        return mounts_below(self.directory, read_mount_points())
 
     def files(self) -> list[str]:
         """What there is below the directories of pods and plugins."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plimsoll.processes.node.directory.mountinfo import mount_points
 from plimsoll.runtime.commands import run
+from plimsoll.runtime.mountinfo import read_mount_points
 from plimsoll.wire.csi import methods as M  # noqa: N812 - a table of names
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pluginregistration_pb2 as registration
@@ -163,12 +163,12 @@ class ScriptedDriver:
 
 
 async def bind(source: Path, target: Path) -> None:
-    if str(target) not in mount_points():
+    if str(target) not in read_mount_points():
         await run(["mount", "--bind", source, target])
 
 
 async def unbind(target: Path) -> None:
-    while str(target) in mount_points():
+    while str(target) in read_mount_points():
         await run(["umount", target])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.processes.node.directory.mountinfo import mount_points
+from plimsoll.runtime.mountinfo import read_mount_points
 from plimsoll.wire.csi.refusals import internal
 from tests.deep_directories import make_deep
 from tests.processes.node.machine import Machine, a_machine, needs_root
@@ -68,7 +68,7 @@ async def test_a_restart_leaves_running_pods_alone(short_path: Path) -> None:
         await machine.cluster.create(other)
         await machine.until_phase("other", "Running")
         assert driver.called == ["NodePublishVolume"]
-        assert str(mount) in mount_points()
+        assert str(mount) in read_mount_points()
 
 
 async def test_a_pod_deleted_while_the_node_was_down_is_cleaned_up(short_path: Path) -> None:
@@ -100,7 +100,7 @@ async def test_after_a_reboot_everything_is_staged_again(short_path: Path) -> No
         await machine.start()
 
         async def is_back() -> bool:
-            return str(mount) in mount_points()
+            return str(mount) in read_mount_points()
 
         await machine.until(is_back)
         assert driver.called == ["NodeStageVolume", "NodePublishVolume"]

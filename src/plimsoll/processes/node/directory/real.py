@@ -29,9 +29,9 @@ from plimsoll.decide.node.paths import (
     NodeLayout,
 )
 from plimsoll.decide.node.wanted import OwnVolume
-from plimsoll.processes.node.directory.mountinfo import mount_points, mounts_below
 from plimsoll.processes.node.directory.ownership import give_files
 from plimsoll.processes.node.directory.protocol import DirectoryError, FileGroup
+from plimsoll.runtime.mountinfo import mounts_below, read_mount_points
 from plimsoll.runtime.trees import remove_tree
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class RealDirectory:
             Path(path).mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         # The kernel speaks of paths without links.
         self.layout = NodeLayout(PurePosixPath(Path(self.layout.root).resolve()))
-        points = mount_points()
+        points = read_mount_points()
         published = {entry.place: entry for entry in self._found_published()}
         for place, entry in published.items():
             is_mounted = self.layout.target_path(entry) in points
@@ -245,7 +245,7 @@ class RealDirectory:
         pod = Path(self.layout.pod(uid))
         if not pod.exists():
             return
-        mounted = mounts_below(pod, mount_points())
+        mounted = mounts_below(pod, read_mount_points())
         if mounted:
             raise DirectoryError(f"something is still mounted: {', '.join(mounted)}")
         volumes = pod / "volumes"
@@ -332,7 +332,7 @@ def _sync(directory: Path) -> None:
 
 def _remove_target(path: Path) -> None:
     """What a driver may have left of its path. What is mounted, or has content, stays."""
-    if str(path) in mount_points():
+    if str(path) in read_mount_points():
         raise DirectoryError(f"{path} is still mounted, although the driver has undone it")
     with contextlib.suppress(FileNotFoundError):
         if path.is_dir() and not path.is_symlink():
