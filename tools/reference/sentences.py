@@ -336,13 +336,13 @@ TITLES: dict[Name, str] = {
     "`ClaimsDoNotFitTogether`, `PodAffinityConflict`, `PodAntiAffinityConflict`, `SpreadConflict` "
     "and `PortConflict` yet.",
     ("decide.cluster.service_accounts", "Accounts"): "About the default account of a namespace.",
-    ("decide.workloads.cron_job", "CronWork"): "About CronJobs.",
-    ("decide.workloads.daemon_set", "Daemons"): "About DaemonSets.",
-    ("decide.workloads.deployment", "Rollout"): "About Deployments.",
-    ("decide.workloads.job", "JobWork"): "About Jobs.",
+    ("decide.workloads.cron_job.cron_job", "CronWork"): "About CronJobs.",
+    ("decide.workloads.daemon_set.daemon_set", "Daemons"): "About DaemonSets.",
+    ("decide.workloads.deployment.deployment", "Rollout"): "About Deployments.",
+    ("decide.workloads.job.job", "JobWork"): "About Jobs.",
     ("decide.workloads.owned", "Ownership"): "About what belongs to a workload.",
     ("decide.workloads.replica_set", "Replicas"): "About ReplicaSets.",
-    ("decide.workloads.stateful_set", "Tending"): "About StatefulSets.",
+    ("decide.workloads.stateful_set.stateful_set", "Tending"): "About StatefulSets.",
     ("decide.claims.zonal", "Zonal"): "About volumes with zone labels.",
     (
         "processes.controller.in_process.provisioners.protocol",
@@ -493,17 +493,17 @@ SENTENCES: dict[Name, dict[str, str]] = {
     ("decide.cluster.service_accounts", "Accounts"): {
         "MISSING": "The namespace gets its account `default`.",
     },
-    ("decide.workloads.daemon_set", "Daemons"): {
+    ("decide.workloads.daemon_set.daemon_set", "Daemons"): {
         "REPORTED": STATUS,
         "UNSELECTIVE": "The selector is empty: nothing is done.",
     },
-    ("decide.workloads.deployment", "Rollout"): {"REPORTED": STATUS},
-    ("decide.workloads.job", "JobWork"): {
+    ("decide.workloads.deployment.deployment", "Rollout"): {"REPORTED": STATUS},
+    ("decide.workloads.job.job", "JobWork"): {
         "REPORTED": STATUS,
         "EXPIRED": "The job ended long enough ago to be deleted, or will have.",
     },
     ("decide.workloads.replica_set", "Replicas"): {"REPORTED": STATUS},
-    ("decide.workloads.stateful_set", "Tending"): {"REPORTED": STATUS},
+    ("decide.workloads.stateful_set.stateful_set", "Tending"): {"REPORTED": STATUS},
     ("decide.claims.zonal", "Zonal"): {
         "UPGRADED": "The labels became node affinity.",
         "NO_LABELS": "The volume has no zone or region labels.",

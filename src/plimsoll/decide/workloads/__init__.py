@@ -1,5 +1,5 @@
-"""Workload controllers, for where no kube-controller-manager runs: who needs which pods.
+"""Workload controllers, for clusters without kube-controller-manager: which pods each one needs.
 
-Start with `owned`, which objects belong to whom; then `stateful_set`, the one that matters most for
-volumes. Every kind behaves as in Kubernetes for the fields it supports.
+Start with `owned`: it tells which objects belong to a workload. Then read `stateful_set/`, the most
+important one for volumes. Every kind behaves as in Kubernetes for the fields it supports.
 """

@@ -1,4 +1,4 @@
-"""CronJobs where no kube-controller-manager runs: `decide.workloads.cron_job` for each."""
+"""The control loop of CronJobs; its decisions are in `decide/workloads/cron_job/`."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.workloads import CronJob, Job
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Create, Plan
-from plimsoll.decide.workloads.cron_job import decide_cron_job
+from plimsoll.decide.workloads.cron_job.cron_job import decide_cron_job
 from plimsoll.decide.workloads.owned import CRON_JOB, warned
 from plimsoll.enact.enactor import Done, Obstacle
 from plimsoll.processes.controller.workloads.owners import BY_CONTROLLER, controller_of

@@ -1,4 +1,4 @@
-"""DaemonSets where no kube-controller-manager runs: `decide.workloads.daemon_set` for each."""
+"""The control loop of DaemonSets; its decisions are in `decide/workloads/daemon_set/`."""
 
 from datetime import timedelta
 
@@ -8,8 +8,11 @@ from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import ControllerRevision, DaemonSet
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Delete, Plan
-from plimsoll.decide.workloads.daemon_nodes import is_same_for_daemons, target_node
-from plimsoll.decide.workloads.daemon_set import DaemonSetView, decide_daemon_set
+from plimsoll.decide.workloads.daemon_set.daemon_set import (
+    DaemonSetView,
+    decide_daemon_set,
+)
+from plimsoll.decide.workloads.daemon_set.nodes import is_same_for_daemons, target_node
 from plimsoll.decide.workloads.owned import DAEMON_SET
 from plimsoll.processes.controller.workloads.owners import Owner, readable_selector
 from plimsoll.processes.controller.workloads.replica_set import suffixes

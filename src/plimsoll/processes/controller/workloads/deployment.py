@@ -1,4 +1,4 @@
-"""Deployments where no kube-controller-manager runs: `decide.workloads.deployment` for each."""
+"""The control loop of Deployments; its decisions are in `decide/workloads/deployment/`."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import Deployment, ReplicaSet
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Create, Emit, Write
-from plimsoll.decide.workloads.deployment import (
+from plimsoll.decide.workloads.deployment.deployment import (
     DeploymentView,
     decide_deployment,
     decide_failed_set,

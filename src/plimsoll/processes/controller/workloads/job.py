@@ -1,4 +1,4 @@
-"""Jobs where no kube-controller-manager runs: `decide.workloads.job` for each.
+"""The control loop of Jobs; its decisions are in `decide/workloads/job/`.
 
 Pods whose job is gone are let go of: only the finalizer that waits to be counted would keep them.
 """
@@ -12,8 +12,8 @@ from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import Job
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Plan
-from plimsoll.decide.workloads.job import decide_job
-from plimsoll.decide.workloads.job_pods import is_tracked, without_finalizer
+from plimsoll.decide.workloads.job.job import decide_job
+from plimsoll.decide.workloads.job.pods import is_tracked, without_finalizer
 from plimsoll.decide.workloads.owned import JOB
 from plimsoll.processes.controller.workloads.owners import Owner, readable_selector
 from plimsoll.processes.controller.workloads.replica_set import suffixes

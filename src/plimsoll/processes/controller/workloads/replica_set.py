@@ -1,4 +1,4 @@
-"""ReplicaSets where no kube-controller-manager runs: `decide.workloads.replica_set` for each."""
+"""The control loop of ReplicaSets; its decisions are in `decide/workloads/replica_set.py`."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""StatefulSets where no kube-controller-manager runs: `decide.workloads.stateful_set` for each."""
+"""The control loop of StatefulSets; its decisions are in `decide/workloads/stateful_set/`."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -11,8 +11,11 @@ from plimsoll.api.workloads import ControllerRevision, StatefulSet
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Create, Delete, Emit, Write
 from plimsoll.decide.workloads.owned import CLAIMS, STATEFUL_SET, warned
-from plimsoll.decide.workloads.stateful_pods import is_member, parent_and_ordinal, template_name
-from plimsoll.decide.workloads.stateful_set import StatefulSetView, decide_stateful_set
+from plimsoll.decide.workloads.stateful_set.pods import is_member, parent_and_ordinal, template_name
+from plimsoll.decide.workloads.stateful_set.stateful_set import (
+    StatefulSetView,
+    decide_stateful_set,
+)
 from plimsoll.processes.controller.workloads.owners import Owner, readable_selector
 from plimsoll.processes.controller.workloads.revision_owners import revisions_of, watch_revisions
 from plimsoll.reconcile.loop import Tools

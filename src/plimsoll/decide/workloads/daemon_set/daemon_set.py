@@ -16,7 +16,7 @@ from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import ControllerRevision, DaemonSet, RollingUpdate
 from plimsoll.decide.plan import NOTHING, Plan, Write
 from plimsoll.decide.workloads.availability import is_available, next_availability, share_of
-from plimsoll.decide.workloads.daemon_nodes import DaemonPlacement, pod_document, target_node
+from plimsoll.decide.workloads.daemon_set.nodes import DaemonPlacement, pod_document, target_node
 from plimsoll.decide.workloads.owned import (
     DAEMON_SET,
     PODS,

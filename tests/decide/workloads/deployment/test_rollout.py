@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from plimsoll.decide.workloads.rollout import (
+from plimsoll.decide.workloads.deployment.rollout import (
     MAX_REPLICAS,
     Fenceposts,
     fenceposts_of,

@@ -4,7 +4,7 @@ from typing import Any
 from msgspec import structs
 
 from plimsoll.api.workloads import Deployment, ReplicaStatus, RolloutCondition
-from plimsoll.decide.workloads.deployment_status import (
+from plimsoll.decide.workloads.deployment.status import (
     PROGRESSING,
     Sets,
     condition,

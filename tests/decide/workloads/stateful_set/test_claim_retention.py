@@ -4,7 +4,7 @@ from plimsoll.api.meta import OwnerReference
 from plimsoll.api.workloads import StatefulSet
 from plimsoll.decide.plan import Emit, Patch
 from plimsoll.decide.workloads.owned import POD, STATEFUL_SET
-from plimsoll.decide.workloads.retention import (
+from plimsoll.decide.workloads.stateful_set.claim_retention import (
     Holder,
     conflict_warnings,
     decide_claim_owner,

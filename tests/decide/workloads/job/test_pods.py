@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from plimsoll.api.pods import Pod
-from plimsoll.decide.workloads.job_pods import (
+from plimsoll.decide.workloads.job.pods import (
     FINALIZER,
     INDEX,
     format_indexes,

@@ -15,7 +15,7 @@ from plimsoll.api.meta import ObjectReference, find_condition, wire_time
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import CronJob, Job
 from plimsoll.decide.plan import Create, Delete, Emit, Plan, Write
-from plimsoll.decide.workloads.cron_schedule import Schedule, parse_schedule, parse_zone
+from plimsoll.decide.workloads.cron_job.schedule import Schedule, parse_schedule, parse_zone
 from plimsoll.decide.workloads.owned import (
     CRON_JOB,
     JOB,

@@ -6,8 +6,12 @@ from plimsoll.api.core import Node, NodeSpec, Taint
 from plimsoll.api.pods import Pod, PodSpec
 from plimsoll.api.typed import from_document
 from plimsoll.api.workloads import ControllerRevision, DaemonSet
-from plimsoll.decide.workloads.daemon_nodes import pod_document
-from plimsoll.decide.workloads.daemon_set import DaemonSetSteps, DaemonSetView, decide_daemon_set
+from plimsoll.decide.workloads.daemon_set.daemon_set import (
+    DaemonSetSteps,
+    DaemonSetView,
+    decide_daemon_set,
+)
+from plimsoll.decide.workloads.daemon_set.nodes import pod_document
 from plimsoll.decide.workloads.pod_template import data_hash
 from plimsoll.decide.workloads.revisions import revision_data
 from tests.decide.workloads.objects import (

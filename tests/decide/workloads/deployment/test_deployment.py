@@ -6,15 +6,15 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.typed import from_document
 from plimsoll.api.workloads import Deployment, ReplicaSet, ReplicaStatus
 from plimsoll.decide.plan import Create, Patch
-from plimsoll.decide.workloads.deployment import (
+from plimsoll.decide.workloads.deployment.deployment import (
     DeploymentSteps,
     DeploymentView,
     decide_deployment,
     decide_failed_set,
 )
+from plimsoll.decide.workloads.deployment.rollout import DESIRED_REPLICAS, MAX_REPLICAS, REVISION
 from plimsoll.decide.workloads.owned import DEPLOYMENT
 from plimsoll.decide.workloads.pod_template import template_hash
-from plimsoll.decide.workloads.rollout import DESIRED_REPLICAS, MAX_REPLICAS, REVISION
 from tests.decide.workloads.objects import (
     NOW,
     a_deployment,

@@ -1,10 +1,10 @@
-from plimsoll.decide.workloads.new_replica_set import (
+from plimsoll.decide.workloads.deployment.new_replica_set import (
     is_same_template,
     revision_of,
     set_annotations,
     set_document,
 )
-from plimsoll.decide.workloads.rollout import REVISION, REVISION_HISTORY
+from plimsoll.decide.workloads.deployment.rollout import REVISION, REVISION_HISTORY
 from tests.decide.workloads.objects import LABELS, a_deployment, a_replica_set, template
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from plimsoll.decide.workloads.revisions import Revision
-from plimsoll.decide.workloads.stateful_pods import (
+from plimsoll.decide.workloads.stateful_set.pods import (
     claim_document,
     has_its_storage,
     identity_patch,

@@ -7,7 +7,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import Job, JobStatus, UncountedPods
 from plimsoll.decide.workloads.availability import is_active
-from plimsoll.decide.workloads.job_pods import (
+from plimsoll.decide.workloads.job.pods import (
     format_indexes,
     index_of,
     is_failed,

@@ -5,14 +5,14 @@ from copy import deepcopy
 
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import Deployment, ReplicaSet, Template
-from plimsoll.decide.workloads.owned import DEPLOYMENT, controller_reference, reference_document
-from plimsoll.decide.workloads.pod_template import labels_of, normal
-from plimsoll.decide.workloads.rollout import (
+from plimsoll.decide.workloads.deployment.rollout import (
     DESIRED_REPLICAS,
     MAX_REPLICAS,
     REVISION,
     REVISION_HISTORY,
 )
+from plimsoll.decide.workloads.owned import DEPLOYMENT, controller_reference, reference_document
+from plimsoll.decide.workloads.pod_template import labels_of, normal
 
 HASH_LABEL = "pod-template-hash"
 NOT_COPIED = frozenset(

@@ -9,8 +9,8 @@ from msgspec import structs
 from plimsoll.api.meta import find_condition
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import Deployment, ReplicaSet, ReplicaStatus, RolloutCondition
+from plimsoll.decide.workloads.deployment.rollout import MAX_INT32, fenceposts_of, total_size
 from plimsoll.decide.workloads.replica_set import FAILURE, condition_documents
-from plimsoll.decide.workloads.rollout import MAX_INT32, fenceposts_of, total_size
 
 PROGRESSING, AVAILABLE = "Progressing", "Available"
 NEW_SET_AVAILABLE = "NewReplicaSetAvailable"

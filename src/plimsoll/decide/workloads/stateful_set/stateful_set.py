@@ -29,13 +29,6 @@ from plimsoll.decide.workloads.owned import (
     told,
     warned,
 )
-from plimsoll.decide.workloads.retention import (
-    Holder,
-    conflict_warnings,
-    decide_claim_owner,
-    is_stale,
-    owners_of_new_claim,
-)
 from plimsoll.decide.workloads.revisions import (
     REVISION_LABEL,
     Described,
@@ -43,7 +36,14 @@ from plimsoll.decide.workloads.revisions import (
     RevisionHistory,
     decide_history,
 )
-from plimsoll.decide.workloads.stateful_pods import (
+from plimsoll.decide.workloads.stateful_set.claim_retention import (
+    Holder,
+    conflict_warnings,
+    decide_claim_owner,
+    is_stale,
+    owners_of_new_claim,
+)
+from plimsoll.decide.workloads.stateful_set.pods import (
     claim_document,
     claim_key,
     has_its_storage,

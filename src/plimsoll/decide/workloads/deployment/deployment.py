@@ -18,7 +18,28 @@ from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.typed import from_document
 from plimsoll.api.workloads import Deployment, ReplicaSet, ReplicaStatus
 from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
-from plimsoll.decide.workloads.deployment_status import (
+from plimsoll.decide.workloads.deployment.new_replica_set import (
+    is_same_template,
+    revision_of,
+    set_annotations,
+    set_document,
+)
+from plimsoll.decide.workloads.deployment.rollout import (
+    DESIRED_REPLICAS,
+    MAX_INT32,
+    MAX_REPLICAS,
+    REVISION,
+    Sizes,
+    active,
+    age_key,
+    fenceposts_of,
+    find_count,
+    grown_size,
+    proportional_sizes,
+    shrunk_sizes,
+    size_of,
+)
+from plimsoll.decide.workloads.deployment.status import (
     PAUSED,
     PROGRESSING,
     RESUMED,
@@ -34,12 +55,6 @@ from plimsoll.decide.workloads.deployment_status import (
     with_condition,
     with_progress,
 )
-from plimsoll.decide.workloads.new_replica_set import (
-    is_same_template,
-    revision_of,
-    set_annotations,
-    set_document,
-)
 from plimsoll.decide.workloads.owned import (
     DEPLOYMENT,
     REPLICA_SETS,
@@ -50,21 +65,6 @@ from plimsoll.decide.workloads.owned import (
     warned,
 )
 from plimsoll.decide.workloads.pod_template import template_hash
-from plimsoll.decide.workloads.rollout import (
-    DESIRED_REPLICAS,
-    MAX_INT32,
-    MAX_REPLICAS,
-    REVISION,
-    Sizes,
-    active,
-    age_key,
-    fenceposts_of,
-    find_count,
-    grown_size,
-    proportional_sizes,
-    shrunk_sizes,
-    size_of,
-)
 
 NAME_LIMIT = 253
 SET_FAILED = "ReplicaSetCreateError"

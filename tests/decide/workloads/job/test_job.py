@@ -9,8 +9,8 @@ from plimsoll.api.pods import ContainerStatus, Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import Job
 from plimsoll.decide.plan import Delete
-from plimsoll.decide.workloads.job import JobSteps, decide_job
-from plimsoll.decide.workloads.job_pods import FINALIZER, INDEX
+from plimsoll.decide.workloads.job.job import JobSteps, decide_job
+from plimsoll.decide.workloads.job.pods import FINALIZER, INDEX
 from tests.decide.workloads.objects import (
     NOW,
     a_job,

@@ -5,7 +5,7 @@ from msgspec import structs
 from plimsoll.api.core import Node, NodeSpec, NodeStatus, Taint
 from plimsoll.api.pods import PodSpec
 from plimsoll.api.typed import from_document
-from plimsoll.decide.workloads.daemon_nodes import (
+from plimsoll.decide.workloads.daemon_set.nodes import (
     DaemonPlacement,
     is_same_for_daemons,
     pod_document,

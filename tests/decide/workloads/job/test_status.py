@@ -1,8 +1,8 @@
 from typing import Any
 
 from plimsoll.api.pods import Pod
-from plimsoll.decide.workloads.job_pods import FINALIZER, INDEX
-from plimsoll.decide.workloads.job_status import status_document, tally_of
+from plimsoll.decide.workloads.job.pods import FINALIZER, INDEX
+from plimsoll.decide.workloads.job.status import status_document, tally_of
 from tests.decide.workloads.objects import NOW, a_job, a_pod
 
 

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from plimsoll.decide.workloads.cron_schedule import (
+from plimsoll.decide.workloads.cron_job.schedule import (
     FieldSchedule,
     parse_schedule,
     parse_zone,

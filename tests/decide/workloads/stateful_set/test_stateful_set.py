@@ -11,7 +11,7 @@ from plimsoll.api.workloads import ControllerRevision, StatefulSet
 from plimsoll.decide.plan import Create
 from plimsoll.decide.workloads.pod_template import data_hash
 from plimsoll.decide.workloads.revisions import revision_data
-from plimsoll.decide.workloads.stateful_set import (
+from plimsoll.decide.workloads.stateful_set.stateful_set import (
     StatefulSetSteps,
     StatefulSetView,
     decide_stateful_set,

@@ -18,7 +18,7 @@ from plimsoll.api.workloads import Job, JobStatus
 from plimsoll.decide.plan import NOTHING, Delete, Plan, Write
 from plimsoll.decide.workloads.availability import is_active
 from plimsoll.decide.workloads.deletion_order import in_deletion_order
-from plimsoll.decide.workloads.job_pods import (
+from plimsoll.decide.workloads.job.pods import (
     index_of,
     is_failed,
     is_indexed,
@@ -29,7 +29,7 @@ from plimsoll.decide.workloads.job_pods import (
     with_finalizer,
     without_finalizer,
 )
-from plimsoll.decide.workloads.job_status import status_document, tally_of
+from plimsoll.decide.workloads.job.status import status_document, tally_of
 from plimsoll.decide.workloads.owned import (
     JOB,
     PODS,

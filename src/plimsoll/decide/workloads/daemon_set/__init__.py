@@ -1,0 +1,1 @@
+"""DaemonSets: one pod on every suitable node. Start with `daemon_set`."""

@@ -1,0 +1,1 @@
+"""Jobs: pods that run to completion, each counted once. Start with `job`."""
