@@ -6,14 +6,14 @@ from typing import Any
 from plimsoll.api.meta import wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.typed import from_document
-from plimsoll.decide.scheduling.queue.backoff import Attempts, PodBackoff
-from plimsoll.decide.scheduling.queue.order import in_turn
-from plimsoll.decide.scheduling.rules.pod_requests import (
+from plimsoll.decide.scheduling.pod_requests import (
     Amounts,
     held_by,
     requested_by,
     thought_to_hold,
 )
+from plimsoll.decide.scheduling.queue.backoff import Attempts, PodBackoff
+from plimsoll.decide.scheduling.queue.order import in_turn
 from plimsoll.decide.scheduling.rules.volume_binding.score import (
     Point,
     ScoringShape,

@@ -21,8 +21,8 @@ from plimsoll.decide.scheduling.binding.bind_volumes import (
 )
 from plimsoll.decide.scheduling.binding.wait_for_volumes import Bound, GivenUp, check_bindings
 from plimsoll.decide.scheduling.reasons import FIT, NOT_CONCERNED, Finding, Judgement, failed
-from plimsoll.decide.scheduling.rules.volume_binding import claims, plain as volume_binding
-from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, StaticBinding
+from plimsoll.decide.scheduling.rules.volume_binding import claims, filter as volume_binding
+from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes, StaticBinding
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, ScoringShape
 from plimsoll.decide.scheduling.view import Cluster
 from tests.oracle.cluster_cases import Answer, cluster_of, shown

@@ -2,7 +2,7 @@
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.explain.groups import NodeTrouble, Unit, grouped, unit_of
-from plimsoll.decide.scheduling.columns.flags import NodeRule
+from plimsoll.decide.scheduling.flags import NodeRule
 from plimsoll.decide.scheduling.reasons import Finding, Reason, Rule, SeenObject, Sentence
 
 

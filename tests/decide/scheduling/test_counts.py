@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import RULES
 from plimsoll.decide.scheduling.counts import counts
+from plimsoll.decide.scheduling.flags import RULES
 from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from tests.decide.scheduling.columns import plain

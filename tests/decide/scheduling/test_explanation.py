@@ -1,6 +1,6 @@
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import RULES
 from plimsoll.decide.scheduling.explanation import explain
+from plimsoll.decide.scheduling.flags import RULES
 from plimsoll.decide.scheduling.reasons import Reason, Rule
 from tests.builders import HOSTNAME, a_capacity, a_claim, a_class, a_driver, a_node, a_pod
 

@@ -8,15 +8,15 @@ from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.binding.bind_volumes import naming_claim
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import NodeRule
+from plimsoll.decide.scheduling.flags import NodeRule
 from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.reasons import Reason, Rule
-from plimsoll.decide.scheduling.rules import node_resources as resources
-from plimsoll.decide.scheduling.rules.node_basics import SOFT, NodeDemands
-from plimsoll.decide.scheduling.rules.node_resources import Demands
+from plimsoll.decide.scheduling.rules import node_resources_fit as resources
+from plimsoll.decide.scheduling.rules.node_affinity import SOFT, NodeDemands
+from plimsoll.decide.scheduling.rules.node_resources_fit import Demands
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, score
+from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes, score
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE
 from plimsoll.decide.scheduling.view import Cluster
 from tests.builders import (

@@ -1,5 +1,5 @@
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import Blocked
+from plimsoll.decide.scheduling.flags import Blocked
 from plimsoll.decide.scheduling.node_fit import Standings
 from tests.builders import ZONE, a_node, a_pod
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from plimsoll.api.pods import Pod, SchedulingGate
-from plimsoll.decide.scheduling.columns.flags import AnyRule, NodeRule
+from plimsoll.decide.scheduling.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.reasons import Rule
 from plimsoll.processes.scheduler.queue import SWEEP_AFTER, QueuePlace, SchedulingQueue
 from tests.builders import a_pod

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.scheduling.columns.flags import AnyRule
+from plimsoll.decide.scheduling.flags import AnyRule
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 
 INSUFFICIENT = "Insufficient "

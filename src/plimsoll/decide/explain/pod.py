@@ -24,7 +24,7 @@ from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.reasons import Judgement, Rule
 from plimsoll.decide.scheduling.rules import volume_restrictions, volume_zone
-from plimsoll.decide.scheduling.rules.volume_binding import plain as volume_binding
+from plimsoll.decide.scheduling.rules.volume_binding import filter as volume_binding
 from plimsoll.decide.scheduling.rules.volume_binding.claims import (
     PodClaims,
     find_objection,

@@ -13,7 +13,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.pods import Pod
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.selectors.node import RequiredNodes
-from plimsoll.decide.scheduling.rules.pod_requests import Amounts, held_by, requested_by
+from plimsoll.decide.scheduling.pod_requests import Amounts, held_by, requested_by
 
 CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import (
+from plimsoll.decide.scheduling.flags import (
     FIRST_SCALAR,
     LAST_SCALAR,
     MEANINGS,

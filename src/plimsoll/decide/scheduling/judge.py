@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import AnyRule, Blocked, Flags, flagged
 from plimsoll.decide.scheduling.columns.nodes import mask_of
+from plimsoll.decide.scheduling.flags import AnyRule, Blocked, Flags, flagged
 from plimsoll.decide.scheduling.node_fit import Standing, Standings, sort_keys
 from plimsoll.decide.scheduling.reasons import NOT_CONCERNED, Judgement, Rule
 from plimsoll.decide.scheduling.rules import (
@@ -24,7 +24,10 @@ from plimsoll.decide.scheduling.rules import (
     volume_zone,
     volume_zone_columns as zones,
 )
-from plimsoll.decide.scheduling.rules.volume_binding import bound, claims as pod_claims
+from plimsoll.decide.scheduling.rules.volume_binding import (
+    bound_claims as bound,
+    claims as pod_claims,
+)
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
 from plimsoll.decide.scheduling.rules.volume_binding.delayed import DelayedBindingFit, Late
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import LateClaims, Policy

@@ -14,14 +14,14 @@ import numpy as np
 
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import AnyRule
 from plimsoll.decide.scheduling.counts import Count, counts
 from plimsoll.decide.scheduling.explanation import Explanation, explain
+from plimsoll.decide.scheduling.flags import AnyRule
 from plimsoll.decide.scheduling.judge import Judge, Judged, KernelSettings, Rejected
 from plimsoll.decide.scheduling.picking import pick, put_back, turn_of
 from plimsoll.decide.scheduling.reasons import FIT, Reason, Rule
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes
+from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes
 from plimsoll.decide.scheduling.rules.volume_binding.shortage import shortages
 
 

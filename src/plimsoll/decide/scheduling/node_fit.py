@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.changes import KeptResult
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import Flags, no_flags
-from plimsoll.decide.scheduling.rules.node_basics import Basics, NodeDemands
-from plimsoll.decide.scheduling.rules.node_resources import Demands
+from plimsoll.decide.scheduling.flags import Flags, no_flags
+from plimsoll.decide.scheduling.rules.node_affinity import Basics, NodeDemands
+from plimsoll.decide.scheduling.rules.node_resources_fit import Demands
 
 KEPT_SPECS = 256
 EVERYWHERE = slice(None)

@@ -13,7 +13,7 @@ from datetime import datetime
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
-from plimsoll.decide.scheduling.columns.flags import AnyRule
+from plimsoll.decide.scheduling.flags import AnyRule
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_anybody
 from plimsoll.decide.scheduling.reasons import Finding, Reason, Verdict

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.decide.scheduling.columns.flags import RULES, AnyRule
+from plimsoll.decide.scheduling.flags import RULES, AnyRule
 from plimsoll.decide.scheduling.queue.backoff import Attempts, PodBackoff
 from plimsoll.decide.scheduling.queue.order import Turn, turn_of
 from plimsoll.decide.scheduling.reasons import Reason

@@ -3,21 +3,21 @@
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
-from plimsoll.decide.scheduling.columns.flags import FIRST_SCALAR, MEANINGS, AnyRule, NodeRule
+from plimsoll.decide.scheduling.flags import FIRST_SCALAR, MEANINGS, AnyRule, NodeRule
 from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.reasons import FIT, Judgement, Rule
 from plimsoll.decide.scheduling.rules import (
-    node_basics as basics,
-    node_resources as resources,
+    node_affinity as basics,
+    node_resources_fit as resources,
     node_volume_limits as volume_limits,
     volume_restrictions,
     volume_zone,
 )
-from plimsoll.decide.scheduling.rules.node_basics import NodeDemands
-from plimsoll.decide.scheduling.rules.node_resources import Demands, Load
+from plimsoll.decide.scheduling.rules.node_affinity import NodeDemands
+from plimsoll.decide.scheduling.rules.node_resources_fit import Demands, Load
 from plimsoll.decide.scheduling.rules.volume_binding import (
     claims as pod_claims,
-    plain as volume_binding,
+    filter as volume_binding,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
 from plimsoll.decide.scheduling.view import Cluster

@@ -6,7 +6,7 @@ import pytest
 from plimsoll.api.core import Node, NodeSpec, Taint
 from plimsoll.api.meta import ApiObject, Condition
 from plimsoll.api.storage import CSIDriver
-from plimsoll.decide.scheduling.columns.flags import AnyRule, NodeRule
+from plimsoll.decide.scheduling.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_anybody
 from plimsoll.decide.scheduling.reasons import Rule
 from tests.builders import (

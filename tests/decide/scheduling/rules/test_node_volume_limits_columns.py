@@ -9,7 +9,7 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.volumes import GcePersistentDisk
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import Blocked
+from plimsoll.decide.scheduling.flags import Blocked
 from plimsoll.decide.scheduling.rules.node_volume_limits_columns import Limits, disk_conflicts
 from tests.builders import DRIVER, a_claim, a_csi_node, a_node, a_pod, a_volume, meta
 

@@ -29,7 +29,7 @@ from plimsoll.decide.scheduling.columns.nodes import NodeIndex
 from plimsoll.decide.scheduling.columns.pods import PodIndex
 from plimsoll.decide.scheduling.columns.segments import Segments
 from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
-from plimsoll.decide.scheduling.rules.node_resources import NodeResources, ResourceColumns
+from plimsoll.decide.scheduling.rules.node_resources_fit import NodeResources, ResourceColumns
 
 
 class Columns:

@@ -8,7 +8,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttachment
 from plimsoll.decide.scheduling.columns.attachments import AttachColumns
-from plimsoll.decide.scheduling.columns.flags import Blocked
+from plimsoll.decide.scheduling.flags import Blocked
 from plimsoll.decide.scheduling.reasons import Reason, Undecided
 from plimsoll.decide.scheduling.rules.node_volume_limits import (
     Attachable,

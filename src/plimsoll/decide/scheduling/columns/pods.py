@@ -9,7 +9,7 @@ import msgspec
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod, PodVolume
 from plimsoll.decide.scheduling.columns.changes import KeptResult
-from plimsoll.decide.scheduling.rules.node_resources import Demands, Load
+from plimsoll.decide.scheduling.rules.node_resources_fit import Demands, Load
 from plimsoll.decide.scheduling.view import claim_names
 
 Disk = tuple[str, ...]

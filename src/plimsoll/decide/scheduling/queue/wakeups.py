@@ -12,7 +12,7 @@ from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver, CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.decide.scheduling.columns.flags import AnyRule, NodeRule
+from plimsoll.decide.scheduling.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.queue.volume_wakeups import (
     Hint,
     QueueingHint,
@@ -21,9 +21,12 @@ from plimsoll.decide.scheduling.queue.volume_wakeups import (
     after_update,
 )
 from plimsoll.decide.scheduling.reasons import Rule
-from plimsoll.decide.scheduling.rules import node_basics as basics, node_resources as resources
-from plimsoll.decide.scheduling.rules.node_basics import NodeDemands
-from plimsoll.decide.scheduling.rules.node_resources import PODS, Demands, Load, NodeResources
+from plimsoll.decide.scheduling.rules import (
+    node_affinity as basics,
+    node_resources_fit as resources,
+)
+from plimsoll.decide.scheduling.rules.node_affinity import NodeDemands
+from plimsoll.decide.scheduling.rules.node_resources_fit import PODS, Demands, Load, NodeResources
 from plimsoll.decide.scheduling.view import ClusterView
 
 NodeTest = Callable[[Pod, Node | None, Node], bool]

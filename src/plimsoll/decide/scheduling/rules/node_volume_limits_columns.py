@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSINode
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import Blocked, Flags, flagged
 from plimsoll.decide.scheduling.columns.nodes import mask_of
 from plimsoll.decide.scheduling.columns.pods import exclusive_disks
+from plimsoll.decide.scheduling.flags import Blocked, Flags, flagged
 from plimsoll.decide.scheduling.reasons import Undecided
 from plimsoll.decide.scheduling.rules.node_volume_limits import Attachable, attachables
 from plimsoll.decide.scheduling.rules.volume_restrictions import SinglePodClaims, find_disk_conflict

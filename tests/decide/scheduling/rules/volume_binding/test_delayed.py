@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, score
+from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes, score
 from plimsoll.decide.scheduling.rules.volume_binding.score import Point, ScoringShape
 from tests.decide.scheduling.columns import plain
 from tests.decide.scheduling.columns.clusters import (

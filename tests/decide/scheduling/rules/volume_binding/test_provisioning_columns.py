@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.selectors.topology import TopologyLabelSpec, TopologyTermSpec
 from plimsoll.api.storage import CSIDriver, CSINode, StorageClass
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import Blocked
+from plimsoll.decide.scheduling.flags import Blocked
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import (
     Making,
     ProvisioningQuery,

@@ -4,7 +4,7 @@ from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes
+from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes
 from tests.builders import HOSTNAME, a_claim, a_class, a_node, a_pod, a_volume
 from tests.decide.scheduling.columns import plain
 from tests.decide.scheduling.columns.clusters import Chance, a_new_pod, a_random_cluster, seeds

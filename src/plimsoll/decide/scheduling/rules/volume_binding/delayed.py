@@ -16,7 +16,10 @@ from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.claims.match import size_of
 from plimsoll.decide.scheduling.columns.changes import KeptResult
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import (
+from plimsoll.decide.scheduling.columns.nodes import mask_of
+from plimsoll.decide.scheduling.columns.segments import Cells
+from plimsoll.decide.scheduling.columns.volumes import NOT_MATCHED
+from plimsoll.decide.scheduling.flags import (
     Blocked,
     Flags,
     Slots,
@@ -24,16 +27,13 @@ from plimsoll.decide.scheduling.columns.flags import (
     length_of,
     no_flags,
 )
-from plimsoll.decide.scheduling.columns.nodes import mask_of
-from plimsoll.decide.scheduling.columns.segments import Cells
-from plimsoll.decide.scheduling.columns.volumes import NOT_MATCHED
 from plimsoll.decide.scheduling.node_fit import RANK_BITS, sort_keys
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
     LateClaim,
     LateClaims,
     Policy,
 )
-from plimsoll.decide.scheduling.rules.volume_binding.plain import score
+from plimsoll.decide.scheduling.rules.volume_binding.filter import score
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import Making
 from plimsoll.decide.scheduling.rules.volume_binding.score import ScoringShape
 from plimsoll.decide.scheduling.rules.volume_binding.score_columns import Usages

@@ -10,7 +10,9 @@ from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.decide.scheduling.columns.capacity import NOBODY, UNKNOWN, ClassCapacity
 from plimsoll.decide.scheduling.columns.changes import KeptResult
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import (
+from plimsoll.decide.scheduling.columns.labels import topology_terms
+from plimsoll.decide.scheduling.columns.nodes import mask_of
+from plimsoll.decide.scheduling.flags import (
     Blocked,
     Flags,
     Slots,
@@ -18,8 +20,6 @@ from plimsoll.decide.scheduling.columns.flags import (
     length_of,
     no_flags,
 )
-from plimsoll.decide.scheduling.columns.labels import topology_terms
-from plimsoll.decide.scheduling.columns.nodes import mask_of
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import NO_PROVISIONER
 
 KEPT_CLASSES = 256

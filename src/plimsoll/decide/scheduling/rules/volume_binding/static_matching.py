@@ -14,7 +14,7 @@ from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
     LateClaims,
     Policy,
 )
-from plimsoll.decide.scheduling.rules.volume_binding.plain import PodVolumes, StaticBinding
+from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes, StaticBinding
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import DynamicProvision
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import Making
 

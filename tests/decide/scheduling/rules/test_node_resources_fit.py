@@ -2,11 +2,11 @@ import numpy as np
 from hypothesis import given, settings
 
 from plimsoll.api.core import Node
-from plimsoll.decide.scheduling.columns.flags import FIRST_SCALAR, Blocked
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
+from plimsoll.decide.scheduling.flags import FIRST_SCALAR, Blocked
 from plimsoll.decide.scheduling.reasons import Reason, Verdict
-from plimsoll.decide.scheduling.rules import node_resources as resources
-from plimsoll.decide.scheduling.rules.node_resources import (
+from plimsoll.decide.scheduling.rules import node_resources_fit as resources
+from plimsoll.decide.scheduling.rules.node_resources_fit import (
     Demands,
     Load,
     NodeResources,

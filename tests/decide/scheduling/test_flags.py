@@ -1,4 +1,4 @@
-from plimsoll.decide.scheduling.columns.flags import (
+from plimsoll.decide.scheduling.flags import (
     BITS_BY_RULE,
     MEANINGS,
     RULES,

@@ -14,9 +14,9 @@ from plimsoll.api.core import Node, Taint
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod, Toleration
 from plimsoll.api.selectors.node import PreferredNodes, RequiredNodes
-from plimsoll.decide.scheduling.columns.flags import Blocked, Flags, NodeSentence, flagged, no_flags
 from plimsoll.decide.scheduling.columns.labels import LabelIndex, TaintIndex
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex, mask_of
+from plimsoll.decide.scheduling.flags import Blocked, Flags, NodeSentence, flagged, no_flags
 from plimsoll.decide.scheduling.reasons import (
     FIT,
     Finding,

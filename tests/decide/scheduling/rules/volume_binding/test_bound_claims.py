@@ -3,8 +3,8 @@ from plimsoll.api.storage import CSINode
 from plimsoll.api.volumes import AwsElasticBlockStore, PersistentVolume, VolumeSpec
 from plimsoll.decide.annotations import MIGRATED_PLUGINS
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import Blocked
-from plimsoll.decide.scheduling.rules.volume_binding import bound
+from plimsoll.decide.scheduling.flags import Blocked
+from plimsoll.decide.scheduling.rules.volume_binding import bound_claims as bound
 from tests.builders import ZONE, a_claim, a_node, a_volume
 
 NODES = [a_node("a", labels={ZONE: "a"}), a_node("b", labels={ZONE: "b"})]

@@ -10,7 +10,7 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.scheduling.reasons import Judgement, Reason, Sentence, Verdict
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
-from plimsoll.decide.scheduling.rules.volume_binding.plain import (
+from plimsoll.decide.scheduling.rules.volume_binding.filter import (
     PodVolumes,
     every_finding,
     judge,

@@ -11,7 +11,7 @@ from plimsoll.api.pods import (
     PodStatus,
 )
 from plimsoll.api.volumes import Resources
-from plimsoll.decide.scheduling.rules.pod_requests import (
+from plimsoll.decide.scheduling.pod_requests import (
     Amounts,
     held_by,
     is_scalar,

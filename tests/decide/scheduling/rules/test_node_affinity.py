@@ -3,9 +3,9 @@ from hypothesis import given, settings
 from plimsoll.api.core import Taint
 from plimsoll.api.pods import Pod, PodSpec, Toleration
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import Blocked
-from plimsoll.decide.scheduling.rules import node_basics as basics
-from plimsoll.decide.scheduling.rules.node_basics import SOFT, Basics, NodeDemands
+from plimsoll.decide.scheduling.flags import Blocked
+from plimsoll.decide.scheduling.rules import node_affinity as basics
+from plimsoll.decide.scheduling.rules.node_affinity import SOFT, Basics, NodeDemands
 from tests.builders import a_node, a_pod, meta
 from tests.decide.scheduling.columns.clusters import (
     Chance,

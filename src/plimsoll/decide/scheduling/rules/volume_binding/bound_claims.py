@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.csi.in_tree import TRANSLATED, plugin_of, translated
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.flags import Blocked
 from plimsoll.decide.scheduling.columns.labels import volume_terms
+from plimsoll.decide.scheduling.flags import Blocked
 
 
 def blocked(

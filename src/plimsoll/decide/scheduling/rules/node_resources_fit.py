@@ -16,7 +16,8 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.quantity import parse_quantity
-from plimsoll.decide.scheduling.columns.flags import (
+from plimsoll.decide.scheduling.columns.nodes import NodeIndex, NodeTable
+from plimsoll.decide.scheduling.flags import (
     FIRST_SCALAR,
     LAST_SCALAR,
     Blocked,
@@ -25,17 +26,7 @@ from plimsoll.decide.scheduling.columns.flags import (
     Slots,
     flagged,
 )
-from plimsoll.decide.scheduling.columns.nodes import NodeIndex, NodeTable
-from plimsoll.decide.scheduling.reasons import (
-    FIT,
-    Finding,
-    Judgement,
-    Reason,
-    SeenObject,
-    unresolvable,
-    unschedulable,
-)
-from plimsoll.decide.scheduling.rules.pod_requests import (
+from plimsoll.decide.scheduling.pod_requests import (
     CPU,
     EPHEMERAL_STORAGE,
     MEMORY,
@@ -44,6 +35,15 @@ from plimsoll.decide.scheduling.rules.pod_requests import (
     is_scalar,
     requested_by,
     thought_to_hold,
+)
+from plimsoll.decide.scheduling.reasons import (
+    FIT,
+    Finding,
+    Judgement,
+    Reason,
+    SeenObject,
+    unresolvable,
+    unschedulable,
 )
 
 PODS = "pods"
