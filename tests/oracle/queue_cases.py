@@ -9,8 +9,8 @@ from plimsoll.api.typed import from_document
 from plimsoll.decide.scheduling.pod_requests import (
     Amounts,
     held_by,
+    non_zero_requests,
     requested_by,
-    thought_to_hold,
 )
 from plimsoll.decide.scheduling.queue.backoff import Attempts, PodBackoff
 from plimsoll.decide.scheduling.queue.order import in_turn
@@ -27,7 +27,7 @@ Answer = dict[str, Any]
 
 def pod_requests(case: dict[str, Any]) -> Answer:
     pod = from_document(Pod, case["pod"])
-    milli_cpu, memory = thought_to_hold(pod)
+    milli_cpu, memory = non_zero_requests(pod)
     return {
         "fitRequest": _shown(requested_by(pod)),
         "nodeAccounting": _shown(held_by(pod)),

@@ -50,12 +50,12 @@ def test_a_view_shows_what_is_assumed_and_passes_on_the_rest() -> None:
     claim = versioned(a_claim(), 3)
     assumptions = Assumptions()
     view = AssumingView(a_cluster(OBSERVED, claim), assumptions)
-    promised = annotated(claim, {SELECTED_NODE: "node-1"})
+    selected_nodes = annotated(claim, {SELECTED_NODE: "node-1"})
     assumptions.volumes.assume(TAKEN, OBSERVED)
-    assumptions.claims.assume(promised, claim)
+    assumptions.claims.assume(selected_nodes, claim)
     assert view.volume("volume-1") is TAKEN
     assert view.volumes_of_class("fast") == [TAKEN]
-    assert view.claim(claim.key) is promised
+    assert view.claim(claim.key) is selected_nodes
     assert view.claim(ObjectKey("default", "other")) is None
     assert view.volume("other") is None
     assert view.observed.volume("volume-1") is OBSERVED

@@ -22,12 +22,12 @@ def test_every_flag_has_a_meaning_and_they_come_in_the_order_of_the_rules() -> N
 def test_only_what_the_first_rule_says_is_counted() -> None:
     flags = no_flags(4)
     flags[0] = Blocked.CPU | Blocked.MEMORY | Blocked.ZONE
-    flags[1] = Blocked.LATE_TOO_SMALL | Blocked.BOUND_AFFINITY | Blocked.ZONE
+    flags[1] = Blocked.DELAYED_TOO_SMALL | Blocked.BOUND_AFFINITY | Blocked.ZONE
     flags[2] = Blocked.NO_NODE | Blocked.TOO_MANY_PODS
 
     assert of_first_rule(flags).tolist() == [
         Blocked.CPU | Blocked.MEMORY,
-        Blocked.LATE_TOO_SMALL | Blocked.BOUND_AFFINITY,
+        Blocked.DELAYED_TOO_SMALL | Blocked.BOUND_AFFINITY,
         Blocked.NO_NODE,
         0,
     ]

@@ -1,11 +1,11 @@
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.flags import Blocked
-from plimsoll.decide.scheduling.node_fit import Standings
+from plimsoll.decide.scheduling.node_fit import NodeFits
 from tests.builders import ZONE, a_node, a_pod
 
 
 def test_pods_with_the_same_spec_share_what_is_known_about_nodes() -> None:
-    standings = Standings(Columns.of([a_node()]))
+    standings = NodeFits(Columns.of([a_node()]))
 
     assert standings.of(a_pod("p")) is standings.of(a_pod("q"))
     assert standings.of(a_pod("p")) is not standings.of(a_pod("r", requests={"cpu": "1"}))
@@ -13,7 +13,7 @@ def test_pods_with_the_same_spec_share_what_is_known_about_nodes() -> None:
 
 def test_what_is_known_follows_pods_and_nodes() -> None:
     columns = Columns.of([a_node("a", cpu="2"), a_node("b", cpu="2")])
-    standings, pod = Standings(columns), a_pod("new", requests={"cpu": "1500m"})
+    standings, pod = NodeFits(columns), a_pod("new", requests={"cpu": "1500m"})
     assert standings.of(pod).flags[:2].tolist() == [0, 0]
     best = standings.of(pod).scores[0]
 

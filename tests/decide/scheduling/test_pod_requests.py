@@ -15,8 +15,8 @@ from plimsoll.decide.scheduling.pod_requests import (
     Amounts,
     held_by,
     is_scalar,
+    non_zero_requests,
     requested_by,
-    thought_to_hold,
 )
 from tests.decide.scheduling.builders import a_container
 
@@ -87,12 +87,12 @@ def test_a_node_that_keeps_account_of_the_whole_pod_is_believed() -> None:
     )
     assert held_by(Pod(spec=spec, status=status)) == Amounts(milli_cpu=4000, memory=MIB)
     assert held_by(Pod(spec=spec)) == Amounts(milli_cpu=3000)
-    assert thought_to_hold(Pod(spec=spec)) == (3000, 400 * MIB)
+    assert non_zero_requests(Pod(spec=spec)) == (3000, 400 * MIB)
 
 
 def test_a_container_that_asks_for_nothing_is_thought_to_need_something() -> None:
     spec = PodSpec(containers=(a_container("quiet"), a_container("modest", cpu="0")))
-    assert thought_to_hold(Pod(spec=spec)) == (100, 400 * MIB)
+    assert non_zero_requests(Pod(spec=spec)) == (100, 400 * MIB)
     assert held_by(Pod(spec=spec)) == Amounts()
 
 

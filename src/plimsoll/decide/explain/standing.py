@@ -8,7 +8,7 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.claims.match import size_of
 from plimsoll.decide.scheduling.reasons import Undecided
-from plimsoll.decide.scheduling.rules.volume_binding.claims import LOST, is_fully_bound, is_late
+from plimsoll.decide.scheduling.rules.volume_binding.claims import LOST, is_delayed, is_fully_bound
 from plimsoll.decide.scheduling.view import ClusterView
 
 
@@ -64,6 +64,6 @@ def _state(claim: PersistentVolumeClaim, view: ClusterView) -> ClaimState:
 
 def _is_late(claim: PersistentVolumeClaim, view: ClusterView) -> bool:
     try:
-        return is_late(claim, view)
+        return is_delayed(claim, view)
     except Undecided:
         return False

@@ -62,7 +62,7 @@ def _missing_drivers(judged: Judged, columns: Columns, slots: set[int]) -> Itera
 
 
 def _scalars(judged: Judged, first: Flags) -> Iterator[Count]:
-    names = judged.standing.resources.scalars
+    names = judged.node_fit.resources.scalars
     for number, name in enumerate(names):
         bit = min(FIRST_SCALAR + number, LAST_SCALAR)
         found = int(np.count_nonzero(first & np.uint64(1 << bit)))

@@ -71,16 +71,16 @@ class Blocked(IntFlag):
     BOUND_UNREADABLE = auto()
     BOUND_AFFINITY = auto()
     BOUND_MISSING = auto()
-    LATE_INVALID = auto()
-    LATE_ELSEWHERE = auto()
-    LATE_NO_VOLUME = auto()
-    LATE_NO_TOPOLOGY = auto()
-    LATE_TOPOLOGY = auto()
-    LATE_DRIVER = auto()
-    LATE_NO_SEGMENT = auto()
-    LATE_UNPUBLISHED = auto()
-    LATE_ZERO = auto()
-    LATE_TOO_SMALL = auto()
+    DELAYED_INVALID = auto()
+    DELAYED_ELSEWHERE = auto()
+    DELAYED_NO_VOLUME = auto()
+    DELAYED_NO_TOPOLOGY = auto()
+    DELAYED_TOPOLOGY = auto()
+    DELAYED_DRIVER = auto()
+    DELAYED_NO_SEGMENT = auto()
+    DELAYED_UNPUBLISHED = auto()
+    DELAYED_ZERO = auto()
+    DELAYED_TOO_SMALL = auto()
 
     ZONE = auto()
 
@@ -137,28 +137,30 @@ MEANINGS: Mapping[Blocked, Meaning] = {
     Blocked.BOUND_MISSING: Meaning(
         Rule.VOLUME_BINDING, Reason.VOLUME_NOT_FOUND, Sentence.VOLUME_MISSING
     ),
-    Blocked.LATE_INVALID: Meaning(Rule.VOLUME_BINDING, Reason.CLAIM_IS_INVALID, ""),
-    Blocked.LATE_ELSEWHERE: Meaning(
+    Blocked.DELAYED_INVALID: Meaning(Rule.VOLUME_BINDING, Reason.CLAIM_IS_INVALID, ""),
+    Blocked.DELAYED_ELSEWHERE: Meaning(
         Rule.VOLUME_BINDING, Reason.SELECTED_ELSEWHERE, Sentence.NO_VOLUME
     ),
-    Blocked.LATE_NO_VOLUME: Meaning(
+    Blocked.DELAYED_NO_VOLUME: Meaning(
         Rule.VOLUME_BINDING, Reason.NO_MATCHING_VOLUME, Sentence.NO_VOLUME
     ),
-    Blocked.LATE_NO_TOPOLOGY: Meaning(
+    Blocked.DELAYED_NO_TOPOLOGY: Meaning(
         Rule.VOLUME_BINDING, Reason.TOPOLOGY_KEY_MISSING, Sentence.NO_VOLUME
     ),
-    Blocked.LATE_TOPOLOGY: Meaning(
+    Blocked.DELAYED_TOPOLOGY: Meaning(
         Rule.VOLUME_BINDING, Reason.OUTSIDE_ALLOWED_TOPOLOGIES, Sentence.NO_VOLUME
     ),
-    Blocked.LATE_DRIVER: Meaning(Rule.VOLUME_BINDING, Reason.DRIVER_NOT_ON_NODE, Sentence.NO_SPACE),
-    Blocked.LATE_NO_SEGMENT: Meaning(
+    Blocked.DELAYED_DRIVER: Meaning(
+        Rule.VOLUME_BINDING, Reason.DRIVER_NOT_ON_NODE, Sentence.NO_SPACE
+    ),
+    Blocked.DELAYED_NO_SEGMENT: Meaning(
         Rule.VOLUME_BINDING, Reason.TOPOLOGY_KEY_MISSING, Sentence.NO_SPACE
     ),
-    Blocked.LATE_UNPUBLISHED: Meaning(
+    Blocked.DELAYED_UNPUBLISHED: Meaning(
         Rule.VOLUME_BINDING, Reason.NO_CAPACITY_PUBLISHED, Sentence.NO_SPACE
     ),
-    Blocked.LATE_ZERO: Meaning(Rule.VOLUME_BINDING, Reason.CAPACITY_ZERO, Sentence.NO_SPACE),
-    Blocked.LATE_TOO_SMALL: Meaning(
+    Blocked.DELAYED_ZERO: Meaning(Rule.VOLUME_BINDING, Reason.CAPACITY_ZERO, Sentence.NO_SPACE),
+    Blocked.DELAYED_TOO_SMALL: Meaning(
         Rule.VOLUME_BINDING, Reason.CAPACITY_TOO_SMALL, Sentence.NO_SPACE
     ),
     Blocked.ZONE: Meaning(Rule.VOLUME_ZONE, Reason.VOLUME_ZONE_CONFLICT, Sentence.ZONE),

@@ -15,7 +15,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.nodes import mask_of
 from plimsoll.decide.scheduling.flags import AnyRule, Blocked, Flags, flagged
-from plimsoll.decide.scheduling.node_fit import Standing, Standings, sort_keys
+from plimsoll.decide.scheduling.node_fit import NodeFit, NodeFits, sort_keys
 from plimsoll.decide.scheduling.reasons import NOT_CONCERNED, Judgement, Rule
 from plimsoll.decide.scheduling.rules import (
     node_volume_limits as volume_limits,
@@ -29,8 +29,11 @@ from plimsoll.decide.scheduling.rules.volume_binding import (
     claims as pod_claims,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
-from plimsoll.decide.scheduling.rules.volume_binding.delayed import DelayedBindingFit, Late
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import LateClaims, Policy
+from plimsoll.decide.scheduling.rules.volume_binding.delayed import (
+    DelayedBinding,
+    DelayedBindingFit,
+)
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import DelayedClaims, Policy
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, ScoringShape
 from plimsoll.decide.scheduling.rules.volume_restrictions import SinglePodClaims
 from plimsoll.decide.scheduling.rules.volume_zone import ZoneDemand
@@ -38,7 +41,7 @@ from plimsoll.decide.scheduling.rules.volume_zone import ZoneDemand
 NO_CLAIMS = PodClaims((), ())
 UNREADABLE = np.uint64(Blocked.BOUND_UNREADABLE)
 BOUND = np.uint64(Blocked.BOUND_AFFINITY | Blocked.BOUND_MISSING)
-INVALID = np.uint64(Blocked.LATE_INVALID)
+INVALID = np.uint64(Blocked.DELAYED_INVALID)
 TAINT_WEIGHT, PREFERENCE_WEIGHT = 3, 2
 BEST = 100
 NOT_FEASIBLE = -(2**62)
@@ -78,9 +81,9 @@ class Judged:
 
     pod: Pod
     prepared: PreparedPod
-    standing: Standing
-    late_claims: LateClaims | None
-    late: DelayedBindingFit | None
+    node_fit: NodeFit
+    delayed_claims: DelayedClaims | None
+    delayed: DelayedBindingFit | None
     flags: Flags
 
     @cached_property
@@ -90,33 +93,33 @@ class Judged:
 
     def totals(self) -> NDArray[np.int64]:
         """The sum of all scores, as weighted by kube-scheduler. Only nodes that will do count."""
-        total = self.standing.scores + TAINT_WEIGHT * BEST + self._wishes()
-        if self.late is not None:
-            total += self.late.scores
+        total = self.node_fit.scores + TAINT_WEIGHT * BEST + self._wishes()
+        if self.delayed is not None:
+            total += self.delayed.scores
         return total
 
     def total_of(self, slot: int) -> int:
         wishes = np.asarray(self._wishes())
-        total = int(self.standing.scores[slot]) + TAINT_WEIGHT * BEST
+        total = int(self.node_fit.scores[slot]) + TAINT_WEIGHT * BEST
         total += int(wishes[slot]) if wishes.ndim else 0
-        return total + (int(self.late.scores[slot]) if self.late is not None else 0)
+        return total + (int(self.delayed.scores[slot]) if self.delayed is not None else 0)
 
     def keys(self) -> NDArray[np.int64]:
         """By which nodes are sorted, the best last: the number of static matches where that
         counts, the score, then the name. NOT_FEASIBLE where a node will not do."""
-        keys = self.standing.keys
-        if self.late is not None:
-            keys = keys + self.late.keys
-        if self.standing.soft_taints is not None or self.standing.preferences is not None:
+        keys = self.node_fit.keys
+        if self.delayed is not None:
+            keys = keys + self.delayed.keys
+        if self.node_fit.soft_taints is not None or self.node_fit.preferences is not None:
             keys = keys + sort_keys(np.asarray(self._wishes()))
         return np.where(self.is_feasible, keys, NOT_FEASIBLE)
 
     def _wishes(self) -> NDArray[np.int64] | int:
         """What taints take away and preferences add."""
         total: NDArray[np.int64] | int = 0
-        if (taints := self.standing.soft_taints) is not None:
+        if (taints := self.node_fit.soft_taints) is not None:
             total = total - TAINT_WEIGHT * self._normalized(taints)
-        if (wishes := self.standing.preferences) is not None:
+        if (wishes := self.node_fit.preferences) is not None:
             total = total + PREFERENCE_WEIGHT * self._normalized(wishes)
         return total
 
@@ -131,22 +134,22 @@ class Judge:
     def __init__(self, columns: Columns, settings: KernelSettings | None = None) -> None:
         self.columns = columns
         self.settings = settings or KernelSettings()
-        self._standings = Standings(columns)
-        self.late = Late(columns, self.settings.policy, self.settings.shape)
+        self._node_fits = NodeFits(columns)
+        self.delayed = DelayedBinding(columns, self.settings.policy, self.settings.shape)
 
     def judge(self, pod: Pod) -> Judged | Rejected:
         prepared = self.prepare(pod) if pod.spec.volumes else NO_VOLUMES
         if isinstance(prepared, Rejected):
             return prepared
-        standing = self._standings.of(pod)
-        late_claims = late = None
-        if prepared.claims.late:
-            late_claims = LateClaims.of(prepared.claims.late, self.columns.volumes)
-            late = self.late.judge(late_claims)
-        flags = standing.flags
+        node_fit = self._node_fits.of(pod)
+        delayed_claims = delayed = None
+        if prepared.claims.delayed:
+            delayed_claims = DelayedClaims.of(prepared.claims.delayed, self.columns.volumes)
+            delayed = self.delayed.judge(delayed_claims)
+        flags = node_fit.flags
         if prepared is not NO_VOLUMES:
-            flags = self._with_volumes(pod, prepared, flags, late)
-        return Judged(pod, prepared, standing, late_claims, late, flags)
+            flags = self._with_volumes(pod, prepared, flags, delayed)
+        return Judged(pod, prepared, node_fit, delayed_claims, delayed, flags)
 
     def prepare(self, pod: Pod) -> PreparedPod | Rejected:
         single_pod = volume_restrictions.prepare(pod, self.columns)
@@ -166,7 +169,7 @@ class Judge:
         )
 
     def _with_volumes(
-        self, pod: Pod, prepared: PreparedPod, flags: Flags, late: DelayedBindingFit | None
+        self, pod: Pod, prepared: PreparedPod, flags: Flags, delayed: DelayedBindingFit | None
     ) -> Flags:
         columns, size = self.columns, self.columns.index.size
         parts = list(bound.blocked(prepared.claims.bound, columns))
@@ -176,22 +179,22 @@ class Judge:
         if prepared.zones:
             outside = zones.outside(prepared.zones, columns.labels, columns.index.alive)
             parts.append((Blocked.ZONE, outside))
-        if late is not None:
-            flags = flags | late.flags
+        if delayed is not None:
+            flags = flags | delayed.flags
         for flag, bits in parts:
             if bits:
                 flags = flags | flagged(mask_of(bits, size), flag)
-        if has_bound_flags and late is not None:
-            flags = _without_moot(flags, late)
+        if has_bound_flags and delayed is not None:
+            flags = _without_moot(flags, delayed)
         if prepared.is_limited:
             full = limits.Limits(pod, columns).blocked()
             flags = flags if full is None else flags | full
         return flags
 
 
-def _without_moot(flags: Flags, late: DelayedBindingFit) -> Flags:
+def _without_moot(flags: Flags, delayed: DelayedBindingFit) -> Flags:
     """Where a volume or claim cannot be read nothing else is known about the node's volumes."""
-    flags = np.where(flags & UNREADABLE, flags & ~late.flags, flags)
+    flags = np.where(flags & UNREADABLE, flags & ~delayed.flags, flags)
     return np.where(flags & INVALID, flags & ~BOUND, flags)
 
 

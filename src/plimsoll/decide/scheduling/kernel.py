@@ -163,9 +163,9 @@ class Kernel:
         return pick(keys, index, turn)
 
     def _volumes(self, judged: Judged, slot: int) -> PodVolumes:
-        if judged.late_claims is None:
+        if judged.delayed_claims is None:
             return PodVolumes()
-        return self._judge.late.serving.bind(judged.late_claims, slot)
+        return self._judge.delayed.static_matching.bind(judged.delayed_claims, slot)
 
     def _sentence(self, pod: Pod, slot: int, rule: AnyRule) -> str:
         explanation = self.explain_node(pod, self.columns.index.names[slot])
@@ -177,6 +177,6 @@ class Kernel:
         if explanation.judgements[Rule.VOLUME_BINDING].is_fit:
             return False
         judged, slot = self._judge.judge(pod), self.columns.index.find(node)
-        if isinstance(judged, Rejected) or slot is None or judged.late is None:
+        if isinstance(judged, Rejected) or slot is None or judged.delayed is None:
             return False
-        return not judged.late.flags[slot] and judged.late.statics[slot] > 1
+        return not judged.delayed.flags[slot] and judged.delayed.statics[slot] > 1

@@ -29,7 +29,7 @@ def sort_keys(scores: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @dataclass(slots=True)
-class Standing:
+class NodeFit:
     """All by slot."""
 
     nodes: NodeDemands
@@ -70,19 +70,19 @@ class Standing:
         self.stamp = columns.stamp
 
 
-class Standings:
+class NodeFits:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._kept: KeptResult[bytes, Standing] = KeptResult(KEPT_SPECS)
+        self._kept: KeptResult[bytes, NodeFit] = KeptResult(KEPT_SPECS)
 
-    def of(self, pod: Pod) -> Standing:
-        standing = self._kept.get(_fingerprint(pod), lambda: _new(pod))
-        standing.refresh(self._columns)
-        return standing
+    def of(self, pod: Pod) -> NodeFit:
+        node_fit = self._kept.get(_fingerprint(pod), lambda: _new(pod))
+        node_fit.refresh(self._columns)
+        return node_fit
 
 
-def _new(pod: Pod) -> Standing:
-    return Standing(
+def _new(pod: Pod) -> NodeFit:
+    return NodeFit(
         NodeDemands.of(pod),
         Demands.of_waiting(pod),
         basics=no_flags(0),

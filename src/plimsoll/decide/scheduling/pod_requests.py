@@ -20,7 +20,7 @@ ATTACHABLE = "attachable-volumes-"
 NATIVE_DOMAIN = "kubernetes.io/"
 QUOTA_PREFIX = "requests."
 
-USUAL_REQUESTS: Quantities = {CPU: "100m", MEMORY: "200Mi"}
+DEFAULT_REQUESTS: Quantities = {CPU: "100m", MEMORY: "200Mi"}
 """What a container is thought to take if it does not say, when nodes are compared."""
 
 Totals = dict[str, Quantity]
@@ -48,17 +48,17 @@ def held_by(pod: Pod) -> Amounts:
     return _amounts(_held(pod, {}))
 
 
-def thought_to_hold(pod: Pod) -> tuple[int, int]:
+def non_zero_requests(pod: Pod) -> tuple[int, int]:
     """Thousandths of a cpu, and memory, with something assumed where a container does not say.
 
     Nodes are compared by this, so that many pods that ask for nothing do not end up on one node.
     """
-    defaults = USUAL_REQUESTS
+    defaults = DEFAULT_REQUESTS
     if _shared_requests(pod):
         held = _held(pod, {})
         defaults = {
             name: usual
-            for name, usual in USUAL_REQUESTS.items()
+            for name, usual in DEFAULT_REQUESTS.items()
             if name not in held or not held[name].unscaled
         }
     amounts = _amounts(_held(pod, defaults))

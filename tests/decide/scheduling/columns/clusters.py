@@ -79,7 +79,7 @@ SIZES = ["1Gi", "2Gi", "3Gi", "5Gi"]
 ODD_SIZES = ["0", "1500m", "1700m", "10E", "1e999999999"]
 PODS = ["p1", "p2", "p3"]
 NAMESPACE = "default"
-LATE = "WaitForFirstConsumer"
+DELAYED = "WaitForFirstConsumer"
 LONG_AGO = datetime(2025, 1, 1, tzinfo=UTC)
 
 seeds = st.integers(0, 2**32 - 1)
@@ -287,7 +287,7 @@ def a_random_class(chance: Chance) -> StorageClass:
     return StorageClass(
         metadata=ObjectMeta(name=name),
         provisioner=provisioners[name],
-        volume_binding_mode=chance.usually(LATE, ["Immediate", None], 95),
+        volume_binding_mode=chance.usually(DELAYED, ["Immediate", None], 95),
         allowed_topologies=chance.choice(TOPOLOGIES)
         if name in ("zonal", "old") and chance.happens(60)
         else (),

@@ -23,7 +23,7 @@ def columns_with(limits: dict[str, int]) -> AttachColumns:
 
 
 def full(attach: AttachColumns, *new: Attachable) -> list[bool]:
-    return [bool(is_full) for is_full in attach.without_room(frozenset(new))[:2]]
+    return [bool(is_full) for is_full in attach.exceeding_limits(frozenset(new))[:2]]
 
 
 def test_a_node_is_full_when_its_limit_is_reached() -> None:

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSIStorageCapacity
-from plimsoll.decide.scheduling.columns.capacity import NOBODY, UNKNOWN
+from plimsoll.decide.scheduling.columns.capacity import NOT_PUBLISHED, UNKNOWN
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
     is_in_segment,
@@ -43,7 +43,7 @@ def test_every_node_knows_the_largest_volume_it_could_get(seed: int) -> None:
             covering = [c for c in mine if is_in_segment(node.labels, c)]
             limits = [UNKNOWN if (v := largest_volume(c)) is None else v.value for c in covering]
             cell = int(of_class.cells.of[slot])
-            assert of_class.largest()[cell] == max(limits, default=NOBODY)
+            assert of_class.largest()[cell] == max(limits, default=NOT_PUBLISHED)
             fitting = [c for c, limit in zip(covering, limits, strict=True) if limit >= 2]
             assert of_class.find(cell, 2) == (fitting[0] if fitting else None)
 

@@ -27,7 +27,7 @@ def verdicts(judge: Judge, pod: Pod) -> Verdicts:
     return {
         name: (
             int(judged.flags[slot]),
-            0 if judged.late is None else int(judged.late.statics[slot]),
+            0 if judged.delayed is None else int(judged.delayed.statics[slot]),
             0 if judged.flags[slot] else int(totals[slot]),
         )
         for slot, name in enumerate(index.names)

@@ -1,7 +1,7 @@
 from hypothesis import given, strategies as st
 
 from plimsoll.api.quantity import parse_quantity
-from plimsoll.decide.scheduling.columns.free_volumes import FreeVolumePlace, Shelf
+from plimsoll.decide.scheduling.columns.free_volumes import FreeVolumePlace, FreeVolumes
 
 PLACES = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), max_size=12).map(
     lambda found: [(seg, FreeVolumePlace(size, f"v{i}")) for i, (seg, size) in enumerate(found)]
@@ -17,22 +17,22 @@ PLACES = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), max_size=12).
 def test_the_smallest_that_is_large_enough_and_left_is_found(
     places: list[tuple[int, FreeVolumePlace]], rank: int, taken: set[int], gone: set[int]
 ) -> None:
-    shelf = Shelf()
+    free_volumes = FreeVolumes()
     for segment, place in places:
-        shelf.add(segment, place)
+        free_volumes.add(segment, place)
     left = [each for number, each in enumerate(places) if number not in gone]
     for number, (segment, place) in enumerate(places):
         if number in gone:
-            shelf.take(segment, place)
+            free_volumes.take(segment, place)
     names = {f"v{number}" for number in taken}
 
     fitting = sorted(p for segment, p in left if segment in (0, 1) and p.rank >= rank)
 
-    assert shelf.fitting([0, 1], rank) == fitting
+    assert free_volumes.fitting([0, 1], rank) == fitting
     expected = next((place for place in fitting if place.name not in names), None)
-    assert shelf.find([0, 1], rank, names) == expected
+    assert free_volumes.find([0, 1], rank, names) == expected
     sizes = sorted(place.rank for _, place in left if place.rank >= rank)
-    assert shelf.next_size(rank) == (sizes[0] if sizes else None)
+    assert free_volumes.next_size(rank) == (sizes[0] if sizes else None)
 
 
 def test_sizes_are_told_apart_to_the_last_fraction() -> None:

@@ -57,7 +57,7 @@ class AttachColumns:
         self._holdings: dict[str, Holdings] = {}
         self._own: set[str] = set()
         self._users: dict[Attachable, set[str]] = {}
-        self._room: dict[str, NodeColumn] = {}
+        self._left: dict[str, NodeColumn] = {}
         self._installed: dict[str, int] = {}
         self._migrated: dict[str, int] = {}
         self.present = 0
@@ -77,7 +77,7 @@ class AttachColumns:
         return self._migrated.get(plugin, 0)
 
     def is_limited(self, driver: str) -> bool:
-        return driver in self._room
+        return driver in self._left
 
     def put_csi_node(self, csi_node: CSINode) -> None:
         name = csi_node.name
@@ -112,12 +112,12 @@ class AttachColumns:
                 users.discard(node)
             if not users:
                 del self._users[attachable]
-            self._write_room(node, attachable.driver)
+            self._write_left(node, attachable.driver)
 
     def count_attachment(self, node: str, attachable: Attachable, step: int) -> None:
         holdings = self._own_holdings(node)
         holdings.count(attachable, attachments=step)
-        self._write_room(node, attachable.driver)
+        self._write_left(node, attachable.driver)
 
     def _own_holdings(self, node: str) -> Holdings:
         """Forks share what neither has changed."""
@@ -126,20 +126,20 @@ class AttachColumns:
             self._holdings[node] = self._holdings.get(node, Holdings()).fork()
         return self._holdings[node]
 
-    def without_room(self, new: frozenset[Attachable]) -> NDArray[np.bool_]:
+    def exceeding_limits(self, new: frozenset[Attachable]) -> NDArray[np.bool_]:
         """By slot, whether volumes that a pod needs would be too many."""
         full = np.zeros(self._index.size, np.bool_)
         wanted = Counter(attachable.driver for attachable in new)
         for driver, number in wanted.items():
-            if driver in self._room:
-                full |= self._room[driver].values < number
+            if driver in self._left:
+                full |= self._left[driver].values < number
         for slot, name in self._sharing(new):
             holdings = self._holdings[name]
             rest = Counter(volume.driver for volume in new if volume not in holdings.pods)
             full[slot] = any(
-                self._room[driver].values[slot] < number
+                self._left[driver].values[slot] < number
                 for driver, number in rest.items()
-                if driver in self._room
+                if driver in self._left
             )
         return full
 
@@ -162,9 +162,9 @@ class AttachColumns:
             self.limited |= bit
         holdings = self._holdings.get(csi_node.name, Holdings())
         for driver_name, limit in limits.items():
-            if driver_name not in self._room:
-                self._room[driver_name] = NodeColumn(self._index, UNLIMITED)
-            self._room[driver_name].values[slot] = limit - holdings.used[driver_name]
+            if driver_name not in self._left:
+                self._left[driver_name] = NodeColumn(self._index, UNLIMITED)
+            self._left[driver_name].values[slot] = limit - holdings.used[driver_name]
 
     def _clear(self, slot: int, csi_node: CSINode | None) -> None:
         if csi_node is None:
@@ -176,13 +176,13 @@ class AttachColumns:
         _clear_bits(self._installed, (d.name for d in csi_node.spec.drivers or ()), rest)
         _clear_bits(self._migrated, _migrated_plugins(csi_node), rest)
         for driver in volume_limits(csi_node):
-            self._room[driver].values[slot] = UNLIMITED
+            self._left[driver].values[slot] = UNLIMITED
 
-    def _write_room(self, node: str, driver: str) -> None:
+    def _write_left(self, node: str, driver: str) -> None:
         slot = self._index.find(node)
         limit = volume_limits(self._csi_nodes.get(node)).get(driver)
         if slot is not None and limit is not None:
-            self._room[driver].values[slot] = limit - self._holdings[node].used[driver]
+            self._left[driver].values[slot] = limit - self._holdings[node].used[driver]
 
     def fork(self, index: NodeIndex) -> "AttachColumns":
         twin = AttachColumns(index)
@@ -190,7 +190,7 @@ class AttachColumns:
         twin._holdings = {name: held for name, held in self._holdings.items() if held.used}
         self._own = set()
         twin._users = {volume: names.copy() for volume, names in self._users.items()}
-        twin._room = {driver: column.fork(index) for driver, column in self._room.items()}
+        twin._left = {driver: column.fork(index) for driver, column in self._left.items()}
         twin._installed, twin._migrated = self._installed.copy(), self._migrated.copy()
         twin.present, twin.limited, twin.stamp = self.present, self.limited, self.stamp
         return twin

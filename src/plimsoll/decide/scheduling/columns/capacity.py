@@ -19,7 +19,7 @@ from plimsoll.decide.scheduling.columns.nodes import NodeIndex
 from plimsoll.decide.scheduling.columns.segments import Cells, Segments
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import largest_volume
 
-NOBODY = -(2**62)
+NOT_PUBLISHED = -(2**62)
 """No capacity was published for the node."""
 UNKNOWN = -1
 """Published without a number: nothing fits."""
@@ -42,7 +42,7 @@ class ClassCapacity:
         self._published: dict[ObjectKey, PublishedColumn] = {}
         self._by_segment: dict[int, list[ObjectKey]] = {}
         self._keys: Counter[str] = Counter()
-        self._largest = np.full(1, NOBODY, np.int64)
+        self._largest = np.full(1, NOT_PUBLISHED, np.int64)
         self._capacity = np.full(1, UNKNOWN, np.int64)
         self._crowded: set[int] = set()
         self._position = 0
@@ -155,14 +155,14 @@ class ClassCapacity:
         self._position = self.cells.log.position
         missing = len(self.cells) - len(self._largest)
         if missing:
-            self._largest = np.append(self._largest, np.full(missing, NOBODY, np.int64))
+            self._largest = np.append(self._largest, np.full(missing, NOT_PUBLISHED, np.int64))
             self._capacity = np.append(self._capacity, np.full(missing, UNKNOWN, np.int64))
         for cell in range(len(self.cells)) if changed is None else changed:
             self._refresh_cell(cell)
 
     def _refresh_cell(self, cell: int) -> None:
         covering = self._covering(cell)
-        self._largest[cell] = max((each.limit for each in covering), default=NOBODY)
+        self._largest[cell] = max((each.limit for each in covering), default=NOT_PUBLISHED)
         self._capacity[cell] = covering[0].capacity if covering else UNKNOWN
         if len(covering) > 1:
             self._crowded.add(cell)

@@ -1,6 +1,6 @@
 """What has changed since somebody last looked, so that what they worked out can be kept.
 
-The log remembers only so much. Whoever looks too late is told that anything may have changed.
+The log remembers only so much. Whoever looks too delayed is told that anything may have changed.
 """
 
 from collections.abc import Callable, Hashable

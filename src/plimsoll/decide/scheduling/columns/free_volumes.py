@@ -12,7 +12,7 @@ from plimsoll.decide.claims.match import Search
 
 
 class FreeVolumePlace(NamedTuple):
-    """Where a volume stands on its shelf: by the rank of its size, then by name."""
+    """How free volumes are sorted: by the rank of its size, then by name."""
 
     rank: int
     name: str
@@ -37,7 +37,7 @@ class FreeVolumeKind(NamedTuple):
 
 
 class Want(NamedTuple):
-    """One claim, in the terms of shelves."""
+    """What one claim asks of free volumes."""
 
     kind: FreeVolumeKind
     rank: int
@@ -53,7 +53,7 @@ def want_of(search: Search) -> Want:
     return Want(kind, search.requested.rank)
 
 
-class Shelf:
+class FreeVolumes:
     """Volumes of one class that suit one kind of claim, by segment."""
 
     def __init__(self) -> None:
@@ -77,8 +77,8 @@ class Shelf:
             del self._count[place.rank], self._sizes[bisect_left(self._sizes, place.rank)]
 
     def next_size(self, rank: int) -> int | None:
-        """The smallest size on the shelf that is large enough: all claims between two sizes get
-        the same volumes."""
+        """The smallest size here that is large enough: all claims between two sizes get the same
+        volumes."""
         position = bisect_left(self._sizes, rank)
         return self._sizes[position] if position < len(self._sizes) else None
 
@@ -104,8 +104,8 @@ class Shelf:
                 best = places[position]
         return best
 
-    def fork(self) -> "Shelf":
-        twin = Shelf()
+    def fork(self) -> "FreeVolumes":
+        twin = FreeVolumes()
         twin._places = {segment: places.copy() for segment, places in self._places.items()}
         twin._sizes, twin._count = self._sizes.copy(), self._count.copy()
         return twin

@@ -18,7 +18,7 @@ from plimsoll.decide.scheduling.columns.changes import KeptResult
 from plimsoll.decide.scheduling.columns.free_volumes import (
     FreeVolumeKind,
     FreeVolumePlace,
-    Shelf,
+    FreeVolumes,
     Want,
     Wants,
 )
@@ -28,7 +28,7 @@ from plimsoll.decide.scheduling.columns.segments import Cells, Segments
 
 NOT_MATCHED = -1
 KEPT_FITS = 256
-KEPT_SHELVES = 64
+KEPT_KINDS = 64
 
 
 def is_free(volume: PersistentVolume) -> bool:
@@ -65,7 +65,7 @@ class ClassVolumes:
         self._free: dict[str, _Free] = {}
         self._by_segment: dict[int, set[str]] = {}
         self._kept_for: dict[ObjectKey, set[str]] = {}
-        self._shelves: dict[FreeVolumeKind, Shelf] = {}
+        self._by_kind: dict[FreeVolumeKind, FreeVolumes] = {}
         self._fits: KeptResult[Wants, Fits] = KeptResult(KEPT_FITS)
         self.cells = Cells(index)
 
@@ -111,16 +111,16 @@ class ClassVolumes:
             self._by_segment[segment] = set()
             self.cells.add(segment, self._segments.members(segment))
         self._by_segment[segment].add(volume.name)
-        for kind, shelf in self._shelves.items():
+        for kind, free_volumes in self._by_kind.items():
             if kind.suits(volume):
-                shelf.add(segment, free.place)
+                free_volumes.add(segment, free.place)
         self.cells.touch(segment)
 
     def _withdraw(self, free: _Free) -> None:
         segment = free.segment
-        for kind, shelf in self._shelves.items():
+        for kind, free_volumes in self._by_kind.items():
             if kind.suits(free.volume):
-                shelf.take(segment, free.place)
+                free_volumes.take(segment, free.place)
         self.cells.touch(segment)
         self._by_segment[segment].discard(free.volume.name)
         if not self._by_segment[segment]:
@@ -150,7 +150,7 @@ class ClassVolumes:
         rounded = tuple(
             Want(want.kind, -1 if size is None else size)
             for want in wants
-            for size in [self._shelf(want.kind).next_size(want.rank)]
+            for size in [self._free_of_kind(want.kind).next_size(want.rank)]
         )
         if all(want.rank < 0 for want in rounded):
             return None
@@ -165,7 +165,7 @@ class ClassVolumes:
 
     def choices(self, cell: int, want: Want) -> list[PersistentVolume]:
         """All that a claim could have on a node of the cell, smallest first."""
-        places = self._shelf(want.kind).fitting(self.cells.segments[cell], want.rank)
+        places = self._free_of_kind(want.kind).fitting(self.cells.segments[cell], want.rank)
         return [self._volumes[place.name] for place in places]
 
     def _places(self, cell: int, wants: Sequence[Want]) -> list[FreeVolumePlace | None]:
@@ -175,22 +175,22 @@ class ClassVolumes:
         for want in wants:
             place = None
             if want.rank >= 0:
-                place = self._shelf(want.kind).find(segments, want.rank, taken)
+                place = self._free_of_kind(want.kind).find(segments, want.rank, taken)
             if place is not None:
                 taken.add(place.name)
             found.append(place)
         return found
 
-    def _shelf(self, kind: FreeVolumeKind) -> Shelf:
-        shelf = self._shelves.get(kind)
-        if shelf is None:
-            if len(self._shelves) >= KEPT_SHELVES:
-                del self._shelves[next(iter(self._shelves))]
-            shelf = self._shelves[kind] = Shelf()
+    def _free_of_kind(self, kind: FreeVolumeKind) -> FreeVolumes:
+        free_volumes = self._by_kind.get(kind)
+        if free_volumes is None:
+            if len(self._by_kind) >= KEPT_KINDS:
+                del self._by_kind[next(iter(self._by_kind))]
+            free_volumes = self._by_kind[kind] = FreeVolumes()
             for free in self._free.values():
                 if kind.suits(free.volume):
-                    shelf.add(free.segment, free.place)
-        return shelf
+                    free_volumes.add(free.segment, free.place)
+        return free_volumes
 
     def _refresh(self, fits: Fits, wants: Wants) -> None:
         changed = self.cells.log.since(fits.position) if fits.position >= 0 else None
@@ -212,7 +212,7 @@ class ClassVolumes:
         twin._volumes, twin._free = self._volumes.copy(), self._free.copy()
         twin._by_segment = {segment: names.copy() for segment, names in self._by_segment.items()}
         twin._kept_for = {claim: names.copy() for claim, names in self._kept_for.items()}
-        twin._shelves = {kind: shelf.fork() for kind, shelf in self._shelves.items()}
+        twin._by_kind = {kind: free_volumes.fork() for kind, free_volumes in self._by_kind.items()}
         twin.cells = self.cells.fork(index)
         return twin
 

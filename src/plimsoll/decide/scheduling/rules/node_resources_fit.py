@@ -33,8 +33,8 @@ from plimsoll.decide.scheduling.pod_requests import (
     Amounts,
     held_by,
     is_scalar,
+    non_zero_requests,
     requested_by,
-    thought_to_hold,
 )
 from plimsoll.decide.scheduling.reasons import (
     FIT,
@@ -56,7 +56,7 @@ USUAL_FLAGS = (
 )
 FLAGS_OF_USUAL = np.array([int(flag) for flag in USUAL_FLAGS], np.uint64)
 COMPARED = (CPU, MEMORY)
-ALL_ROWS, USED_ROWS, THOUGHT_ROWS = slice(0, 4), slice(4, 8), slice(8, 10)
+ALL_ROWS, USED_ROWS, NON_ZERO_ROWS = slice(0, 4), slice(4, 8), slice(8, 10)
 LOAD_ROWS, ROWS = slice(4, 10), 10
 COMPARED_ROWS, COMPARED_USED_ROWS = slice(1, 3), slice(5, 7)
 ALL, USED = 0, 1
@@ -85,7 +85,7 @@ class NodeResources:
         return self.amounts.get(name, 0)
 
 
-NO_ROOM = NodeResources({})
+NO_RESOURCES = NodeResources({})
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Demands:
 
     amounts: Mapping[str, int]
     """By resource; one pod among others."""
-    thought: tuple[int, int]
+    non_zero: tuple[int, int]
     """Thousandths of a cpu, and memory, as nodes are compared by."""
 
     @classmethod
@@ -102,11 +102,11 @@ class Demands:
         """Whoever compares nodes overlooks what a pod that waits asks for as a whole."""
         spec = msgspec.structs.replace(pod.spec, resources=None)
         plain = msgspec.structs.replace(pod, spec=spec)
-        return cls(_by_name(requested_by(pod)), thought_to_hold(plain))
+        return cls(_by_name(requested_by(pod)), non_zero_requests(plain))
 
     @classmethod
     def of_placed(cls, pod: Pod) -> Self:
-        return cls(_by_name(held_by(pod)), thought_to_hold(pod))
+        return cls(_by_name(held_by(pod)), non_zero_requests(pod))
 
     @property
     def scalars(self) -> list[str]:
@@ -120,8 +120,8 @@ class Demands:
         return _column(amount if amount > 0 else -2 * LARGEST for amount in wanted)
 
     @cached_property
-    def thought_rows(self) -> NDArray[np.int64]:
-        return _column(map(_cut, self.thought))
+    def non_zero_rows(self) -> NDArray[np.int64]:
+        return _column(map(_cut, self.non_zero))
 
     @cached_property
     def steps(self) -> NDArray[np.int64]:
@@ -153,27 +153,27 @@ class Load:
     """What all pods of a node take together."""
 
     amounts: dict[str, int] = field(default_factory=dict)
-    thought: tuple[int, int] = (0, 0)
+    non_zero: tuple[int, int] = (0, 0)
 
     def add(self, demands: Demands, step: int) -> None:
         for name, amount in demands.amounts.items():
             self.amounts[name] = self.amounts.get(name, 0) + step * amount
-        (cpu, memory), (more_cpu, more_memory) = self.thought, demands.thought
-        self.thought = (cpu + step * more_cpu, memory + step * more_memory)
+        (cpu, memory), (more_cpu, more_memory) = self.non_zero, demands.non_zero
+        self.non_zero = (cpu + step * more_cpu, memory + step * more_memory)
 
     def get(self, name: str) -> int:
         return self.amounts.get(name, 0)
 
     def fork(self) -> "Load":
-        return Load(self.amounts.copy(), self.thought)
+        return Load(self.amounts.copy(), self.non_zero)
 
 
 def judge(demands: Demands, node: Node, load: Load) -> Judgement:
-    room = NodeResources.of(node)
+    allocatable = NodeResources.of(node)
     findings = []
     is_hopeless = False
     for name in (*USUAL, *demands.scalars):
-        wanted, all_, used = demands.amounts.get(name, 0), room.get(name), load.get(name)
+        wanted, all_, used = demands.amounts.get(name, 0), allocatable.get(name), load.get(name)
         if wanted <= 0 or wanted <= all_ - used:
             continue
         # Nobody can be asked to leave a node that was never large enough.
@@ -195,10 +195,10 @@ def _finding(name: str, node: Node, wanted: int, seen: int) -> Finding:
 
 def least_allocated(demands: Demands, node: Node, load: Load) -> int:
     """The emptier the better, from 0 to 100."""
-    room = NodeResources.of(node)
+    allocatable = NodeResources.of(node)
     scores = []
-    for name, held, wanted in zip(COMPARED, load.thought, demands.thought, strict=True):
-        all_ = room.get(name)
+    for name, held, wanted in zip(COMPARED, load.non_zero, demands.non_zero, strict=True):
+        all_ = allocatable.get(name)
         if all_:
             used = held + wanted
             scores.append(0 if used > all_ else (all_ - used) * BEST // all_)
@@ -209,9 +209,9 @@ def balanced_allocation(demands: Demands, node: Node, load: Load) -> int:
     """Better where the pod brings the use of cpu and memory closer together."""
     if not is_balancing(demands):
         return 0
-    room = NodeResources.of(node)
+    allocatable = NodeResources.of(node)
     after = {name: load.get(name) + demands.amounts.get(name, 0) for name in COMPARED}
-    gained = _balance(after, room) - _balance(load.amounts, room)
+    gained = _balance(after, allocatable) - _balance(load.amounts, allocatable)
     return BEST // 2 + int((BEST // 2 + gained) / 2)
 
 
@@ -220,11 +220,11 @@ def is_balancing(demands: Demands) -> bool:
     return bool(demands.amounts.get(CPU) or demands.amounts.get(MEMORY))
 
 
-def _balance(used: Mapping[str, int], room: NodeResources) -> int:
+def _balance(used: Mapping[str, int], allocatable: NodeResources) -> int:
     shares = [
-        min(max(used.get(name, 0) / room.get(name), 0.0), 1.0)
+        min(max(used.get(name, 0) / allocatable.get(name), 0.0), 1.0)
         for name in COMPARED
-        if room.get(name)
+        if allocatable.get(name)
     ]
     deviation = abs((shares[0] - shares[1]) / 2) if len(shares) == len(COMPARED) else 0.0
     return int((1 - deviation) * BEST)
@@ -248,17 +248,17 @@ class ResourceColumns:
         self._scalars: dict[str, NodeTable] = {}
         """What there is and what is taken of it."""
 
-    def write(self, slot: int, room: NodeResources, load: Load) -> None:
-        self._usual.values[ALL_ROWS, slot] = [_cut(room.get(name)) for name in USUAL]
-        for name in room.amounts.keys() - self._scalars.keys() - set(USUAL):
+    def write(self, slot: int, allocatable: NodeResources, load: Load) -> None:
+        self._usual.values[ALL_ROWS, slot] = [_cut(allocatable.get(name)) for name in USUAL]
+        for name in allocatable.amounts.keys() - self._scalars.keys() - set(USUAL):
             self._scalars[name] = NodeTable(self._index, 2)
         for name, table in self._scalars.items():
-            table.values[ALL, slot] = _cut(room.get(name))
+            table.values[ALL, slot] = _cut(allocatable.get(name))
         self.write_load(slot, load)
 
     def write_load(self, slot: int, load: Load) -> None:
         used = [load.get(name) for name in USUAL]
-        self._usual.values[LOAD_ROWS, slot] = [_cut(amount) for amount in (*used, *load.thought)]
+        self._usual.values[LOAD_ROWS, slot] = [_cut(amount) for amount in (*used, *load.non_zero)]
         if len(load.amounts) > len(USUAL):
             for name in load.amounts.keys() - self._scalars.keys() - set(USUAL):
                 self._scalars[name] = NodeTable(self._index, 2)
@@ -297,7 +297,7 @@ def _scores(demands: Demands, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     all_ = rows[COMPARED_ROWS]
     # Where there is nothing the numbers do not matter, but must be numbers.
     divisors = np.maximum(all_, 1)
-    left = np.maximum(all_ - rows[THOUGHT_ROWS] - demands.thought_rows, 0)
+    left = np.maximum(all_ - rows[NON_ZERO_ROWS] - demands.non_zero_rows, 0)
     shares = left * BEST // divisors
     is_comparable: NDArray[np.bool_] = np.logical_and.reduce(all_ > 0, axis=0)
     # What a node has none of is left out; the other share then counts alone.

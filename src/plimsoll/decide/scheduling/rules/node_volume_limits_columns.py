@@ -90,7 +90,7 @@ class Limits:
                 part = flagged(mask_of(bits, size), flag)
                 found = part if found is None else found | part
         if counted and any(attach.is_limited(volume.driver) for volume in self._new):
-            full = attach.without_room(self._new)
+            full = attach.exceeding_limits(self._new)
             if full.any():
                 part = flagged(full & mask_of(counted, size), Blocked.LIMIT_REACHED)
                 found = part if found is None else found | part

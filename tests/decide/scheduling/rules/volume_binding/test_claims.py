@@ -24,9 +24,9 @@ def rejected(prepared: PodClaims | Judgement) -> tuple[Reason, str]:
 
 
 def test_claims_are_told_apart_by_what_is_left_to_decide() -> None:
-    late, done = a_claim("late"), bound(a_claim("done"), "volume-1")
+    delayed, done = a_claim("late"), bound(a_claim("done"), "volume-1")
     pod = a_pod(claims=["done", "late"])
-    assert prepare(pod, a_cluster(late, done, a_class())) == PodClaims((done,), (late,))
+    assert prepare(pod, a_cluster(delayed, done, a_class())) == PodClaims((done,), (delayed,))
 
 
 def test_a_pod_without_claims_goes_anywhere() -> None:

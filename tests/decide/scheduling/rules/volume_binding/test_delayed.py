@@ -27,14 +27,14 @@ def test_nodes_are_scored_by_what_the_plain_rule_would_bind_there(seed: int) -> 
 
     judged = Judge(columns, KernelSettings(Policy.COMPATIBLE, shape)).judge(pod)
 
-    if isinstance(judged, Rejected) or judged.late is None:
+    if isinstance(judged, Rejected) or judged.delayed is None:
         return
     for node in view.nodes.values():
         volumes = plain.volumes_for(pod, node, view)
         slot = columns.index.find(node.name)
         if isinstance(volumes, PodVolumes):
-            assert judged.late.statics[slot] == len(volumes.static)
-            assert judged.late.scores[slot] == score(volumes, shape)
+            assert judged.delayed.statics[slot] == len(volumes.static)
+            assert judged.delayed.scores[slot] == score(volumes, shape)
 
 
 @given(seed=seeds)
@@ -54,7 +54,7 @@ def test_the_default_policy_refuses_no_node_that_the_compatible_one_takes(seed: 
             continue
         assert not (compatible.is_feasible & ~default.is_feasible).any()
         more = default.is_feasible & ~compatible.is_feasible
-        assert default.late is not None or not more.any()
+        assert default.delayed is not None or not more.any()
         # Only an assignment of several volumes can have made the difference.
-        assert default.late is None or (default.late.statics[more] > 0).all()
+        assert default.delayed is None or (default.delayed.statics[more] > 0).all()
         columns.put(an_object(chance))

@@ -28,9 +28,9 @@ from tests.decide.scheduling.builders import (
 
 
 def volumes_on(
-    node: Node, objects: Iterable[ApiObject], *late: PersistentVolumeClaim
+    node: Node, objects: Iterable[ApiObject], *delayed: PersistentVolumeClaim
 ) -> PodVolumes | Judgement:
-    return judge(PodClaims((), late), node, a_cluster(*objects))
+    return judge(PodClaims((), delayed), node, a_cluster(*objects))
 
 
 def pairs(result: PodVolumes | Judgement) -> dict[str, str]:
@@ -146,25 +146,27 @@ sizes = st.integers(1, 4)
 hosts = st.sampled_from(["node-1", "node-2"])
 volumes = st.lists(st.tuples(sizes, hosts), max_size=4)
 selected = st.sampled_from([None, "node-1", "node-2"])
-late_claims = st.lists(st.tuples(sizes, st.sampled_from(["local", "made"]), selected), max_size=3)
+delayed_claims = st.lists(
+    st.tuples(sizes, st.sampled_from(["local", "made"]), selected), max_size=3
+)
 bound_to = st.lists(st.sampled_from(["volume-0", "volume-1", "gone"]), max_size=2)
 
 
-@given(volumes, late_claims, bound_to, st.integers(0, 4))
+@given(volumes, delayed_claims, bound_to, st.integers(0, 4))
 def test_an_explanation_is_empty_exactly_where_the_pod_fits(
     existing: list[tuple[int, str]],
     wanted: list[tuple[int, str, str | None]],
     taken: list[str],
     room: int,
 ) -> None:
-    late = [
+    delayed = [
         annotated(a_claim(f"late-{i}", gib=gib, class_name=class_name), {SELECTED_NODE: node})
         if node
         else a_claim(f"late-{i}", gib=gib, class_name=class_name)
         for i, (gib, class_name, node) in enumerate(wanted)
     ]
     claims = PodClaims(
-        tuple(bound(a_claim(f"bound-{i}"), name) for i, name in enumerate(taken)), tuple(late)
+        tuple(bound(a_claim(f"bound-{i}"), name) for i, name in enumerate(taken)), tuple(delayed)
     )
     cluster = a_cluster(
         a_local_class("local"),
@@ -185,4 +187,4 @@ def test_an_explanation_is_empty_exactly_where_the_pod_fits(
         else:
             used = [binding.volume.name for binding in result.static]
             assert len(used) == len(set(used))
-            assert len(used) + len(result.provisions) == len(late)
+            assert len(used) + len(result.provisions) == len(delayed)

@@ -7,7 +7,7 @@ from plimsoll.api.storage import CSIDriver, CSINode, StorageClass
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.flags import Blocked
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import (
-    Making,
+    ProvisioningColumns,
     ProvisioningQuery,
 )
 from tests.builders import (
@@ -27,7 +27,11 @@ AT_FIRST = np.array([0], np.intp)
 
 
 def blocked(columns: Columns, size: int = 5 * GIB) -> int:
-    return int(Making(columns).blocked(ProvisioningQuery("fast", size, is_sized=True), AT_FIRST)[0])
+    return int(
+        ProvisioningColumns(columns).blocked(
+            ProvisioningQuery("fast", size, is_sized=True), AT_FIRST
+        )[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,8 +39,8 @@ def blocked(columns: Columns, size: int = 5 * GIB) -> int:
     [
         pytest.param(10, 0, id="room"),
         pytest.param(5, 0, id="just-enough"),
-        pytest.param(4, Blocked.LATE_TOO_SMALL, id="too-small"),
-        pytest.param(0, Blocked.LATE_ZERO, id="nothing-left"),
+        pytest.param(4, Blocked.DELAYED_TOO_SMALL, id="too-small"),
+        pytest.param(0, Blocked.DELAYED_ZERO, id="nothing-left"),
     ],
 )
 def test_the_published_capacity_decides(gib: int, expected: int) -> None:
@@ -51,20 +55,20 @@ def test_an_object_without_a_number_publishes_nothing() -> None:
     silent = msgspec.structs.replace(capacity, capacity=None)
     columns = Columns.of([a_node(), a_class(), a_driver(), silent])
 
-    assert blocked(columns) == Blocked.LATE_UNPUBLISHED
-    assert blocked(columns, size=0) == Blocked.LATE_UNPUBLISHED
+    assert blocked(columns) == Blocked.DELAYED_UNPUBLISHED
+    assert blocked(columns, size=0) == Blocked.DELAYED_UNPUBLISHED
 
 
 def test_why_nothing_was_published_for_a_node() -> None:
     columns = Columns.of([a_node(), a_class(), a_driver()])
-    assert blocked(columns) == Blocked.LATE_UNPUBLISHED
+    assert blocked(columns) == Blocked.DELAYED_UNPUBLISHED
     columns.put(a_capacity(segment={ZONE: "a"}, gib=10))
-    assert blocked(columns) == Blocked.LATE_NO_SEGMENT
+    assert blocked(columns) == Blocked.DELAYED_NO_SEGMENT
     columns.put(CSINode(metadata=meta("node-1")))
-    assert blocked(columns) == Blocked.LATE_DRIVER
+    assert blocked(columns) == Blocked.DELAYED_DRIVER
     columns.put(a_csi_node("node-1"))
     columns.put(a_node(labels={ZONE: "b"}))
-    assert blocked(columns) == Blocked.LATE_UNPUBLISHED
+    assert blocked(columns) == Blocked.DELAYED_UNPUBLISHED
     columns.put(a_node(labels={ZONE: "a"}))
     assert blocked(columns) == 0
 
@@ -78,7 +82,7 @@ def test_a_driver_that_keeps_no_account_can_always_make_volumes() -> None:
 def test_a_class_without_provisioner_makes_none() -> None:
     columns = Columns.of([a_node(), a_class(provisioner="kubernetes.io/no-provisioner")])
 
-    assert blocked(columns) == Blocked.LATE_NO_VOLUME
+    assert blocked(columns) == Blocked.DELAYED_NO_VOLUME
 
 
 def test_a_class_makes_volumes_only_where_it_is_allowed_to() -> None:
@@ -91,9 +95,9 @@ def test_a_class_makes_volumes_only_where_it_is_allowed_to() -> None:
     columns = Columns.of([a_node(labels={ZONE: "a"}), class_])
     assert blocked(columns) == 0
     columns.put(a_node(labels={ZONE: "b"}))
-    assert blocked(columns) == Blocked.LATE_TOPOLOGY
+    assert blocked(columns) == Blocked.DELAYED_TOPOLOGY
     columns.put(a_node())
-    assert blocked(columns) == Blocked.LATE_NO_TOPOLOGY
+    assert blocked(columns) == Blocked.DELAYED_NO_TOPOLOGY
 
 
 def test_the_first_capacity_with_room_is_the_one_that_is_charged() -> None:
@@ -101,10 +105,10 @@ def test_the_first_capacity_with_room_is_the_one_that_is_charged() -> None:
         a_capacity(name, segment={}, gib=gib) for name, gib in (("a", 1), ("b", 9), ("c", 20))
     ]
     columns = Columns.of([a_node(), a_class(), a_driver(), *capacities])
-    making = Making(columns)
+    provisioning = ProvisioningColumns(columns)
     request = ProvisioningQuery("fast", 5 * GIB, is_sized=True)
 
-    assert making.find_capacity(request, 0) == capacities[1]
-    found = making.capacities(request, AT_FIRST)
+    assert provisioning.find_capacity(request, 0) == capacities[1]
+    found = provisioning.capacities(request, AT_FIRST)
     assert found is not None
     assert found.tolist() == [9 * GIB]

@@ -21,14 +21,14 @@ def test_claims_get_on_a_node_what_the_plain_rule_gives_them(seed: int) -> None:
     view, columns = plain.cluster_of(objects), Columns.of(objects)
     judge = Judge(columns, KernelSettings(Policy.COMPATIBLE))
     judged = judge.judge(pod)
-    if isinstance(judged, Rejected) or judged.late_claims is None:
+    if isinstance(judged, Rejected) or judged.delayed_claims is None:
         return
     for node in view.nodes.values():
         volumes = plain.volumes_for(pod, node, view)
         slot = columns.index.find(node.name)
         if isinstance(volumes, PodVolumes):
             assert slot is not None
-            assert judge.late.serving.bind(judged.late_claims, slot) == volumes
+            assert judge.delayed.static_matching.bind(judged.delayed_claims, slot) == volumes
 
 
 def test_volumes_are_assigned_so_that_every_claim_gets_one() -> None:

@@ -26,7 +26,7 @@ def capacity_uses(pod: Pod, view: ClusterView) -> list[CapacityUse]:
     if not isinstance(claims, PodClaims):
         return []
     found = []
-    for claim in claims.late:
+    for claim in claims.delayed:
         storage_class = view.storage_class(claim.storage_class)
         if storage_class is not None and storage_class.provisioner != NO_PROVISIONER:
             found.append(_use(storage_class.provisioner, view))

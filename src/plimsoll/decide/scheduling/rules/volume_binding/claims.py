@@ -1,7 +1,7 @@
 """A pod's claims, sorted by what is still to be decided about them.
 
-Bound claims have their volume. Late ones get it when a node is chosen, which is what scheduling is
-about. All others must be bound by the controller first, and the pod waits for that.
+Bound claims have their volume. Delay-bound ones get it when a node is chosen. All others must be
+bound by the controller first, and the pod waits for that.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ LOST = "Lost"
 
 class _Fate(Enum):
     BOUND = auto()
-    LATE = auto()
+    DELAYED = auto()
     IMMEDIATE = auto()
 
 
@@ -40,7 +40,7 @@ class PodClaims:
     """In the order of the pod's volumes; a claim that is named twice is there twice."""
 
     bound: tuple[PersistentVolumeClaim, ...]
-    late: tuple[PersistentVolumeClaim, ...]
+    delayed: tuple[PersistentVolumeClaim, ...]
 
 
 def prepare(pod: Pod, view: ClusterView) -> PodClaims | Judgement:
@@ -60,14 +60,14 @@ def prepare(pod: Pod, view: ClusterView) -> PodClaims | Judgement:
         return unresolvable(*map(_unbound_finding, immediate))
     return PodClaims(
         bound=tuple(claim for claim, fate in fates if fate is _Fate.BOUND),
-        late=tuple(claim for claim, fate in fates if fate is _Fate.LATE),
+        delayed=tuple(claim for claim, fate in fates if fate is _Fate.DELAYED),
     )
 
 
 def _fate(claim: PersistentVolumeClaim, view: ClusterView) -> _Fate:
     if is_fully_bound(claim):
         return _Fate.BOUND
-    return _Fate.LATE if is_late(claim, view) else _Fate.IMMEDIATE
+    return _Fate.DELAYED if is_delayed(claim, view) else _Fate.IMMEDIATE
 
 
 def find_objection(pod: Pod, volume: PodVolume, view: ClusterView) -> Finding | None:
@@ -98,7 +98,7 @@ def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.annotations
 
 
-def is_late(claim: PersistentVolumeClaim, view: ClusterView) -> bool:
+def is_delayed(claim: PersistentVolumeClaim, view: ClusterView) -> bool:
     """Whether an unbound claim waits for its pod's node. One that names a volume does not.
 
     Raises Undecided if its class does not say.

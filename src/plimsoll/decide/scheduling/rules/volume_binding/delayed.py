@@ -1,4 +1,4 @@
-"""What a pod's late claims would get on every node: volumes that exist, or volumes to be made.
+"""What a pod's delay-bound claims would get on every node: existing volumes, or new ones.
 
 Pods whose claims ask for the same share the answer, which is worked out again only for nodes where
 a volume or a capacity came, went or changed.
@@ -29,12 +29,12 @@ from plimsoll.decide.scheduling.flags import (
 )
 from plimsoll.decide.scheduling.node_fit import RANK_BITS, sort_keys
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
-    LateClaim,
-    LateClaims,
+    DelayedClaim,
+    DelayedClaims,
     Policy,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.filter import score
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import Making
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import ProvisioningColumns
 from plimsoll.decide.scheduling.rules.volume_binding.score import ScoringShape
 from plimsoll.decide.scheduling.rules.volume_binding.score_columns import Usages
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import StaticMatching
@@ -73,41 +73,45 @@ class _KeptAnswer:
     positions: list[tuple[int, int]]
 
 
-class Late:
+class DelayedBinding:
     """The rule, with what it remembers."""
 
     def __init__(self, columns: Columns, policy: Policy, shape: ScoringShape | None) -> None:
         self._columns = columns
         self._policy = policy
         self._shape = shape
-        self._making = Making(columns)
-        self.serving = StaticMatching(columns, self._making, policy)
+        self._provisioning = ProvisioningColumns(columns)
+        self.static_matching = StaticMatching(columns, self._provisioning, policy)
         self._usages = Usages(shape)
         self._kept: KeptResult[tuple[object, ...], _KeptAnswer] = KeptResult(KEPT_ANSWERS)
 
-    def judge(self, claims: LateClaims) -> DelayedBindingFit:
+    def judge(self, claims: DelayedClaims) -> DelayedBindingFit:
         size, alive = self._columns.index.size, self._columns.index.alive
-        if not claims.promised and claims.is_readable:
+        if not claims.selected_nodes and claims.is_readable:
             return self._judge_free(claims)
-        slot = self._columns.index.find(min(claims.promised)) if claims.promised else None
+        slot = (
+            self._columns.index.find(min(claims.selected_nodes)) if claims.selected_nodes else None
+        )
         # Nodes that no claim turns away by the node it names.
-        possible = alive if not claims.promised else 0
-        if slot is not None and len(claims.promised) == 1:
+        possible = alive if not claims.selected_nodes else 0
+        if slot is not None and len(claims.selected_nodes) == 1:
             possible = 1 << slot
-        flags = flagged(mask_of(alive & ~possible, size), Blocked.LATE_ELSEWHERE)
+        flags = flagged(mask_of(alive & ~possible, size), Blocked.DELAYED_ELSEWHERE)
         nothing = np.zeros(size, np.int64)
         answer = DelayedBindingFit(flags, nothing, nothing.copy(), nothing.copy())
         if not claims.is_readable:
-            answer.flags |= flagged(mask_of(possible, size), Blocked.LATE_INVALID)
+            answer.flags |= flagged(mask_of(possible, size), Blocked.DELAYED_INVALID)
         elif possible:
             at = np.array([slot], np.intp)
             _write(answer, at, self._evaluate(claims, at))
         return answer
 
-    def _judge_free(self, claims: LateClaims) -> DelayedBindingFit:
+    def _judge_free(self, claims: DelayedClaims) -> DelayedBindingFit:
         if claims.has_kept:
             return self._evaluate(claims, EVERYWHERE)
-        signature = tuple((late.request, late.want, late.usage_class) for late in claims.free)
+        signature = tuple(
+            (delayed.request, delayed.want, delayed.usage_class) for delayed in claims.free
+        )
         kept = self._kept.get(signature, lambda: _KeptAnswer(_no_answer(), (), [], []))
         tables, stamps = self._tables(claims), self._stamps(claims)
         changed = None
@@ -122,10 +126,10 @@ class Late:
         kept.positions = [(cells.log.position, cells.moves.position) for cells in tables]
         return kept.answer
 
-    def _stamps(self, claims: LateClaims) -> tuple[object, ...]:
+    def _stamps(self, claims: DelayedClaims) -> tuple[object, ...]:
         """What the answers for all nodes hang on."""
         columns = self._columns
-        names = dict.fromkeys(late.request.class_name for late in claims.free)
+        names = dict.fromkeys(delayed.request.class_name for delayed in claims.free)
         capacities = map(columns.capacity.of_class, names)
         return (
             columns.index.size,
@@ -136,21 +140,21 @@ class Late:
             *(capacity and capacity.keys for capacity in capacities),
         )
 
-    def _tables(self, claims: LateClaims) -> list[Cells]:
+    def _tables(self, claims: DelayedClaims) -> list[Cells]:
         """What the answers for single nodes hang on."""
         tables: list[Cells] = []
-        for name in dict.fromkeys(late.request.class_name for late in claims.free):
+        for name in dict.fromkeys(delayed.request.class_name for delayed in claims.free):
             volumes = self._columns.volumes.of_class(name)
             capacity = self._columns.capacity.of_class(name)
             tables += [table.cells for table in (volumes, capacity) if table is not None]
         return tables
 
-    def _evaluate(self, claims: LateClaims, at: Slots | slice) -> DelayedBindingFit:
+    def _evaluate(self, claims: DelayedClaims, at: Slots | slice) -> DelayedBindingFit:
         length = length_of(at, self._columns.index.size)
         matches = self._match(claims.free, at)
         flags = no_flags(length)
-        for late, matched in self._in_order(claims, matches):
-            blocked = self._making.blocked(late.request, at)
+        for delayed, matched in self._in_order(claims, matches):
+            blocked = self._provisioning.blocked(delayed.request, at)
             if matched.sizes is not None:
                 blocked = np.where(matched.sizes == NOT_MATCHED, blocked, np.uint64(0))
             flags = np.where(flags == 0, blocked, flags)
@@ -169,16 +173,16 @@ class Late:
 
     @staticmethod
     def _in_order(
-        claims: LateClaims, matches: Sequence[_Matched]
-    ) -> list[tuple[LateClaim, _Matched]]:
-        here = [(late, _Matched(None)) for late in claims.here]
+        claims: DelayedClaims, matches: Sequence[_Matched]
+    ) -> list[tuple[DelayedClaim, _Matched]]:
+        here = [(delayed, _Matched(None)) for delayed in claims.here]
         return here + list(zip(claims.free, matches, strict=True))
 
-    def _match(self, free: Sequence[LateClaim], at: Slots | slice) -> list[_Matched]:
+    def _match(self, free: Sequence[DelayedClaim], at: Slots | slice) -> list[_Matched]:
         found: dict[int, _Matched] = {}
-        for number, late in enumerate(free):
-            found[number] = self._match_kept(late.kept, at) if late.kept else _Matched(None)
-        rest = [number for number, late in enumerate(free) if late.want]
+        for number, delayed in enumerate(free):
+            found[number] = self._match_kept(delayed.kept, at) if delayed.kept else _Matched(None)
+        rest = [number for number, delayed in enumerate(free) if delayed.want]
         for name in dict.fromkeys(free[number].request.class_name for number in rest):
             numbers = [n for n in rest if free[n].request.class_name == name]
             volumes = self._columns.volumes.of_class(name)
@@ -193,31 +197,35 @@ class Late:
 
     def _match_kept(self, volume: PersistentVolume, at: Slots | slice) -> _Matched:
         size = size_of(volume.spec.capacity).value
-        reach = mask_of(self.serving.reach(volume), self._columns.index.size)[at]
+        reach = mask_of(self.static_matching.reach(volume), self._columns.index.size)[at]
         return _Matched(np.where(reach, np.int64(size), np.int64(NOT_MATCHED)))
 
     def _scores(
-        self, claims: LateClaims, matches: Sequence[_Matched], at: Slots | slice
+        self, claims: DelayedClaims, matches: Sequence[_Matched], at: Slots | slice
     ) -> NDArray[np.int64]:
         length = length_of(at, self._columns.index.size)
         if self._shape is None:
             return np.zeros(length, np.int64)
         static = [
-            (late.request.class_name, late.request.size, matched.sizes)
-            for late, matched in zip(claims.free, matches, strict=True)
+            (delayed.request.class_name, delayed.request.size, matched.sizes)
+            for delayed, matched in zip(claims.free, matches, strict=True)
             if matched.sizes is not None
         ]
         made = [
-            (late.usage_class, late.request.size, self._making.capacities(late.request, at))
-            for late in claims.all
+            (
+                delayed.usage_class,
+                delayed.request.size,
+                self._provisioning.capacities(delayed.request, at),
+            )
+            for delayed in claims.all
         ]
         return self._usages.scores(static, made, length)
 
-    def _rescue(self, claims: LateClaims, answer: DelayedBindingFit, at: Slots | slice) -> None:
+    def _rescue(self, claims: DelayedClaims, answer: DelayedBindingFit, at: Slots | slice) -> None:
         """Where greedy matching has left a claim that cannot be served, but others got volumes."""
         for place in np.flatnonzero((answer.flags != 0) & (answer.statics > 0)).tolist():
             slot = place if isinstance(at, slice) else int(at[place])
-            volumes = self.serving.assigned(claims, slot)
+            volumes = self.static_matching.assigned(claims, slot)
             if volumes is not None:
                 answer.flags[place] = 0
                 answer.statics[place] = len(volumes.static)

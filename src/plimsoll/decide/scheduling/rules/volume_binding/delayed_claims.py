@@ -1,4 +1,4 @@
-"""A pod's late claims, read once, in the order in which they are served."""
+"""A pod's delay-bound claims, read once, in the order in which they get volumes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Policy(StrEnum):
     nodes that were refused to a pod are remembered."""
 
 
-class LateClaim(NamedTuple):
+class DelayedClaim(NamedTuple):
     claim: PersistentVolumeClaim
     request: ProvisioningQuery
     """For the case that a volume is made for it."""
@@ -42,66 +42,66 @@ class LateClaim(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LateClaims:
-    """A pod's late claims in the order in which they are served."""
+class DelayedClaims:
+    """In the order in which they get volumes."""
 
-    here: tuple[LateClaim, ...]
+    here: tuple[DelayedClaim, ...]
     """Volumes are to be made for them on the node that they name."""
-    free: tuple[LateClaim, ...]
+    free: tuple[DelayedClaim, ...]
     """The smallest first."""
-    promised: frozenset[str]
+    selected_nodes: frozenset[str]
     """The nodes that claims name already."""
     is_readable: bool = True
 
     @classmethod
-    def of(cls, claims: Iterable[PersistentVolumeClaim], volumes: VolumeColumns) -> "LateClaims":
-        here, free, promised = [], [], set()
+    def of(cls, claims: Iterable[PersistentVolumeClaim], volumes: VolumeColumns) -> "DelayedClaims":
+        here, free, selected_nodes = [], [], set()
         is_readable = True
         served: set[ObjectKey] = set()
         for claim in claims:
             node = claim.annotations.get(SELECTED_NODE)
             if node is not None:
                 here.append(_read(claim))
-                promised.add(node)
+                selected_nodes.add(node)
                 continue
             try:
-                late = _read_free(claim, volumes)
+                delayed = _read_free(claim, volumes)
             except ValueError:
                 is_readable = False
                 continue
-            if late.kept and claim.key in served:
+            if delayed.kept and claim.key in served:
                 # Named twice by the pod: it has its volume, and gets no second one of those kept.
-                late = late._replace(kept=None)
+                delayed = delayed._replace(kept=None)
             served.add(claim.key)
-            free.append(late)
-        free.sort(key=lambda late: late.rank)
-        return cls(tuple(here), tuple(free), frozenset(promised), is_readable)
+            free.append(delayed)
+        free.sort(key=lambda delayed: delayed.rank)
+        return cls(tuple(here), tuple(free), frozenset(selected_nodes), is_readable)
 
     @property
-    def all(self) -> tuple[LateClaim, ...]:
+    def all(self) -> tuple[DelayedClaim, ...]:
         return (*self.here, *self.free)
 
     @property
     def has_rivals(self) -> bool:
         """Whether two of them look for volumes of the same class."""
-        names = [late.request.class_name for late in self.free]
+        names = [delayed.request.class_name for delayed in self.free]
         return len(set(names)) < len(names)
 
     @property
     def has_kept(self) -> bool:
-        return any(late.kept for late in self.free)
+        return any(delayed.kept for delayed in self.free)
 
 
-def _read(claim: PersistentVolumeClaim) -> LateClaim:
+def _read(claim: PersistentVolumeClaim) -> DelayedClaim:
     requests, name = claim.spec.resources.requests, claim.storage_class
     request = ProvisioningQuery(name, size_of(requests).value, "storage" in requests)
-    return LateClaim(claim, request, None, None, claim.spec.storage_class_name or name)
+    return DelayedClaim(claim, request, None, None, claim.spec.storage_class_name or name)
 
 
-def _read_free(claim: PersistentVolumeClaim, volumes: VolumeColumns) -> LateClaim:
+def _read_free(claim: PersistentVolumeClaim, volumes: VolumeColumns) -> DelayedClaim:
     """Raises ValueError if the claim cannot be read."""
     # Which labels does not matter: reach is looked at later.
     search = Search.of(claim, node_labels={})
-    late, of_class = _read(claim), volumes.of_class(claim.storage_class)
+    delayed, of_class = _read(claim), volumes.of_class(claim.storage_class)
     kept = of_class.find_kept(search) if of_class else None
-    return late._replace(kept=kept, want=None if kept else want_of(search))
+    return delayed._replace(kept=kept, want=None if kept else want_of(search))

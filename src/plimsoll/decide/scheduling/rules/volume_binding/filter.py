@@ -1,6 +1,6 @@
 """Which volumes a pod would get on a node: those it has, those that exist, those to be made.
 
-Late claims take existing volumes before new ones are made, smallest claim first, each the smallest
+Delay-bound claims take existing volumes before new ones, smallest claim first, each the smallest
 volume that suits. That is greedy, as kube-scheduler is: where a claim takes the volume that only
 another could have used, no second try is made.
 """
@@ -58,15 +58,15 @@ class StaticBinding:
 
 @dataclass(frozen=True, slots=True)
 class PodVolumes:
-    """What is to be done for a pod's late claims if it goes to some node."""
+    """What is to be done for a pod's delay-bound claims if it goes to some node."""
 
     static: tuple[StaticBinding, ...] = ()
     provisions: tuple[DynamicProvision, ...] = ()
 
 
-class _Promises(NamedTuple):
-    """Late claims by the node that they already name. One that names a node is provisioned for
-    there, whatever volumes exist."""
+class _BySelectedNode(NamedTuple):
+    """Delay-bound claims by the node that they already name. One that names a node gets a new
+    volume there, whatever volumes exist."""
 
     here: list[PersistentVolumeClaim]
     elsewhere: list[PersistentVolumeClaim]
@@ -82,29 +82,29 @@ def judge(
     claims: PodClaims, node: Node, view: ClusterView, *, knows_attributes_classes: bool = True
 ) -> PodVolumes | Judgement:
     """The volumes that the pod would get here, or why not: at most one finding about bound claims
-    and one about late ones."""
+    and one about delay-bound ones."""
     try:
         bound = find_bound_conflict(claims.bound, node, view)
-        late = _judge_late(claims.late, node, view, knows=knows_attributes_classes)
+        delayed = _judge_delayed(claims.delayed, node, view, knows=knows_attributes_classes)
     except Undecided as undecided:
         return undecided.judgement
-    findings = [finding for finding in (bound, late) if isinstance(finding, Finding)]
+    findings = [finding for finding in (bound, delayed) if isinstance(finding, Finding)]
     if findings:
         return unresolvable(*sorted(findings, key=_place))
-    return late if isinstance(late, PodVolumes) else PodVolumes()
+    return delayed if isinstance(delayed, PodVolumes) else PodVolumes()
 
 
 def every_finding(claims: PodClaims, node: Node, view: ClusterView) -> tuple[Finding, ...]:
     """Everything that speaks against the node, for people who want to know; `judge` stops at the
-    first for bound and for late claims each. Empty if and only if `judge` finds volumes."""
+    first for bound and for delayed claims each. Empty if and only if `judge` finds volumes."""
     findings: list[Finding] = []
-    promises = _promises(claims.late, node)
+    by_node = _by_selected_node(claims.delayed, node)
     try:
         bound = [judge_bound(claim, node, view) for claim in claims.bound]
         findings += filter(None, bound)
-        findings += map(selected_elsewhere, promises.elsewhere)
-        matches = _match(promises.free, node, view, knows=True)
-        for claim in (*promises.here, *matches.unmatched):
+        findings += map(selected_elsewhere, by_node.elsewhere)
+        matches = _match(by_node.free, node, view, knows=True)
+        for claim in (*by_node.here, *matches.unmatched):
             provision = judge_provisioning(claim, node, view)
             if isinstance(provision, Finding):
                 findings.append(_with_candidate(provision, claim, node, view))
@@ -174,15 +174,15 @@ def _is_reachable(volume: PersistentVolume, node: Node, view: ClusterView) -> bo
     return is_reachable(seen, node.labels)
 
 
-def _judge_late(
+def _judge_delayed(
     claims: Iterable[PersistentVolumeClaim], node: Node, view: ClusterView, *, knows: bool
 ) -> PodVolumes | Finding:
-    promises = _promises(claims, node)
-    if promises.elsewhere:
-        return selected_elsewhere(promises.elsewhere[0])
-    matches = _match(promises.free, node, view, knows=knows)
+    by_node = _by_selected_node(claims, node)
+    if by_node.elsewhere:
+        return selected_elsewhere(by_node.elsewhere[0])
+    matches = _match(by_node.free, node, view, knows=knows)
     provisions: list[DynamicProvision] = []
-    for claim in (*promises.here, *matches.unmatched):
+    for claim in (*by_node.here, *matches.unmatched):
         provision = judge_provisioning(claim, node, view)
         if isinstance(provision, Finding):
             return provision
@@ -190,17 +190,17 @@ def _judge_late(
     return PodVolumes(matches.static, tuple(provisions))
 
 
-def _promises(claims: Iterable[PersistentVolumeClaim], node: Node) -> _Promises:
-    promises = _Promises([], [], [])
+def _by_selected_node(claims: Iterable[PersistentVolumeClaim], node: Node) -> _BySelectedNode:
+    by_node = _BySelectedNode([], [], [])
     for claim in claims:
         selected = claim.annotations.get(SELECTED_NODE)
         if selected is None:
-            promises.free.append(claim)
+            by_node.free.append(claim)
         elif selected == node.name:
-            promises.here.append(claim)
+            by_node.here.append(claim)
         else:
-            promises.elsewhere.append(claim)
-    return promises
+            by_node.elsewhere.append(claim)
+    return by_node
 
 
 def selected_elsewhere(claim: PersistentVolumeClaim) -> Finding:

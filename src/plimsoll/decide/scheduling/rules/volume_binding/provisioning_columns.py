@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
-from plimsoll.decide.scheduling.columns.capacity import NOBODY, UNKNOWN, ClassCapacity
+from plimsoll.decide.scheduling.columns.capacity import NOT_PUBLISHED, UNKNOWN, ClassCapacity
 from plimsoll.decide.scheduling.columns.changes import KeptResult
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.labels import topology_terms
@@ -34,7 +34,7 @@ class ProvisioningQuery(NamedTuple):
     """Whether the claim asks for any size at all."""
 
 
-class Making:
+class ProvisioningColumns:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._outside: KeptResult[tuple[object, ...], Flags] = KeptResult(KEPT_CLASSES)
@@ -45,7 +45,7 @@ class Making:
         storage_class = self._columns.storage_class(request.class_name)
         length = length_of(at, self._columns.index.size)
         if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
-            return np.full(length, Blocked.LATE_NO_VOLUME, np.uint64)
+            return np.full(length, Blocked.DELAYED_NO_VOLUME, np.uint64)
         short = self._short(request, storage_class, at)
         if not storage_class.allowed_topologies:
             return no_flags(length) if short is None else short
@@ -87,10 +87,10 @@ class Making:
             is_short = largest < 0
         if not is_short.any():
             return None
-        flags = flagged(is_short & (largest > 0), Blocked.LATE_TOO_SMALL)
-        flags |= flagged(is_short & (largest == 0), Blocked.LATE_ZERO)
-        flags |= flagged(is_short & (largest == UNKNOWN), Blocked.LATE_UNPUBLISHED)
-        nobody = largest == NOBODY
+        flags = flagged(is_short & (largest > 0), Blocked.DELAYED_TOO_SMALL)
+        flags |= flagged(is_short & (largest == 0), Blocked.DELAYED_ZERO)
+        flags |= flagged(is_short & (largest == UNKNOWN), Blocked.DELAYED_UNPUBLISHED)
+        nobody = largest == NOT_PUBLISHED
         if nobody.any():
             flags = np.where(nobody, self._unpublished_for(storage_class, published)[at], flags)
         return flags
@@ -110,8 +110,8 @@ class Making:
         alive = columns.index.alive
         outside = alive & ~columns.labels.matching(topology_terms(storage_class.allowed_topologies))
         silent = alive & ~columns.labels.having_any(keys) if keys else 0
-        return flagged(mask_of(outside & ~silent, size), Blocked.LATE_TOPOLOGY) | flagged(
-            mask_of(outside & silent, size), Blocked.LATE_NO_TOPOLOGY
+        return flagged(mask_of(outside & ~silent, size), Blocked.DELAYED_TOPOLOGY) | flagged(
+            mask_of(outside & silent, size), Blocked.DELAYED_NO_TOPOLOGY
         )
 
     def _unpublished_for(
@@ -137,7 +137,7 @@ class Making:
         keyless = alive & ~lacking & ~columns.labels.having_any(keys) if keys else 0
         rest = alive & ~lacking & ~keyless
         return (
-            flagged(mask_of(lacking, size), Blocked.LATE_DRIVER)
-            | flagged(mask_of(keyless, size), Blocked.LATE_NO_SEGMENT)
-            | flagged(mask_of(rest, size), Blocked.LATE_UNPUBLISHED)
+            flagged(mask_of(lacking, size), Blocked.DELAYED_DRIVER)
+            | flagged(mask_of(keyless, size), Blocked.DELAYED_NO_SEGMENT)
+            | flagged(mask_of(rest, size), Blocked.DELAYED_UNPUBLISHED)
         )
