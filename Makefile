@@ -47,9 +47,10 @@ check: $(READY) ## format, lint, types, imports
 	@$(BIN)/mypy src tests conformance bench tools
 	@$(BIN)/lint-imports --no-cache
 
-format: $(READY) ## let ruff lay the code out
+format: $(READY) ## lay out the code, and wrap Markdown at 100 columns
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/python -m tools.wrap
 
 bench: $(READY) ## measure the embedded API server
 	@$(BIN)/python -m bench

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from tools.wrap import wrapped
+
 GENERATED = "<!-- Made by `make docs` from the code. Change the code, not this page. -->"
 
 
@@ -19,4 +21,4 @@ def code(text: str) -> str:
 
 
 def document(title: str, *parts: str) -> str:
-    return "\n\n".join([f"# {title}", GENERATED, *parts]) + "\n"
+    return wrapped("\n\n".join([f"# {title}", GENERATED, *parts]) + "\n")
