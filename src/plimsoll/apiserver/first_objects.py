@@ -5,7 +5,7 @@ from plimsoll.apiserver.http.requests import Target
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.kinds_of import kind_of
 from plimsoll.apiserver.verbs import write as writes
-from plimsoll.apiserver.verbs.options import RequestWriteOptions
+from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
 from plimsoll.apiserver.verbs.write import Write
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")

@@ -14,7 +14,7 @@ from prometheus_client import (
 from plimsoll.apiserver.http.requests import Target
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.store import LogRow, LogStore
-from plimsoll.apiserver.verbs.options import APPLY
+from plimsoll.apiserver.verbs.options.write_options import APPLY
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.transport import Request
 

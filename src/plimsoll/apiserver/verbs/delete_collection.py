@@ -9,7 +9,7 @@ from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS
 from plimsoll.apiserver.verbs import delete as deletes
-from plimsoll.apiserver.verbs.selection import ObjectSelection
+from plimsoll.apiserver.verbs.options.selection import ObjectSelection
 from plimsoll.apiserver.verbs.streaming import ListPage, in_groups, list_answer
 from plimsoll.apiserver.verbs.views import ObjectView
 from plimsoll.apiserver.verbs.write import Write

@@ -32,11 +32,11 @@ from plimsoll.apiserver.verbs import (
     apply as applies,
     delete as deletes,
     read as reads,
-    subresources,
     write as writes,
 )
 from plimsoll.apiserver.verbs.delete_collection import delete_collection
-from plimsoll.apiserver.verbs.options import (
+from plimsoll.apiserver.verbs.options.selection import ObjectSelection
+from plimsoll.apiserver.verbs.options.write_options import (
     APPLY,
     RequestWriteOptions,
     write_options,
@@ -48,8 +48,8 @@ from plimsoll.apiserver.verbs.patch import (
     RequestPatch,
 )
 from plimsoll.apiserver.verbs.reviews import review
-from plimsoll.apiserver.verbs.selection import ObjectSelection
 from plimsoll.apiserver.verbs.streaming import is_large, list_answer, nothing_to_close
+from plimsoll.apiserver.verbs.subresources import scale as subresources
 from plimsoll.apiserver.verbs.views import ObjectView
 from plimsoll.apiserver.verbs.write import Write
 from plimsoll.wire.transport import Request

@@ -13,7 +13,7 @@ from plimsoll.apiserver.model.patch import json_patch, strategic
 from plimsoll.apiserver.model.status import ApiError, bad_request
 from plimsoll.apiserver.storage.kinds_of import KindOf
 from plimsoll.apiserver.verbs import write as writes
-from plimsoll.apiserver.verbs.options import (
+from plimsoll.apiserver.verbs.options.write_options import (
     FieldValidation,
     RequestWriteOptions,
     patch_complaint,

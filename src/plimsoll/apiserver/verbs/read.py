@@ -22,7 +22,7 @@ from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection
 from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS
 from plimsoll.apiserver.storage.kinds_of import KindOf
 from plimsoll.apiserver.storage.watch_hub import Event, Watcher, event_for
-from plimsoll.apiserver.verbs.selection import ObjectSelection
+from plimsoll.apiserver.verbs.options.selection import ObjectSelection
 from plimsoll.apiserver.verbs.streaming import ListPage, in_groups, is_large
 from plimsoll.apiserver.verbs.views import ObjectView
 from plimsoll.runtime.clock import NO_TIME

@@ -33,7 +33,7 @@ from plimsoll.apiserver.storage.cluster import StoredCluster, timestamp
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.kinds_of import KindOf, stored_kind
 from plimsoll.apiserver.verbs import delete as deletes
-from plimsoll.apiserver.verbs.options import RequestWriteOptions
+from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
 
 GENERATED_NAME_TRIES = 8
 

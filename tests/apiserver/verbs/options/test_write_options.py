@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.apiserver.http.requests import Query
 from plimsoll.apiserver.model.status import ApiError
-from plimsoll.apiserver.verbs.options import FieldValidation, write_options
+from plimsoll.apiserver.verbs.options.write_options import FieldValidation, write_options
 from plimsoll.wire.transport import Request
 from tests.apiserver.api import MAPS, Api, a_map
 

@@ -1,0 +1,1 @@
+"""Endpoints below an object that are more than a part of it: binding, scale, finalize."""
