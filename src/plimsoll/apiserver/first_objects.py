@@ -4,9 +4,9 @@ from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.apiserver.http.requests import Target
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.kinds_of import kind_of
-from plimsoll.apiserver.verbs import write as writes
+from plimsoll.apiserver.verbs.create import create
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
-from plimsoll.apiserver.verbs.write import Write
+from plimsoll.apiserver.verbs.write import Write, typed
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 CRITICAL = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -42,5 +42,5 @@ async def create_first_objects(cluster: StoredCluster) -> None:
             options=RequestWriteOptions(),
             user="system:apiserver",
         )
-        writes.create(write, writes.typed(kind, body))
+        create(write, typed(kind, body))
     await cluster.revisions.durable()

@@ -11,21 +11,31 @@ from plimsoll.apiserver.model.ownership.typed_paths import UnkeyedError
 from plimsoll.apiserver.model.status import bad_request, conflict, not_found
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.kinds_of import KindOf
-from plimsoll.apiserver.verbs import write as writes
-from plimsoll.apiserver.verbs.write import Write
+from plimsoll.apiserver.verbs.create import create
+from plimsoll.apiserver.verbs.update import update
+from plimsoll.apiserver.verbs.verb import check_part
+from plimsoll.apiserver.verbs.write import Write, check_place, shown, typed
+from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
+
+
+def answer_apply(request: WriteRequest, write: Write) -> AnswerWhenDurable:
+    """Answers with the object: 201 if it is new, otherwise 200."""
+    check_part(request.target)
+    record, is_new = apply(write, request.applied_body(write.options, request.kind))
+    return request.shown(record, write.options, 201 if is_new else 200)
 
 
 def apply(write: Write, wanted: Any) -> tuple[StoredRecord, bool]:
     """The record, and whether it is new. Raises ApiError."""
     check(write.kind, wanted)
     record = write.cluster.collection(write.kind).newest(write.target.key)
-    live = None if record is None else writes.shown(write.kind, record)
+    live = None if record is None else shown(write.kind, record)
     result = applied(write, write.endpoint, live, wanted)
-    new = writes.typed(write.kind, result.document)
-    writes.check_place(write, new["metadata"])
+    new = typed(write.kind, result.document)
+    check_place(write, new["metadata"])
     if record is not None:
         managed = result.managed_fields
-        return writes.update(write, new, record, patched=True, managed_fields=managed), False
+        return update(write, new, record, patched=True, managed_fields=managed), False
     return _create(write, new, result.managed_fields), True
 
 
@@ -38,7 +48,7 @@ def check(kind: KindOf, wanted: Any) -> None:
     if found != (resource.api_version, resource.kind):
         raise bad_request(f"invalid object type: {found[0]}, Kind={found[1]}")
     unknown: list[str] = []
-    writes.typed(kind, wanted, complaints=unknown)
+    typed(kind, wanted, complaints=unknown)
     if unknown:
         raise bad_request(f"failed to create typed patch object: {', '.join(unknown)}")
     if (wanted.get("metadata") or {}).get("managedFields") is not None:
@@ -65,4 +75,4 @@ def _create(write: Write, new: Document, managed_fields: list[Document]) -> Stor
         why = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing"
         raise conflict(resource, write.target.name, f"{why} object was found")
     meta.pop("resourceVersion", None)
-    return writes.create(write, new, managed_fields=managed_fields)
+    return create(write, new, managed_fields=managed_fields)

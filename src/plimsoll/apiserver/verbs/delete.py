@@ -1,109 +1,58 @@
-"""DELETE and deletecollection: at once, after a grace period, or when no finalizer is left."""
+"""DELETE: at once, after a grace period, or when no finalizer is left."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Operation
-from plimsoll.apiserver.http.requests import Query
-from plimsoll.apiserver.model import schema
-from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.status import bad_request, conflict, invalid, not_found
+from plimsoll.apiserver.http.answers import json_answer
+from plimsoll.apiserver.http.negotiation import decode_body
+from plimsoll.apiserver.model.status import bad_request, conflict
 from plimsoll.apiserver.storage.cluster import timestamp
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.kinds_of import KindOf, stored_kind
-
-if TYPE_CHECKING:
-    from plimsoll.apiserver.verbs.write import Write
+from plimsoll.apiserver.verbs.options.delete_options import DeleteOptions, delete_options
+from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
+from plimsoll.apiserver.verbs.verb import not_served
+from plimsoll.apiserver.verbs.write import Write, newest
+from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
-POLICIES = ("Background", "Foreground", "Orphan")
-DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteOptions:
-    grace_seconds: int | None = None
-    uid: str = ""
-    resource_version: str = ""
-    orphan_dependents: bool | None = None
-    propagation: str = ""
-    dry_run: bool = False
+def answer_delete(request: WriteRequest) -> AnswerWhenDurable:
+    """Answers with the object while it waits, and with a Status when it is gone."""
+    options = requested_options(request)
+    if request.target.subresource:
+        raise not_served(request.target)
+    write = deletion(request, options)
+    deleted = delete(write, options)
+    if not deleted.gone or request.kind.rules.returns_deleted:
+        # Of all that waits, clients are told so only where they asked for it in the old way.
+        accepted = not deleted.gone and options.orphan_dependents is False
+        return request.shown(deleted.record, write.options, 202 if accepted else 200)
+    return _gone_answer(write, deleted.record)
 
 
-def delete_options(query: Query, body: object) -> DeleteOptions:
-    """From the body, or from the query where there is no body."""
-    given = _typed_options(body)
-    source = given or _from_query(query)
-    if query.all("dryRun"):
-        source = source | {"dryRun": query.all("dryRun")}
-    errors = list(_option_errors(source))
-    if errors:
-        raise invalid("meta.k8s.io", "DeleteOptions", "", errors)
-    preconditions = source.get("preconditions") or {}
-    grace = source.get("gracePeriodSeconds")
-    return DeleteOptions(
-        # A negative grace period means: at once, but not less than that.
-        grace_seconds=1 if grace is not None and grace < 0 else grace,
-        uid=preconditions.get("uid") or "",
-        resource_version=preconditions.get("resourceVersion") or "",
-        orphan_dependents=source.get("orphanDependents"),
-        propagation=source.get("propagationPolicy") or "",
-        dry_run="All" in source.get("dryRun", ()),
-    )
+def requested_options(request: WriteRequest) -> DeleteOptions:
+    body = decode_body(request.request) if request.request.body.strip() else None
+    return delete_options(request.query, body)
 
 
-def _typed_options(body: object) -> Document:
-    if body is None:
-        return {}
-    if isinstance(body, dict) and body.get("kind") not in (None, "", "DeleteOptions"):
-        raise bad_request(f"no kind {body['kind']!r} is known here: expected DeleteOptions")
-    try:
-        return schema.round_trip(DELETE_OPTIONS, body).document
-    except schema.SchemaError as error:
-        raise bad_request(f"the body is not a DeleteOptions: {error}") from error
+def deletion(request: WriteRequest, options: DeleteOptions) -> Write:
+    return request.write_with(RequestWriteOptions(dry_run=options.dry_run))
 
 
-def _from_query(query: Query) -> Document:
-    options: Document = {}
-    grace = query.integer("gracePeriodSeconds")
-    if grace is not None:
-        options["gracePeriodSeconds"] = grace
-    if query.has("orphanDependents"):
-        options["orphanDependents"] = query.boolean("orphanDependents")
-    if query.text("propagationPolicy"):
-        options["propagationPolicy"] = query.text("propagationPolicy")
-    return options
-
-
-def _option_errors(options: Document) -> Iterator[FieldError]:
-    policy = options.get("propagationPolicy")
-    if policy is not None and options.get("orphanDependents") is not None:
-        yield FieldError.invalid(
-            "propagationPolicy",
-            policy,
-            "orphanDependents and deletionPropagation cannot be both set",
-        )
-    if policy and policy not in POLICIES:
-        yield FieldError.not_supported("propagationPolicy", policy, POLICIES)
-    for value in options.get("dryRun", ()):
-        if value != "All":
-            yield FieldError.not_supported("dryRun", value, ("All",))
-
-
-def is_finished(kind: KindOf, new: Document, old: Document) -> bool:
-    """The update takes the last finalizer from an object that only waited for that."""
-    meta = new["metadata"]
-    if "deletionTimestamp" not in meta or meta.get("finalizers"):
-        return False
-    if kind.resource.kind == "Namespace" and new.get("spec", {}).get("finalizers"):
-        return False
-    waited = bool(old["metadata"].get("finalizers")) or kind.resource.kind == "Namespace"
-    return waited and not meta.get("deletionGracePeriodSeconds")
+def _gone_answer(write: Write, record: StoredRecord) -> AnswerWhenDurable:
+    resource, meta = write.target.resource, record.document()["metadata"]
+    details: Document = {"name": meta["name"]}
+    if resource.group:
+        details["group"] = resource.group
+    details |= {"kind": resource.plural, "uid": meta["uid"]}
+    done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return lambda: json_answer(done | {"details": details})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,11 +62,9 @@ class DeletionOutcome:
     """False when finalizers or a grace period keep the object for now."""
 
 
-def delete(write: "Write", options: DeleteOptions) -> DeletionOutcome:
+def delete(write: Write, options: DeleteOptions) -> DeletionOutcome:
     """Raises ApiError."""
-    old = write.cluster.collection(write.kind).newest(write.target.key)
-    if old is None:
-        raise not_found(write.kind.resource, write.target.name)
+    old = newest(write)
     document = old.document()
     _check_preconditions(write, options, document["metadata"])
     write.cluster.admission.check(write.attributes(Operation.DELETE, document, None))
@@ -126,13 +73,13 @@ def delete(write: "Write", options: DeleteOptions) -> DeletionOutcome:
     return _delete(write, options, old, document)
 
 
-def _warn(write: "Write", text: str) -> None:
+def _warn(write: Write, text: str) -> None:
     """Once for a request, however many objects it deletes."""
     if text and text not in write.options.warnings:
         write.options.warnings.append(text)
 
 
-def _check_preconditions(write: "Write", options: DeleteOptions, meta: Document) -> None:
+def _check_preconditions(write: Write, options: DeleteOptions, meta: Document) -> None:
     # Refused by the storage, which knows events of either group by one name.
     resource = stored_kind(write.kind.collection).resource
     if options.uid and options.uid != meta["uid"]:
@@ -155,7 +102,7 @@ def _check_preconditions(write: "Write", options: DeleteOptions, meta: Document)
 
 
 def _delete(
-    write: "Write", options: DeleteOptions, old: StoredRecord, document: Document
+    write: Write, options: DeleteOptions, old: StoredRecord, document: Document
 ) -> DeletionOutcome:
     if write.kind.resource.kind == "Namespace":
         return _delete_namespace(write, options, old, document)
@@ -178,7 +125,7 @@ def _delete(
 
 
 def _put(
-    write: "Write", options: DeleteOptions, old: StoredRecord, document: Document
+    write: Write, options: DeleteOptions, old: StoredRecord, document: Document
 ) -> StoredRecord:
     if old.document() == document:
         return old
@@ -187,16 +134,16 @@ def _put(
     return write.cluster.put(write.kind, old.key, document)
 
 
-def _remove(write: "Write", options: DeleteOptions, old: StoredRecord) -> DeletionOutcome:
+def _remove(write: Write, options: DeleteOptions, old: StoredRecord) -> DeletionOutcome:
     if options.dry_run:
         return DeletionOutcome(record=old, gone=True)
     return DeletionOutcome(record=write.cluster.remove(write.kind, old), gone=True)
 
 
 def _delete_namespace(
-    write: "Write", options: DeleteOptions, old: StoredRecord, document: Document
+    write: Write, options: DeleteOptions, old: StoredRecord, document: Document
 ) -> DeletionOutcome:
-    """A namespace goes when its content is gone and somebody has taken its spec.finalizers."""
+    """A namespace goes when its content is gone and a controller has taken its spec.finalizers."""
     meta, spec = document["metadata"], document.setdefault("spec", {})
     if not spec.get("finalizers") and not meta.get("finalizers"):
         return _remove(write, options, old)
@@ -309,23 +256,3 @@ def _set_finalizers(meta: Document, finalizers: list[str]) -> None:
     meta["finalizers"] = finalizers
     if not finalizers:
         del meta["finalizers"]
-
-
-def delete_each(
-    write: "Write", options: DeleteOptions, records: list[StoredRecord]
-) -> list[StoredRecord]:
-    """Deletecollection: the objects as they were; those that vanish meanwhile do not count."""
-    deleted = []
-    for record in records:
-        namespace, slash, name = record.key.partition("/")
-        target = replace(
-            write.target,
-            namespace=namespace if slash else "",
-            name=name if slash else record.key,
-        )
-        one = replace(write, target=target)
-        if write.cluster.collection(write.kind).newest(record.key) is None:
-            continue
-        delete(one, options)
-        deleted.append(record)
-    return deleted

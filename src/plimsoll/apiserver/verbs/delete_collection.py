@@ -4,25 +4,36 @@ Others are answered in between, so that an object may vanish or change before it
 refusal ends it: what was deleted before stays deleted, as in the real server.
 """
 
+from dataclasses import replace
+
 from plimsoll.apiserver.admission import quota_status as quotas
 from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS
-from plimsoll.apiserver.verbs import delete as deletes
+from plimsoll.apiserver.verbs.delete import delete, deletion, requested_options
+from plimsoll.apiserver.verbs.options.delete_options import DeleteOptions
 from plimsoll.apiserver.verbs.options.selection import ObjectSelection
 from plimsoll.apiserver.verbs.streaming import ListPage, in_groups, list_answer
 from plimsoll.apiserver.verbs.views import ObjectView
 from plimsoll.apiserver.verbs.write import Write
+from plimsoll.apiserver.verbs.write_request import WriteRequest
 
 
-async def delete_collection(
-    write: Write, options: deletes.DeleteOptions, selection: ObjectSelection, view: ObjectView
+async def answer_delete_collection(request: WriteRequest) -> Answer:
+    """Answers with the list of the objects as they were before. Raises ApiError."""
+    options = requested_options(request)
+    selection = ObjectSelection(request.kind, request.target, request.query)
+    write, view = deletion(request, options), request.view()
+    return await _delete_collection(write, options, selection, view)
+
+
+async def _delete_collection(
+    write: Write, options: DeleteOptions, selection: ObjectSelection, view: ObjectView
 ) -> Answer:
-    """The objects as they were before. Raises ApiError."""
     cluster, deleted = write.cluster, []
     try:
         for group in in_groups(await _chosen(write, selection), lambda record: record):
-            deleted += deletes.delete_each(write, options, group)
+            deleted += _delete_each(write, options, group)
             quotas.refresh(cluster, write.target.namespace)
             await cluster.revisions.durable()
     finally:
@@ -41,3 +52,23 @@ async def _chosen(write: Write, selection: ObjectSelection) -> list[StoredRecord
 
     is_heavy = len(records) * selection.terms > HEAVY_RECORDS
     return await write.cluster.work.run(choose) if is_heavy else choose()
+
+
+def _delete_each(
+    write: Write, options: DeleteOptions, records: list[StoredRecord]
+) -> list[StoredRecord]:
+    """The objects as they were; those that vanish meanwhile do not count."""
+    deleted = []
+    for record in records:
+        namespace, slash, name = record.key.partition("/")
+        target = replace(
+            write.target,
+            namespace=namespace if slash else "",
+            name=name if slash else record.key,
+        )
+        one = replace(write, target=target)
+        if write.cluster.collection(write.kind).newest(record.key) is None:
+            continue
+        delete(one, options)
+        deleted.append(record)
+    return deleted

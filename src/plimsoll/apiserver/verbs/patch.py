@@ -1,29 +1,77 @@
-"""What a PATCH request makes of a document: JSON, merge and strategic merge patches.
+"""PATCH: JSON, merge and strategic merge patches; an apply patch goes to `apply`.
 
 The patched document is read as its kind again. What cannot be read is refused as a patch that is
 invalid (422), because the request itself is well formed.
 """
 
+from collections.abc import Callable
+
 from plimsoll.api.patch import merge_patch
 from plimsoll.api.patch.errors import PatchError
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.http.negotiation import body_type, decode_json
+from plimsoll.apiserver.http.negotiation import body_type, decode_json, unsupported
 from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.patch import json_patch, strategic
 from plimsoll.apiserver.model.status import ApiError, bad_request
+from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.kinds_of import KindOf
-from plimsoll.apiserver.verbs import write as writes
+from plimsoll.apiserver.verbs.apply import answer_apply
 from plimsoll.apiserver.verbs.options.write_options import (
+    APPLY,
     FieldValidation,
     RequestWriteOptions,
     patch_complaint,
     patch_refusal,
 )
+from plimsoll.apiserver.verbs.update import update
+from plimsoll.apiserver.verbs.verb import check_part
+from plimsoll.apiserver.verbs.write import (
+    UnreadableError,
+    Write,
+    check_place,
+    newest,
+    shown,
+    typed,
+)
+from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 from plimsoll.wire.transport import Request
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY)
+CUSTOM_PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)
+
+
+def answer_patch(request: WriteRequest) -> AnswerWhenDurable:
+    """Answers with the patched object."""
+    write = patch_write(request)
+    if is_apply(request):
+        return answer_apply(request, write)
+    check_part(request.target)
+    change = RequestPatch(request.request, request.kind, write.options)
+    return request.shown(patch(write, change), write.options)
+
+
+def patch_write(request: WriteRequest) -> Write:
+    """The write with its options. Raises 415 for patches that the kind does not take."""
+    media_type = body_type(request.request)
+    taken = CUSTOM_PATCH_TYPES if request.kind.rules.is_custom else PATCH_TYPES
+    if media_type not in taken:
+        raise unsupported(media_type, taken)
+    return request.write("PatchOptions")
+
+
+def is_apply(request: WriteRequest) -> bool:
+    return body_type(request.request) == APPLY
+
+
+def patch(write: Write, change: Callable[[Document], Document]) -> StoredRecord:
+    """`change` makes the wanted document from the current one, as the resource shows it."""
+    old = newest(write)
+    new = change(shown(write.kind, old))
+    check_place(write, new["metadata"])
+    return update(write, new, old, patched=True)
 
 
 class RequestPatch:
@@ -42,8 +90,8 @@ class RequestPatch:
         complaints = self._complaints()
         self._check_type(patched, complaints)
         try:
-            document = writes.typed(self._kind, patched, complaints=complaints)
-        except writes.UnreadableError as error:
+            document = typed(self._kind, patched, complaints=complaints)
+        except UnreadableError as error:
             raise patch_refusal(str(error)) from error
         self._complain(complaints)
         return document

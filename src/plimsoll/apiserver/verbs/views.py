@@ -7,6 +7,7 @@ import msgspec
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.http.negotiation import AcceptedForm, MediaForm, encode_yaml
+from plimsoll.apiserver.http.requests import Query
 from plimsoll.apiserver.model import yaml_text
 from plimsoll.apiserver.model.printing.tables import (
     IncludeObject,
@@ -17,6 +18,7 @@ from plimsoll.apiserver.model.printing.tables import (
 )
 from plimsoll.apiserver.model.schema import round_trip
 from plimsoll.apiserver.model.slices import decode_object
+from plimsoll.apiserver.model.status import bad_request
 from plimsoll.apiserver.storage.collection import (
     UNTYPED_HEAD,
     ChangeKind,
@@ -26,7 +28,7 @@ from plimsoll.apiserver.storage.collection import (
 from plimsoll.apiserver.storage.kinds_of import KindOf
 
 EPOCH = datetime.fromtimestamp(0, UTC)
-"""For tables without rows, whose ages nobody reads."""
+"""For tables without rows, which have no ages."""
 
 
 class ObjectView:
@@ -186,3 +188,23 @@ class ObjectView:
             version=self._wanted.version,
         )
         return shown | {"metadata": meta}
+
+
+def object_view(kind: KindOf, form: AcceptedForm, query: Query) -> ObjectView:
+    """The view that a request asks for. Raises 400 for an unknown way to fill tables."""
+    return ObjectView(kind, form, _include_object(query, form))
+
+
+def _include_object(query: Query, form: AcceptedForm) -> IncludeObject:
+    """How much of each object a table carries."""
+    match query.text("includeObject"):
+        case "":
+            return "Metadata"
+        case "Metadata" | "None" | "Object" as known:
+            return known
+        case other if form.form is MediaForm.TABLE:
+            raise bad_request(
+                f'includeObject: Invalid value: "{other}": must be Metadata, Object, None or empty'
+            )
+        case _:
+            return "Metadata"

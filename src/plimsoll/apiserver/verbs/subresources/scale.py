@@ -1,61 +1,49 @@
-"""Endpoints below an object that are more than a part of it: binding, scale, finalize."""
+"""The Scale of a workload: read, updated, patched or applied by way of the object behind it."""
 
 from collections.abc import Callable
 from typing import Any
 
-from plimsoll.api.registry import Document, resources_by_path
-from plimsoll.apiserver.admission.attributes import Operation
-from plimsoll.apiserver.model import schema
-from plimsoll.apiserver.model.kinds.pods.binding import bind, check_binding
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.model.kinds.workloads.scale import scale_of, scaled
 from plimsoll.apiserver.model.ownership import scale_owners
 from plimsoll.apiserver.model.ownership.endpoint import endpoint
 from plimsoll.apiserver.model.ownership.entries import managed_fields, owners_of
 from plimsoll.apiserver.model.ownership.tracking import track_update
-from plimsoll.apiserver.model.status import bad_request, not_found
 from plimsoll.apiserver.storage.collection import StoredRecord, encode_raw
-from plimsoll.apiserver.storage.kinds_of import KindOf, kind_of, scale_kind
-from plimsoll.apiserver.verbs import apply as applies, delete as deletes, write as writes
-from plimsoll.apiserver.verbs.write import Write
-
-BINDING = "io.k8s.api.core.v1.Binding"
-
-
-def _typed(name: str, body: Any) -> Document:
-    try:
-        return schema.round_trip(name, {} if body is None else body).document
-    except schema.SchemaError as error:
-        raise bad_request(f"the body cannot be handled: {error}") from error
+from plimsoll.apiserver.storage.kinds_of import KindOf, scale_kind
+from plimsoll.apiserver.verbs import apply as applies
+from plimsoll.apiserver.verbs.patch import RequestPatch, is_apply, patch_write
+from plimsoll.apiserver.verbs.read import ReadRequest, get, record_answer
+from plimsoll.apiserver.verbs.update import update
+from plimsoll.apiserver.verbs.write import Write, check_place, newest, shown, typed
+from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 
 
-def _newest(write: Write) -> StoredRecord:
-    record = write.cluster.collection(write.kind).newest(write.target.key)
-    if record is None:
-        raise not_found(write.kind.resource, write.target.name)
-    return record
+async def answer_get_scale(request: ReadRequest) -> Answer:
+    view = request.view(scale_kind())
+    return await record_answer(request, scale_record(request.kind, get(request)), view)
 
 
-def create_binding(write: Write, body: Any) -> Document:
-    """Bind a pod to a node; answers with a Status as the real server does."""
-    binding = _typed(BINDING, body)
-    name = write.target.name or binding.get("metadata", {}).get("name", "")
-    check_binding(binding, name)
-    pods = kind_of(resources_by_path()["", "v1", "pods"])
-    key = f"{write.target.namespace}/{name}"
-    record = write.cluster.collection(pods).newest(key)
-    if record is None:
-        raise not_found(pods.resource, name)
-    binding.setdefault("metadata", {})
-    write.cluster.admission.admit(write.attributes(Operation.CREATE, binding, None))
-    pod = bind(record.document(), binding, write.now)
-    if not write.options.dry_run:
-        write.cluster.put(pods, key, pod)
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+def answer_update_scale(request: WriteRequest) -> AnswerWhenDurable:
+    write = request.write("UpdateOptions")
+    scale = request.body(write.options, scale_kind())
+    record = rescale(write, lambda _old: scale)
+    return request.shown(record, write.options, kind=scale_kind())
+
+
+def answer_patch_scale(request: WriteRequest) -> AnswerWhenDurable:
+    write = patch_write(request)
+    if is_apply(request):
+        record = apply_scale(write, request.applied_body(write.options, scale_kind()))
+    else:
+        record = rescale(write, RequestPatch(request.request, scale_kind(), write.options))
+    return request.shown(record, write.options, kind=scale_kind())
 
 
 def scale_record(kind: KindOf, workload: StoredRecord) -> StoredRecord:
     """The Scale of a workload in the form in which objects are shown."""
-    scale = scale_of(writes.shown(kind, workload))
+    scale = scale_of(shown(kind, workload))
     return StoredRecord(workload.key, workload.revision, encode_raw(_untyped(scale)), {}, {})
 
 
@@ -85,7 +73,7 @@ def apply_scale(write: Write, wanted: Any) -> StoredRecord:
     def applied(live: Document) -> tuple[Document, list[Document]]:
         at = endpoint(kind.resource, write.target.subresource)
         result = applies.applied(write, at, live, wanted)
-        return writes.typed(kind, result.document), result.managed_fields
+        return typed(kind, result.document), result.managed_fields
 
     return _rescaled(write, applied)
 
@@ -94,36 +82,14 @@ def _rescaled(
     write: Write, change: Callable[[Document], tuple[Document, list[Document]]]
 ) -> StoredRecord:
     """`change` makes the new Scale and its owners; versions and rules are the workload's."""
-    old = _newest(write)
-    workload = writes.shown(write.kind, old)
+    old = newest(write)
+    workload = shown(write.kind, old)
     owners = owners_of(workload["metadata"].get("managedFields", ()))
     live = scale_of(workload)
     live["metadata"]["managedFields"] = managed_fields(scale_owners.of_scale(owners))
     scale, new_owners = change(live)
-    writes.check_place(write, scale["metadata"])
+    check_place(write, scale["metadata"])
     version = write.kind.resource.api_version
     kept = scale_owners.of_workload(owners, owners_of(new_owners), version)
     new = scaled(workload, scale)
-    return scale_record(
-        write.kind, writes.update(write, new, old, managed_fields=managed_fields(kept))
-    )
-
-
-def finalize_namespace(write: Write, body: Document) -> StoredRecord:
-    """Take or set spec.finalizers, which nothing else can change."""
-    old = _newest(write)
-    namespace = old.document()
-    wanted = body.get("spec", {}).get("finalizers", [])
-    spec = namespace.setdefault("spec", {})
-    spec["finalizers"] = wanted
-    if not wanted:
-        del spec["finalizers"]
-    writes.check_version(write, body, old)
-    if deletes.is_finished(write.kind, namespace, old.document()):
-        return writes.finish(write, namespace, old)
-    if namespace == old.document():
-        return old
-    owners = track_update(write.endpoint, namespace, old.document(), write.manager)
-    if owners:
-        namespace["metadata"]["managedFields"] = owners
-    return writes.store(write, old.key, namespace, old)
+    return scale_record(write.kind, update(write, new, old, managed_fields=managed_fields(kept)))

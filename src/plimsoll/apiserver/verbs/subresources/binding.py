@@ -1,0 +1,46 @@
+"""POST of a Binding, below a pod or as a resource of its own: puts the pod on a node."""
+
+from plimsoll.api.registry import Document, resources_by_path
+from plimsoll.apiserver.admission.attributes import Operation
+from plimsoll.apiserver.http.answers import json_answer
+from plimsoll.apiserver.http.negotiation import decode_body
+from plimsoll.apiserver.model import schema
+from plimsoll.apiserver.model.kinds.pods.binding import bind, check_binding
+from plimsoll.apiserver.model.status import bad_request, not_found
+from plimsoll.apiserver.storage.kinds_of import kind_of
+from plimsoll.apiserver.verbs.write import Write
+from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
+
+BINDING = "io.k8s.api.core.v1.Binding"
+
+
+def answer_create_binding(request: WriteRequest) -> AnswerWhenDurable:
+    """Answers with a Status, as the real server does."""
+    write = request.write("CreateOptions")
+    done = create_binding(write, decode_body(request.request))
+    return lambda: json_answer(done, 201)
+
+
+def create_binding(write: Write, body: object) -> Document:
+    """Stage the pod with its node; the Status that says so. Raises ApiError."""
+    binding = _typed_binding(body)
+    name = write.target.name or binding.get("metadata", {}).get("name", "")
+    check_binding(binding, name)
+    pods = kind_of(resources_by_path()["", "v1", "pods"])
+    key = f"{write.target.namespace}/{name}"
+    record = write.cluster.collection(pods).newest(key)
+    if record is None:
+        raise not_found(pods.resource, name)
+    binding.setdefault("metadata", {})
+    write.cluster.admission.admit(write.attributes(Operation.CREATE, binding, None))
+    pod = bind(record.document(), binding, write.now)
+    if not write.options.dry_run:
+        write.cluster.put(pods, key, pod)
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def _typed_binding(body: object) -> Document:
+    try:
+        return schema.round_trip(BINDING, {} if body is None else body).document
+    except schema.SchemaError as error:
+        raise bad_request(f"the body cannot be handled: {error}") from error

@@ -1,0 +1,214 @@
+"""WATCH: every change after a revision, once and in order, or the answer that this cannot be (410).
+
+Watchers see durable state only.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from plimsoll.apiserver.http.answers import Answer, Stream
+from plimsoll.apiserver.model.status import ApiError
+from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.collection import Change, ChangeKind, StoredRecord
+from plimsoll.apiserver.storage.kinds_of import KindOf
+from plimsoll.apiserver.storage.watch_hub import Event, Watcher, event_for
+from plimsoll.apiserver.verbs.options.list_options import (
+    check_list_options,
+    gone,
+    parse_revision,
+    too_large,
+)
+from plimsoll.apiserver.verbs.options.selection import ObjectSelection
+from plimsoll.apiserver.verbs.read import ReadRequest
+from plimsoll.apiserver.verbs.streaming import in_groups, is_large, nothing_to_close
+from plimsoll.apiserver.verbs.views import ObjectView
+from plimsoll.runtime.clock import NO_TIME
+
+BOOKMARK_EVERY = timedelta(seconds=30)
+LOOKED_AT_ONCE = 200
+"""How many objects a watch looks at before others have their turn."""
+WATCH_LIMIT = timedelta(minutes=45)
+"""How long a watch lives whose client names no limit."""
+IN_STREAM = (HTTPStatus.GONE, HTTPStatus.GATEWAY_TIMEOUT)
+"""Watches from a revision that is forgotten, or not there yet."""
+
+
+async def answer_watch(request: ReadRequest) -> Answer:
+    """Answers with a stream; it ends with the limit, with the server, or when the client leaves."""
+    view = request.view()
+    selection = ObjectSelection(request.kind, request.target, request.query)
+    try:
+        wanted = watch_request(request, selection, view)
+    except ApiError as error:
+        if error.code not in IN_STREAM:
+            raise
+        # Clients look for these in the stream; as the answer itself, some of them take it for a
+        # mishap and ask again for ever.
+        stream = Stream(
+            chunks=_only(expired_event(error)), close=nothing_to_close, overflow=asyncio.Event()
+        )
+    else:
+        watch = OpenWatch(request.cluster, wanted)
+        stream = Stream(chunks=watch.chunks(), close=watch.close, overflow=watch.watcher.overflow)
+    return Answer(stream=stream, content_type=view.content_type)
+
+
+async def _only(chunk: bytes) -> AsyncIterator[bytes]:
+    yield chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRequest:
+    kind: KindOf
+    selection: ObjectSelection
+    view: ObjectView
+    start: int | None
+    """Changes after this revision; None begins with the current state as ADDED events."""
+    bookmarks: bool
+    announce_end: bool
+    """A bookmark says when the current state has been sent completely."""
+    limit: timedelta
+
+
+def watch_request(
+    request: ReadRequest, selection: ObjectSelection, view: ObjectView
+) -> WatchRequest:
+    """Raises 410 when the start is forgotten; what else is wrong with the options, 4xx."""
+    cluster, query = request.cluster, request.query
+    check_list_options(query, watch=True)
+    revision = query.text("resourceVersion")
+    position = parse_revision(revision) if revision else 0
+    initial = query.boolean("sendInitialEvents")
+    bookmarks = query.boolean("allowWatchBookmarks") or False
+    starts_now = position == 0 if initial is None else bool(initial)
+    if not starts_now and 0 < position < cluster.revisions.compacted:
+        raise gone(f"too old resource version: {position} ({cluster.revisions.compacted})")
+    if initial and position > cluster.revisions.committed:
+        raise too_large(position, cluster.revisions.committed)
+    return WatchRequest(
+        kind=request.kind,
+        selection=selection,
+        view=view,
+        start=None if starts_now else position or cluster.revisions.committed,
+        bookmarks=bookmarks,
+        announce_end=bool(initial) and bookmarks,
+        limit=_limit(query.integer("timeoutSeconds") or 0),
+    )
+
+
+def _limit(seconds: int) -> timedelta:
+    """Compared as numbers: not every number of seconds is a timedelta."""
+    if 0 < seconds < WATCH_LIMIT.total_seconds():
+        return timedelta(seconds=seconds)
+    return WATCH_LIMIT
+
+
+class OpenWatch:
+    """A running watch; iterate over its chunks, each of them whole lines, then `close` it.
+
+    It is subscribed when it is made: no change after that is missed, however late the first chunk
+    is asked for.
+    """
+
+    def __init__(self, cluster: StoredCluster, request: WatchRequest) -> None:
+        self._cluster = cluster
+        self._request = request
+        self._collection = cluster.collection(request.kind)
+        self._watcher = cluster.hub.open(self._collection, self._matches())
+        self._first = self._first_events()
+        self._began_at = cluster.revisions.committed
+        self._ending = False
+        self._alarm = cluster.clock.call_later(request.limit, self._end)
+
+    def _matches(self) -> Any:
+        floor = self._request.start or 0
+        matches = self._request.selection.matches
+        if floor <= self._cluster.revisions.committed:
+            return matches
+        # The client is ahead of us: what it has seen already is not sent again.
+        return lambda record: record.revision > floor and matches(record)
+
+    def _end(self) -> None:
+        self._ending = True
+        self._watcher.stop()
+
+    @property
+    def watcher(self) -> Watcher:
+        return self._watcher
+
+    def close(self) -> None:
+        self._alarm.cancel()
+        self._cluster.hub.close(self._collection, self._watcher)
+
+    def _first_events(self) -> list[StoredRecord] | list[Change]:
+        """The current state, or the changes since the start; nothing is encoded before its turn."""
+        if self._request.start is None:
+            return list(self._collection.records(self._request.selection.prefix))
+        return self._collection.since(self._request.start)
+
+    def _event(self, source: StoredRecord | Change) -> Event | None:
+        matches = self._request.selection.matches
+        if isinstance(source, Change):
+            return event_for(source, matches)
+        return (ChangeKind.ADDED, source) if matches(source) else None
+
+    async def _first_chunks(self) -> AsyncIterator[bytes]:
+        first, self._first = self._first, []
+        for start in range(0, len(first), LOOKED_AT_ONCE):
+            looked_at = map(self._event, first[start : start + LOOKED_AT_ONCE])
+            events = [event for event in looked_at if event is not None]
+            async for chunk in self._encoded(events):
+                yield chunk
+            await self._cluster.clock.sleep(NO_TIME)
+        if self._request.announce_end:
+            yield self._request.view.bookmark(self._began_at, ends_initial_events=True)
+
+    async def _encoded(self, events: list[Event]) -> AsyncIterator[bytes]:
+        """In chunks that are made quickly, or else beside the event loop."""
+        view, now = self._request.view, self._cluster.clock.now()
+        for group in in_groups(events, lambda event: event[1]):
+
+            def encode(group: list[Event] = group) -> bytes:
+                return b"".join(view.event(kind, record, now) for kind, record in group)
+
+            is_heavy = view.is_slow and is_large([record for _, record in group])
+            yield await self._cluster.work.run(encode) if is_heavy else encode()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        async for chunk in self._first_chunks():
+            yield chunk
+        view = self._request.view
+        is_due = False
+        while not (self._watcher.overflow.is_set() or self._cluster.hub.stopping):
+            events = self._watcher.take()
+            if events:
+                async for chunk in self._encoded(events):
+                    yield chunk
+                continue
+            # Only now that nothing waits to be sent is it true what a bookmark says.
+            if self._request.bookmarks and (is_due or self._ending):
+                yield view.bookmark(self._cluster.revisions.committed)
+            if self._ending:
+                return
+            is_due = not await self._something_happens()
+
+    async def _something_happens(self) -> bool:
+        """False when nothing did for so long that a bookmark is due."""
+        if self._ending:
+            return True
+        try:
+            await self._cluster.clock.wait_for(self._watcher.ready(), BOOKMARK_EVERY)
+        except TimeoutError:
+            return False
+        return True
+
+
+def expired_event(error: ApiError) -> bytes:
+    """A watch that cannot be served tells so in its stream, as clients expect."""
+    return msgspec.json.encode({"type": "ERROR", "object": error.document}) + b"\n"

@@ -1,0 +1,97 @@
+"""A write request on its way through: its options and its body are read, its answer is made."""
+
+from collections.abc import Callable
+
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.admission import quota_status as quotas
+from plimsoll.apiserver.http.answers import Answer
+from plimsoll.apiserver.http.identity import User
+from plimsoll.apiserver.http.negotiation import body_type, decode_applied, decode_body, wanted
+from plimsoll.apiserver.http.requests import Query, Target
+from plimsoll.apiserver.model import schema
+from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.collection import StoredRecord
+from plimsoll.apiserver.storage.kinds_of import KindOf, kind_of
+from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions, write_options
+from plimsoll.apiserver.verbs.views import ObjectView, object_view
+from plimsoll.apiserver.verbs.write import Write, typed
+from plimsoll.wire.transport import Request
+
+AnswerWhenDurable = Callable[[], Answer]
+"""Makes the answer once the change is durable."""
+
+
+class WriteRequest:
+    """The request, and what the handlers of all verbs need from it."""
+
+    def __init__(
+        self, cluster: StoredCluster, request: Request, target: Target, user: User
+    ) -> None:
+        self.cluster = cluster
+        self.request = request
+        self.target = target
+        self.user = user
+        self.query = Query(request)
+        self.kind = kind_of(target.resource)
+        self.warnings: list[str] = []
+
+    def refresh_quotas(self) -> None:
+        quotas.refresh(self.cluster, self.target.namespace)
+
+    def write(self, options_kind: str) -> Write:
+        """The write with the options of the query, whose warnings become those of the request."""
+        options = write_options(
+            self.query,
+            options_kind,
+            media_type=body_type(self.request),
+            user_agent=self.request.headers.get("user-agent", ""),
+        )
+        self.warnings = options.warnings
+        return self.write_with(options)
+
+    def write_with(self, options: RequestWriteOptions) -> Write:
+        return Write(
+            cluster=self.cluster,
+            kind=self.kind,
+            target=self.target,
+            options=options,
+            user=self.user.name,
+        )
+
+    def body(self, options: RequestWriteOptions, kind: KindOf | None = None) -> Document:
+        """The typed body; complaints about it go where the options say."""
+        kind = kind or self.kind
+        raw = decode_body(self.request)
+        complaints: list[str] = []
+        if body_type(self.request) in ("", "application/json"):
+            complaints += schema.duplicate_fields(self.request.body, kind.schema)
+        document = typed(kind, raw, complaints=complaints)
+        options.complain(complaints)
+        return document
+
+    def applied_body(self, options: RequestWriteOptions, kind: KindOf) -> object:
+        """The body of an apply patch, not yet typed: JSON or YAML."""
+        body = self.request.body
+        applied = decode_applied(body)
+        if body.lstrip().startswith(b"{"):
+            options.complain(schema.duplicate_fields(body, kind.schema))
+        return applied
+
+    def view(self, kind: KindOf | None = None) -> ObjectView:
+        return object_view(kind or self.kind, wanted(self.request), self.query)
+
+    def shown(
+        self,
+        record: StoredRecord,
+        options: RequestWriteOptions,
+        status: int = 200,
+        kind: KindOf | None = None,
+    ) -> AnswerWhenDurable:
+        """An answer that shows the record, as its own kind or as the one that is named."""
+        view, now = self.view(kind), self.cluster.clock.now()
+        return lambda: Answer(
+            status=status,
+            body=view.object(record, now),
+            content_type=view.content_type,
+            warnings=tuple(dict.fromkeys(options.warnings)),
+        )
