@@ -28,7 +28,7 @@ from typing import TypeVar
 import uvloop
 from google.protobuf.message import Message
 
-from plimsoll.processes.driver.node.loops import loops
+from plimsoll.processes.driver.node.loop_devices import loops
 from plimsoll.runtime.mountinfo import read_mounts
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.client import CsiClient

@@ -6,7 +6,7 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod, PodStatus
 from plimsoll.decide.claims.match import Mismatch
 from plimsoll.decide.explain.claim import ClaimExplanation, Unsuited, explain_claim
-from plimsoll.decide.explain.standing import ClaimState
+from plimsoll.decide.explain.claim_state import ClaimState
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.reasons import Reason

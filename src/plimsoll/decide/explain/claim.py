@@ -10,11 +10,11 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.claims.match import Mismatch, Search, is_reachable, mismatches
 from plimsoll.decide.explain.causes import causes_first
+from plimsoll.decide.explain.claim_state import ClaimStanding, ClaimState, claim_standing
 from plimsoll.decide.explain.evidence import Evidence
 from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble, shared
 from plimsoll.decide.explain.pod import PodExplanation, explain_pod
 from plimsoll.decide.explain.provisioning import provisioning_troubles
-from plimsoll.decide.explain.standing import ClaimStanding, ClaimState, claim_standing
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.reasons import (
     Finding,

@@ -14,11 +14,11 @@ from plimsoll.api.core import Node
 from plimsoll.api.pods import Pod
 from plimsoll.decide.explain.attempts import attempt_troubles
 from plimsoll.decide.explain.causes import causes_first
+from plimsoll.decide.explain.claim_state import ClaimStanding, ClaimState, claim_standing
 from plimsoll.decide.explain.evidence import Evidence
 from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble, grouped, shared
 from plimsoll.decide.explain.mounting import is_starting, mounting_troubles, node_troubles
 from plimsoll.decide.explain.provisioning import provisioning_troubles
-from plimsoll.decide.explain.standing import ClaimStanding, ClaimState, claim_standing
 from plimsoll.decide.scheduling.columns.node_view import NodeView
 from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement

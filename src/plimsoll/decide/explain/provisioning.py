@@ -19,6 +19,7 @@ from plimsoll.decide.annotations import (
 )
 from plimsoll.decide.capacity.findings import stale_sentence
 from plimsoll.decide.claims.match import is_reachable, size_of
+from plimsoll.decide.explain.claim_state import ClaimState, claim_standing
 from plimsoll.decide.explain.evidence import (
     WARNING,
     Evidence,
@@ -29,7 +30,6 @@ from plimsoll.decide.explain.evidence import (
 )
 from plimsoll.decide.explain.groups import Area, Occurrences, SharedTrouble
 from plimsoll.decide.explain.presence import find_stopped_provisioner
-from plimsoll.decide.explain.standing import ClaimState, claim_standing
 from plimsoll.decide.provisioning.calls import Code
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.reasons import Reason, SeenObject

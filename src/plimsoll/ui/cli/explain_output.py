@@ -8,11 +8,11 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.decide.explain.amounts import amount
 from plimsoll.decide.explain.claim import ClaimExplanation
+from plimsoll.decide.explain.claim_state import ClaimStanding, ClaimState
 from plimsoll.decide.explain.groups import NodeGroup, Occurrences, SharedTrouble, Unit
 from plimsoll.decide.explain.pod import PodExplanation, PodState
 from plimsoll.decide.explain.policies import ChosenPolicy
 from plimsoll.decide.explain.remedies import Remedy
-from plimsoll.decide.explain.standing import ClaimStanding, ClaimState
 from plimsoll.decide.explain.workload import WorkloadExplanation, kind_of
 from plimsoll.decide.scheduling.published_policy import scheduler_of
 from plimsoll.decide.scheduling.reasons import SeenObject

@@ -20,7 +20,7 @@ from plimsoll.processes.driver.backends.local.backend import LocalBackend
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.main import handlers, running
-from plimsoll.processes.driver.node.loops import loops
+from plimsoll.processes.driver.node.loop_devices import loops
 from plimsoll.processes.driver.records import VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, Disk, Mounts, NodeSettings
 from plimsoll.runtime.clock import SystemClock

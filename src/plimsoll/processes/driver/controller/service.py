@@ -6,6 +6,7 @@ UNIMPLEMENTED, and not advertised.
 
 from plimsoll.processes.driver.backends.protocol import BackendFeatures
 from plimsoll.processes.driver.controller.answers import context_of
+from plimsoll.processes.driver.controller.capacity import Rooms
 from plimsoll.processes.driver.controller.changes import Changes
 from plimsoll.processes.driver.controller.creation import Creation, refused_options
 from plimsoll.processes.driver.controller.listing import VolumeListing
@@ -16,7 +17,6 @@ from plimsoll.processes.driver.controller.requests import (
     required,
     unsupported,
 )
-from plimsoll.processes.driver.controller.rooms_service import Rooms
 from plimsoll.processes.driver.controller.snapshots import Snapshots, wish_of
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.records import VolumeRecord

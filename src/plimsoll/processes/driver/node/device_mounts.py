@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from plimsoll.processes.driver.node.loops import loops
+from plimsoll.processes.driver.node.loop_devices import loops
 from plimsoll.runtime.mountinfo import MountEntry, content_at
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.processes.driver.controller.creation import Creation
-from plimsoll.processes.driver.node.here import Here
+from plimsoll.processes.driver.node.node_context import Here
 from plimsoll.processes.driver.records import VolumeRecord
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.refusals import invalid_argument

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.processes.driver.backends.protocol import DirectorySource
-from plimsoll.processes.driver.node.here import Here
+from plimsoll.processes.driver.node.node_context import Here
 from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from plimsoll.processes.driver.backends.protocol import DeviceSource
 from plimsoll.processes.driver.controller.requests import READERS
-from plimsoll.processes.driver.node.here import Here, Use, check_use, staging_place
 from plimsoll.processes.driver.node.mounting import Shown, check_free, clear
+from plimsoll.processes.driver.node.node_context import Here, Use, check_use, staging_place
 from plimsoll.processes.driver.records import Attachment, VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run

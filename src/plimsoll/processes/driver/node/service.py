@@ -9,10 +9,10 @@ from pathlib import Path
 
 from plimsoll.processes.driver.controller.requests import parse_capability, required
 from plimsoll.processes.driver.core import Driver
-from plimsoll.processes.driver.node.here import Here, Use, failures_told
 from plimsoll.processes.driver.node.inline import Inline, is_inline
 from plimsoll.processes.driver.node.measuring import usages
 from plimsoll.processes.driver.node.mounting import chosen, state_dir
+from plimsoll.processes.driver.node.node_context import Here, Use, failures_told
 from plimsoll.processes.driver.node.publishing import NodePublishing
 from plimsoll.processes.driver.node.staging import Staging
 from plimsoll.processes.driver.records import RecordPhase, VolumeRecord

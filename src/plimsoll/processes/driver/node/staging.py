@@ -13,14 +13,14 @@ import msgspec
 
 from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
 from plimsoll.processes.driver.node import filesystems
-from plimsoll.processes.driver.node.here import (
+from plimsoll.processes.driver.node.mounting import Shown, check_free, clear, real
+from plimsoll.processes.driver.node.node_context import (
     Here,
     Use,
     check_options,
     check_use,
     staging_place,
 )
-from plimsoll.processes.driver.node.mounting import Shown, check_free, clear, real
 from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.wire.csi.refusals import already_exists, failed_precondition, internal

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from plimsoll.processes.driver.backends.local.backend import make
-from plimsoll.processes.driver.node.loops import attach
+from plimsoll.processes.driver.node.loop_devices import attach
 from plimsoll.processes.driver.records import RecordPhase
 from plimsoll.processes.driver.settings import BackendSettings, Disk, NodeSettings, SetupError
 from tests.processes.driver.node.ground import (

@@ -12,7 +12,7 @@ import pytest
 
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.main import handlers, running
-from plimsoll.processes.driver.node.loops import loops
+from plimsoll.processes.driver.node.loop_devices import loops
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.wire.csi import methods as m

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from plimsoll.processes.driver.backends.local.directories import Directories
+from plimsoll.processes.driver.backends.local.disk_space import DiskSpace
 from plimsoll.processes.driver.backends.local.disks import IMAGE, SNAPSHOTS, VOLUMES, Disks
 from plimsoll.processes.driver.backends.local.files import refusals
 from plimsoll.processes.driver.backends.local.forms import (
@@ -25,7 +26,6 @@ from plimsoll.processes.driver.backends.local.forms import (
 from plimsoll.processes.driver.backends.local.images import ImageContext, Images
 from plimsoll.processes.driver.backends.local.kinds import LocalKind, Recorded
 from plimsoll.processes.driver.backends.local.memory import Memory
-from plimsoll.processes.driver.backends.local.room import DiskSpace
 from plimsoll.processes.driver.backends.local.settling import settle_entries
 from plimsoll.processes.driver.backends.ownership import owner_of
 from plimsoll.processes.driver.backends.protocol import (

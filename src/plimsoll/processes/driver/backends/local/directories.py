@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from plimsoll.processes.driver.backends.local import files
+from plimsoll.processes.driver.backends.local.disk_space import DiskSpace
 from plimsoll.processes.driver.backends.local.disks import SNAPSHOTS, VOLUMES, Disks
 from plimsoll.processes.driver.backends.local.kinds import Recorded
-from plimsoll.processes.driver.backends.local.room import DiskSpace
 from plimsoll.processes.driver.backends.protocol import DirectorySource, Source, VolumeHealth
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 from plimsoll.wire.csi.refusals import internal

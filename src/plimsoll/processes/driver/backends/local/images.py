@@ -16,6 +16,7 @@ from uuid import UUID
 
 from plimsoll.processes.driver.backends.local import files
 from plimsoll.processes.driver.backends.local.btrfs_identity import renew_identity
+from plimsoll.processes.driver.backends.local.disk_space import DiskSpace
 from plimsoll.processes.driver.backends.local.disks import IMAGE, SNAPSHOTS, VOLUMES, Disks
 from plimsoll.processes.driver.backends.local.forms import (
     FORMAT_OPTIONS,
@@ -23,10 +24,9 @@ from plimsoll.processes.driver.backends.local.forms import (
     LocalForm,
 )
 from plimsoll.processes.driver.backends.local.kinds import Recorded
-from plimsoll.processes.driver.backends.local.room import DiskSpace
 from plimsoll.processes.driver.backends.local.settling import settle_device
 from plimsoll.processes.driver.backends.protocol import DeviceSource, Source, VolumeHealth
-from plimsoll.processes.driver.node import filesystems, loops
+from plimsoll.processes.driver.node import filesystems, loop_devices
 from plimsoll.processes.driver.node.device_mounts import file_systems_of
 from plimsoll.processes.driver.node.filesystems import MOUNT_OPTIONS, XFS
 from plimsoll.processes.driver.node.mounting import entries, make_directory, unmount
@@ -128,12 +128,12 @@ class Images:
 
     async def _renew_xfs(self, image: Path, place: Path) -> None:
         """Its log must be empty for that: mounting it once empties it."""
-        device = await loops.attach(image)
+        device = await loop_devices.attach(image)
         make_directory(place)
         await run(["mount", "-t", XFS, "-o", "nouuid", device, place], within=WITHIN)
         await unmount(place)
         await run(["xfs_admin", "-U", "generate", device], within=WITHIN)
-        await loops.detach(image)
+        await loop_devices.detach(image)
 
     def _finish(self, record: Recorded) -> None:
         for image in self._images(record):
@@ -144,7 +144,7 @@ class Images:
         if isinstance(record, VolumeRecord):
             await self.close(record)
         for image in self._images(record):
-            await loops.detach(files.unfinished(image))
+            await loop_devices.detach(files.unfinished(image))
             await files.discard(image)
             self._room.forget(image)
         self._frozen.pop(record.id, None)
@@ -155,8 +155,8 @@ class Images:
         for image, size in self._sizes(volume):
             await files.enlarge(image, size)
             self._room.promise(image, size)
-            for device in loops.loops_of(image):
-                await loops.resize(device)
+            for device in loop_devices.loops_of(image):
+                await loop_devices.resize(device)
 
     async def snapshot(self, snapshot: SnapshotRecord, volume: VolumeRecord) -> None:
         await self._copy(volume, snapshot)
@@ -172,7 +172,7 @@ class Images:
         for image, size in self._sizes(volume):
             if image not in lost:
                 await files.reserve(image, size)
-        devices = [await loops.attach(image) for image in images if image not in lost]
+        devices = [await loop_devices.attach(image) for image in images if image not in lost]
         return _source(devices, form, degraded=bool(lost))
 
     def opened(self, volume: VolumeRecord) -> Source | None:
@@ -185,7 +185,7 @@ class Images:
     async def close(self, volume: VolumeRecord) -> None:
         await filesystems.forget(self._form_of(volume).fs_type, self._devices(volume))
         for image in self._images(volume):
-            await loops.detach(image)
+            await loop_devices.detach(image)
 
     async def condition(self, volume: VolumeRecord) -> VolumeHealth:
         form = self._form_of(volume)
@@ -210,7 +210,7 @@ class Images:
             for record in records
             for image in self._images(record)
         }
-        for device, file in loops.loops().items():
+        for device, file in loop_devices.loops().items():
             if self._is_ours(file):
                 await settle_device(device, file, fs_types.get(file))
 
@@ -218,7 +218,7 @@ class Images:
         return any(disk.holds(file) for disk in self._disks.all())
 
     def _devices(self, record: Recorded) -> list[Path]:
-        attached = {file: device for device, file in loops.loops().items()}
+        attached = {file: device for device, file in loop_devices.loops().items()}
         images = [image.resolve() for image in self._images(record)]
         return [attached[image] for image in images if image in attached]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from plimsoll.processes.driver.backends.local.disks import UNFINISHED, Disks
 from plimsoll.processes.driver.backends.local.files import discard
-from plimsoll.processes.driver.node import filesystems, loops
+from plimsoll.processes.driver.node import filesystems, loop_devices
 from plimsoll.processes.driver.node.device_mounts import file_systems_of, mounts_of
 from plimsoll.runtime.commands import CommandError, run
 from plimsoll.runtime.mountinfo import MountEntry, read_mounts
@@ -34,7 +34,7 @@ async def settle_device(device: Path, file: Path, fs_type: str | None) -> None:
             log.warning("file system thawed", extra={"path": str(mount.path)})
     if not shown:
         await filesystems.forget(fs_type or "", (device,))
-        await loops.detach(file)
+        await loop_devices.detach(file)
 
 
 async def _unmount(mount: MountEntry) -> None:
@@ -49,7 +49,7 @@ async def settle_entries(disks: Disks, known: frozenset[Path]) -> None:
     """What was being made is cleared away; anything else without a record stays where it is."""
     for entry in disks.entries():
         if entry.name.endswith(UNFINISHED):
-            await loops.detach(entry)
+            await loop_devices.detach(entry)
             await discard(entry)
         elif entry not in known:
             log.warning("volume without a record kept", extra={"path": str(entry)})

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from plimsoll.processes.driver.backends.lvm import content, tags
+from plimsoll.processes.driver.backends.lvm.extents import outstanding
 from plimsoll.processes.driver.backends.lvm.group import VolumeGroup
 from plimsoll.processes.driver.backends.lvm.kernel import device_of, why_no_device_mapper
 from plimsoll.processes.driver.backends.lvm.layouts import (
@@ -37,7 +38,6 @@ from plimsoll.processes.driver.backends.lvm.report import (
     PhysicalVolume,
     ReportedGroup,
 )
-from plimsoll.processes.driver.backends.lvm.room import outstanding
 from plimsoll.processes.driver.backends.ownership import owner_of
 from plimsoll.processes.driver.backends.protocol import (
     BackendFeatures,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from plimsoll.processes.driver.backends.lvm.commands import LOCK_SECONDS, Lvm, NewVolume
+from plimsoll.processes.driver.backends.lvm.extents import NoRoomError, chosen_ranges
 from plimsoll.processes.driver.backends.lvm.layouts import LvmShape
 from plimsoll.processes.driver.backends.lvm.report import LogicalVolume, ReportedGroup, parse_group
-from plimsoll.processes.driver.backends.lvm.room import NoRoomError, chosen_ranges
 from plimsoll.runtime.commands import CommandError, run
 from plimsoll.wire.csi.refusals import internal, resource_exhausted, unavailable
 

@@ -24,7 +24,7 @@ from plimsoll.processes.driver.backends.protocol import (
     VolumeHealth,
     VolumeLayout,
 )
-from plimsoll.processes.driver.node import loops
+from plimsoll.processes.driver.node import loop_devices
 from plimsoll.processes.driver.records import Part, SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, Mounts
 from plimsoll.runtime.clock import Clock
@@ -141,8 +141,8 @@ class PoolsBackend:
         if self._content is not None:
             self._content.grow(volume, size_bytes)
             if self.has_devices and volume.mode is VolumeMode.BLOCK:
-                for device in loops.loops_of(self._path(volume)):
-                    await loops.resize(device)
+                for device in loop_devices.loops_of(self._path(volume)):
+                    await loop_devices.resize(device)
         await self._end(FaultyCall.EXPAND, volume)
 
     async def modify(self, volume: VolumeRecord) -> None:
@@ -178,7 +178,7 @@ class PoolsBackend:
         if not self.has_devices:
             return DeviceSource(devices=(path,), fs_type="")
         try:
-            return DeviceSource(devices=(await loops.attach(path),), fs_type="")
+            return DeviceSource(devices=(await loop_devices.attach(path),), fs_type="")
         except CommandError as error:
             raise internal(f"volume {volume.id}: {error}") from error
 
@@ -193,7 +193,7 @@ class PoolsBackend:
             return DirectorySource(path=path)
         if not self.has_devices:
             return DeviceSource(devices=(path,), fs_type="")
-        devices = loops.loops_of(path)
+        devices = loop_devices.loops_of(path)
         return DeviceSource(devices=(devices[0],), fs_type="") if devices else None
 
     async def close(self, volume: VolumeRecord, node_id: str) -> None:
@@ -207,7 +207,7 @@ class PoolsBackend:
         if not self.has_devices or entry.mode is not VolumeMode.BLOCK:
             return
         try:
-            await loops.detach(self._path(entry))
+            await loop_devices.detach(self._path(entry))
         except CommandError as error:
             raise internal(f"volume {entry.id}: {error}") from error
 

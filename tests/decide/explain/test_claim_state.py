@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.explain.standing import ClaimState, claim_standing
+from plimsoll.decide.explain.claim_state import ClaimState, claim_standing
 from plimsoll.decide.scheduling.reasons import Reason
 from tests.builders import a_claim, a_class
 from tests.decide.explain.faults import FAULTS

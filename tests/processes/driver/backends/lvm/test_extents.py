@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from plimsoll.processes.driver.backends.lvm.extents import NoRoomError, chosen_ranges, outstanding
 from plimsoll.processes.driver.backends.lvm.report import PhysicalVolume, ReportedGroup, Span
-from plimsoll.processes.driver.backends.lvm.room import NoRoomError, chosen_ranges, outstanding
 
 
 def a_device(uuid: str, *free: tuple[int, int]) -> PhysicalVolume:
