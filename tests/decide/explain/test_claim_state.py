@@ -4,7 +4,7 @@ import pytest
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.explain.claim_state import ClaimState, claim_standing
+from plimsoll.decide.explain.claim_state import ClaimState, claim_progress
 from plimsoll.decide.scheduling.reasons import Reason
 from tests.builders import a_claim, a_class
 from tests.decide.explain.faults import FAULTS
@@ -30,9 +30,9 @@ KEY = ObjectKey("default", "data")
     ],
 )
 def test_a_claim_is_somewhere_on_its_way(objects: tuple[ApiObject, ...], state: ClaimState) -> None:
-    assert claim_standing(KEY, a_cluster(*objects)).state is state
+    assert claim_progress(KEY, a_cluster(*objects)).state is state
 
 
 def test_what_a_claim_asks_for_is_told_with_it() -> None:
-    standing = claim_standing(KEY, a_cluster(a_class(), a_claim(gib=3)))
-    assert (standing.storage_class, standing.requested_bytes) == ("fast", 3 * 2**30)
+    progress = claim_progress(KEY, a_cluster(a_class(), a_claim(gib=3)))
+    assert (progress.storage_class, progress.requested_bytes) == ("fast", 3 * 2**30)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from plimsoll.processes.driver.work import PATIENCE, Work
+from plimsoll.processes.driver.work import STOP_DEADLINE, Work
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.refusals import internal
@@ -105,6 +105,6 @@ async def test_closing_does_not_wait_for_ever(work: Work, clock: SteppedClock) -
     calling = asyncio.ensure_future(work.alone(Door(), "one"))
     await settle()
     closing = asyncio.ensure_future(work.close())
-    await clock.run(PATIENCE)
+    await clock.run(STOP_DEADLINE)
     await closing
     assert calling.cancelled()

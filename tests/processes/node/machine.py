@@ -26,7 +26,7 @@ from plimsoll.wire.severed import Lifeline, SeverableTransport
 from tests.stories.cluster import CuttingTransport, StoryCluster
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-PATIENCE_SECONDS = 20
+DEADLINE_SECONDS = 20
 
 
 class Machine:
@@ -94,7 +94,7 @@ class Machine:
         return "gone" if found is None else str(found["status"].get("phase", ""))
 
     async def until(self, is_true: Callable[[], Awaitable[bool]]) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(DEADLINE_SECONDS):
             while not await is_true():  # noqa: ASYNC110 - it is about another process's doings
                 await asyncio.sleep(0.02)
 

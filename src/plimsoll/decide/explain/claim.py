@@ -10,7 +10,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.claims.match import Mismatch, Search, is_reachable, mismatches
 from plimsoll.decide.explain.causes import causes_first
-from plimsoll.decide.explain.claim_state import ClaimStanding, ClaimState, claim_standing
+from plimsoll.decide.explain.claim_state import ClaimProgress, ClaimState, claim_progress
 from plimsoll.decide.explain.evidence import Evidence
 from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble, shared
 from plimsoll.decide.explain.pod import PodExplanation, explain_pod
@@ -39,7 +39,7 @@ class Unsuited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimExplanation:
-    claim: ClaimStanding
+    claim: ClaimProgress
     message: str
     troubles: tuple[SharedTrouble, ...] = ()
     """The cause first."""
@@ -74,48 +74,48 @@ def explain_claim(
 ) -> ClaimExplanation:
     """`pods` are those that use it; `kernel_of` gives each the rules of its own scheduler."""
     columns = kernel.columns
-    standing = claim_standing(key, columns)
+    progress = claim_progress(key, columns)
     claim = columns.claim(key)
     if claim is None:
         message = f"There is no claim {key}."
         troubles = _troubles(Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=message, claim=key))
-        return ClaimExplanation(claim=standing, message=message, troubles=troubles)
-    waiting = _waiting(standing, pods)
+        return ClaimExplanation(claim=progress, message=message, troubles=troubles)
+    waiting = _waiting(progress, pods)
     judging = kernel_of or (lambda _: kernel)
     explained = tuple(_about(explain_pod(pod, judging(pod), evidence), key) for pod in waiting)
     seen = provisioning_troubles(claim, columns, evidence) if evidence else ()
     found = ClaimExplanation(
-        claim=standing,
-        message=_message(standing, claim, kernel, waiting),
-        troubles=causes_first((*_troubles(*_findings(standing, claim, kernel)), *seen)),
+        claim=progress,
+        message=_message(progress, claim, kernel, waiting),
+        troubles=causes_first((*_troubles(*_findings(progress, claim, kernel)), *seen)),
         pods=explained,
     )
-    if standing.state is ClaimState.BOUND:
-        return replace(found, reachable_from=_reach(standing.volume, kernel))
+    if progress.state is ClaimState.BOUND:
+        return replace(found, reachable_from=_reach(progress.volume, kernel))
     volumes = columns.volumes_of_class(claim.storage_class)
     return replace(found, volumes=len(volumes), unsuited=_unsuited(claim, kernel))
 
 
-def _waiting(standing: ClaimStanding, pods: Iterable[Pod]) -> list[Pod]:
+def _waiting(progress: ClaimProgress, pods: Iterable[Pod]) -> list[Pod]:
     """Pods without a node, and those that were put on one while the claim waits for the scheduler:
     a scheduler gives a pod its node after it has seen to the claim."""
-    is_passed_by = standing.state is ClaimState.WAITS_FOR_NODE
+    is_passed_by = progress.state is ClaimState.WAITS_FOR_NODE
     return [pod for pod in pods if not pod.spec.node_name or (is_passed_by and not pod.is_finished)]
 
 
 def _message(
-    standing: ClaimStanding, claim: PersistentVolumeClaim, kernel: Kernel, pods: Sequence[Pod]
+    progress: ClaimProgress, claim: PersistentVolumeClaim, kernel: Kernel, pods: Sequence[Pod]
 ) -> str:
     placed = next((pod for pod in pods if pod.spec.node_name), None)
-    match standing.state:
+    match progress.state:
         case ClaimState.BOUND:
-            return f"Bound to volume {standing.volume}."
+            return f"Bound to volume {progress.volume}."
         case ClaimState.LOST:
-            return f"Its volume {standing.volume} is gone, and the data with it."
+            return f"Its volume {progress.volume} is gone, and the data with it."
         case ClaimState.DELETING:
             return "It is being deleted."
         case ClaimState.SELECTED:
-            return f"Node {standing.selected_node} is selected; waits for {_maker(claim, kernel)}."
+            return f"Node {progress.selected_node} is selected; waits for {_maker(claim, kernel)}."
         case ClaimState.WAITS_FOR_NODE if placed:
             node = placed.spec.node_name
             return (
@@ -140,16 +140,16 @@ def _maker(claim: PersistentVolumeClaim, kernel: Kernel) -> str:
 
 
 def _findings(
-    standing: ClaimStanding, claim: PersistentVolumeClaim, kernel: Kernel
+    progress: ClaimProgress, claim: PersistentVolumeClaim, kernel: Kernel
 ) -> Iterable[Finding]:
-    key, name = standing.key, claim.storage_class
-    if standing.state is ClaimState.LOST:
-        sentence = f"volume {standing.volume} does not exist"
-        about = seen_volume(standing.volume)
+    key, name = progress.key, claim.storage_class
+    if progress.state is ClaimState.LOST:
+        sentence = f"volume {progress.volume} does not exist"
+        about = seen_volume(progress.volume)
         yield Finding(reason=Reason.CLAIM_LOST, sentence=sentence, claim=key, about=about)
-    if standing.state is ClaimState.DELETING:
+    if progress.state is ClaimState.DELETING:
         yield Finding(reason=Reason.CLAIM_DELETING, sentence="it is being deleted", claim=key)
-    if standing.state is not ClaimState.WAITS_FOR_VOLUME:
+    if progress.state is not ClaimState.WAITS_FOR_VOLUME:
         return
     if name and kernel.columns.storage_class(name) is None:
         sentence = f"class {name} does not exist"
@@ -159,7 +159,7 @@ def _findings(
         reason=Reason.UNBOUND_IMMEDIATE_CLAIM,
         sentence=Sentence.IMMEDIATE,
         claim=key,
-        wanted=standing.requested_bytes,
+        wanted=progress.requested_bytes,
     )
 
 

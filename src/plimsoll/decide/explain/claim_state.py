@@ -26,7 +26,7 @@ class ClaimState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimStanding:
+class ClaimProgress:
     key: ObjectKey
     state: ClaimState
     storage_class: str = ""
@@ -35,11 +35,11 @@ class ClaimStanding:
     selected_node: str = ""
 
 
-def claim_standing(key: ObjectKey, view: ClusterView) -> ClaimStanding:
+def claim_progress(key: ObjectKey, view: ClusterView) -> ClaimProgress:
     claim = view.claim(key)
     if claim is None:
-        return ClaimStanding(key=key, state=ClaimState.NOT_FOUND)
-    return ClaimStanding(
+        return ClaimProgress(key=key, state=ClaimState.NOT_FOUND)
+    return ClaimProgress(
         key=key,
         state=_state(claim, view),
         storage_class=claim.storage_class,
@@ -56,13 +56,13 @@ def _state(claim: PersistentVolumeClaim, view: ClusterView) -> ClaimState:
         return ClaimState.DELETING
     if is_fully_bound(claim):
         return ClaimState.BOUND
-    if not _is_late(claim, view):
+    if not _is_delay_bound(claim, view):
         return ClaimState.WAITS_FOR_VOLUME
     has_node = SELECTED_NODE in claim.annotations
     return ClaimState.SELECTED if has_node else ClaimState.WAITS_FOR_NODE
 
 
-def _is_late(claim: PersistentVolumeClaim, view: ClusterView) -> bool:
+def _is_delay_bound(claim: PersistentVolumeClaim, view: ClusterView) -> bool:
     try:
         return is_delayed(claim, view)
     except Undecided:

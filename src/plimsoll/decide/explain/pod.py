@@ -14,7 +14,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.pods import Pod
 from plimsoll.decide.explain.attempts import attempt_troubles
 from plimsoll.decide.explain.causes import causes_first
-from plimsoll.decide.explain.claim_state import ClaimStanding, ClaimState, claim_standing
+from plimsoll.decide.explain.claim_state import ClaimProgress, ClaimState, claim_progress
 from plimsoll.decide.explain.evidence import Evidence
 from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble, grouped, shared
 from plimsoll.decide.explain.mounting import is_starting, mounting_troubles, node_troubles
@@ -56,7 +56,7 @@ class PodExplanation:
     state: PodState
     message: str
     """In one line, as the scheduler puts it in its events."""
-    claims: tuple[ClaimStanding, ...] = ()
+    claims: tuple[ClaimProgress, ...] = ()
     findings: tuple[SharedTrouble, ...] = ()
     """What was seen to go wrong, whatever the nodes are like; the cause first."""
     everywhere: tuple[SharedTrouble, ...] = ()
@@ -87,7 +87,7 @@ class PodExplanation:
 
 def explain_pod(pod: Pod, kernel: Kernel, evidence: Evidence | None = None) -> PodExplanation:
     """`pod` need not be known to the kernel, but everything else has to."""
-    claims = tuple(claim_standing(key, kernel.columns) for key in dict.fromkeys(pod.claims))
+    claims = tuple(claim_progress(key, kernel.columns) for key in dict.fromkeys(pod.claims))
     nodes = len(kernel.columns.nodes())
     settled = _settled(pod)
     if settled is None:
@@ -100,7 +100,7 @@ def explain_pod(pod: Pod, kernel: Kernel, evidence: Evidence | None = None) -> P
     return replace(found, findings=causes_first(_findings(found, kernel, evidence)))
 
 
-def _judged(pod: Pod, kernel: Kernel, claims: tuple[ClaimStanding, ...]) -> PodExplanation:
+def _judged(pod: Pod, kernel: Kernel, claims: tuple[ClaimProgress, ...]) -> PodExplanation:
     decision = kernel.decide(pod)
     everywhere = tuple(shared([trouble]) for trouble in _everywhere(pod, kernel))
     by_node = _by_node(pod, kernel)
@@ -121,7 +121,7 @@ def _judged(pod: Pod, kernel: Kernel, claims: tuple[ClaimStanding, ...]) -> PodE
 
 
 def _outlook(
-    decision: Placement | NoNode, claims: Iterable[ClaimStanding], nodes: int
+    decision: Placement | NoNode, claims: Iterable[ClaimProgress], nodes: int
 ) -> tuple[PodState, str]:
     if isinstance(decision, NoNode):
         return PodState.UNSCHEDULABLE, decision.message

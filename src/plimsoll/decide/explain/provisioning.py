@@ -19,7 +19,7 @@ from plimsoll.decide.annotations import (
 )
 from plimsoll.decide.capacity.findings import stale_sentence
 from plimsoll.decide.claims.match import is_reachable, size_of
-from plimsoll.decide.explain.claim_state import ClaimState, claim_standing
+from plimsoll.decide.explain.claim_state import ClaimState, claim_progress
 from plimsoll.decide.explain.evidence import (
     WARNING,
     Evidence,
@@ -211,7 +211,7 @@ def _stale_capacity(
     """Only while a node is still to be chosen: from then on the capacity is not looked at."""
     if evidence.capacity is None:
         return
-    if claim_standing(claim.key, columns).state is not ClaimState.WAITS_FOR_NODE:
+    if claim_progress(claim.key, columns).state is not ClaimState.WAITS_FOR_NODE:
         return
     entries = [e for e in evidence.capacity.entries if _is_consulted(e.driver, columns)]
     entries = [e for e in entries if e.capacity.storage_class_name == claim.storage_class]

@@ -45,7 +45,7 @@ def _mismatch(pod: Pod, node: Node) -> Rejection | None:
 
 
 def _shortage(pod: Pod, node: Node, others: list[Pod]) -> Rejection | None:
-    room = node.status.allocatable
+    allocatable = node.status.allocatable
     wanted, held = requested_by(pod), [held_by(other) for other in others]
     totals = (
         (PODS, 1, len(others)),
@@ -55,7 +55,7 @@ def _shortage(pod: Pod, node: Node, others: list[Pod]) -> Rejection | None:
         *_scalars(wanted, held),
     )
     for name, more, used in totals:
-        if more and more > (limit := _limit(name, room.get(name, "0"))) - used:
+        if more and more > (limit := _limit(name, allocatable.get(name, "0"))) - used:
             message = (
                 f"Node didn't have enough resource: {name}, "
                 f"requested: {more}, used: {used}, capacity: {limit}"

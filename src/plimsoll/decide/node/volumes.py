@@ -30,7 +30,7 @@ from plimsoll.decide.node.actual import (
 from plimsoll.decide.node.features import NodeFeatures
 from plimsoll.decide.node.wanted import CsiVolume, OwnVolume, Unready, WantedVolume
 
-PATIENCE = timedelta(seconds=30)
+ATTACH_DEADLINE = timedelta(seconds=30)
 """What is expected to happen is complained about only when it takes longer."""
 RESIZE_PENDING = "FileSystemResizePending"
 NODE_RESIZES = frozenset({"NodeResizePending", "NodeResizeInProgress"})
@@ -224,7 +224,7 @@ def _attachment_problem(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime
         return None
     name = volume.device.unique_name
     since = pod.status.start_time
-    late = since is not None and now - since >= PATIENCE
+    is_overdue = since is not None and now - since >= ATTACH_DEADLINE
     if name not in sight.node.status.volumes_in_use:
         message = f'volume "{volume.name}" is about to be reported as in use'
         return Wait(why=VolumeWaiting.ANNOUNCEMENT, message=message, is_news=False)
@@ -235,7 +235,7 @@ def _attachment_problem(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime
         f'Unable to attach or mount volume "{volume.name}": '
         f'it is not attached to node "{sight.node.name}" yet'
     )
-    return Wait(why=VolumeWaiting.ATTACHMENT, message=message, is_news=late)
+    return Wait(why=VolumeWaiting.ATTACHMENT, message=message, is_news=is_overdue)
 
 
 def _publish_context(volume: CsiVolume, sight: Sight) -> Mapping[str, str]:

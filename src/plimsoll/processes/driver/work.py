@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-PATIENCE = timedelta(seconds=20)
+STOP_DEADLINE = timedelta(seconds=20)
 """How long what is under way may take to end when the driver is stopped."""
 EXCLUSIVE = -1
 
@@ -87,7 +87,7 @@ class Work:
     async def close(self) -> None:
         """Wait for what is under way; what takes too long is settled on the next start."""
         with contextlib.suppress(TimeoutError):
-            async with self._clock.timeout(PATIENCE):
+            async with self._clock.timeout(STOP_DEADLINE):
                 while self._tasks:
                     await asyncio.wait(tuple(self._tasks))
         for task in self._tasks:

@@ -26,20 +26,26 @@ def capability(
 
 
 def stage_request(
-    step: NodeStage, layout: NodeLayout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
+    step: NodeStage,
+    layout: NodeLayout,
+    capability: csi.VolumeCapability,
+    secrets: Mapping[str, str],
 ) -> csi.NodeStageVolumeRequest:
     return csi.NodeStageVolumeRequest(
         volume_id=step.volume.device.handle,
         publish_context=dict(step.publish_context),
         staging_target_path=layout.staging_path(step.entry),
-        volume_capability=wish,
+        volume_capability=capability,
         secrets=dict(secrets),
         volume_context=dict(step.volume.attributes),
     )
 
 
 def publish_request(
-    step: NodePublish, layout: NodeLayout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
+    step: NodePublish,
+    layout: NodeLayout,
+    capability: csi.VolumeCapability,
+    secrets: Mapping[str, str],
 ) -> csi.NodePublishVolumeRequest:
     """Without the volume's context: what the pod adds to it is the caller's knowledge."""
     return csi.NodePublishVolumeRequest(
@@ -47,14 +53,17 @@ def publish_request(
         publish_context=dict(step.publish_context),
         staging_target_path=layout.staging_path(step.staged) if step.staged else "",
         target_path=layout.target_path(step.entry),
-        volume_capability=wish,
+        volume_capability=capability,
         readonly=step.volume.is_read_only,
         secrets=dict(secrets),
     )
 
 
 def expand_request(
-    step: ExpandOnNode, layout: NodeLayout, wish: csi.VolumeCapability, secrets: Mapping[str, str]
+    step: ExpandOnNode,
+    layout: NodeLayout,
+    capability: csi.VolumeCapability,
+    secrets: Mapping[str, str],
 ) -> csi.NodeExpandVolumeRequest:
     size = csi.CapacityRange(required_bytes=parse_bytes(step.volume.capacity))
     return csi.NodeExpandVolumeRequest(
@@ -62,6 +71,6 @@ def expand_request(
         volume_path=layout.target_path(step.entry),
         capacity_range=size,
         staging_target_path=layout.staging_path(step.staged) if step.staged else "",
-        volume_capability=wish,
+        volume_capability=capability,
         secrets=dict(secrets),
     )

@@ -54,19 +54,19 @@ class NodeMounting:
 
     async def prepare(self, served: ServedNode, pod: Pod, step: PrepareVolume) -> None:
         group = group_of(pod)
-        wish = (
+        wanted = (
             FileGroup(id=group, only_roots=changes_only_roots(pod)) if group is not None else None
         )
         try:
-            await served.directory.prepare(step.volume, step.place, wish)
+            await served.directory.prepare(step.volume, step.place, wanted)
         except DirectoryError as error:
             raise MountError(_failed("SetUp", step.volume.name, error)) from error
 
     async def stage(self, served: ServedNode, pod: Pod, step: NodeStage) -> None:
         driver, name = _driver(served, step.entry.device), step.volume.name
-        wish = capability(step.volume, driver.features, group_of(pod))
+        wanted = capability(step.volume, driver.features, group_of(pod))
         secrets = await self._secrets(step.volume.stage_secret, "NodeStageSecretRef", name)
-        request = stage_request(step, served.directory.layout, wish, secrets)
+        request = stage_request(step, served.directory.layout, wanted, secrets)
         try:
             await served.directory.begin_stage(step.entry)
             await driver.call(NODE_STAGE_VOLUME, request, secrets=secrets)
@@ -80,9 +80,9 @@ class NodeMounting:
         """`about` is the driver as the cluster knows it."""
         volume, entry = step.volume, step.entry
         driver = _driver(served, entry.device)
-        wish = capability(volume, driver.features, group_of(pod))
+        wanted = capability(volume, driver.features, group_of(pod))
         secrets = await self._secrets(volume.publish_secret, "NodePublishSecretRef", volume.name)
-        request = publish_request(step, served.directory.layout, wish, secrets)
+        request = publish_request(step, served.directory.layout, wanted, secrets)
         request.volume_context.update(volume_context(pod, volume, about))
         try:
             await served.directory.begin_publish(entry)
@@ -97,9 +97,9 @@ class NodeMounting:
 
     async def expand(self, served: ServedNode, step: ExpandOnNode) -> None:
         driver, volume = _driver(served, step.entry.device), step.volume
-        wish = capability(volume, driver.features, None)
+        wanted = capability(volume, driver.features, None)
         secrets = await self._secrets(volume.expand_secret, "NodeExpandSecretRef", volume.name)
-        request = expand_request(step, served.directory.layout, wish, secrets)
+        request = expand_request(step, served.directory.layout, wanted, secrets)
         try:
             await driver.call(NODE_EXPAND_VOLUME, request, secrets=secrets)
         except DriverError as error:

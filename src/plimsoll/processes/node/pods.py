@@ -32,7 +32,7 @@ from plimsoll.decide.node.status import (
     time_left,
     usual_run_time,
 )
-from plimsoll.decide.node.volumes import PATIENCE, Ready, Wait
+from plimsoll.decide.node.volumes import ATTACH_DEADLINE, Ready, Wait
 from plimsoll.decide.plan import Emit, Plan, Write
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.node.mounting import MountError
@@ -249,7 +249,7 @@ class Pods(Loop):
         if failed:
             self.queue.add_rate_limited(key)
             return None
-        return LOOK_AGAIN if events else PATIENCE
+        return LOOK_AGAIN if events else ATTACH_DEADLINE
 
     async def _run_on(self, pod: Pod) -> timedelta | None:
         run_for = _run_for(pod)

@@ -8,7 +8,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.decide.explain.amounts import amount
 from plimsoll.decide.explain.claim import ClaimExplanation
-from plimsoll.decide.explain.claim_state import ClaimStanding, ClaimState
+from plimsoll.decide.explain.claim_state import ClaimProgress, ClaimState
 from plimsoll.decide.explain.groups import NodeGroup, Occurrences, SharedTrouble, Unit
 from plimsoll.decide.explain.pod import PodExplanation, PodState
 from plimsoll.decide.explain.policies import ChosenPolicy
@@ -133,7 +133,7 @@ def _cause_document(cause: SharedTrouble | None) -> Document | None:
     return {"code": cause.reason.value, "claim": claim, "message": cause.sentence}
 
 
-def _claim_document(claim: ClaimStanding) -> Document:
+def _claim_document(claim: ClaimProgress) -> Document:
     return {
         "namespace": claim.key.namespace,
         "name": claim.key.name,
@@ -277,7 +277,7 @@ def plain(text: str) -> str:
     return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]}…"
 
 
-def _claim_row(claim: ClaimStanding) -> Row:
+def _claim_row(claim: ClaimProgress) -> Row:
     return (
         claim.key.name,
         CLAIM_STATES[claim.state],

@@ -32,16 +32,16 @@ def chosen(
     return None if place is None else place.pools
 
 
-def test_without_a_wish_the_pool_with_most_room_is_taken_and_names_break_ties() -> None:
+def test_without_a_preference_the_pool_with_most_room_is_taken_and_names_break_ties() -> None:
     pools = [a_pool("p", 5, A), a_pool("r", 9, B), a_pool("q", 9, C)]
     assert chosen(pools, TopologyRequirement()) == ("q",)
 
 
 def test_a_preference_counts_more_than_room() -> None:
     pools = [a_pool("p", 5, A), a_pool("q", 9, B)]
-    wish = TopologyRequirement(requisite=(A, B), preferred=(A, B))
-    assert chosen(pools, wish) == ("p",)
-    assert chosen(pools, wish, size=6) == ("q",)
+    requirement = TopologyRequirement(requisite=(A, B), preferred=(A, B))
+    assert chosen(pools, requirement) == ("p",)
+    assert chosen(pools, requirement, size=6) == ("q",)
 
 
 def test_only_what_is_required_will_do() -> None:
@@ -87,9 +87,9 @@ def test_places_agree_unless_a_key_says_otherwise(
 
 def test_two_domains_begin_with_the_preferred_one_and_stay_within_what_is_required() -> None:
     pools = [a_pool("p", 5, A), a_pool("q", 9, B), a_pool("r", 9, C)]
-    wish = TopologyRequirement(requisite=(A, B), preferred=(A,))
-    assert chosen(pools, wish, layout=SPANNING) == ("p", "q")
-    assert chosen(pools, wish, size=6, layout=SPANNING) is None
+    requirement = TopologyRequirement(requisite=(A, B), preferred=(A,))
+    assert chosen(pools, requirement, layout=SPANNING) == ("p", "q")
+    assert chosen(pools, requirement, size=6, layout=SPANNING) is None
 
 
 def test_the_second_domain_may_be_anywhere_when_all_that_is_required_is_served() -> None:

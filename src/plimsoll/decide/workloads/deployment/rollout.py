@@ -38,7 +38,7 @@ class Fenceposts:
 
 
 def fenceposts_of(deployment: Deployment) -> Fenceposts:
-    """If rounding leaves no room at all, one pod may be missing."""
+    """If rounding leaves nothing to spare, one pod may be missing."""
     wanted = 1 if deployment.spec.replicas is None else deployment.spec.replicas
     if deployment.spec.strategy.type != ROLLING_UPDATE:
         return Fenceposts(wanted=wanted, surge=0, unavailable=0)
@@ -76,25 +76,25 @@ def find_count(annotations: Mapping[str, str], name: str) -> int | None:
 
 def grown_size(posts: Fenceposts, new: ReplicaSet, sets: Iterable[ReplicaSet]) -> int:
     """How far the new set may grow while all of them stay below the most."""
-    room = posts.most - total_size(sets)
-    if room <= 0:
+    addable = posts.most - total_size(sets)
+    if addable <= 0:
         return size_of(new)
-    return size_of(new) + min(room, posts.wanted - size_of(new))
+    return size_of(new) + min(addable, posts.wanted - size_of(new))
 
 
 def shrunk_sizes(posts: Fenceposts, new: ReplicaSet, old: list[ReplicaSet]) -> Sizes:
     """What is left of the old sets: pods that do not serve go first, then as many as may."""
     sizes = {set_.name: size_of(set_) for set_ in old}
     unavailable_new = size_of(new) - new.status.available_replicas
-    room = total_size([new, *old]) - posts.least_available - unavailable_new
-    if room <= 0:
+    removable = total_size([new, *old]) - posts.least_available - unavailable_new
+    if removable <= 0:
         return sizes
     oldest_first = sorted(old, key=age_key)
     for set_ in oldest_first:
-        idle = min(room, sizes[set_.name] - set_.status.available_replicas)
+        idle = min(removable, sizes[set_.name] - set_.status.available_replicas)
         if idle > 0:
             sizes[set_.name] -= idle
-            room -= idle
+            removable -= idle
     serving = new.status.available_replicas + sum(s.status.available_replicas for s in old)
     spare = serving - posts.least_available
     for set_ in oldest_first:

@@ -165,11 +165,11 @@ class _Look:
     def judge(self) -> None:
         if self.started_at is None and not self.is_suspended:
             self.started_at = self.now
-        self.verdict = self._standing_verdict() or self._failure()
+        self.verdict = self._recorded_verdict() or self._failure()
         will_fail = self.verdict is not None and not self.verdict.is_success
         self.tally = tally_of(self.job, self.pods, will_fail=will_fail)
 
-    def _standing_verdict(self) -> JobVerdict | None:
+    def _recorded_verdict(self) -> JobVerdict | None:
         for make, aim in ((_success, "SuccessCriteriaMet"), (_failure, "FailureTarget")):
             known = find_condition(self.conditions, aim)
             if known is not None and known.holds:

@@ -38,7 +38,7 @@ from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.errors import KubeError
 
 DISCOVER_EVERY = timedelta(seconds=30)
-SYNC_PATIENCE = timedelta(seconds=30)
+SYNC_DEADLINE = timedelta(seconds=30)
 UNSEEN_RECHECK = timedelta(seconds=30)
 """An owner that the server has and no watch has shown yet: it may be gone before it is seen."""
 INCOMPLETE_RECHECK = timedelta(seconds=1)
@@ -92,7 +92,7 @@ class GarbageCollector(Loop):
 
     async def _first_sync(self) -> None:
         try:
-            async with self.tools.clock.timeout(SYNC_PATIENCE):
+            async with self.tools.clock.timeout(SYNC_DEADLINE):
                 for informer, _ in self._watches.values():
                     await informer.wait_synced()
         except TimeoutError:

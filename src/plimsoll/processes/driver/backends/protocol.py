@@ -127,7 +127,7 @@ class VolumeHealth:
 class Backend(Protocol):
     features: BackendFeatures
 
-    def layout(self, wish: BackendRequest) -> VolumeLayout:
+    def layout(self, request: BackendRequest) -> VolumeLayout:
         """What such a volume costs. Refuses parameters it does not know, and combinations that
         cannot be."""
         ...

@@ -27,7 +27,7 @@ from plimsoll.wire.csi.errors import FAILURE_BY_CODE, CsiStatusError, DriverFail
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
 
 
-class Rooms:
+class CapacityService:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
@@ -36,14 +36,14 @@ class Rooms:
         features = self._driver.backend.features
         if any(unsupported(item, features) for item in capabilities):
             return csi.GetCapacityResponse(available_capacity=0)
-        wish = BackendRequest(
+        backend_request = BackendRequest(
             parameters=parse_parameters(request.parameters),
             mutable_parameters={},
             mode=capabilities[0].mode if capabilities else None,
             fs_type=next((item.fs_type for item in capabilities if item.fs_type), ""),
         )
         try:
-            layout = self._driver.backend.layout(wish)
+            layout = self._driver.backend.layout(backend_request)
         except CsiStatusError as refusal:
             if FAILURE_BY_CODE.get(refusal.code) is not DriverFailure.OUT_OF_CAPACITY:
                 raise
@@ -77,11 +77,11 @@ class Rooms:
 
     def _find_layout(self, parameters: Mapping[str, str]) -> VolumeLayout | None:
         """A class that this driver refuses has no costs; CreateVolume says why."""
-        wish = BackendRequest(
+        backend_request = BackendRequest(
             parameters=parse_parameters(parameters), mutable_parameters={}, mode=None, fs_type=""
         )
         try:
-            return self._driver.backend.layout(wish)
+            return self._driver.backend.layout(backend_request)
         except CsiStatusError:
             return None
 

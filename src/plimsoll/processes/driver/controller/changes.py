@@ -11,7 +11,7 @@ from plimsoll.processes.driver.controller.requests import (
     parse_size,
     required,
 )
-from plimsoll.processes.driver.controller.snapshots import wish_of
+from plimsoll.processes.driver.controller.snapshots import request_of
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.work import volume_key
@@ -57,16 +57,16 @@ class Changes:
             raise failed_precondition(
                 f"volume {volume.id}: can grow only while it is not in use, and it is: {where}"
             )
-        growing = await self._take_room(volume, wanted)
+        growing = await self._take_capacity(volume, wanted)
         try:
             return await self._driver.grow_volume(growing)
         except Exception:
             self._driver.ledger.volumes.put(volume)
             raise
 
-    async def _take_room(self, volume: VolumeRecord, wanted: SizeRange) -> VolumeRecord:
+    async def _take_capacity(self, volume: VolumeRecord, wanted: SizeRange) -> VolumeRecord:
         driver = self._driver
-        layout = driver.backend.layout(wish_of(volume))
+        layout = driver.backend.layout(request_of(volume))
         size = chosen_size(wanted, layout)
         async with driver.placing:
             pools = await driver.pools()
@@ -96,7 +96,7 @@ class Changes:
     async def _modify(self, volume: VolumeRecord, changed: dict[str, str]) -> None:
         parameters = {**volume.mutable_parameters, **changed}
         modified = msgspec.structs.replace(volume, mutable_parameters=parameters)
-        self._driver.backend.layout(wish_of(modified))
+        self._driver.backend.layout(request_of(modified))
         # Written first: after a crash the backend makes true what is recorded.
         self._driver.ledger.volumes.put(modified)
         try:
@@ -112,7 +112,7 @@ def _check_mode(volume: VolumeRecord, given: csi.VolumeCapability) -> None:
 
 
 def _large_enough(volume: VolumeRecord, wanted: SizeRange) -> VolumeRecord:
-    """A repeated call, or a wish that is met already; volumes never shrink."""
+    """A repeated call, or a size that the volume has already; volumes never shrink."""
     if not wanted.holds(volume.size_bytes):
         raise out_of_range(
             f"volume {volume.id}: has {volume.size_bytes} bytes, more than the limit of"

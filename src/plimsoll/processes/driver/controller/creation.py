@@ -75,10 +75,10 @@ class Creation:
     async def _make(self, wanted: VolumeRequest) -> VolumeRecord:
         driver = self._driver
         origin = self._origin(wanted)
-        wish = wanted.wish
+        request = wanted.backend_request
         if origin is not None and not wanted.fs_type:
-            wish = _with_file_system(wish, origin)
-        layout = driver.backend.layout(wish)
+            request = _with_file_system(request, origin)
+        layout = driver.backend.layout(request)
         if problem := refused_options(wanted.mount_options, layout):
             raise invalid_argument(f"volume {wanted.name}: {problem}")
         size = chosen_size(wanted.size, layout, at_least=0 if origin is None else origin.size_bytes)
@@ -89,7 +89,7 @@ class Creation:
                 name=wanted.name,
                 size_bytes=size,
                 mode=wanted.mode,
-                fs_type=wish.fs_type,
+                fs_type=request.fs_type,
                 access_modes=wanted.access_modes,
                 parameters=wanted.parameters,
                 mutable_parameters=wanted.mutable_parameters,
@@ -250,11 +250,11 @@ def _check_origin(wanted: VolumeRequest, origin: VolumeRecord | SnapshotRecord) 
 
 
 def _with_file_system(
-    wish: BackendRequest, origin: VolumeRecord | SnapshotRecord
+    request: BackendRequest, origin: VolumeRecord | SnapshotRecord
 ) -> BackendRequest:
     return BackendRequest(
-        parameters=wish.parameters,
-        mutable_parameters=wish.mutable_parameters,
-        mode=wish.mode,
+        parameters=request.parameters,
+        mutable_parameters=request.mutable_parameters,
+        mode=request.mode,
         fs_type=origin.fs_type,
     )

@@ -139,17 +139,17 @@ def _allowed(pools: Sequence[Pool], layout: VolumeLayout) -> list[Pool]:
 
 
 def _ranked(
-    pools: Sequence[Pool], requirement: TopologyRequirement, room: Callable[[Pool], int]
+    pools: Sequence[Pool], requirement: TopologyRequirement, largest: Callable[[Pool], int]
 ) -> list[Pool]:
     """Those that the requirement allows, the best first."""
 
     def rank(pool: Pool) -> tuple[int, int, int, str]:
-        wishes = enumerate(requirement.preferred)
+        preferred = enumerate(requirement.preferred)
         preference = next(
-            (place for place, wish in wishes if is_reachable(pool.topology, wish)),
+            (place for place, segment in preferred if is_reachable(pool.topology, segment)),
             len(requirement.preferred),
         )
-        return preference, _strays(pool, requirement), -room(pool), pool.name
+        return preference, _strays(pool, requirement), -largest(pool), pool.name
 
     wanted = [
         pool
@@ -178,9 +178,9 @@ def _places(
     def largest(pool: Pool) -> int:
         return largest_volume(free_extents(pool), cost)
 
-    roomy = [pool for pool in _allowed(pools, layout) if largest(pool) >= size_bytes]
-    wanted = _ranked(roomy, requirement, largest)
-    elsewhere = [pool for pool in _ranked(roomy, ANYWHERE, largest) if pool not in wanted]
+    large_enough = [pool for pool in _allowed(pools, layout) if largest(pool) >= size_bytes]
+    wanted = _ranked(large_enough, requirement, largest)
+    elsewhere = [pool for pool in _ranked(large_enough, ANYWHERE, largest) if pool not in wanted]
     for chosen in _apart(wanted, elsewhere, layout.domains):
         inside = [pool for pool in chosen if pool in wanted]
         if len(inside) == len(chosen) or _covers(inside, requirement):

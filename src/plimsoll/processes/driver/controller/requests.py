@@ -60,7 +60,7 @@ class VolumeRequest:
     requirement: TopologyRequirement
 
     @property
-    def wish(self) -> BackendRequest:
+    def backend_request(self) -> BackendRequest:
         return BackendRequest(
             parameters=self.parameters,
             mutable_parameters=self.mutable_parameters,

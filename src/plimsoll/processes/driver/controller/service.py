@@ -6,7 +6,7 @@ UNIMPLEMENTED, and not advertised.
 
 from plimsoll.processes.driver.backends.protocol import BackendFeatures
 from plimsoll.processes.driver.controller.answers import context_of
-from plimsoll.processes.driver.controller.capacity import Rooms
+from plimsoll.processes.driver.controller.capacity import CapacityService
 from plimsoll.processes.driver.controller.changes import Changes
 from plimsoll.processes.driver.controller.creation import Creation, refused_options
 from plimsoll.processes.driver.controller.listing import VolumeListing
@@ -17,7 +17,7 @@ from plimsoll.processes.driver.controller.requests import (
     required,
     unsupported,
 )
-from plimsoll.processes.driver.controller.snapshots import Snapshots, wish_of
+from plimsoll.processes.driver.controller.snapshots import Snapshots, request_of
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.records import VolumeRecord
 from plimsoll.wire.csi import methods as m
@@ -60,7 +60,7 @@ class ControllerService:
         self._driver = driver
         self._creation = Creation(driver)
         self._listing = VolumeListing(driver)
-        self._rooms = Rooms(driver)
+        self._capacity = CapacityService(driver)
 
     def handlers(self) -> dict[str, Handler]:
         features = self._driver.backend.features
@@ -79,8 +79,8 @@ class ControllerService:
             answering(m.VALIDATE_VOLUME_CAPABILITIES, self.validate),
             answering(m.LIST_VOLUMES, self._listing.list_volumes),
             answering(m.CONTROLLER_GET_VOLUME, self._listing.get_volume),
-            answering(m.GET_CAPACITY, self._rooms.get_capacity),
-            answering(m.LIST_POOLS, self._rooms.list_pools),
+            answering(m.GET_CAPACITY, self._capacity.get_capacity),
+            answering(m.LIST_POOLS, self._capacity.list_pools),
             answering(m.CONTROLLER_GET_CAPABILITIES, self.get_capabilities),
         )
         return dict(entries)
@@ -147,7 +147,7 @@ class ControllerService:
                 return f"volume {volume.id} is a {volume.mode} one"
             if capability.fs_type and volume.fs_type not in ("", capability.fs_type):
                 return f"volume {volume.id} has file system {volume.fs_type}"
-            layout = self._driver.backend.layout(wish_of(volume))
+            layout = self._driver.backend.layout(request_of(volume))
             if problem := refused_options(capability.mount_options, layout):
                 return f"volume {volume.id}: {problem}"
         given_parameters = parse_parameters(request.parameters)

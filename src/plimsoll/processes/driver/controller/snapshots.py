@@ -81,7 +81,7 @@ class Snapshots:
 
     async def _place(self, name: str, volume: VolumeRecord) -> VolumePlacement:
         """Beside the volume, in each pool that it is in: as much room as another one takes."""
-        layout = self._driver.backend.layout(wish_of(volume))
+        layout = self._driver.backend.layout(request_of(volume))
         beside = [
             pool for pool in await self._driver.pools() if pool.name in volume.placement.pools
         ]
@@ -112,7 +112,7 @@ class Snapshots:
         return csi.DeleteSnapshotResponse()
 
 
-def wish_of(volume: VolumeRecord) -> BackendRequest:
+def request_of(volume: VolumeRecord) -> BackendRequest:
     """What was asked for when the volume was made."""
     return BackendRequest(
         parameters=volume.parameters,

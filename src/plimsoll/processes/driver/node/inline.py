@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.processes.driver.controller.creation import Creation
-from plimsoll.processes.driver.node.node_context import Here
+from plimsoll.processes.driver.node.node_context import NodeContext
 from plimsoll.processes.driver.records import VolumeRecord
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.refusals import invalid_argument
@@ -24,14 +24,14 @@ def is_inline(context: Mapping[str, str]) -> bool:
 
 
 class Inline:
-    def __init__(self, here: Here, state_dir: Path) -> None:
-        self._here = here
-        self._creation = Creation(here.driver)
+    def __init__(self, context: NodeContext, state_dir: Path) -> None:
+        self._context = context
+        self._creation = Creation(context.driver)
         self._state_dir = state_dir
 
     def find(self, handle: str) -> VolumeRecord | None:
         """The volume that a pod knows by that handle."""
-        return self._here.driver.ledger.volumes.find_by_name(f"{PREFIX}{handle}")
+        return self._context.driver.ledger.volumes.find_by_name(f"{PREFIX}{handle}")
 
     def is_one(self, volume: VolumeRecord) -> bool:
         return volume.name.startswith(PREFIX)
@@ -44,14 +44,14 @@ class Inline:
         """The id of the volume, which is made unless it is there already."""
         context = request.volume_context
         parameters = {key: value for key, value in context.items() if key != SIZE}
-        here = csi.Topology(segments=dict(self._here.node.topology))
+        segment = csi.Topology(segments=dict(self._context.node.topology))
         created = await self._creation.create_volume(
             csi.CreateVolumeRequest(
                 name=f"{PREFIX}{request.volume_id}",
                 capacity_range=csi.CapacityRange(required_bytes=_size(context.get(SIZE, ""))),
                 volume_capabilities=[request.volume_capability],
                 parameters=parameters,
-                accessibility_requirements=csi.TopologyRequirement(requisite=[here]),
+                accessibility_requirements=csi.TopologyRequirement(requisite=[segment]),
             )
         )
         return created.volume.volume_id

@@ -36,11 +36,11 @@ async def attach(file: Path) -> Path:
         return present[0]
     completed = await run(["losetup", "--find", "--show", "--nooverlap", file], within=WITHIN)
     device = Path(completed.stdout.strip())
-    _keep_room(device)
+    _keep_blocks(device)
     return device
 
 
-def _keep_room(device: Path) -> None:
+def _keep_blocks(device: Path) -> None:
     """A discarded block would go back to the disk the file lies on, where others would take it."""
     limit = BLOCK_DEVICES / device.name / "queue" / "discard_max_bytes"
     # Some kernels do not let it be set; the room is then counted as promised but not written.

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.processes.driver.backends.protocol import DirectorySource
-from plimsoll.processes.driver.node.node_context import Here
+from plimsoll.processes.driver.node.node_context import NodeContext
 from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
@@ -20,9 +20,11 @@ WITHIN = timedelta(minutes=2)
 BYTES, INODES = csi.VolumeUsage.BYTES, csi.VolumeUsage.INODES
 
 
-async def usages(here: Here, volume: VolumeRecord, path: Path) -> tuple[csi.VolumeUsage, ...]:
-    source = here.opened(volume)
-    if volume.mode is VolumeMode.BLOCK or here.mounting.kind is Mounts.NONE:
+async def usages(
+    context: NodeContext, volume: VolumeRecord, path: Path
+) -> tuple[csi.VolumeUsage, ...]:
+    source = context.opened(volume)
+    if volume.mode is VolumeMode.BLOCK or context.mounting.kind is Mounts.NONE:
         return (csi.VolumeUsage(unit=BYTES, total=volume.size_bytes),)
     if isinstance(source, DirectorySource) and not _is_mounted(source.path):
         return await _of_directory(volume, source.path)

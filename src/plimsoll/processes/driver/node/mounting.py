@@ -110,7 +110,7 @@ def make_directory(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
 
 
-def make_room_for(shown: Path, target: Path) -> None:
+def make_mount_point(shown: Path, target: Path) -> None:
     """Something of the same kind must be there to mount on."""
     if shown.is_dir():
         make_directory(target)
@@ -187,7 +187,7 @@ class RealMounts:
         self, shown: Path, target: Path, *, read_only: bool = False, options: Sequence[str] = ()
     ) -> None:
         wanted = [*options, "ro"] if read_only else list(options)
-        make_room_for(shown, target)
+        make_mount_point(shown, target)
         self._targets.note(real(target))
         if not wanted:
             await run(["mount", "--bind", shown, target], within=WITHIN)
@@ -196,7 +196,7 @@ class RealMounts:
         # from its first moment, so a crash between the two shows nobody too much.
         private = self._private / hashlib.sha256(os.fsencode(target)).hexdigest()[:32]
         await unmount(private)
-        make_room_for(shown, private)
+        make_mount_point(shown, private)
         try:
             await run(["mount", "--bind", shown, private], within=WITHIN)
             remount = ",".join(["remount", "bind", *wanted])

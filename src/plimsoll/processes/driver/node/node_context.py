@@ -41,7 +41,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class NodeContext:
     driver: Driver
     node: NodeSettings
     mounting: DriverMounting

@@ -12,7 +12,7 @@ from pathlib import Path
 from plimsoll.processes.driver.backends.protocol import DeviceSource
 from plimsoll.processes.driver.controller.requests import READERS
 from plimsoll.processes.driver.node.mounting import Shown, check_free, clear
-from plimsoll.processes.driver.node.node_context import Here, Use, check_use, staging_place
+from plimsoll.processes.driver.node.node_context import NodeContext, Use, check_use, staging_place
 from plimsoll.processes.driver.records import Attachment, VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
@@ -24,30 +24,30 @@ WITHIN = timedelta(seconds=30)
 
 
 class NodePublishing:
-    def __init__(self, here: Here) -> None:
-        self._here = here
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
 
     async def publish(
         self, volume: VolumeRecord, target: Path, use: Use, *, staged_at: Path, read_only: bool
     ) -> None:
-        here = self._here
-        check_use(volume, use, here.opened(volume))
+        context = self._context
+        check_use(volume, use, context.opened(volume))
         read_only = read_only or use.capability.access_mode in READERS
-        staged = here.place(volume, staging_place(volume, staged_at))
+        staged = context.place(volume, staging_place(volume, staged_at))
         if staged is None:
             raise failed_precondition(
                 f"volume {volume.id}: is not staged at {staged_at}; call NodeStageVolume first"
             )
-        if (shown := here.mounting.find(target)) is not None:
+        if (shown := context.mounting.find(target)) is not None:
             self._published_already(volume, shown, staged, read_only=read_only)
             return
         self._check_others(volume, use, staged)
-        check_free(target, here.mounting.kind)
-        await here.driver.record_first_publish(volume.id)
+        check_free(target, context.mounting.kind)
+        await context.driver.record_first_publish(volume.id)
         if volume.mode is VolumeMode.BLOCK:
             await self._set_read_only(volume, staged, read_only=read_only)
-        await here.mounting.bind(staged.path, target, read_only=read_only)
-        log.info("volume published", extra={"volume": volume.id, "node": here.node.id})
+        await context.mounting.bind(staged.path, target, read_only=read_only)
+        log.info("volume published", extra={"volume": volume.id, "node": context.node.id})
 
     def _published_already(
         self, volume: VolumeRecord, shown: Shown, staged: Shown, *, read_only: bool
@@ -70,14 +70,14 @@ class NodePublishing:
             )
 
     def _published(self, volume: VolumeRecord, staged: Shown) -> Sequence[Shown]:
-        return tuple(shown for shown in self._here.places(volume) if shown.path != staged.path)
+        return tuple(shown for shown in self._context.places(volume) if shown.path != staged.path)
 
     async def _set_read_only(self, volume: VolumeRecord, staged: Shown, *, read_only: bool) -> None:
         """A read-only view of a device's node does not protect the device: that has its own flag,
         the same for all who use it."""
-        here = self._here
-        source = here.opened(volume)
-        if here.mounting.kind is not Mounts.REAL or not isinstance(source, DeviceSource):
+        context = self._context
+        source = context.opened(volume)
+        if context.mounting.kind is not Mounts.REAL or not isinstance(source, DeviceSource):
             return
         others = self._published(volume, staged)
         if others and others[0].is_read_only != read_only:
@@ -85,7 +85,7 @@ class NodePublishing:
                 f"volume {volume.id}: is published at {others[0].path}; a block volume is"
                 " read-only for all pods of a node or for none"
             )
-        if different := [a for a in _elsewhere(volume, here) if _reads_only(a) is not read_only]:
+        if different := [a for a in _elsewhere(volume, context) if _reads_only(a) is not read_only]:
             raise failed_precondition(
                 f"volume {volume.id}: is attached to node {different[0].node_id}; a block volume is"
                 " read-only on all nodes of this machine or on none"
@@ -94,20 +94,20 @@ class NodePublishing:
         await run(["blockdev", flag, source.devices[0]], within=WITHIN)
 
     async def unpublish(self, volume: VolumeRecord, target: Path) -> None:
-        here = self._here
-        shown = here.mounting.find(target)
-        if shown is not None and shown not in here.places(volume):
+        context = self._context
+        shown = context.mounting.find(target)
+        if shown is not None and shown not in context.places(volume):
             raise failed_precondition(
                 f"volume {volume.id}: something else is mounted at {target}; unmount it"
             )
-        await here.mounting.unmount(target)
-        if here.mounting.kind is not Mounts.NONE:
+        await context.mounting.unmount(target)
+        if context.mounting.kind is not Mounts.NONE:
             clear(target)
-        log.info("volume unpublished", extra={"volume": volume.id, "node": here.node.id})
+        log.info("volume unpublished", extra={"volume": volume.id, "node": context.node.id})
 
 
-def _elsewhere(volume: VolumeRecord, here: Here) -> list[Attachment]:
-    return [each for each in volume.attachments if each.node_id != here.node.id]
+def _elsewhere(volume: VolumeRecord, context: NodeContext) -> list[Attachment]:
+    return [each for each in volume.attachments if each.node_id != context.node.id]
 
 
 def _reads_only(attachment: Attachment) -> bool:

@@ -12,7 +12,7 @@ from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.node.inline import Inline, is_inline
 from plimsoll.processes.driver.node.measuring import usages
 from plimsoll.processes.driver.node.mounting import chosen, state_dir
-from plimsoll.processes.driver.node.node_context import Here, Use, failures_told
+from plimsoll.processes.driver.node.node_context import NodeContext, Use, failures_told
 from plimsoll.processes.driver.node.publishing import NodePublishing
 from plimsoll.processes.driver.node.staging import Staging
 from plimsoll.processes.driver.records import RecordPhase, VolumeRecord
@@ -43,10 +43,10 @@ CAPABILITIES = (
 class NodeService:
     def __init__(self, driver: Driver, node: NodeSettings, settings: BackendSettings) -> None:
         own = state_dir(settings.data_dir, node.id)
-        self._here = Here(driver, node, chosen(settings.mounts, own))
-        self._staging = Staging(self._here)
-        self._publishing = NodePublishing(self._here)
-        self._inline = Inline(self._here, own)
+        self._context = NodeContext(driver, node, chosen(settings.mounts, own))
+        self._staging = Staging(self._context)
+        self._publishing = NodePublishing(self._context)
+        self._inline = Inline(self._context, own)
         driver.in_use.append(self.in_use)
 
     def handlers(self) -> dict[str, Handler]:
@@ -65,10 +65,10 @@ class NodeService:
 
     def in_use(self, volume: VolumeRecord) -> str:
         """Where the volume is staged or published on this node, for people; empty: nowhere."""
-        return ", ".join(f"mounted at {shown.path}" for shown in self._here.places(volume))
+        return ", ".join(f"mounted at {shown.path}" for shown in self._context.places(volume))
 
     async def get_info(self, _: csi.NodeGetInfoRequest) -> csi.NodeGetInfoResponse:
-        node = self._here.node
+        node = self._context.node
         topology = csi.Topology(segments=dict(node.topology)) if node.topology else None
         return csi.NodeGetInfoResponse(
             node_id=node.id, max_volumes_per_node=node.max_volumes, accessible_topology=topology
@@ -77,8 +77,8 @@ class NodeService:
     async def get_capabilities(
         self, _: csi.NodeGetCapabilitiesRequest
     ) -> csi.NodeGetCapabilitiesResponse:
-        kinds = CAPABILITIES if self._here.can_open else ()
-        if self._here.can_open and self._here.driver.backend.features.expansion:
+        kinds = CAPABILITIES if self._context.can_open else ()
+        if self._context.can_open and self._context.driver.backend.features.expansion:
             kinds = (*kinds, RPC.EXPAND_VOLUME)
         return csi.NodeGetCapabilitiesResponse(
             capabilities=[csi.NodeServiceCapability(rpc=RPC(type=kind)) for kind in kinds]
@@ -115,8 +115,10 @@ class NodeService:
         if inline:
             volume_id = await self._inline.make(request)
         elif (known := self._find(volume_id)) is not None and not request.staging_target_path:
-            if not self._here.can_open:
-                await self._here.driver.backend.open(known, self._here.node.id)  # says why not
+            if not self._context.can_open:
+                await self._context.driver.backend.open(
+                    known, self._context.node.id
+                )  # says why not
             raise failed_precondition(f"volume {volume_id}: staging_target_path must be given")
 
         async def publish(volume: VolumeRecord) -> None:
@@ -156,9 +158,9 @@ class NodeService:
         path = _readable(required(request.volume_path, "volume_path"), "volume_path")
         volume = self._volume(volume_id)
         self._check_place(volume, path)
-        condition = await self._here.driver.backend.condition(volume)
+        condition = await self._context.driver.backend.condition(volume)
         with failures_told(volume_id):
-            usage = await usages(self._here, volume, path)
+            usage = await usages(self._context, volume, path)
         return csi.NodeGetVolumeStatsResponse(
             usage=usage,
             volume_condition=csi.VolumeCondition(
@@ -191,7 +193,7 @@ class NodeService:
 
     def _check_place(self, volume: VolumeRecord, path: Path) -> None:
         candidates = (path, path / "device")
-        if not any(self._here.place(volume, candidate) for candidate in candidates):
+        if not any(self._context.place(volume, candidate) for candidate in candidates):
             raise not_found(f"volume {volume.id}: is not at {path}")
 
     async def _alone(self, volume_id: str, work: Callable[[VolumeRecord], Awaitable[None]]) -> None:
@@ -201,20 +203,20 @@ class NodeService:
             with failures_told(volume_id):
                 await work(self._volume(volume_id))
 
-        driver = self._here.driver
+        driver = self._context.driver
 
         async def in_turn() -> None:
             async with driver.turn(volume_id):
                 await driver.work.alone(told, volume_key(volume_id))
 
-        await driver.work.alone(in_turn, node_key(volume_id, self._here.node.id))
+        await driver.work.alone(in_turn, node_key(volume_id, self._context.node.id))
 
     def _volume(self, volume_id: str) -> VolumeRecord:
         """Raises CsiStatusError (NOT_FOUND)."""
-        return self._find(volume_id) or self._here.driver.volume(volume_id)
+        return self._find(volume_id) or self._context.driver.volume(volume_id)
 
     def _find(self, volume_id: str) -> VolumeRecord | None:
-        known = self._here.driver.ledger.volumes.find(volume_id) or self._inline.find(volume_id)
+        known = self._context.driver.ledger.volumes.find(volume_id) or self._inline.find(volume_id)
         return known if known is not None and known.phase is RecordPhase.READY else None
 
 

@@ -15,7 +15,7 @@ from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectoryS
 from plimsoll.processes.driver.node import filesystems
 from plimsoll.processes.driver.node.mounting import Shown, check_free, clear, real
 from plimsoll.processes.driver.node.node_context import (
-    Here,
+    NodeContext,
     Use,
     check_options,
     check_use,
@@ -29,22 +29,22 @@ log = logging.getLogger(__name__)
 
 
 class Staging:
-    def __init__(self, here: Here) -> None:
-        self._here = here
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
 
     async def stage(self, volume: VolumeRecord, path: Path, use: Use) -> None:
-        here, place = self._here, staging_place(volume, path)
-        opened = here.opened(volume)
+        context, place = self._context, staging_place(volume, path)
+        opened = context.opened(volume)
         check_use(volume, use, opened)
-        if (shown := here.mounting.find(place)) is not None:
+        if (shown := context.mounting.find(place)) is not None:
             await self._staged_already(volume, shown, use)
             return
-        if opened is not None and (elsewhere := here.mounting.places(opened)):
+        if opened is not None and (elsewhere := context.mounting.places(opened)):
             raise failed_precondition(
                 f"volume {volume.id}: is staged at {elsewhere[0].path} already; unstage it there"
             )
-        check_free(place, here.mounting.kind)
-        source = await here.driver.backend.open(volume, here.node.id)
+        check_free(place, context.mounting.kind)
+        source = await context.driver.backend.open(volume, context.node.id)
         is_shown = False
         try:
             check_use(volume, use, source)
@@ -54,11 +54,11 @@ class Staging:
         finally:
             if not is_shown:
                 await self._close_unused(volume)
-        log.info("volume staged", extra={"volume": volume.id, "node": here.node.id})
+        log.info("volume staged", extra={"volume": volume.id, "node": context.node.id})
 
     async def _staged_already(self, volume: VolumeRecord, shown: Shown, use: Use) -> None:
-        source = self._here.opened(volume)
-        if source is None or shown not in self._here.mounting.places(source):
+        source = self._context.opened(volume)
+        if source is None or shown not in self._context.mounting.places(source):
             raise failed_precondition(
                 f"volume {volume.id}: something else is mounted at {shown.path}; unmount it"
             )
@@ -68,7 +68,7 @@ class Staging:
         await self.grow(volume)
 
     async def _show(self, volume: VolumeRecord, source: Source, place: Path, use: Use) -> None:
-        mounting = self._here.mounting
+        mounting = self._context.mounting
         match source:
             case DirectorySource(path=directory):
                 await mounting.bind(directory, place, options=use.options)
@@ -78,7 +78,7 @@ class Staging:
                 if mounting.kind is not Mounts.NONE:
                     await self._prepare(volume, source)
                 await mounting.mount(source, place, use.options)
-                await self.grow(self._here.driver.volume(volume.id))
+                await self.grow(self._context.driver.volume(volume.id))
 
     async def _prepare(self, volume: VolumeRecord, source: DeviceSource) -> None:
         """A file system that is whole, and as large as it can be made before mounting."""
@@ -106,13 +106,13 @@ class Staging:
 
         Raises NotPermittedError.
         """
-        source = self._here.opened(volume)
+        source = self._context.opened(volume)
         if volume.mode is VolumeMode.BLOCK or not isinstance(source, DeviceSource):
             return
         if volume.filesystem_bytes == volume.size_bytes:
             return
-        if self._here.mounting.kind is not Mounts.NONE:
-            writable = _writable(self._here.mounting.places(source), source)
+        if self._context.mounting.kind is not Mounts.NONE:
+            writable = _writable(self._context.mounting.places(source), source)
             if writable is None:
                 return  # a later stage will do it
             await filesystems.grow_mounted(source.fs_type, source.devices, writable)
@@ -121,30 +121,30 @@ class Staging:
 
     def _record_filled(self, volume: VolumeRecord) -> None:
         filled = msgspec.structs.replace(volume, filesystem_bytes=volume.size_bytes)
-        self._here.driver.ledger.volumes.put(filled)
+        self._context.driver.ledger.volumes.put(filled)
 
     async def unstage(self, volume: VolumeRecord, path: Path) -> None:
         place = staging_place(volume, path)
-        own = self._here.places(volume)
+        own = self._context.places(volume)
         published = [shown.path for shown in own if shown.path != real(place)]
         if published:
             raise failed_precondition(
                 f"volume {volume.id}: is still published at {published[0]}; unpublish it first"
             )
         if own:
-            await self._here.mounting.unmount(place)
-        elif (other := self._here.mounting.find(place)) is not None:
+            await self._context.mounting.unmount(place)
+        elif (other := self._context.mounting.find(place)) is not None:
             raise failed_precondition(
                 f"volume {volume.id}: something else is mounted at {other.path}; unmount it"
             )
         if volume.mode is VolumeMode.BLOCK:
             clear(place)
         await self._close_unused(volume)
-        log.info("volume unstaged", extra={"volume": volume.id, "node": self._here.node.id})
+        log.info("volume unstaged", extra={"volume": volume.id, "node": self._context.node.id})
 
     async def _close_unused(self, volume: VolumeRecord) -> None:
-        if not self._here.places(volume):
-            await self._here.driver.backend.close(volume, self._here.node.id)
+        if not self._context.places(volume):
+            await self._context.driver.backend.close(volume, self._context.node.id)
 
 
 def _may_hold_data(volume: VolumeRecord) -> bool:

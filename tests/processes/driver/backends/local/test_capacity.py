@@ -100,7 +100,7 @@ async def test_the_largest_volume_reported_can_be_made_and_no_larger_one(
         async with a_local_driver(
             ground_dir, disks=count, size_bytes=None, memory_bytes=SMALL
         ) as ground:
-            unit = ground.driver.backend.layout(a_wish(parameters)).unit_bytes
+            unit = ground.driver.backend.layout(a_request(parameters)).unit_bytes
             churn = Churn(ground, parameters, Random(seed))
             for _ in range(6):
                 await churn.turn()
@@ -116,7 +116,7 @@ async def test_the_largest_volume_reported_can_be_made_and_no_larger_one(
                 await ground.delete(volume)
 
 
-def a_wish(parameters: Mapping[str, str]) -> BackendRequest:
+def a_request(parameters: Mapping[str, str]) -> BackendRequest:
     return BackendRequest(
         parameters=parameters, mutable_parameters={}, mode=VolumeMode.FILESYSTEM, fs_type=""
     )

@@ -19,7 +19,7 @@ from plimsoll.wire.csi.methods import (
     LIST_VOLUMES,
 )
 
-PATIENCE = timedelta(seconds=60)
+DEADLINE = timedelta(seconds=60)
 BLOCK = csi.VolumeCapability(
     block=csi.VolumeCapability.BlockVolume(),
     access_mode=csi.VolumeCapability.AccessMode(
@@ -70,4 +70,4 @@ async def a_driver(settings: BackendSettings) -> AsyncIterator[Caller]:
     settings.data_dir.mkdir(exist_ok=True)
     async with running("lvm", settings, Ledger(settings.data_dir)) as driver:
         answers = handlers(driver, settings.nodes[0], settings)
-        yield Caller(CsiClient(InProcessCsi(answers, SystemClock()), within=PATIENCE))
+        yield Caller(CsiClient(InProcessCsi(answers, SystemClock()), within=DEADLINE))

@@ -57,7 +57,7 @@ async def opened(settings: BackendSettings) -> LvmBackend:
     return backend
 
 
-def a_wish(**parameters: str) -> BackendRequest:
+def a_request(**parameters: str) -> BackendRequest:
     return BackendRequest(
         parameters=parameters, mutable_parameters={}, mode=VolumeMode.FILESYSTEM, fs_type=""
     )
@@ -65,14 +65,14 @@ def a_wish(**parameters: str) -> BackendRequest:
 
 async def largest(backend: LvmBackend, **parameters: str) -> int:
     """In extents."""
-    layout = backend.layout(a_wish(**parameters))
+    layout = backend.layout(a_request(**parameters))
     return largest_place(await backend.pools(NOTHING), layout, ANYWHERE) // EXTENT
 
 
 async def a_record(
     backend: LvmBackend, extents: int, *, name: str = "lvm-1", **parameters: str
 ) -> VolumeRecord:
-    layout = backend.layout(a_wish(**parameters))
+    layout = backend.layout(a_request(**parameters))
     size = extents * EXTENT
     place = find_place(await backend.pools(NOTHING), layout, ANYWHERE, size)
     assert place is not None
@@ -154,7 +154,7 @@ async def test_room_between_other_volumes_is_used_to_the_last_extent(found: Foun
 
 async def test_volumes_made_at_the_same_time_do_not_get_in_each_others_way(found: Found) -> None:
     backend = await opened(found[1])
-    layout = backend.layout(a_wish())
+    layout = backend.layout(a_request())
     records: list[VolumeRecord] = []
     for number in range(7):
         place = find_place(await backend.pools(charges(*records)), layout, ANYWHERE, 4 * EXTENT)
@@ -215,8 +215,8 @@ async def test_a_volume_grows_where_it_was_promised_to(found: Found) -> None:
         ({"layout": "striped", "stripes": "2"}, 2, 4),
     ):
         volume = await made(backend, before, **parameters)
-        wish = replace(a_wish(**parameters), extents=len(volume.placement.parts))
-        layout = backend.layout(wish)
+        request = replace(a_request(**parameters), extents=len(volume.placement.parts))
+        layout = backend.layout(request)
         pools = await backend.pools(charges(volume))
         place = find_larger_place(pools, layout, volume.placement, after * EXTENT)
         assert place is not None
@@ -297,7 +297,7 @@ async def test_the_disks_that_are_there_count_for_striping_not_those_at_the_star
     backend = await opened(settings)
     group.run("vgreduce", group.lvm.group, group.lvm.disks[2])
     await backend.pools(NOTHING)
-    assert backend.layout(a_wish(layout="striped")).shares == 2
+    assert backend.layout(a_request(layout="striped")).shares == 2
 
 
 @without_device_mapper
@@ -314,7 +314,7 @@ async def test_without_device_mapper_what_needs_it_is_refused_with_the_reason(
         with pytest.raises(CsiStatusError, match="device-mapper is not usable here"):
             await attempt
     with pytest.raises(CsiStatusError, match="device-mapper is not usable here"):
-        backend.layout(a_wish(layout="mirrored"))
+        backend.layout(a_request(layout="mirrored"))
 
 
 @needs_device_mapper
@@ -381,12 +381,12 @@ async def device_of(backend: LvmBackend, record: VolumeRecord) -> Path:
 async def test_a_volume_is_no_smaller_than_its_file_system_needs(found: Found) -> None:
     backend = await opened(found[1])
     smallest = {
-        fs_type: backend.layout(replace(a_wish(), fs_type=fs_type)).minimum_bytes // EXTENT
+        fs_type: backend.layout(replace(a_request(), fs_type=fs_type)).minimum_bytes // EXTENT
         for fs_type in ("", "ext4", "xfs")
     }
     assert smallest == {"": 2, "ext4": 2, "xfs": 300}
     with pytest.raises(CsiStatusError, match="ntfs"):
-        backend.layout(replace(a_wish(), fs_type="ntfs"))
+        backend.layout(replace(a_request(), fs_type="ntfs"))
 
 
 def a_snapshot(origin: VolumeRecord, place: VolumePlacement) -> SnapshotRecord:

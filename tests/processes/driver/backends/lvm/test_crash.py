@@ -20,7 +20,7 @@ from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.csi.methods import PROBE
-from tests.processes.driver.backends.lvm.callers import PATIENCE, Caller
+from tests.processes.driver.backends.lvm.callers import DEADLINE, Caller
 from tests.processes.driver.backends.lvm.disks import EXTENT, NODE, Group, needs_lvm, volume_group
 from tests.servers import plimsoll
 
@@ -38,7 +38,7 @@ async def a_process(
     command = [plimsoll(), "driver", "--backend=lvm", f"--volume-group={group.lvm.group}"]
     with (directory / "log").open("ab") as log:
         process = started([*command, *options, *disks], log)
-    client = CsiClient(GrpcTransport(socket), within=PATIENCE)
+    client = CsiClient(GrpcTransport(socket), within=DEADLINE)
     try:
         await until_answering(client)
         yield Caller(client), process

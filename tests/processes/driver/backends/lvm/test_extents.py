@@ -1,7 +1,11 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from plimsoll.processes.driver.backends.lvm.extents import NoRoomError, chosen_ranges, outstanding
+from plimsoll.processes.driver.backends.lvm.extents import (
+    OutOfExtentsError,
+    chosen_ranges,
+    outstanding,
+)
 from plimsoll.processes.driver.backends.lvm.report import PhysicalVolume, ReportedGroup, Span
 
 
@@ -35,12 +39,12 @@ def test_every_device_gives_what_was_promised() -> None:
 
 
 def test_more_than_there_is_is_refused() -> None:
-    with pytest.raises(NoRoomError, match="2 free extents where 3"):
+    with pytest.raises(OutOfExtentsError, match="2 free extents where 3"):
         chosen_ranges(a_group(a_device("a", (0, 2))), {"a": 3})
 
 
 def test_a_device_that_has_left_the_group_is_refused() -> None:
-    with pytest.raises(NoRoomError, match="no physical volume b"):
+    with pytest.raises(OutOfExtentsError, match="no physical volume b"):
         chosen_ranges(a_group(a_device("a", (0, 2))), {"b": 1})
 
 
@@ -59,7 +63,7 @@ def test_exactly_the_wanted_number_of_free_extents_is_chosen(
     available = {extent for start, size in free for extent in range(start, start + size)}
     group = a_group(a_device("a", *free))
     if wanted > len(available):
-        with pytest.raises(NoRoomError):
+        with pytest.raises(OutOfExtentsError):
             chosen_ranges(group, {"a": wanted})
         return
     chosen = [

@@ -25,7 +25,7 @@ POOLS = (
 )
 
 
-def wish(**parameters: str) -> BackendRequest:
+def a_request(**parameters: str) -> BackendRequest:
     return BackendRequest(parameters=parameters, mutable_parameters={}, mode=None, fs_type="")
 
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_is_said(options: dict[str, Any]) -> None:
 def test_a_class_chooses_pools(
     parameters: dict[str, str], pools: list[str] | None, domains: int
 ) -> None:
-    layout = layout_of(wish(**parameters), POOLS)
+    layout = layout_of(a_request(**parameters), POOLS)
     assert layout.domains == domains
     assert (None if layout.pools is None else sorted(layout.pools)) == pools
 
@@ -97,4 +97,4 @@ def test_a_class_chooses_pools(
 )
 def test_a_class_that_cannot_be_is_refused(parameters: dict[str, str]) -> None:
     with pytest.raises(CsiStatusError, match="INVALID_ARGUMENT: parameters"):
-        layout_of(wish(**parameters), POOLS)
+        layout_of(a_request(**parameters), POOLS)

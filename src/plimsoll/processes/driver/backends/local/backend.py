@@ -75,19 +75,19 @@ class LocalBackend:
         self.features = FEATURES if privileged else LINKED_FEATURES
         self._defaults = Defaults(privileged=privileged, stripes=_usual_stripes(nodes))
         self._disks = Disks(nodes, _owner(settings))
-        self._room = DiskSpace(self._disks)
-        self._directories = Directories(self._disks, self._room)
+        self._space = DiskSpace(self._disks)
+        self._directories = Directories(self._disks, self._space)
         around = ImageContext(settings.data_dir, settings.ids)
-        self._images = Images(self._disks, self._room, around, self._form)
+        self._images = Images(self._disks, self._space, around, self._form)
         self._memory = Memory(settings.data_dir)
 
-    def layout(self, wish: BackendRequest) -> VolumeLayout:
-        form = parse_form(wish, self._defaults)
+    def layout(self, request: BackendRequest) -> VolumeLayout:
+        form = parse_form(request, self._defaults)
         folder = MEMORY if form.medium is Medium.MEMORY else DISKS
         return layout_of(form, frozenset(f"{node}/{folder}" for node in self._nodes))
 
     async def pools(self, charges: Charges) -> Sequence[Pool]:
-        extents = await self._room.extents(charges)
+        extents = await self._space.extents(charges)
         pools = [
             Pool(
                 name=f"{node.id}/{DISKS}",
@@ -133,14 +133,14 @@ class LocalBackend:
 
     def _form(self, record: Recorded) -> LocalForm:
         """What it was made as, whatever is usual now."""
-        wish = BackendRequest(
+        request = BackendRequest(
             parameters=record.parameters,
             mutable_parameters={},
             mode=record.mode,
             fs_type=record.fs_type,
         )
         parts = len(record.placement.parts)
-        return read_form(wish, self._usual_type(record), max(COPIES, parts))
+        return read_form(request, self._usual_type(record), max(COPIES, parts))
 
     def _usual_type(self, record: Recorded) -> LocalType:
         """For a class that named no type: this depends on being root, which may have changed."""

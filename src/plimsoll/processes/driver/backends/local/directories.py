@@ -17,14 +17,14 @@ OPEN_TO_ALL = 0o777
 
 
 class Directories:
-    def __init__(self, disks: Disks, room: DiskSpace) -> None:
+    def __init__(self, disks: Disks, space: DiskSpace) -> None:
         self._disks = disks
-        self._room = room
+        self._space = space
 
     async def make(self, volume: VolumeRecord, origin: Recorded | None) -> None:
         path = self._path(volume)
         if origin is None:
-            self._room.promise(path, volume.size_bytes)
+            self._space.promise(path, volume.size_bytes)
             files.unfinished(path).mkdir(exist_ok=True)
             files.unfinished(path).chmod(OPEN_TO_ALL)
             files.finish(path)
@@ -33,7 +33,7 @@ class Directories:
 
     async def _copy(self, origin: Recorded, copy: Recorded) -> None:
         source, target = self._path(origin), self._path(copy)
-        self._room.promise(target, copy.size_bytes)
+        self._space.promise(target, copy.size_bytes)
         files.unfinished(target).mkdir(exist_ok=True)
         await files.copy_tree(source, files.unfinished(target), origin.size_bytes)
         files.finish(target)
@@ -41,10 +41,10 @@ class Directories:
     async def remove(self, record: Recorded) -> None:
         path = self._path(record)
         await files.discard(path)
-        self._room.forget(path)
+        self._space.forget(path)
 
     async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:
-        self._room.promise(self._path(volume), size_bytes)
+        self._space.promise(self._path(volume), size_bytes)
 
     async def snapshot(self, snapshot: SnapshotRecord, volume: VolumeRecord) -> None:
         await self._copy(volume, snapshot)
@@ -70,7 +70,7 @@ class Directories:
 
     async def settle(self, records: Sequence[Recorded]) -> None:
         for record in records:
-            self._room.promise(self._path(record), record.size_bytes)
+            self._space.promise(self._path(record), record.size_bytes)
 
     def _path(self, record: Recorded) -> Path:
         folder = VOLUMES if isinstance(record, VolumeRecord) else SNAPSHOTS

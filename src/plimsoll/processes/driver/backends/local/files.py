@@ -79,21 +79,21 @@ async def copy_file(source: Path, target: Path, size_bytes: int) -> None:
     """Into a new file that has its room already, so that it cannot run out half-way.
 
     The cost is that of the data in the source. Blocks that are shared with it count as promised but
-    not written (`room`), so that each file can have its own when it is written to.
+    not written (`disk_space`), so that each file can have its own when it is written to.
     """
     reserved = await asyncio.to_thread(os.path.getsize, target)
-    await copy_data(source, target, within=_patience(size_bytes))
+    await copy_data(source, target, within=_time_to_copy(size_bytes))
     await reserve(target, reserved)
 
 
 async def copy_tree(source: Path, target: Path, size_bytes: int) -> None:
     """The content of a directory, with owners, times, links and attributes."""
-    patience = _patience(size_bytes)
-    await run(["cp", "--archive", "--reflink=never", f"{source}/.", target], within=patience)
-    await run(["sync", "--file-system", target], within=patience)
+    within = _time_to_copy(size_bytes)
+    await run(["cp", "--archive", "--reflink=never", f"{source}/.", target], within=within)
+    await run(["sync", "--file-system", target], within=within)
 
 
-def _patience(size_bytes: int) -> timedelta:
+def _time_to_copy(size_bytes: int) -> timedelta:
     return COPY_AT_LEAST + timedelta(seconds=size_bytes / SLOWEST_BYTES_A_SECOND)
 
 

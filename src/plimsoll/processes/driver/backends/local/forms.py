@@ -78,17 +78,17 @@ class Defaults:
         return LocalType.IMAGE if self.privileged else LocalType.DIRECTORY
 
 
-def parse_form(wish: BackendRequest, defaults: Defaults) -> LocalForm:
+def parse_form(request: BackendRequest, defaults: Defaults) -> LocalForm:
     """Raises CsiStatusError (INVALID_ARGUMENT) for what cannot be had here."""
-    form = read_form(wish, defaults.type, defaults.stripes)
-    for problem in _problems(form, wish, defaults):
+    form = read_form(request, defaults.type, defaults.stripes)
+    for problem in _problems(form, request, defaults):
         raise invalid_argument(f"parameters: {problem}")
     return form
 
 
-def read_form(wish: BackendRequest, usual_type: LocalType, usual_stripes: int) -> LocalForm:
+def read_form(request: BackendRequest, usual_type: LocalType, usual_stripes: int) -> LocalForm:
     """Raises CsiStatusError (INVALID_ARGUMENT) for what means nothing."""
-    given = wish.parameters
+    given = request.parameters
     if unknown := sorted(given.keys() - set(KNOWN)):
         raise invalid_argument(
             f"parameters: unknown {', '.join(unknown)}; known are {', '.join(KNOWN)}"
@@ -102,7 +102,7 @@ def read_form(wish: BackendRequest, usual_type: LocalType, usual_stripes: int) -
         stripes=_stripes(given, usual_stripes),
         fs_type="",
     )
-    return form if form.type is LocalType.DIRECTORY else _with_file_system(form, wish)
+    return form if form.type is LocalType.DIRECTORY else _with_file_system(form, request)
 
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -124,12 +124,12 @@ def _stripes(given: Mapping[str, str], usual: int) -> int:
     return parse_count(given, "stripes", least=COPIES, most=MOST_STRIPES)
 
 
-def _problems(form: LocalForm, wish: BackendRequest, defaults: Defaults) -> list[str]:
+def _problems(form: LocalForm, request: BackendRequest, defaults: Defaults) -> list[str]:
     of_memory = form.medium is Medium.MEMORY
     of_image = form.type is LocalType.IMAGE
     several = form.arrangement is not LocalArrangement.LINEAR
-    block = wish.mode is VolumeMode.BLOCK
-    fs_type = _wanted_file_system(wish)
+    block = request.mode is VolumeMode.BLOCK
+    fs_type = _wanted_file_system(request)
     checks = {
         "medium: memory needs root": of_memory and not defaults.privileged,
         "type: image needs root; use type: directory": of_image and not defaults.privileged,
@@ -140,26 +140,26 @@ def _problems(form: LocalForm, wish: BackendRequest, defaults: Defaults) -> list
         " backend lvm": block and several,
         f"file system {fs_type} is wanted, and type: directory has none of its own; leave it out,"
         " or use type: image": bool(fs_type) and not of_image,
-        "stripes: is for layout: striped": "stripes" in wish.parameters
+        "stripes: is for layout: striped": "stripes" in request.parameters
         and form.arrangement is not LocalArrangement.STRIPED,
     }
     return [text for text, applies in checks.items() if applies]
 
 
-def _wanted_file_system(wish: BackendRequest) -> str:
+def _wanted_file_system(request: BackendRequest) -> str:
     """The request's, or else the class's own; empty: any will do."""
-    of_class = wish.parameters.get("fsType", "")
-    if of_class and wish.fs_type not in ("", of_class):
+    of_class = request.parameters.get("fsType", "")
+    if of_class and request.fs_type not in ("", of_class):
         raise invalid_argument(
-            f"parameters: fsType: the class says {of_class}, the request {wish.fs_type}"
+            f"parameters: fsType: the class says {of_class}, the request {request.fs_type}"
         )
-    return wish.fs_type or of_class
+    return request.fs_type or of_class
 
 
-def _with_file_system(form: LocalForm, wish: BackendRequest) -> LocalForm:
+def _with_file_system(form: LocalForm, request: BackendRequest) -> LocalForm:
     several = form.arrangement is not LocalArrangement.LINEAR
-    fs_type = _wanted_file_system(wish) or (BTRFS if several else EXT4)
-    if wish.mode is VolumeMode.BLOCK:
+    fs_type = _wanted_file_system(request) or (BTRFS if several else EXT4)
+    if request.mode is VolumeMode.BLOCK:
         fs_type = ""
     elif fs_type not in MINIMUM_BYTES:
         known = ", ".join(MINIMUM_BYTES)

@@ -50,12 +50,12 @@ class Images:
     def __init__(
         self,
         disks: Disks,
-        room: DiskSpace,
+        space: DiskSpace,
         around: ImageContext,
         form_of: Callable[[Recorded], LocalForm],
     ) -> None:
         self._disks = disks
-        self._room = room
+        self._space = space
         self._form_of = form_of
         self._copying = around.data_dir / "copying"
         self._ids = around.ids
@@ -88,7 +88,7 @@ class Images:
 
     async def _reserve(self, record: Recorded) -> None:
         for image, size in self._sizes(record):
-            self._room.promise(image, size)
+            self._space.promise(image, size)
             await files.reserve(files.unfinished(image), size)
 
     @asynccontextmanager
@@ -146,7 +146,7 @@ class Images:
         for image in self._images(record):
             await loop_devices.detach(files.unfinished(image))
             await files.discard(image)
-            self._room.forget(image)
+            self._space.forget(image)
         self._frozen.pop(record.id, None)
 
     async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:  # noqa: ARG002 - its parts say how much each image is
@@ -154,7 +154,7 @@ class Images:
             raise failed_precondition(f"volume {volume.id}: {lost[0]} is gone; it cannot grow")
         for image, size in self._sizes(volume):
             await files.enlarge(image, size)
-            self._room.promise(image, size)
+            self._space.promise(image, size)
             for device in loop_devices.loops_of(image):
                 await loop_devices.resize(device)
 
@@ -202,7 +202,7 @@ class Images:
     async def settle(self, records: Sequence[Recorded]) -> None:
         """Let go of what nobody uses, and of what belongs to no record."""
         for image, size in chain.from_iterable(self._sizes(record) for record in records):
-            self._room.promise(image, size)
+            self._space.promise(image, size)
         for place in entries(self._copying):
             await unmount(place)
         fs_types = {

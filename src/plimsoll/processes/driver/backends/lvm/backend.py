@@ -91,42 +91,42 @@ def make(settings: BackendSettings) -> "LvmBackend":
         lacking = "mirrored volumes, snapshots, clones, staging and publishing"
         facts = {"reason": why_no_devices, "lacking": lacking}
         log.warning("volumes cannot be used here", extra=facts)
-    surroundings = LvmContext(
+    context = LvmContext(
         owner=owner_of(state_dir, settings.ids),
         pool=f"{node.id}/{options.volume_group}",
         topology={**node.topology, settings.key("node"): node.id},
         why_no_devices=why_no_devices,
     )
-    return LvmBackend(VolumeGroup(lvm), options, surroundings)
+    return LvmBackend(VolumeGroup(lvm), options, context)
 
 
 class LvmBackend:
-    def __init__(self, group: VolumeGroup, options: Options, surroundings: LvmContext) -> None:
+    def __init__(self, group: VolumeGroup, options: Options, context: LvmContext) -> None:
         self._group = group
         self._options = options
         self._seen: ReportedGroup | None = None
         """The last report: layouts depend on little of it, and on nothing that changes often."""
-        self._owner = surroundings.owner
-        self._pool = surroundings.pool
-        self._topology = surroundings.topology
-        self._why_no_devices = surroundings.why_no_devices
+        self._owner = context.owner
+        self._pool = context.pool
+        self._topology = context.topology
+        self._why_no_devices = context.why_no_devices
         self._erases = options.erase and not self._why_no_devices
         self.features = features(has_device_mapper=not self._why_no_devices)
 
-    def layout(self, wish: BackendRequest) -> VolumeLayout:
+    def layout(self, request: BackendRequest) -> VolumeLayout:
         if self._seen is None:
             raise unavailable("the volume group has not been looked at yet; try again")
-        devices = wish.extents or len(self._seen.physical_volumes)
-        shape = parse_shape(wish.parameters, devices=devices)
+        devices = request.extents or len(self._seen.physical_volumes)
+        shape = parse_shape(request.parameters, devices=devices)
         if shape.arrangement is LvmArrangement.MIRRORED and self._why_no_devices:
             # Of all refusals the one that sends a claim to another node, which may have it.
             raise resource_exhausted(f"a mirrored volume cannot be made: {self._why_no_devices}")
-        if wish.mode is not VolumeMode.FILESYSTEM:
+        if request.mode is not VolumeMode.FILESYSTEM:
             return layout_of(shape, extent_bytes=self._seen.extent_bytes)
-        needed = smallest_file_system(wish.fs_type)
+        needed = smallest_file_system(request.fs_type)
         return replace(
             layout_of(shape, extent_bytes=self._seen.extent_bytes, at_least=needed),
-            mounted_as=wish.fs_type or DEFAULT_FS_TYPE,
+            mounted_as=request.fs_type or DEFAULT_FS_TYPE,
             also_mount_options=MOUNT_OPTIONS,
         )
 

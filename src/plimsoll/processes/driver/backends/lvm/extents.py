@@ -10,23 +10,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from plimsoll.processes.driver.backends.lvm.report import PhysicalVolume, ReportedGroup, Span
 
 
-class NoRoomError(Exception):
+class OutOfExtentsError(Exception):
     """The group has not what is wanted of it."""
 
 
 def chosen_ranges(group: ReportedGroup, wanted: Mapping[str, int]) -> tuple[str, ...]:
     """`device:first-last:…` for each physical volume, with the wanted number of extents of each.
 
-    Raises NoRoomError.
+    Raises OutOfExtentsError.
     """
     by_uuid = {volume.uuid: volume for volume in group.physical_volumes}
     ranges: list[str] = []
     for uuid, count in sorted(wanted.items()):
         volume = by_uuid.get(uuid)
         if volume is None:
-            raise NoRoomError(f'group "{group.name}" has no physical volume {uuid} any more')
+            raise OutOfExtentsError(f'group "{group.name}" has no physical volume {uuid} any more')
         if count > volume.free_count:
-            raise NoRoomError(
+            raise OutOfExtentsError(
                 f"{volume.device} has {volume.free_count} free extents where {count} were promised"
             )
         if count > 0:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from plimsoll.processes.driver.backends.lvm.commands import LOCK_SECONDS, Lvm, NewVolume
-from plimsoll.processes.driver.backends.lvm.extents import NoRoomError, chosen_ranges
+from plimsoll.processes.driver.backends.lvm.extents import OutOfExtentsError, chosen_ranges
 from plimsoll.processes.driver.backends.lvm.layouts import LvmShape
 from plimsoll.processes.driver.backends.lvm.report import LogicalVolume, ReportedGroup, parse_group
 from plimsoll.runtime.commands import CommandError, run
@@ -76,7 +76,7 @@ class VolumeGroup:
             raise resource_exhausted(f"{self} cannot take anything: {group.obstacle}")
         try:
             return chosen_ranges(group, wanted)
-        except NoRoomError as error:
+        except OutOfExtentsError as error:
             raise resource_exhausted(f"{self}: {error}") from error
 
     async def _allocated(self, argv: Sequence[str], name: str, wanted: Mapping[str, int]) -> None:

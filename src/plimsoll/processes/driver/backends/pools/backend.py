@@ -62,8 +62,8 @@ class PoolsBackend:
         """What really is in the pools, whatever is told about it; by id."""
         self.has_devices = content is not None
 
-    def layout(self, wish: BackendRequest) -> VolumeLayout:
-        return layout_of(wish, self._pools)
+    def layout(self, request: BackendRequest) -> VolumeLayout:
+        return layout_of(request, self._pools)
 
     async def pools(self, charges: Charges) -> Sequence[Pool]:
         return tuple(self._pool(pool, charges) for pool in self._pools)
@@ -92,12 +92,12 @@ class PoolsBackend:
 
     async def _make(self, call: FaultyCall, entry: Entry, origin: Entry | None) -> None:
         await self._begin(call, entry)
-        self._take_room(entry)
+        self._take_capacity(entry)
         if self._content is not None:
             await self._content.make(entry, origin)
         await self._end(call, entry)
 
-    def _take_room(self, entry: Entry) -> None:
+    def _take_capacity(self, entry: Entry) -> None:
         """Refuses what only somebody who was lied to would ask for."""
         others = [parts for id_, parts in self._parts.items() if id_ != entry.id]
         for pool in self._pools:
@@ -137,7 +137,7 @@ class PoolsBackend:
 
     async def _grow(self, volume: VolumeRecord, size_bytes: int) -> None:
         await self._begin(FaultyCall.EXPAND, volume)
-        self._take_room(volume)
+        self._take_capacity(volume)
         if self._content is not None:
             self._content.grow(volume, size_bytes)
             if self.has_devices and volume.mode is VolumeMode.BLOCK:

@@ -96,20 +96,20 @@ def _pool(entry: _PoolEntry, settings: BackendSettings) -> PoolSettings:
     )
 
 
-def layout_of(wish: BackendRequest, pools: Sequence[PoolSettings]) -> VolumeLayout:
+def layout_of(request: BackendRequest, pools: Sequence[PoolSettings]) -> VolumeLayout:
     """Raises CsiStatusError (INVALID_ARGUMENT)."""
-    parameters = wish.parameters
+    parameters = request.parameters
     if unknown := sorted(parameters.keys() - PARAMETERS):
         known = ", ".join(sorted(PARAMETERS))
         raise invalid_argument(f"parameters: unknown {', '.join(unknown)}; known are {known}")
-    for name in wish.mutable_parameters:
-        parse_count(wish.mutable_parameters, name, least=1, most=MOST_PER_SECOND)
+    for name in request.mutable_parameters:
+        parse_count(request.mutable_parameters, name, least=1, most=MOST_PER_SECOND)
     return VolumeLayout(
         unit_bytes=MEBIBYTE,
         minimum_bytes=MEBIBYTE,
         domains=_domains(parameters),
         pools=_chosen(parameters, pools),
-        mounted_as="" if wish.mode is VolumeMode.BLOCK else BIND,
+        mounted_as="" if request.mode is VolumeMode.BLOCK else BIND,
     )
 
 
