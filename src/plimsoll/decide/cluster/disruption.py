@@ -1,8 +1,8 @@
 """How many of a budget's pods may be evicted now: the status of a PodDisruptionBudget.
 
-Whoever evicts pods goes by this status, and writes down whom it evicts in `disruptedPods` until the
-pod is seen to be leaving. When the number of pods that should be there cannot be found out, no pod
-may be evicted.
+The eviction API goes by this status. It writes the pods that it evicts into `disruptedPods` until
+they are seen to be leaving. When the number of pods that should be there cannot be found out, no
+pod may be evicted.
 """
 
 from collections.abc import Iterable, Mapping

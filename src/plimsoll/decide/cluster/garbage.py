@@ -1,9 +1,9 @@
 """What becomes of an object whose owners are gone or on their way out.
 
-An object goes when none of its owners is left. Every step rests on what the server itself just
-said about the object and each of its owners, uid included, and is made on exactly that version of
-the object: a late watch, a namesake or a new owner never cost anybody an object. Reasons to look
-at an object come from `ownership_graph`.
+An object is deleted when none of its owners is left. Every step rests on what the server itself
+just said about the object and each of its owners, uid included, and is made on exactly that version
+of the object. So no object is lost because the watch lags, an owner was created anew under the same
+name, or a new owner was added. `ownership_graph` says which objects to examine.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class GarbageVerdict(StrEnum):
     AWAITING = "AwaitingDependents"
     """It is being deleted, and goes after its dependents."""
     IMPOSSIBLE = "Impossible"
-    """A namespaced owner of an object without a namespace: nobody can say."""
+    """A namespaced owner of an object without a namespace: it cannot be looked up."""
 
 
 class Garbage(StrEnum):
@@ -100,7 +100,7 @@ def decide_garbage(
 
 
 def _policy(item: Examined) -> str:
-    """Whoever marked the object earlier has said what shall happen to its dependents."""
+    """The finalizers that an earlier deletion set say what shall happen to its dependents."""
     if ORPHAN in item.metadata.finalizers:
         return "Orphan"
     return "Foreground" if FOREGROUND in item.metadata.finalizers else "Background"

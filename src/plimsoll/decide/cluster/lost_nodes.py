@@ -1,8 +1,8 @@
-"""Pods that nobody will end any more: their node is gone, out of service, or was never chosen.
+"""Pods that no node will end: their node is gone, out of service, or was never chosen.
 
-A pod whose deletion nobody carries out keeps its claims and its name for ever. It is marked as
-failed first, since no agent will report about it again, and then deleted without a grace period.
-Finished pods are only cleared away when there are very many of them.
+A pod whose deletion no kubelet carries out keeps its claims and its name for ever. It is marked as
+failed first, since no kubelet will report about it again, and then deleted without a grace period.
+Finished pods are deleted only when there are very many of them.
 """
 
 from collections.abc import Iterable
@@ -46,12 +46,12 @@ def reason_to_end(pod: Pod, node: Node | None, *, node_is_gone: bool) -> PodEndi
 
 
 def is_ended(pod: Pod) -> bool:
-    """Everything was done already; at most a finalizer of somebody else holds it."""
+    """Everything was done already; at most a finalizer of another controller holds it."""
     return pod.is_finished and is_shut_down(pod)
 
 
 def is_out_of_service(node: Node) -> bool:
-    """Somebody vouches for it that nothing runs there any more, and nothing contradicts that."""
+    """An administrator vouches by a taint that nothing runs there, and the node is not ready."""
     return not node.is_ready and any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
 
 

@@ -1,8 +1,8 @@
-"""Who owns whom, kept up to date change by change, and who has to be looked at after a change.
+"""Which objects own which, kept up to date change by change, and what to examine after a change.
 
-The graph may lag behind the server. It never decides that anything is garbage: it only says whose
-case should be examined, and finds the dependents of an owner. Objects are known by uid, because a
-reference means one certain object and not whoever bears its name today.
+The graph may lag behind the server. It never decides that an object is garbage: it only says which
+objects should be examined, and finds the dependents of an owner. Objects are known by uid, because
+a reference means one certain object and not a later one of the same name.
 """
 
 from collections.abc import Iterable
@@ -135,7 +135,7 @@ class OwnershipGraph:
         ]
 
     def _waits_for(self, known: Known, other: str) -> bool:
-        """Whether it waits for the other, or for somebody who does."""
+        """Whether it waits for the other, directly or through objects in between."""
         seen: set[str] = set()
         ahead = [known]
         while ahead:

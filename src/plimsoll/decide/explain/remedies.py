@@ -98,7 +98,7 @@ def _smaller_claim(trouble: SharedTrouble, trial: Trial) -> str | None:
 
 
 def _forget_selected_node(trouble: SharedTrouble, trial: Trial) -> str | None:
-    """Only where that node is gone: elsewhere a volume may be in the making."""
+    """Only where that node is gone: elsewhere the provisioner may be creating the volume."""
     claim = _claim(trouble, trial)
     gone = {t.claim for t in trial.explained.findings if t.reason is Reason.NODE_GONE}
     if claim is None or claim.key not in gone:

@@ -1,9 +1,9 @@
 """Whether a node takes a pod that was put on it.
 
-A scheduler decides on what it has seen; two of them, or one that saw too little, may put more on a
-node than it has. The node has the last word: such a pod fails at once, with the reason, so that
-whoever owns it can try elsewhere. Pods that were taken before count; those that wait to be taken
-do not.
+A scheduler decides on what it has observed; two of them, or one that observed too little, may put
+more on a node than it has. The node decides last: such a pod fails at once, with the reason, so
+that its owner can create another one elsewhere. Pods that were taken before count; those that wait
+to be taken do not.
 """
 
 from collections.abc import Iterable

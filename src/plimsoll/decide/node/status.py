@@ -1,7 +1,7 @@
 """What a node reports about its pods.
 
 No container is run: the volumes of a pod are real, what would use them is not. A pod whose volumes
-are in place is reported as running and ready, so that everybody who waits for it goes on; the
+are in place is reported as running and ready, so that controllers which wait for it go on; the
 condition Ready says what is the case. A pod that is meant to end, by its restart policy, succeeds a
 moment later, as if its containers had done their work: a Job completes.
 """

@@ -1,4 +1,4 @@
-"""The way of a volume out of a pod: unpublish, then unstage when nobody on the node uses it.
+"""The way of a volume out of a pod: unpublish, then unstage when no pod on the node uses it.
 
 Decided from what the node holds, not from objects: those may be gone by then.
 """
@@ -31,7 +31,7 @@ def next_teardown(uid: str, actual: Actual) -> NodeUnpublish | Clean:
 
 
 def unused(actual: Actual, wanted: Collection[Device]) -> list[Unstage]:
-    """Devices that are staged for nobody, whoever they were staged for.
+    """Devices that are staged and that no pod uses.
 
     `wanted` are devices that pods which stay on the node use, or wait for.
     """

@@ -2,8 +2,8 @@
 
 A device that has to be attached is announced in the node's status before anything is done with
 it, and is touched only while the node's status lists it as attached in a version that has the
-announcement. Whoever detaches takes the entry away first and then looks for the announcement: so
-no device is detached under a mount.
+announcement. The attach/detach controller takes the entry away first and then looks for the
+announcement: so no device is detached under a mount.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ from plimsoll.decide.node.features import NodeFeatures
 from plimsoll.decide.node.wanted import CsiVolume, OwnVolume, Unready, WantedVolume
 
 ATTACH_DEADLINE = timedelta(seconds=30)
-"""What is expected to happen is complained about only when it takes longer."""
+"""That a volume is not attached yet is reported only when it takes longer."""
 RESIZE_PENDING = "FileSystemResizePending"
 NODE_RESIZES = frozenset({"NodeResizePending", "NodeResizeInProgress"})
 
@@ -97,7 +97,7 @@ class Ready:
     """The pod can use it."""
 
     is_grown: bool = True
-    """False: it could not be brought to its new size yet, which keeps nobody from using it."""
+    """False: it could not be brought to its new size yet, but can be used."""
 
 
 READY = Ready()

@@ -60,7 +60,7 @@ class OwnVolume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unready:
-    """Why the pod has to wait; somebody else must change something."""
+    """Why the pod has to wait, until one of its objects changes."""
 
     name: str
     """As that of the volume would be, if that is known."""

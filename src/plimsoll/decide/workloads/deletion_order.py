@@ -2,8 +2,8 @@
 
 Pods without a node before others, pending before running, not ready before ready, then by the cost
 that their owner put on them, then where several of them share a node. Among the rest the younger
-go first, but ages are compared roughly, and equals fall by uid: whoever arranges pods by age should
-not lose a whole zone at once.
+go first, but ages are compared roughly, and ties are broken by uid: pods that were created zone by
+zone are then not all deleted in one zone.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
 """Which objects belong to a workload: by owner reference, not by labels alone.
 
-A workload adopts what matches its selector and belongs to nobody, and lets go of what is its own
-but matches no longer. Nothing is taken from another controller, and a workload that is being
-deleted takes nothing at all.
+A workload adopts an object that matches its selector and has no controller. It releases one of its
+own that matches no longer. It takes nothing from another controller, and while it is being deleted
+it takes nothing at all.
 """
 
 from collections.abc import Callable, Iterable
@@ -114,7 +114,7 @@ def decide_membership(
     of: tuple[Workload, ResourceName],
     matches: Callable[[T], bool],
 ) -> Membership[T]:
-    """`candidates` are all that it owns and all in its namespace that nobody owns."""
+    """`candidates`: all that it owns, and all in its namespace without a controller."""
     workload, resource = of
     members: list[T] = []
     writes: list[Patch] = []
@@ -186,7 +186,7 @@ def deletion(resource: ResourceName, object_: ApiObject) -> Delete:
 
 
 def status_patch(workload: Workload, owner: ApiObject, status: Document) -> Patch:
-    """A status is told of the object that was looked at: whoever wrote since is not overruled."""
+    """Only for the version that was observed: a later write by another client is not undone."""
     return Patch(
         resource=workload.resource,
         key=owner.key,

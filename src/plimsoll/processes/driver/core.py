@@ -1,4 +1,4 @@
-"""What the services of one driver share: records, backend, room, and who works on what.
+"""What the services of one driver share: records, backend, capacity, and the calls under way.
 
 A driver has one core, however many nodes it serves. `start` brings records and backend together
 before the first call: what a crash interrupted is undone or finished, and what belongs to no record
@@ -33,7 +33,7 @@ InUse = Callable[[VolumeRecord], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverIdentity:
-    """What a driver is called and whom it serves."""
+    """What a driver is called, and the nodes that it serves."""
 
     name: str
     backend: str
@@ -53,7 +53,7 @@ class Driver:
         self.ids = ids
         self.work = Work(clock)
         self.placing = asyncio.Lock()
-        """Held from looking at the room until what is taken of it is recorded."""
+        """Held from reading the free capacity until what is taken of it is recorded."""
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.in_use: list[InUse] = []
         """The node services add theirs."""
@@ -103,7 +103,7 @@ class Driver:
             self.ledger.volumes.put(msgspec.structs.replace(volume, first_published_at=now))
 
     async def pools(self) -> Sequence[Pool]:
-        """All room at this moment. To take some, hold `placing`."""
+        """All pools with their free capacity at this moment. To take some of it, hold `placing`."""
         pools = await self.backend.pools(self.charges())
         self.last_extents = {extent.name: extent for pool in pools for extent in pool.extents}
         return pools
@@ -173,9 +173,9 @@ class Driver:
 
 @contextmanager
 def _left_for_later(kind: str, id_: str) -> Iterator[None]:
-    """One thing that cannot be settled keeps nobody from using the others.
+    """One volume or snapshot that cannot be settled does not keep the driver from serving others.
 
-    Its room stays taken, and the next call for it tries again.
+    Its capacity stays taken, and the next call for it tries again.
     """
     try:
         yield

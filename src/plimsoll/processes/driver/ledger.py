@@ -1,8 +1,9 @@
 """The records of a driver, on disk before anything is done that they speak of.
 
 One SQLite file, locked for as long as the driver runs: two drivers on one directory would promise
-the same room twice. Everything is in memory as well; a record that a method returned from writing
-survives `kill -9` and a loss of power. Records keep the order in which they came, by number.
+the same capacity twice. Everything is in memory as well. A record survives `kill -9` and a loss of
+power from the moment when the method that writes it returns. Records keep the order in which they
+came, by number.
 """
 
 import sqlite3

@@ -9,7 +9,7 @@ import msgspec
 
 class RecordPhase(StrEnum):
     MAKING = "Making"
-    """Room is promised; whether there is anything yet is not known. Undone on the next start."""
+    """Its capacity is taken; whether anything exists yet is not known. Undone on the next start."""
     READY = "Ready"
     REMOVING = "Removing"
     """Something of it may be left. Finished on the next start."""

@@ -1,8 +1,8 @@
-"""Work that outlives the call that asked for it, one at a time for each thing.
+"""Work that outlives the call that asked for it, one at a time for each volume or snapshot.
 
-Whoever calls a driver may go away at any moment; what was begun is then finished nevertheless, and
-whoever asks for the same in the meantime is told ABORTED, as CSI wants it. So there is never more
-than one attempt, and never a half-made one because somebody lost patience.
+The caller of a driver may go away at any moment. What it began is finished nevertheless, and a
+second call for the same thing is meanwhile answered with ABORTED, as CSI wants it. So there is
+never more than one attempt, and no attempt stops half-way because its caller ran out of time.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ class Work:
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
-        # Somebody may wait for it or not: in the second case nobody else would tell.
+        # The caller may have gone away: then only the log can tell of the failure.
         if not task.cancelled() and (error := task.exception()) is not None:
             level = logging.DEBUG if isinstance(error, CsiStatusError) else logging.ERROR
             log.log(level, "work failed", extra={"error": f"{type(error).__name__}: {error}"})

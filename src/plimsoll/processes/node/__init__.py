@@ -1,5 +1,5 @@
-"""`plimsoll node`: what kubelet does around volumes, for where there is no kubelet.
+"""`plimsoll node`: what kubelet does around volumes, for clusters without kubelet.
 
-Start with `pods`, the life of a pod on a node; `registrations` brings drivers in, `node_objects`
-and `leases` report. `directory` is the seam between nodes that mount and nodes that do not.
+Start with `pods`, the life of a pod on a node. `registrations` registers drivers, `node_objects`
+and `leases` report. `directory` is the interface of nodes that mount and nodes that do not.
 """

@@ -1,7 +1,7 @@
 """The drivers that are registered on a node, and how they are called.
 
 A driver's answer may quote what it was given. Secrets that went into a call are therefore taken
-out of the text of its failure before anybody gets to see it.
+out of the text of its failure before it is logged or reported.
 """
 
 from collections.abc import Mapping

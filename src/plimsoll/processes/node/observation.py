@@ -1,4 +1,4 @@
-"""What the loops of the node process observe, and how a pod's surroundings are put together."""
+"""What the loops of the node process observe, and which of it the decision about a pod reads."""
 
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar

@@ -1,8 +1,8 @@
-"""Where drivers come from: sockets in a registration directory, or the hands of whoever starts us.
+"""How the node finds drivers: by sockets in a registration directory, or given by its starter.
 
-A registration directory works as kubelet's does: every socket in it is asked who it is, and told
-what became of its registration. So other people's drivers, with the real node-driver-registrar,
-find their way in here.
+A registration directory works as kubelet's does: every socket in it is asked which driver it is,
+and told how its registration went. So drivers of other vendors, with the real
+node-driver-registrar, can be used.
 """
 
 import asyncio
@@ -126,7 +126,7 @@ def address_of(endpoint: str) -> str:
 
 
 class GivenDrivers:
-    """Implements Plugins: drivers that whoever starts the node knows by name."""
+    """Implements Plugins: drivers that are given by name when the node is started."""
 
     def __init__(self, transports: Mapping[str, CsiTransport]) -> None:
         self._transports = dict(transports)
@@ -139,7 +139,7 @@ class GivenDrivers:
 
 
 class GivenPlugin:
-    """Implements Plugin; there is nobody to be told."""
+    """Implements Plugin; such a driver is not told about its registration."""
 
     def __init__(self, name: str, transport: CsiTransport) -> None:
         self._name = name
@@ -155,7 +155,7 @@ class GivenPlugin:
         """It hears nothing."""
 
     async def close(self) -> None:
-        """The transport belongs to whoever gave it."""
+        """The transport belongs to the code that gave it."""
 
 
 class _Lent:

@@ -1,6 +1,6 @@
 """The volumes of pods, in and out: decided step by step, each carried out before the next.
 
-Whoever works on a device holds its lock, and decides anew while holding it: another pod may have
+Each step on a device holds its lock, and is decided anew while holding it: another pod may have
 staged the device meanwhile, or wait for it.
 """
 

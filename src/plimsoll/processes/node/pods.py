@@ -1,7 +1,7 @@
 """The life of a pod on a node: taken or rejected, volumes in, running, volumes out, gone.
 
 The queue carries a node and a pod's uid: a pod that is gone from the server, and a new one of the
-same name, are two. What an earlier life of this process left in the directory is looked at first.
+same name, are two. What an earlier process left in the directory is handled first.
 """
 
 import logging
@@ -58,7 +58,7 @@ MOUNT_BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(minut
 LOOK_AGAIN = timedelta(minutes=1)
 FAILED_MOUNT, FAILED_UNMOUNT = "FailedMount", "FailedUnMount"
 LEFTOVERS = ""
-"""Stands for devices that are staged for nobody; no pod has such a uid."""
+"""Stands for devices that are staged for no pod; no pod has such a uid."""
 
 
 class Pods(Loop):
@@ -281,7 +281,7 @@ class Pods(Loop):
             return
         writes: list[Write] = []
         if pod.metadata.finalizers and not pod.is_finished:
-            # The object stays for a while, and whoever waits for it should know.
+            # The object stays for a while: its status tells observers that the pod has ended.
             writes.append(ended(pod, PodPhase.FAILED, self.tools.clock.now()))
         await self._write(pod, *writes, gone(pod))
 

@@ -1,4 +1,4 @@
-"""One node that this process is: what it is called, what it has, and what it holds."""
+"""One node that this process runs: its name, its drivers, its directory and its locks."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class ServedNode:
     directory: Directory
     plugins: Plugins
     network: IPv4Network
-    """Where its pods' addresses are from; nobody can reach them."""
+    """Where its pods' addresses are from; they cannot be reached."""
     drivers: RegisteredDrivers = field(default_factory=RegisteredDrivers)
     announced: frozenset[str] = frozenset()
     """Devices that the server surely has in the node's volumesInUse, by their unique names. One
@@ -37,7 +37,7 @@ class ServedNode:
         return self.machine.name
 
     def lock(self, device: Device) -> asyncio.Lock:
-        """Held by whoever calls a driver for a device: stage and unstage never meet."""
+        """Held during a driver call for a device: stage and unstage never overlap."""
         found = self._locks.get(device)
         if found is None:
             found = self._locks[device] = asyncio.Lock()

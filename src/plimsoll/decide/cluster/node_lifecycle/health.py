@@ -135,8 +135,8 @@ def is_unknown(node: Node) -> bool:
 
 
 def decide_pods_unready(pods: Iterable[Pod], now: datetime) -> Plan:
-    """For the pods of a node whose state is unknown: those that wait for a ready pod, and those
-    who count them, must not rely on what the node said before."""
+    """For the pods of a node whose state is unknown: controllers that wait for ready pods, or count
+    them, must not rely on what the node said before."""
     writes: list[Write] = []
     for pod in sorted(pods, key=lambda pod: pod.key):
         if pod.is_ready:

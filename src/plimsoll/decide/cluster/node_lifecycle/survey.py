@@ -99,10 +99,10 @@ def look(
 
 
 def _unwatched(before: Survey, now: float, every: timedelta) -> float:
-    """Seconds by which this look comes too late; a little is normal."""
+    """Seconds by which this look is delayed; a little is normal."""
     period = every.total_seconds()
-    late = 0.0 if before.looked_at is None else now - before.looked_at - period
-    return late if late > period else 0.0
+    delay = 0.0 if before.looked_at is None else now - before.looked_at - period
+    return delay if delay > period else 0.0
 
 
 def _ready_by_zone(nodes: Iterable[Node], silent: frozenset[str]) -> dict[str, list[bool]]:

@@ -188,7 +188,7 @@ class _Look:
 
     @property
     def is_scaled(self) -> bool:
-        """Whether somebody has changed the number of pods since the sets were last scaled."""
+        """Whether the number of pods was changed since the sets were last scaled."""
         desired = (find_count(s.annotations, DESIRED_REPLICAS) for s in active(self.sets.all))
         return any(count is not None and count != self.posts.wanted for count in desired)
 
@@ -212,7 +212,7 @@ class _Look:
         hash_ = template_hash(self.deployment.spec.template, self.collisions)
         name = f"{self.deployment.name[: NAME_LIMIT - len(hash_) - 1]}-{hash_}"
         if ObjectKey(self.deployment.namespace, name) in self.seen.named:
-            # Somebody else's, or one that is about to be collected: the next hash differs.
+            # It has another owner, or is about to be collected: the next hash differs.
             self.collisions = (self.collisions or 0) + 1
             return
         annotations = set_annotations(self.deployment, {}, self._next_revision)

@@ -89,7 +89,7 @@ def set_document(
 
 
 def _longer_history(history: str, revision: str) -> str:
-    """The oldest numbers make room."""
+    """Beyond the limit the oldest numbers are dropped."""
     numbers = [*filter(None, history.split(",")), revision]
     while len(numbers) > 1 and len(",".join(numbers)) > HISTORY_CHARACTERS:
         numbers.pop(0)

@@ -245,7 +245,7 @@ class _Look:
         return free[:count]
 
     def _surplus(self, count: int) -> list[Pod]:
-        """Of an indexed job first those that nobody needs: a second one of its index."""
+        """Of an indexed job first those that are not needed: a second one of its index."""
         doomed: list[Pod] = []
         if is_indexed(self.job):
             seen: set[int] = set()

@@ -1,9 +1,9 @@
-"""Who owns the claims of a StatefulSet, and so what becomes of them.
+"""persistentVolumeClaimRetentionPolicy: which object owns the claims of a StatefulSet.
 
 A claim is deleted with its owner. With `whenDeleted: Delete` the set owns the claims of the pods
-that it should have; with `whenScaled: Delete` a pod that is to go owns its own, so that they
-follow it when it is gone and not earlier. Everything else stays: data is never deleted because of
-an owner that somebody else has put there.
+that it should have. With `whenScaled: Delete` a pod that is to go owns its claims, so that they are
+deleted when it is gone and not earlier. All other claims stay: data is never deleted because of an
+owner that another controller has set.
 """
 
 from collections.abc import Iterable
@@ -88,7 +88,7 @@ def decide_claim_owner(
 def conflict_warnings(
     set_: StatefulSet, claims: Iterable[PersistentVolumeClaim], holder: Holder
 ) -> list[Emit]:
-    """For claims that the policy cannot be applied to, because they are somebody else's."""
+    """For claims that the policy cannot be applied to: another controller owns them."""
     taken = (claim for claim in claims if _has_other_controller(set_, claim, holder.pod))
     return [_conflict(set_, claim) for claim in taken]
 

@@ -1,4 +1,4 @@
-"""Deletes what nobody owns any more: `decide.cluster.garbage` for objects of every kind.
+"""Deletes objects whose owners are gone: `decide.cluster.garbage` for objects of every kind.
 
 Every kind that can be listed, watched and deleted is watched, custom ones too; kinds come and go
 while this runs. Steps that need to know all dependents of an owner (its end, if it waits for them

@@ -1,4 +1,4 @@
-"""Ends pods that nobody else will end: `decide.cluster.lost_nodes` for every pod."""
+"""Ends pods that no node will end: `decide.cluster.lost_nodes` for every pod."""
 
 from dataclasses import dataclass
 from datetime import timedelta

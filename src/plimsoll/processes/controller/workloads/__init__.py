@@ -1,1 +1,1 @@
-"""Loops of workloads, where no kube-controller-manager runs: they own pods. Start with `owners`."""
+"""Control loops of workloads, for clusters without kube-controller-manager. Start with `owners`."""

@@ -49,8 +49,8 @@ class CronJobs(Loop):
         return None
 
     async def _has_unseen_job(self, cron_job: CronJob, jobs: list[Job]) -> bool:
-        """A job that runs may be missing only because the watch is late. To take it for gone would
-        start a second one where that is forbidden."""
+        """A running job may be missing only because the watch lags. To take it for gone would start
+        a second one where that is forbidden."""
         seen = {job.uid for job in jobs}
         for reference in cron_job.status.active:
             if reference.uid not in seen:

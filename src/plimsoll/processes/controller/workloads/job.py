@@ -72,7 +72,7 @@ class Jobs(Owner[Job, Pod]):
         return self.selector(job).matches(pod.labels)
 
     async def _let_go(self, key: ObjectKey, pods: list[Pod]) -> None:
-        """The watch may be late: a pod is given up only on the server's own word."""
+        """The watch may lag: a pod is given up only after asking the server."""
         fresh = await self.tools.client.find(self._owners.kind, key)
         lost = [pod for pod in pods if fresh is None or not self._belongs(fresh, pod)]
         plan = Plan(reason="JobIsGone", writes=tuple(map(without_finalizer, lost)))

@@ -38,7 +38,7 @@ BY_CONTROLLER = "controller"
 BY_NAMESPACE = "namespace"
 DELETION_BELIEVED = timedelta(minutes=1)
 NAMESPACE_TERMINATING = "NamespaceTerminating"
-"""Why nothing can be made any more: nobody needs to be told, and no event could be stored."""
+"""Why nothing can be created any more: no event can be stored either."""
 
 
 def controller_of(object_: ApiObject) -> Iterable[str]:
@@ -48,7 +48,7 @@ def controller_of(object_: ApiObject) -> Iterable[str]:
 
 
 def orphans_of(namespace: str) -> str:
-    return f"nobody/{namespace}"
+    return f"orphans/{namespace}"
 
 
 def namespace_of(object_: ApiObject) -> Iterable[str]:
@@ -121,7 +121,7 @@ class Owner(Loop, Generic[W, T]):
         return None if owner is None else await self.tend(owner)
 
     def wake_owner(self, change: StoreChange[U]) -> None:
-        """Whoever owned it, owns it, or might now adopt it."""
+        """Queues the workload that owned it, owns it, or might now adopt it."""
         before, after = change.before, change.after
         for object_ in (before, after):
             controller = object_.metadata.controller if object_ is not None else None
@@ -167,7 +167,7 @@ class Owner(Loop, Generic[W, T]):
         return False
 
     async def _still_exists(self, owner: W) -> bool:
-        """The watch may be late: who adopts for an owner that was deleted has its pods deleted."""
+        """Asks the server, as the watch may lag: a deleted owner must not adopt pods."""
         fresh = await self.tools.client.find(self._owners.kind, owner.key)
         return fresh is not None and fresh.uid == owner.uid and not fresh.is_being_deleted
 

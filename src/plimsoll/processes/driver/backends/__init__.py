@@ -1,1 +1,1 @@
-"""What volumes are made of. `protocol` says what each backend does."""
+"""Where volumes are stored. `protocol` says what each backend does."""

@@ -1,7 +1,7 @@
 """What a backend must do. All rules of CSI itself are above this line, in the services.
 
 The services promise: calls for one volume, or one snapshot, never overlap; whatever is made was
-recorded as `Making` before, with the room it takes, and whatever is removed as `Removing`. A
+recorded as `Making` before, with the capacity it takes, and whatever is removed as `Removing`. A
 backend promises: `make`, `remove` and their like can be repeated after a crash at any point, and
 end in the same state; an attempt that raises has left nothing, or `remove` clears it away.
 Refusals are raised as CsiStatusError (`wire.csi.refusals`), with the name of the thing and a
@@ -133,7 +133,7 @@ class Backend(Protocol):
         ...
 
     async def pools(self, charges: Charges) -> Sequence[Pool]:
-        """All pools with their room at this moment, sorted by name."""
+        """All pools with their free capacity at this moment, sorted by name."""
         ...
 
     async def settle(

@@ -1,7 +1,7 @@
-"""GetCapacity and ListPools: how much room there is, and which of it is shared.
+"""GetCapacity and ListPools: how much capacity is free, and which pools hold it.
 
-What is reported is true at that moment: a volume of the maximum size can then be made, and one that
-is larger by a unit cannot.
+The answer is true at that moment: a volume of the maximum size can then be created, and one that is
+larger by a unit cannot.
 """
 
 from collections.abc import Mapping, Sequence

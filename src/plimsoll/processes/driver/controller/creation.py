@@ -1,7 +1,7 @@
 """CreateVolume and DeleteVolume.
 
-For one name there is at most one volume, however often, from wherever and at whatever moment it is
-asked for, and whatever dies in between: the record comes first, with its id and the room it takes.
+For one name there is at most one volume, however often and at whatever moment it is asked for, and
+whatever crashes in between: the record comes first, with its id and the capacity it takes.
 """
 
 from collections.abc import Sequence
@@ -118,7 +118,7 @@ class Creation:
         pools = await self._driver.pools()
         place = None
         if not wanted.requirement.requisite:
-            # Nobody says where: then rather where somebody can use it.
+            # The caller names no segment: prefer one where a node of this driver can use it.
             anywhere_served = TopologyRequirement(
                 requisite=tuple(n.topology for n in self._driver.nodes)
             )

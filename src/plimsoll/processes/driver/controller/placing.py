@@ -3,7 +3,7 @@
 A place is one pool, or several of different segments for a volume that is kept whole in each. What
 is preferred comes first, in its order; among equals the pool that is reachable from nowhere but
 where it is wanted, then the one that could hold the largest volume, then names. What `GetCapacity`
-reports is asked of the same function that places volumes, so that the two cannot disagree.
+reports comes from the function that places volumes, so the two cannot disagree.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ def are_apart(one: Pool, other: Pool) -> bool:
 def find_place(
     pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement, size_bytes: int
 ) -> VolumePlacement | None:
-    """None: there is no room where it is wanted."""
+    """None: there is too little free capacity where it is wanted."""
     chosen = next(_places(pools, layout, requirement, size_bytes), None)
     return None if chosen is None else _placement(chosen, layout, size_bytes)
 
@@ -76,7 +76,7 @@ def find_place(
 def largest_place(
     pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement
 ) -> int:
-    """The size of the largest volume that could be placed; 0: there is no room for any."""
+    """The size of the largest volume that could be placed; 0: none fits."""
     cost = cost_of(layout)
     sizes = {largest_volume(free_extents(pool), cost) for pool in pools} - {0}
     # A volume in several pools is as large as the smallest of them allows: one of these sizes.
@@ -111,7 +111,7 @@ def total_places(
 def find_larger_place(
     pools: Sequence[Pool], layout: VolumeLayout, placement: VolumePlacement, size_bytes: int
 ) -> VolumePlacement | None:
-    """The same place with the room for a larger volume; None: there is not that much."""
+    """The same place with the capacity of a larger volume; None: there is not that much."""
     cost = cost_of(layout)
     taken = {part.extent: part.bytes for part in placement.parts}
     grown: list[Part] = []

@@ -16,7 +16,7 @@ from plimsoll.wire.csi.refusals import invalid_argument
 NAME_BYTES = 128
 """The longest name, or id, that CSI lets a driver count on."""
 METADATA_PREFIX = "csi.storage.k8s.io/"
-"""Parameters that a provisioner adds for whom it makes the volume; they choose nothing."""
+"""Parameters by which a provisioner names the claim of a volume; they choose nothing."""
 
 AccessMode = csi.VolumeCapability.AccessMode
 READERS = frozenset({"SINGLE_NODE_READER_ONLY", "MULTI_NODE_READER_ONLY"})

@@ -16,14 +16,14 @@ MEBIBYTE = 1 << 20
 MINIMUM_BYTES = {EXT4: 2 * MEBIBYTE, XFS: 300 * MEBIBYTE, BTRFS: 256 * MEBIBYTE}
 """By type: what it needs on each device, to be made and to be grown later."""
 
-# Nothing is discarded: on an image, that would give back the room that was set aside for it.
+# Nothing is discarded: on an image, that would give back the blocks that were set aside for it.
 MAKE = {
     EXT4: ("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard"),
     XFS: ("mkfs.xfs", "-q", "-f", "-K"),
     BTRFS: ("mkfs.btrfs", "-q", "-f", "-K"),
 }
 MOUNT_OPTIONS = {BTRFS: ("nodiscard",)}
-"""What a file system must be told lest it gives room back."""
+"""What a file system must be told lest it gives blocks back."""
 WITHIN = timedelta(minutes=10)
 BLKID_FOUND_NOTHING = 2
 REPAIRED = 1

@@ -1,7 +1,7 @@
-"""Volumes that live and die with a pod: written into the pod itself, without a claim.
+"""Inline ephemeral volumes: specified in the pod itself, without a claim, and deleted with it.
 
-The pod's node asks for such a volume only by publishing it, under a name that is unique for the
-pod. It is made then like any other volume, on this node, and removed when it is unpublished.
+The node asks for such a volume only by publishing it, under a name that is unique for the pod. The
+driver then creates it like any other volume, on this node, and removes it when it is unpublished.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Inline:
         return volume.name.startswith(PREFIX)
 
     def staged_at(self, volume: VolumeRecord) -> Path:
-        """Nobody stages it: the driver does, in a directory of its own."""
+        """kubelet does not stage it: the driver does, in a directory of its own."""
         return self._state_dir / "inline" / volume.id
 
     async def make(self, request: csi.NodePublishVolumeRequest) -> str:

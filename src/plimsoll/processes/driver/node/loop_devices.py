@@ -43,7 +43,7 @@ async def attach(file: Path) -> Path:
 def _keep_blocks(device: Path) -> None:
     """A discarded block would go back to the disk the file lies on, where others would take it."""
     limit = BLOCK_DEVICES / device.name / "queue" / "discard_max_bytes"
-    # Some kernels do not let it be set; the room is then counted as promised but not written.
+    # Some kernels do not let it be set; such blocks are then counted as promised but not written.
     with suppress(OSError):
         limit.write_text("0")
 

@@ -36,7 +36,7 @@ class CannotShowError(Exception):
 
 
 class TargetTakenError(Exception):
-    """What is at a path is somebody's: it is neither hidden nor removed. Says what to do."""
+    """The path holds something that is not ours: it is neither hidden nor removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ def state_dir(data_dir: Path, node_id: str) -> Path:
 
 
 def chosen(kind: Mounts, state_dir: Path) -> DriverMounting:
-    """`state_dir` is nobody else's."""
+    """`state_dir` belongs to this node of this driver alone."""
     match kind:
         case Mounts.REAL:
             return RealMounts(state_dir)
@@ -95,7 +95,7 @@ def chosen(kind: Mounts, state_dir: Path) -> DriverMounting:
 
 
 async def clear_leftovers(data_dir: Path) -> None:
-    """On start: what the last run was mounting where nobody sees it when it died."""
+    """On start: unmount what the last run left in its private directories when it died."""
     for node in entries(data_dir / "nodes"):
         for private in entries(node / PRIVATE):
             await unmount(private)
@@ -138,7 +138,7 @@ def entries(directory: Path) -> list[Path]:
 
 
 def clear(target: Path) -> None:
-    """Take away what was mounted on, or linked; what has something in it is somebody's, and stays.
+    """Remove what was mounted on, or linked. What has content is not ours, and stays.
 
     Harmless when there is nothing. Raises OSError for a directory, TargetTakenError for a file.
     """
@@ -177,7 +177,7 @@ class RealMounts:
     async def mount(self, source: DeviceSource, target: Path, options: Sequence[str]) -> None:
         make_directory(target)
         self._targets.note(real(target))
-        # All members are named, because nobody else may have shown them to the kernel.
+        # All members are named: the kernel may not have been told of them before.
         members = [f"device={device}" for device in source.devices[1:]]
         wanted = ",".join(["defaults", *source.mount_options, *members, *options])
         device = source.devices[0]
@@ -192,8 +192,8 @@ class RealMounts:
         if not wanted:
             await run(["mount", "--bind", shown, target], within=WITHIN)
             return
-        # Options come in a second step, in a place that nobody sees; a view of that view has them
-        # from its first moment, so a crash between the two shows nobody too much.
+        # Options come in a second step, at a private path; a bind mount of that one has them from
+        # its first moment. So after a crash in between, no pod sees the volume without them.
         private = self._private / hashlib.sha256(os.fsencode(target)).hexdigest()[:32]
         await unmount(private)
         make_mount_point(shown, private)

@@ -1,7 +1,7 @@
 """Publishing: a staged volume becomes visible where one pod looks for it.
 
-That a volume was published is recorded before a pod can see it, and for ever: from then on its
-content may be somebody's data.
+The first publish is recorded before the pod can see the volume, and for ever: from then on the
+volume may hold a user's data.
 """
 
 import logging

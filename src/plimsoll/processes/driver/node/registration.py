@@ -1,7 +1,7 @@
 """How a driver makes itself known on its node without a sidecar: its own registration socket.
 
-Whoever runs the node watches a directory for such sockets, asks each what it is, and tells it how
-the registration went.
+kubelet, or `plimsoll node`, watches a directory for such sockets, asks each which driver it is, and
+tells it how the registration went.
 """
 
 import logging

@@ -102,7 +102,7 @@ class NodeService:
         async def unstage(volume: VolumeRecord) -> None:
             await self._staging.unstage(volume, path)
 
-        # What there is no more needs no unstaging; whoever asks again must be able to go on.
+        # A volume that is gone needs no unstaging, and a repeated call must succeed.
         if self._find(volume_id) is not None:
             await self._alone(volume_id, unstage)
         return csi.NodeUnstageVolumeResponse()

@@ -1,1 +1,1 @@
-"""A node's directory: the seam (`seam`), and one on disk with real mounts (`real`)."""
+"""A node's directory: the interface (`protocol`), and one on disk with real mounts (`real`)."""

@@ -1,6 +1,6 @@
-"""The seam between what a node does and where it does it.
+"""The interface between what a node does and the directory in which it does it.
 
-A node keeps no truth but its directory: what it begins is written down there first, what it has
+The directory is all that a node remembers: what it begins is written down there first, what it has
 undone is taken away last. `RealDirectory` is one on disk, with real mounts; `NoDirectory` is for
 hollow nodes, which are many and mount nothing.
 """
@@ -21,7 +21,7 @@ class DirectoryError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileGroup:
-    """To whom the files of a volume are given."""
+    """The group that the files of a volume are given to."""
 
     id: int
     only_roots: bool = False

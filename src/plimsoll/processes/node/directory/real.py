@@ -1,8 +1,8 @@
 """A node's directory on disk, laid out like kubelet's (`decide.node.paths`).
 
 `vol_data.json` is written, and on disk, before a driver is called; a device that is published as
-such has its link in the pod's directory instead. So whatever happens, a later life finds what to
-undo. Nothing is ever removed through a mount: contents are deleted only below directories that
+such has its link in the pod's directory instead. So the next process finds what to undo after
+a crash. Nothing is ever removed through a mount: contents are deleted only below directories that
 this node fills itself, and only while the kernel reports no mount there; everything else must be
 empty.
 """
@@ -256,7 +256,7 @@ class RealDirectory:
 
 
 async def _in_thread(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """A mount whose server is gone can hang whoever touches it, but not the event loop."""
+    """A mount whose server is gone can hang the thread that touches it, but not the event loop."""
     try:
         return await asyncio.to_thread(work, *args, **kwargs)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Volumes that are directories: room is promised and counted, and not enforced."""
+"""Volumes that are directories: their capacity is counted, and not enforced."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 from plimsoll.wire.csi.refusals import internal
 
 OPEN_TO_ALL = 0o777
-"""Any user of a pod may write to its volume; the directory above keeps everybody else out."""
+"""Any user in a pod may write to its volume; the directory above keeps all other users out."""
 
 
 class Directories:

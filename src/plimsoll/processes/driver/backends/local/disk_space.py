@@ -1,7 +1,7 @@
 """How much can be promised on each disk.
 
 No more than a disk's limit allows, and no more than its file system really has when everything that
-was promised before gets written. Disks on the same file system do not promise its room twice.
+was promised before gets written. Disks on the same file system do not promise its capacity twice.
 """
 
 import asyncio
@@ -100,7 +100,7 @@ class DiskSpace:
         ]
 
     async def _written(self, disks: Sequence[LocalDisk]) -> int:
-        """Of what is promised on the disks, how much takes up room already."""
+        """Of what is promised on the disks, how much is written already."""
         folders = [disk.path for disk in disks]
         total = 0
         here = [path for path in self._promised if any(map(path.is_relative_to, folders))]

@@ -1,4 +1,4 @@
-"""The disks of all nodes: whose they are, and where things lie on them."""
+"""The disks of all nodes: which driver owns each, and where volumes lie on them."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -72,8 +72,8 @@ def _disks_of(node: NodeSettings) -> Iterator[LocalDisk]:
 
 
 def _look_at(disk: Disk) -> None:
-    """A disk that is not there must not become a directory of the disk above it, whose room would
-    then be promised."""
+    """A disk that is not there must not become a directory of the disk above it: the capacity of
+    that one would be promised."""
     if disk.create:
         return
     if not disk.path.exists():
@@ -87,7 +87,7 @@ def _look_at(disk: Disk) -> None:
 
 
 def _claim(path: Path, owner: str) -> None:
-    """Make the disk ours for good: two drivers would promise its room twice and clear away each
+    """Make the disk ours for good: two drivers would promise its capacity twice and clear away each
     other's work."""
     mark = path / OWNER
     try:

@@ -1,6 +1,6 @@
 """Files and directories that are there whole or not at all, even after a loss of power.
 
-Everything is made under another name and gets its own when it is complete and on disk.
+Each is made under a temporary name and gets its own when it is complete and on disk.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ def unfinished(path: Path) -> Path:
 
 
 async def reserve(path: Path, size_bytes: int) -> None:
-    """A file whose room is taken, all of it, from the first moment."""
+    """A file that has all of its blocks from the first moment."""
     await asyncio.to_thread(_reserve, path, size_bytes)
 
 
@@ -52,7 +52,7 @@ def _reserve(path: Path, size_bytes: int) -> None:
     try:
         found = os.fstat(file)
         is_whole = found.st_blocks * SECTOR >= found.st_size
-        # Some file systems want as much room again for a range that has its own already.
+        # Some file systems want new blocks even for a range that has its blocks already.
         start = found.st_size if is_whole else 0
         if start < size_bytes:
             os.posix_fallocate(file, start, size_bytes - start)
@@ -62,7 +62,7 @@ def _reserve(path: Path, size_bytes: int) -> None:
 
 
 async def enlarge(path: Path, size_bytes: int) -> None:
-    """As it was, should there be no room."""
+    """If the disk is full, the file stays as it was."""
     await asyncio.to_thread(_enlarge, path, size_bytes)
 
 
@@ -76,7 +76,7 @@ def _enlarge(path: Path, size_bytes: int) -> None:
 
 
 async def copy_file(source: Path, target: Path, size_bytes: int) -> None:
-    """Into a new file that has its room already, so that it cannot run out half-way.
+    """Into a new file that has its blocks already, so that the disk cannot fill up half-way.
 
     The cost is that of the data in the source. Blocks that are shared with it count as promised but
     not written (`disk_space`), so that each file can have its own when it is written to.

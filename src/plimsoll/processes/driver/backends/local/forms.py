@@ -21,7 +21,7 @@ MOST_STRIPES = 128
 
 class LocalType(StrEnum):
     DIRECTORY = "directory"
-    """With accounting: nobody is kept from writing more than was promised."""
+    """Its size is counted, not enforced: a pod can write more than was promised."""
     IMAGE = "image"
     """A file of the full size that looks like a disk."""
 

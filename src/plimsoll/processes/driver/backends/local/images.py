@@ -1,8 +1,8 @@
 """Volumes that are files which look like disks: one, or several on different disks.
 
-An image is as large on disk as the volume from its first moment, so its room is really taken. A
+An image is as large on disk as the volume from its first moment, so its blocks are really taken. A
 mirrored volume works on with one of its images; a snapshot is a set of images of its own, never
-attached to anything. While a volume is copied, whoever writes to it has to wait.
+attached to anything. While a volume is copied, pods that write to it have to wait.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ class Images:
 
     @asynccontextmanager
     async def _still(self, origin: Recorded) -> AsyncIterator[None]:
-        """Nobody writes to the images meanwhile, and all that was written is in them."""
+        """No pod writes to the images meanwhile, and all that was written is in them."""
         if isinstance(origin, SnapshotRecord):
             yield
             return
@@ -200,7 +200,7 @@ class Images:
         return VolumeHealth(abnormal=True, message=text)
 
     async def settle(self, records: Sequence[Recorded]) -> None:
-        """Let go of what nobody uses, and of what belongs to no record."""
+        """Detach what no pod uses, and what belongs to no record."""
         for image, size in chain.from_iterable(self._sizes(record) for record in records):
             self._space.promise(image, size)
         for place in entries(self._copying):

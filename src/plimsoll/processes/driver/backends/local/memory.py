@@ -99,5 +99,5 @@ async def _cleared(path: Path) -> None:
     try:
         await unmount(path)
     except CommandError as error:
-        # Somebody looks at it; the next start tries again.
+        # A process uses it; the next start tries again.
         log.warning("unknown memory volume kept", extra={"path": str(path), "error": str(error)})

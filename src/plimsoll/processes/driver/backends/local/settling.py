@@ -1,7 +1,7 @@
-"""Loop devices that were left by the last run: let go, unless somebody uses them.
+"""Loop devices that were left by the last run: detached, unless a pod uses them.
 
-A device whose volume has no record is taken away from wherever it is mounted; its file is kept and
-named in the log, for records can be lost and data must not be lost with them.
+A device whose volume has no record is unmounted everywhere. Its file is kept and named in the log:
+records can be lost, and data must not be lost with them.
 """
 
 import logging

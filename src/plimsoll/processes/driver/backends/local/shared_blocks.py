@@ -1,7 +1,7 @@
 """Blocks that several files have in common, as the file system counts them (FIEMAP).
 
-Each of the files says that it takes such a block, and the disk has it once. Whoever writes to one
-of the files needs another block, so what is promised for all but one of them is not written yet.
+Each of the files counts such a block as its own, and the disk has it once. A write to one of the
+files needs another block, so what is promised for all but one of them is not written yet.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
 """The lvm backend: one volume group of one node, volumes as logical volumes named by their ids.
 
-The group itself is the truth about room: it is read anew each time, and what is promised but does
-not lie there yet is taken off. A volume is made by one command that tags it as well, so there is
+Free capacity is read from the group itself, anew each time; what is promised but not allocated yet
+is taken off. A volume is made by one command that tags it as well, so there is
 never one of ours that does not say so; what does not say so is never touched.
 
 Only volumes that device-mapper shows as devices can be used, mirrored or copied. Where there is

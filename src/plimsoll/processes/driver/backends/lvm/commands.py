@@ -112,8 +112,8 @@ class Lvm:
         return f"{self.group}/{checked(name)}"
 
     def _held(self) -> list[str]:
-        # lvm2 outlives a driver that is killed. What it makes then would be found by nobody, if
-        # the next driver did not wait for it before it looks for volumes without a record.
+        # lvm2 outlives a driver that is killed. The next driver waits for it before it looks for
+        # volumes without a record: otherwise it would miss the one that lvm2 still makes.
         lock = str(self.state_dir / "making.lock")
         return ["flock", "--exclusive", "--close", "--timeout", str(LOCK_SECONDS), lock]
 

@@ -1,7 +1,7 @@
-"""Which extents of the group a volume gets, so that it lies exactly where it was promised to.
+"""Which extents of the group a volume gets: those of the physical volumes in its record.
 
-Left to itself, lvm2 chooses the physical volumes; the promises made to others, which are kept by
-physical volume, would then not add up.
+Left to itself, lvm2 chooses the physical volumes. Free capacity is counted by physical volume, so
+the counts of other volumes would then be wrong.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from plimsoll.processes.driver.backends.lvm.report import PhysicalVolume, Report
 
 
 class OutOfExtentsError(Exception):
-    """The group has not what is wanted of it."""
+    """The group has too few free extents where they are wanted."""
 
 
 def chosen_ranges(group: ReportedGroup, wanted: Mapping[str, int]) -> tuple[str, ...]:
@@ -59,8 +59,8 @@ def outstanding(
 ) -> dict[str, int]:
     """Bytes by physical volume that are promised and not taken yet.
 
-    Never more than is missing in sum: volumes that somebody moved (pvmove) are missed on one
-    physical volume and lie on another.
+    Never more than is missing in sum: volumes that an administrator moved (pvmove) are missed on
+    one physical volume and lie on another.
     """
     taken: Counter[str] = Counter()
     for by_uuid in held:

@@ -66,7 +66,7 @@ class VolumeGroup:
                 volume.name,
                 shape,
                 extents=extents,
-                # Somebody moved it (pvmove): then lvm2 has to find the room.
+                # An administrator moved it (pvmove): then lvm2 has to choose the extents.
                 ranges=self._ranges(group, missing) if missing is not None else (),
             )
             await self._allocated(argv, volume.name, {})
@@ -83,8 +83,8 @@ class VolumeGroup:
         try:
             await run(argv, within=WITHIN)
         except CommandError as error:
-            # Somebody else's lvm2 may have been quicker; that is no failure of ours, and the
-            # figures tell, not the text.
+            # Another program may have allocated the extents first. That is shown by the group's
+            # figures, not by the text of the error.
             group = await self.read()
             self._ranges(group, _extents(wanted, group.extent_bytes))
             raise internal(f'logical volume "{name}": {told(error)}') from error

@@ -27,5 +27,5 @@ def device_of(group: str, volume: str) -> Path:
 
 
 def has_udev(control: Path = UDEV) -> bool:
-    """Whether somebody makes device nodes for us; else lvm2 has to."""
+    """Whether udev makes the device nodes; else lvm2 has to."""
     return control.exists()

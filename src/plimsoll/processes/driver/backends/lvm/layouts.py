@@ -20,7 +20,7 @@ class LvmArrangement(StrEnum):
     """How the bytes of a volume lie on the physical volumes."""
 
     LINEAR = "linear"
-    """One after the other, wherever there is room."""
+    """One after the other, wherever there are free extents."""
     STRIPED = "striped"
     """In turn over several of them."""
     MIRRORED = "mirrored"

@@ -1,6 +1,6 @@
 """A volume group as lvm2 reports it, from `lvm fullreport` in JSON.
 
-lvm2 writes every value as a string; here they become numbers, sets and ranges, and nobody else
+lvm2 writes every value as a string; here they become numbers, sets and ranges. No other module
 knows its field names.
 """
 
@@ -53,7 +53,7 @@ class PhysicalVolume:
     device: str
     extent_count: int
     is_usable: bool
-    """It is there, and nobody forbade lvm2 to allocate from it."""
+    """It is there, and lvm2 is allowed to allocate from it."""
     free: tuple[Span, ...]
 
     @property
@@ -86,7 +86,7 @@ class ReportedGroup:
     physical_volumes: tuple[PhysicalVolume, ...]
     """Sorted by device."""
     volumes: Mapping[str, LogicalVolume]
-    """Those that are not parts of others, by name; whoever made them."""
+    """Those that are not parts of others, by name: those of other programs too."""
 
 
 class _Group(msgspec.Struct, frozen=True):

@@ -1,10 +1,10 @@
 """Tags on logical volumes: how to know ours, and whose they are.
 
-A volume carries the id that the ledger knows it by, and the id of that ledger's directory. Whatever
-bears another ledger's id is left alone, even when it was made by a Plimsoll: its records may be
-elsewhere, or lost, and the data still somebody's.
+A volume carries the id that the ledger knows it by, and the id of that ledger's directory. A volume
+with another ledger's id is left alone, even when Plimsoll made it: its records may be elsewhere, or
+lost, and a user may still need the data.
 
-The name is there for people who look at the group with `lvs`; nobody reads it back.
+The name is there for people who look at the group with `lvs`; no code reads it back.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The pools backend: what CSI drivers of network storage look like from outside, made up."""
+"""The pools backend: simulates network storage, as its CSI driver shows it to callers."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -98,7 +98,7 @@ class PoolsBackend:
         await self._end(call, entry)
 
     def _take_capacity(self, entry: Entry) -> None:
-        """Refuses what only somebody who was lied to would ask for."""
+        """Refuses more than a pool has; only a lie about its capacity leads to such a request."""
         others = [parts for id_, parts in self._parts.items() if id_ != entry.id]
         for pool in self._pools:
             taken = sum(

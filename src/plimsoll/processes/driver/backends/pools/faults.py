@@ -9,7 +9,7 @@ The script is the file `faults.yaml` in the data directory, read anew at every c
 
 Each entry counts for so many calls (`times`; 0: for all). What was used up is written down before
 the fault strikes, so that a driver that crashes once is not caught in crashing; a changed file
-begins anew. Whoever has the backend in the same process can set the script without a file.
+begins anew. Code in the same process can set the script without a file.
 """
 
 import hashlib
@@ -87,7 +87,7 @@ class Crash(FaultRule, frozen=True, kw_only=True, tag="crash"):
 
 
 class Lie(FaultRule, frozen=True, kw_only=True, tag="lie"):
-    """About the room there is: what is told is `free * factor + offset`."""
+    """About free capacity: what is told is `free * factor + offset`."""
 
     factor: float = 1
     offset: str | int = 0
@@ -142,7 +142,7 @@ class Faults:
                 self.crash()
 
     def told_bytes(self, pool: str, free_bytes: int) -> int:
-        """What is told of the room in a pool."""
+        """What is told of the free capacity of a pool."""
         for rule in self._read()[1]:
             if isinstance(rule, Lie) and rule.pool in ("", pool):
                 return int(free_bytes * rule.factor) + parse_bytes(str(rule.offset))
