@@ -10,6 +10,8 @@ READY := $(VENV)/.ready
 # Trust what the system trusts: a company's own authority, for one.
 export UV_SYSTEM_CERTS := 1
 export UV_NATIVE_TLS := 1
+# What pip warns root of does not concern a directory of its own.
+export PIP_ROOT_USER_ACTION := ignore
 
 .PHONY: help setup demo test check format bench conformance docs protos clean lock
 

@@ -6,7 +6,8 @@ What follows ```sh says what becomes of a block:
   `try exit=N`: its last line ends with that code, at once.
 - `serve`: each line in a terminal of its own, until it says that it is ready. `serve again`: what
   the pages before have started is stopped first. `try stopped`: the same before a `try`.
-- `run`: run by itself, and its output compared (`test_documents`).
+- `run`: run by itself, and its output compared (`test_documents`). `run NAME=VALUE`: with that in
+  its environment.
 - `skip: reason`: not run; the reason is one of SKIPS.
 
 A block ```yaml file=NAME is written to that file where it is shown.
@@ -29,6 +30,7 @@ SKIPS = frozenset(
         "needs a driver with a socket for each node",
         "needs a package of yours",
         "needs disks to spare",
+        "is what runs these tests",
         "is what this page is about",
         "changes this machine",
         "needs the real programs",
@@ -64,6 +66,15 @@ class Block:
     language: str
     mark: str
     text: str
+
+    @property
+    def is_run(self) -> bool:
+        return self.mark.partition(" ")[0] == "run"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the mark sets for a block that is run."""
+        return dict(word.split("=", 1) for word in self.mark.split()[1:])
 
     @property
     def lines(self) -> list[str]:

@@ -42,7 +42,7 @@ def test_every_shell_block_is_run_or_says_why_not(document: Path) -> None:
         if block.mark.startswith("skip: "):
             assert block.mark.removeprefix("skip: ") in SKIPS, told
         else:
-            assert block.mark == "run" or (is_in_a_group and runs_here(block)), told
+            assert block.is_run or (is_in_a_group and runs_here(block)), told
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
