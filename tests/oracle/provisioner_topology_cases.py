@@ -7,10 +7,13 @@ from plimsoll.api.selectors.topology import TopologyTermSpec
 from plimsoll.api.storage import CSINode
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import VolumeNodeAffinity
-from plimsoll.decide.provisioning.affinity import is_reachable, node_affinity, reach_complaint
 from plimsoll.decide.provisioning.calls import AccessibilityRequirement
-from plimsoll.decide.provisioning.request.terms import spread, spread_start
-from plimsoll.decide.provisioning.request.topology import (
+from plimsoll.decide.provisioning.topology.node_affinity import (
+    is_reachable,
+    node_affinity,
+    reach_complaint,
+)
+from plimsoll.decide.provisioning.topology.requirement import (
     NO_TOPOLOGY,
     Located,
     TopologyMemory,
@@ -18,6 +21,7 @@ from plimsoll.decide.provisioning.request.topology import (
     TopologyWish,
     locate,
 )
+from plimsoll.decide.provisioning.topology.terms import spread, spread_start
 
 Answer = dict[str, Any]
 

@@ -326,7 +326,7 @@ TITLES: dict[Name, str] = {
         "Repaired",
     ): "About what repair rules have found. Each is an event, too.",
     (
-        "decide.provisioning.unrecorded_assets",
+        "decide.provisioning.in_process.unrecorded_assets",
         "Guarding",
     ): "About the finalizer that guards a claim while an asset may exist that no volume tells of.",
     ("decide.scheduling.reasons", "Reason"): "What speaks against a node for a pod, or keeps a pod "
@@ -428,7 +428,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "VOLUME_LOST": "The only node that could reach the volume is gone for good.",
         "CAPACITY_ORPHANED": "Nobody keeps the capacity up to date, and it misleads.",
     },
-    ("decide.provisioning.unrecorded_assets", "Guarding"): {
+    ("decide.provisioning.in_process.unrecorded_assets", "Guarding"): {
         "BEGUN": "Before anything is made, the claim gets the finalizer.",
     },
     ("decide.scheduling.reasons", "Reason"): {

@@ -40,7 +40,7 @@ from plimsoll.decide.claims.reclaim import after_delete, after_recycle, is_relea
 from plimsoll.decide.claims.volume import Confirmed, decide_volume
 from plimsoll.decide.claims.volume_index import VolumeIndex
 from plimsoll.decide.plan import Create, Delete, Emit, Patch, Plan, Write
-from plimsoll.decide.provisioning.in_process import after_provision
+from plimsoll.decide.provisioning.in_process.provision import after_provision
 
 CLAIM, VOLUME = "persistentvolumeclaims", "persistentvolumes"
 

@@ -6,11 +6,11 @@ import pytest
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.decide.annotations import EXTERNAL_DELETION, MIGRATED_TO, PROVISIONED_BY
-from plimsoll.decide.provisioning.affinity import node_affinity
 from plimsoll.decide.provisioning.calls import CallFailed, Code
 from plimsoll.decide.provisioning.deletion import Keep, KeptVolume, Removed, Retry, release_volume
 from plimsoll.decide.provisioning.failures import Problem
 from plimsoll.decide.provisioning.settings import DriverCapability, ProvisionerSettings
+from plimsoll.decide.provisioning.topology.node_affinity import node_affinity
 from plimsoll.decide.provisioning.volume import DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE
 from tests.builders import DRIVER, ZONE
 from tests.decide.provisioning.builders import (

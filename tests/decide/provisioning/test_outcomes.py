@@ -11,7 +11,6 @@ from plimsoll.decide.provisioning.calls import CallFailed, Code, Deleted, FromSn
 from plimsoll.decide.provisioning.failures import Problem, ProvisioningState
 from plimsoll.decide.provisioning.outcomes import after_unsaved
 from plimsoll.decide.provisioning.request.sources import SNAPSHOT_PROTECTION
-from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
 from plimsoll.decide.provisioning.settings import (
     DriverCapability,
     ProvisionerMode,
@@ -25,6 +24,7 @@ from plimsoll.decide.provisioning.steps import (
     Refuse,
     Reschedule,
 )
+from plimsoll.decide.provisioning.topology.requirement import NO_TOPOLOGY
 from tests.builders import CLASS, ZONE
 from tests.decide.provisioning.builders import (
     CLAIM,

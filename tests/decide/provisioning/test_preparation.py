@@ -25,8 +25,8 @@ from plimsoll.decide.provisioning.preparation import (
     secret_references,
 )
 from plimsoll.decide.provisioning.request.sources import Populator
-from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
 from plimsoll.decide.provisioning.settings import DriverCapability, ProvisionerMode
+from plimsoll.decide.provisioning.topology.requirement import NO_TOPOLOGY
 from tests.builders import DRIVER, ZONE
 from tests.decide.provisioning.builders import (
     CONTROLLER,

@@ -31,7 +31,7 @@ from plimsoll.decide.claims.writes import (
 )
 from plimsoll.decide.csi.migration import migration_patch
 from plimsoll.decide.plan import Emit, Plan
-from plimsoll.decide.provisioning.in_process import decide_provision
+from plimsoll.decide.provisioning.in_process.provision import decide_provision
 
 
 def decide_claim(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decision:

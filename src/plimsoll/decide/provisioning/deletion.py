@@ -14,7 +14,6 @@ from plimsoll.decide.annotations import EXTERNAL_DELETION, MIGRATED_TO, PROVISIO
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.writes import VOLUMES, VolumePhase, patch_of, warning
 from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan
-from plimsoll.decide.provisioning.affinity import is_reachable, reach_complaint
 from plimsoll.decide.provisioning.calls import (
     CallFailed,
     Deleted,
@@ -25,6 +24,7 @@ from plimsoll.decide.provisioning.failures import Problem, ProvisioningFailure, 
 from plimsoll.decide.provisioning.preparation import check_capabilities
 from plimsoll.decide.provisioning.request.secrets import PROVISIONER, Names, find_secret
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
+from plimsoll.decide.provisioning.topology.node_affinity import is_reachable, reach_complaint
 from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.decide.provisioning.volume import DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE
 

@@ -23,7 +23,6 @@ from plimsoll.decide.provisioning.calls import (
     GetCapacityCall,
 )
 from plimsoll.decide.provisioning.failures import RefusalError
-from plimsoll.decide.provisioning.places import OwnNode
 from plimsoll.decide.provisioning.preparation import (
     Preparation,
     PreparedRequest,
@@ -32,9 +31,10 @@ from plimsoll.decide.provisioning.preparation import (
     secret_references,
 )
 from plimsoll.decide.provisioning.request.sources import Populator
-from plimsoll.decide.provisioning.request.topology import NotLocated, TopologyWish, locate
 from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
 from plimsoll.decide.provisioning.steps import Attempt, ClaimMemory, Compete, Ignore, Ignored
+from plimsoll.decide.provisioning.topology.places import OwnNode
+from plimsoll.decide.provisioning.topology.requirement import NotLocated, TopologyWish, locate
 from plimsoll.decide.provisioning.view import ProvisioningContext
 
 OWNER = "NodeSelectedItself"

@@ -15,7 +15,6 @@ from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.writes import annotate, existing, normal, warning
 from plimsoll.decide.plan import NOTHING, Plan, Write
-from plimsoll.decide.provisioning.allowed import outside_allowed, shown_allowed, shown_segments
 from plimsoll.decide.provisioning.calls import (
     CallFailed,
     Code,
@@ -26,9 +25,7 @@ from plimsoll.decide.provisioning.calls import (
     DeleteVolumeCall,
 )
 from plimsoll.decide.provisioning.failures import Problem, ProvisioningFailure, ProvisioningState
-from plimsoll.decide.provisioning.places import places_of
 from plimsoll.decide.provisioning.protection import Protecting, release_snapshot
-from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import (
     AfterCreate,
@@ -43,6 +40,13 @@ from plimsoll.decide.provisioning.steps import (
     Reschedule,
     SlowRetry,
 )
+from plimsoll.decide.provisioning.topology.allowed_topologies import (
+    outside_allowed,
+    shown_allowed,
+    shown_segments,
+)
+from plimsoll.decide.provisioning.topology.places import places_of
+from plimsoll.decide.provisioning.topology.requirement import NO_TOPOLOGY
 from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.decide.provisioning.volume import volume_document
 

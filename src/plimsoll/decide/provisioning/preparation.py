@@ -22,7 +22,6 @@ from plimsoll.decide.provisioning.failures import (
     RefusalError,
     refuse,
 )
-from plimsoll.decide.provisioning.places import places_of
 from plimsoll.decide.provisioning.protection import protect
 from plimsoll.decide.provisioning.request import secrets
 from plimsoll.decide.provisioning.request.access_modes import volume_capabilities
@@ -40,7 +39,10 @@ from plimsoll.decide.provisioning.request.sources import (
     content_source,
     find_source,
 )
-from plimsoll.decide.provisioning.request.topology import (
+from plimsoll.decide.provisioning.settings import DriverCapability, ProvisionerSettings
+from plimsoll.decide.provisioning.steps import Attempt, SecretReferences
+from plimsoll.decide.provisioning.topology.places import places_of
+from plimsoll.decide.provisioning.topology.requirement import (
     NO_TOPOLOGY,
     NotLocated,
     TopologyMemory,
@@ -48,8 +50,6 @@ from plimsoll.decide.provisioning.request.topology import (
     TopologyWish,
     locate,
 )
-from plimsoll.decide.provisioning.settings import DriverCapability, ProvisionerSettings
-from plimsoll.decide.provisioning.steps import Attempt, SecretReferences
 from plimsoll.decide.provisioning.view import ProvisioningContext
 
 

@@ -33,7 +33,7 @@ from plimsoll.decide.provisioning.calls import (
     VolumeCapability,
 )
 from plimsoll.decide.provisioning.failures import ProvisioningFailure
-from plimsoll.decide.provisioning.request.topology import NO_TOPOLOGY, TopologyMemory
+from plimsoll.decide.provisioning.topology.requirement import NO_TOPOLOGY, TopologyMemory
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from plimsoll.api.registry import Document
 from plimsoll.api.volumes import SecretReference
 from plimsoll.decide.annotations import EXTERNAL_DELETION, PROVISIONED_BY
 from plimsoll.decide.claims.writes import reference_to
-from plimsoll.decide.provisioning.affinity import node_affinity, usable_affinity
 from plimsoll.decide.provisioning.calls import CreatedVolume, Segment
 from plimsoll.decide.provisioning.preparation import attributes_class_of
 from plimsoll.decide.provisioning.request.access_modes import READER_ONLY, is_block
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import Attempt, Call, SecretReferences
+from plimsoll.decide.provisioning.topology.node_affinity import node_affinity, usable_affinity
 
 IDENTITY = "storage.kubernetes.io/csiProvisionerIdentity"
 DELETION_SECRET_NAME = "volume.kubernetes.io/provisioner-deletion-secret-name"  # noqa: S105  a key

@@ -1,7 +1,7 @@
 """Makes volumes for claims, through a provisioner inside this process, and undoes what is unwanted.
 
 The order of effects makes sure that nothing is forgotten: the claim is guarded by a finalizer, the
-asset is made, the volume is stored, the guard goes (see `decide.provisioning.unrecorded_assets`).
+asset is made, the volume is stored, the guard goes (see `unrecorded_assets`).
 """
 
 import logging
@@ -14,13 +14,13 @@ from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.claims.operations import Failed, Provision, Provisioned, Refused
 from plimsoll.decide.plan import Plan
-from plimsoll.decide.provisioning.in_process import (
+from plimsoll.decide.provisioning.in_process.provision import (
     after_failed_cleanup,
     after_provision,
     after_saved,
     after_unsaved,
 )
-from plimsoll.decide.provisioning.unrecorded_assets import (
+from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
     Guarding,
     RollBack,
     after_failed_rollback,

@@ -29,7 +29,7 @@ from plimsoll.decide.claims.volume import Confirmed, decide_volume
 from plimsoll.decide.claims.volume_index import VolumeIndex
 from plimsoll.decide.claims.writes import VOLUMES, VolumePhase
 from plimsoll.decide.plan import Patch, Plan
-from plimsoll.decide.provisioning.unrecorded_assets import RollBack, decide_guard
+from plimsoll.decide.provisioning.in_process.unrecorded_assets import RollBack, decide_guard
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.controller.in_process.operations import Operations, OperationVerdict, Work
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry

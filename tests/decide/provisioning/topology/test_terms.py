@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from plimsoll.api.selectors.topology import TopologyLabelSpec, TopologyTermSpec
-from plimsoll.decide.provisioning.request.terms import (
+from plimsoll.decide.provisioning.topology.terms import (
     Term,
     flattened,
     in_order,

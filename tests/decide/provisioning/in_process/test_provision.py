@@ -17,7 +17,7 @@ from plimsoll.decide.annotations import (
 from plimsoll.decide.claims.operations import Failed, Provision, Provisioned, Refused
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.plan import Create, Emit, Plan
-from plimsoll.decide.provisioning.in_process import (
+from plimsoll.decide.provisioning.in_process.provision import (
     after_failed_cleanup,
     after_provision,
     after_saved,

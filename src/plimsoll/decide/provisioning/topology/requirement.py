@@ -17,7 +17,8 @@ from plimsoll.api.selectors.complaints import label_key_complaint, quoted
 from plimsoll.api.selectors.topology import TopologyTermSpec
 from plimsoll.api.storage import CSINode
 from plimsoll.decide.provisioning.calls import AccessibilityRequirement, Segment
-from plimsoll.decide.provisioning.request.terms import (
+from plimsoll.decide.provisioning.settings import ProvisionerSettings
+from plimsoll.decide.provisioning.topology.terms import (
     Term,
     flattened,
     in_order,
@@ -26,7 +27,6 @@ from plimsoll.decide.provisioning.request.terms import (
     spread_start,
     term_of,
 )
-from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.view import Places
 
 

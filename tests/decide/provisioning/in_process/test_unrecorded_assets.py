@@ -7,7 +7,7 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import CLAIM_PROTECTION, STORAGE_PROVISIONER
 from plimsoll.decide.claims.writes import CLAIMS
 from plimsoll.decide.plan import Emit, Patch, Plan
-from plimsoll.decide.provisioning.unrecorded_assets import (
+from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
     GUARD,
     Guarding,
     RollBack,

@@ -6,7 +6,11 @@ from hypothesis import given, strategies as st
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectMeta
 from plimsoll.api.selectors.topology import TopologyLabelSpec, TopologyTermSpec
-from plimsoll.decide.provisioning.allowed import outside_allowed, shown_allowed, shown_segments
+from plimsoll.decide.provisioning.topology.allowed_topologies import (
+    outside_allowed,
+    shown_allowed,
+    shown_segments,
+)
 
 Terms = tuple[TopologyTermSpec, ...]
 

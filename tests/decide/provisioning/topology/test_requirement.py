@@ -7,7 +7,7 @@ import pytest
 from plimsoll.api.core import Node
 from plimsoll.api.selectors.topology import TopologyLabelSpec, TopologyTermSpec
 from plimsoll.api.storage import CSINode
-from plimsoll.decide.provisioning.request.topology import (
+from plimsoll.decide.provisioning.topology.requirement import (
     NO_TOPOLOGY,
     Located,
     NotLocated,

@@ -14,7 +14,7 @@ from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.view import ClaimsAndVolumes
 from plimsoll.decide.claims.writes import CLAIMS, warning
 from plimsoll.decide.plan import Patch, Plan
-from plimsoll.decide.provisioning.in_process import volume_name_for
+from plimsoll.decide.provisioning.in_process.provision import volume_name_for
 
 GUARD = "plimsoll.dev/provisioning"
 """Finalizer of claims for which something may have been made that is not recorded yet."""

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from plimsoll.decide.provisioning.places import OwnNode, places_of
 from plimsoll.decide.provisioning.settings import NodeDeployment
+from plimsoll.decide.provisioning.topology.places import OwnNode, places_of
 from tests.builders import DRIVER, ZONE
 from tests.decide.provisioning.builders import ON_NODE, SETTINGS, a_world
 

@@ -1,6 +1,6 @@
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import VolumeNodeAffinity
-from plimsoll.decide.provisioning.affinity import (
+from plimsoll.decide.provisioning.topology.node_affinity import (
     is_reachable,
     node_affinity,
     reach_complaint,
