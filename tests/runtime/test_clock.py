@@ -92,6 +92,49 @@ async def test_an_outer_cancellation_is_not_mistaken_for_a_timeout() -> None:
         await waiting
 
 
+async def test_clean_up_code_of_a_cancelled_task_has_a_timeout_of_its_own() -> None:
+    clock, ended = SteppedClock(), []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            with pytest.raises(TimeoutError):
+                await clock.wait_for(asyncio.Event().wait(), 5 * SECOND)
+            ended.append(True)
+
+    working = asyncio.ensure_future(work())
+    await settle()
+    working.cancel()
+    await clock.run(5 * SECOND)
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert ended == [True]
+
+
+async def test_a_second_cancellation_ends_clean_up_code_before_its_timeout() -> None:
+    clock, seen = SteppedClock(), []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            try:
+                await clock.wait_for(asyncio.Event().wait(), 5 * SECOND)
+            except BaseException as error:
+                seen.append(type(error))
+                raise
+
+    working = asyncio.ensure_future(work())
+    await settle()
+    working.cancel()
+    await settle()
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert seen == [asyncio.CancelledError]
+
+
 async def test_settle_returns_only_when_everything_has_run() -> None:
     steps: list[int] = []
 

@@ -62,20 +62,33 @@ class Clock(ABC):
     @asynccontextmanager
     async def timeout(self, limit: timedelta | None) -> AsyncIterator[None]:
         """Raise TimeoutError from the block when it takes longer than that."""
-        loop = asyncio.get_running_loop()
-        async with asyncio.timeout(None) as inner:
-            if limit is None:
-                yield
-                return
-            alarm = self.call_later(limit, lambda: inner.reschedule(loop.time()))
-            try:
-                yield
-            finally:
-                alarm.cancel()
+        if limit is None:
+            yield
+            return
+        loop, cancelled_before = asyncio.get_running_loop(), _cancellations()
+        inner = asyncio.timeout(None)
+        try:
+            async with inner:
+                alarm = self.call_later(limit, lambda: inner.reschedule(loop.time()))
+                try:
+                    yield
+                finally:
+                    alarm.cancel()
+        except asyncio.CancelledError as error:
+            # Before Python 3.11.3, clean-up code of a cancelled task gets this for a timeout.
+            if inner.expired() and _cancellations() <= cancelled_before:
+                raise TimeoutError from error
+            raise
 
     async def wait_for(self, awaitable: Awaitable[T], limit: timedelta | None) -> T:
         async with self.timeout(limit):
             return await awaitable
+
+
+def _cancellations() -> int:
+    """How often the current task was asked to end."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 class SystemClock(Clock):
