@@ -27,6 +27,7 @@ from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.ids import system_chance, system_ids
 from plimsoll.runtime.leader import Election, ElectionSettings
 from plimsoll.runtime.metrics import Metrics
+from plimsoll.simulator.severed import Lifeline, SeverableTransport
 from plimsoll.wire.access import Access
 from plimsoll.wire.credentials import FixedCredentials, Identity, bearer
 from plimsoll.wire.errors import Failure, KubeError
@@ -44,7 +45,6 @@ from plimsoll.wire.parameters import (
     merge_patch,
     strategic_patch,
 )
-from plimsoll.wire.severed import Lifeline, SeverableTransport
 from plimsoll.wire.transport import Transport
 
 CLOCK = SystemClock()

@@ -33,11 +33,11 @@ from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
+from plimsoll.simulator.severed import Lifeline, SeverableTransport
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, documents, key_of
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import Deletion, Selection, WriteOptions, merge_patch
-from plimsoll.wire.severed import Lifeline, SeverableTransport
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
 
 SOON = timedelta(seconds=2)

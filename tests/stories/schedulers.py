@@ -13,8 +13,8 @@ from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.clock import settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
+from plimsoll.simulator.severed import Lifeline, SeverableTransport
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.severed import Lifeline, SeverableTransport
 from plimsoll.wire.transport import Transport
 from tests.stories.cluster import CuttingTransport, StoryCluster
 from tests.stories.objects import pod, volume

@@ -27,13 +27,13 @@ from plimsoll.processes.provisioner.settings import ProvisionerFlags, check
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
+from plimsoll.simulator.severed import Lifeline, SeverableTransport
+from plimsoll.simulator.severed_csi import SeverableCsi
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
-from plimsoll.wire.csi.severed import SeverableCsi
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.severed import Lifeline, SeverableTransport
 from tests.stories.cluster import CuttingTransport, StoryCluster
 from tests.stories.doors import Door, Rule, open_to_all
 from tests.stories.objects import namespace

@@ -21,8 +21,8 @@ from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.commands import run
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.mountinfo import mounts_below, read_mount_points
+from plimsoll.simulator.severed import Lifeline, SeverableTransport
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.severed import Lifeline, SeverableTransport
 from tests.stories.cluster import CuttingTransport, StoryCluster
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")

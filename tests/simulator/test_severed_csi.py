@@ -7,10 +7,10 @@ import pytest
 from grpc import StatusCode
 
 from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.simulator.severed import Lifeline
+from plimsoll.simulator.severed_csi import SeverableCsi
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.inprocess import InProcessCsi
-from plimsoll.wire.csi.severed import SeverableCsi
-from plimsoll.wire.severed import Lifeline
 
 CREATE = "/csi.v1.Controller/CreateVolume"
 PATIENCE = timedelta(seconds=10)

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
+from plimsoll.simulator.severed import Lifeline
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.transport import CsiTransport
-from plimsoll.wire.severed import Lifeline
 
 
 class SeverableCsi:

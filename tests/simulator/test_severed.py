@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from plimsoll.runtime.clock import settle
+from plimsoll.simulator.severed import Lifeline, SeverableTransport
 from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.severed import Lifeline, SeverableTransport
 from plimsoll.wire.transport import Request, Response, StreamedResponse
 
 WRITE = Request(method="POST", path="/x")
