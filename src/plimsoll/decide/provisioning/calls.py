@@ -62,6 +62,8 @@ class Mount:
 
     fs_type: str = ""
     flags: tuple[str, ...] = ()
+    group: str = ""
+    """The group that shall own its files; empty where the driver does not set it."""
 
 
 @dataclass(frozen=True, slots=True)

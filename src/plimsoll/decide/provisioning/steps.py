@@ -227,5 +227,4 @@ class Reschedule:
 
 
 ClaimStep = Ignore | Delay | Refuse | Prepare | Compete | Reschedule
-CallStep = Call | Refuse
 AfterCreate = ProvisioningRecord | CleanUp | Reschedule | Refuse

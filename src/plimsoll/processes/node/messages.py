@@ -7,22 +7,20 @@ from plimsoll.decide.node.features import NodeFeatures, access_mode
 from plimsoll.decide.node.paths import NodeLayout
 from plimsoll.decide.node.volumes import ExpandOnNode, NodePublish, NodeStage
 from plimsoll.decide.node.wanted import CsiVolume
+from plimsoll.decide.provisioning.calls import Block, Mount, VolumeCapability
+from plimsoll.enact.volume_capability import capability_message
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 
 
 def capability(
     volume: CsiVolume, features: NodeFeatures, group: int | None
 ) -> csi.VolumeCapability:
-    mode = csi.VolumeCapability.AccessMode(mode=access_mode(volume, features).value)
+    mode = access_mode(volume, features).value
     if volume.is_block:
-        block = csi.VolumeCapability.BlockVolume()
-        return csi.VolumeCapability(block=block, access_mode=mode)
-    mount = csi.VolumeCapability.MountVolume(
-        fs_type=volume.fs_type,
-        mount_flags=volume.mount_options,
-        volume_mount_group=str(group) if features.sets_group and group is not None else "",
-    )
-    return csi.VolumeCapability(mount=mount, access_mode=mode)
+        return capability_message(VolumeCapability(mode, Block()))
+    owner = str(group) if features.sets_group and group is not None else ""
+    mount = Mount(volume.fs_type, volume.mount_options, owner)
+    return capability_message(VolumeCapability(mode, mount))
 
 
 def stage_request(

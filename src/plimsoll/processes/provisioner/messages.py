@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from plimsoll.decide.provisioning.calls import (
     AccessibilityRequirement,
-    Block,
     CallFailed,
     Code,
     ContentSource,
@@ -15,8 +14,8 @@ from plimsoll.decide.provisioning.calls import (
     FromVolume,
     GetCapacityCall,
     Segment,
-    VolumeCapability,
 )
+from plimsoll.enact.volume_capability import capability_message
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.redaction import without_secrets
@@ -30,7 +29,7 @@ def create_volume(call: CreateVolumeCall, secrets: Secrets) -> csi.CreateVolumeR
     return csi.CreateVolumeRequest(
         name=call.name,
         capacity_range=csi.CapacityRange(required_bytes=call.capacity_bytes),
-        volume_capabilities=[_capability(each) for each in call.capabilities],
+        volume_capabilities=[capability_message(each) for each in call.capabilities],
         parameters=call.parameters,
         mutable_parameters=call.mutable_parameters,
         secrets=secrets,
@@ -41,7 +40,7 @@ def create_volume(call: CreateVolumeCall, secrets: Secrets) -> csi.CreateVolumeR
 
 def get_capacity(call: GetCapacityCall) -> csi.GetCapacityRequest:
     return csi.GetCapacityRequest(
-        volume_capabilities=[_capability(each) for each in call.capabilities],
+        volume_capabilities=[capability_message(each) for each in call.capabilities],
         parameters=call.parameters,
         accessible_topology=None if call.segment is None else _topology(call.segment),
     )
@@ -64,16 +63,6 @@ def made_volume(answer: csi.CreateVolumeResponse) -> CreateOutcome:
 def failed(error: DriverError, secrets: Secrets = NO_SECRETS) -> CallFailed:
     """What a driver says is told to users: without the secrets that it was given."""
     return CallFailed(Code[error.code], without_secrets(error.detail, secrets))
-
-
-def _capability(capability: VolumeCapability) -> csi.VolumeCapability:
-    mode = csi.VolumeCapability.AccessMode(mode=capability.access_mode)
-    if isinstance(capability.access, Block):
-        return csi.VolumeCapability(block=csi.VolumeCapability.BlockVolume(), access_mode=mode)
-    mount = csi.VolumeCapability.MountVolume(
-        fs_type=capability.access.fs_type, mount_flags=capability.access.flags
-    )
-    return csi.VolumeCapability(mount=mount, access_mode=mode)
 
 
 def _topology(segment: Segment) -> csi.Topology:

@@ -29,8 +29,8 @@ from plimsoll.decide.csi.attaching import (
 )
 from plimsoll.decide.csi.steps import NotAsked
 from plimsoll.decide.provisioning.calls import CallFailed
+from plimsoll.enact.volume_capability import capability_message
 from plimsoll.processes.controller.csi.csi_loop import NO_DRIVERS, CsiLoop, CsiSettings
-from plimsoll.processes.controller.csi.driver_calls import capability_message
 from plimsoll.processes.controller.csi.drivers import KnownDriver
 from plimsoll.reconcile.loop import Tools
 from plimsoll.wire.csi import methods

@@ -14,10 +14,9 @@ from plimsoll.api.core import Secret
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import SecretReference
 from plimsoll.decide.csi.steps import Failure, NotAsked
-from plimsoll.decide.provisioning.calls import Block, CallFailed, Code, VolumeCapability
+from plimsoll.decide.provisioning.calls import CallFailed, Code
 from plimsoll.processes.controller.csi.drivers import KnownDriver
 from plimsoll.wire.csi.errors import DriverError
-from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.methods import Method
 from plimsoll.wire.csi.redaction import without_secrets
 from plimsoll.wire.errors import Failure as KubeFailure, KubeError
@@ -74,12 +73,3 @@ class DriverCalls:
             raise SecretError(f"secret {key} {problem}") from error
         except UnicodeDecodeError:
             raise SecretError(f"secret {key} holds a value that is not text") from None
-
-
-def capability_message(capability: VolumeCapability) -> csi.VolumeCapability:
-    mode = csi.VolumeCapability.AccessMode(mode=capability.access_mode)
-    access = capability.access
-    if isinstance(access, Block):
-        return csi.VolumeCapability(block=csi.VolumeCapability.BlockVolume(), access_mode=mode)
-    mount = csi.VolumeCapability.MountVolume(fs_type=access.fs_type, mount_flags=access.flags)
-    return csi.VolumeCapability(mount=mount, access_mode=mode)

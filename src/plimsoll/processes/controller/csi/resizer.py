@@ -32,8 +32,8 @@ from plimsoll.decide.csi.resizing import (
 )
 from plimsoll.decide.csi.steps import Failure, NotAsked, is_final, is_infeasible
 from plimsoll.decide.provisioning.calls import CallFailed, Code
+from plimsoll.enact.volume_capability import capability_message
 from plimsoll.processes.controller.csi.csi_loop import NO_DRIVERS, CsiLoop, CsiSettings
-from plimsoll.processes.controller.csi.driver_calls import capability_message
 from plimsoll.processes.controller.csi.drivers import KnownDriver
 from plimsoll.processes.controller.csi.infeasible_retry import InfeasibleRetry
 from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
