@@ -16,7 +16,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from plimsoll.apiserver.admission import not_enforced
+from plimsoll.apiserver.admission.warnings import not_enforced
 from tests.conversations import player
 from tests.servers import Endpoint
 

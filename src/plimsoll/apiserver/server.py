@@ -4,8 +4,8 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from plimsoll.apiserver.admission.deprecated import deprecations
-from plimsoll.apiserver.admission.not_enforced import ignored_headers
+from plimsoll.apiserver.admission.warnings.deprecated import deprecations
+from plimsoll.apiserver.admission.warnings.not_enforced import ignored_headers
 from plimsoll.apiserver.http import informational
 from plimsoll.apiserver.http.answers import Answer, refusal
 from plimsoll.apiserver.http.identity import AdminsOnly, Authorizer, User

@@ -8,19 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from plimsoll.apiserver.admission import (
-    claim_resize,
-    default_class,
-    default_tolerations,
-    in_use_protection,
+    default_storage_class,
+    default_toleration_seconds,
     limit_ranger,
     namespace_lifecycle,
-    node_taint,
+    persistent_volume_claim_resize,
     pod_topology_labels,
     priority,
-    resource_quota,
     runtime_class,
+    storage_object_in_use_protection,
+    taint_nodes_by_condition,
 )
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.apiserver.admission.quota import resource_quota
 
 Step = Callable[[Attributes], None]
 
@@ -28,19 +28,19 @@ LIFECYCLE = "NamespaceLifecycle"
 MUTATING: tuple[tuple[str, Step], ...] = (
     (LIFECYCLE, namespace_lifecycle.check),
     ("LimitRanger", limit_ranger.admit),
-    ("TaintNodesByCondition", node_taint.admit),
+    ("TaintNodesByCondition", taint_nodes_by_condition.admit),
     ("Priority", priority.admit),
-    ("DefaultTolerationSeconds", default_tolerations.admit),
+    ("DefaultTolerationSeconds", default_toleration_seconds.admit),
     ("RuntimeClass", runtime_class.admit),
-    ("DefaultStorageClass", default_class.admit),
-    ("StorageObjectInUseProtection", in_use_protection.admit),
+    ("DefaultStorageClass", default_storage_class.admit),
+    ("StorageObjectInUseProtection", storage_object_in_use_protection.admit),
     ("PodTopologyLabels", pod_topology_labels.admit),
 )
 VALIDATING: tuple[tuple[str, Step], ...] = (
     ("LimitRanger", limit_ranger.check),
     ("Priority", priority.check),
     ("RuntimeClass", runtime_class.check),
-    ("PersistentVolumeClaimResize", claim_resize.check),
+    ("PersistentVolumeClaimResize", persistent_volume_claim_resize.check),
     ("ResourceQuota", resource_quota.check),
 )
 FINISHED_BY_CONTROLLERS = frozenset({"TaintNodesByCondition"})

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission import quota_status as quotas
+from plimsoll.apiserver.admission.quota import status as quotas
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
 from plimsoll.apiserver.storage.kinds_of import stored_kind

@@ -2,7 +2,7 @@
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Operation
-from plimsoll.apiserver.admission.not_enforced import not_enforced
+from plimsoll.apiserver.admission.warnings.not_enforced import not_enforced
 from plimsoll.apiserver.http.answers import json_answer
 from plimsoll.apiserver.model.kinds import object_meta
 from plimsoll.apiserver.model.ownership import tracking

@@ -6,7 +6,7 @@ refusal ends it: what was deleted before stays deleted, as in the real server.
 
 from dataclasses import replace
 
-from plimsoll.apiserver.admission import quota_status as quotas
+from plimsoll.apiserver.admission.quota import status as quotas
 from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS

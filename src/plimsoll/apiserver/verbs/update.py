@@ -7,7 +7,7 @@ deleted removes the object.
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Operation
-from plimsoll.apiserver.admission.not_enforced import not_enforced
+from plimsoll.apiserver.admission.warnings.not_enforced import not_enforced
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds import object_meta
 from plimsoll.apiserver.model.ownership import tracking

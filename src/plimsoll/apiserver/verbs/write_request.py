@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission import quota_status as quotas
+from plimsoll.apiserver.admission.quota import status as quotas
 from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.http.identity import User
 from plimsoll.apiserver.http.negotiation import body_type, decode_applied, decode_body, wanted

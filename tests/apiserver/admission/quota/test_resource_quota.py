@@ -2,7 +2,7 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Operation
-from plimsoll.apiserver.admission.resource_quota import check
+from plimsoll.apiserver.admission.quota.resource_quota import check
 from plimsoll.apiserver.model.status import ApiError
 from tests.apiserver.admission.requests import a_claim, a_request, an_object
 

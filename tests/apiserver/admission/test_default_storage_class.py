@@ -1,6 +1,6 @@
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Operation
-from plimsoll.apiserver.admission.default_class import admit
+from plimsoll.apiserver.admission.default_storage_class import admit
 from tests.apiserver.admission.requests import a_request, an_object
 
 MARK = "storageclass.kubernetes.io/is-default-class"

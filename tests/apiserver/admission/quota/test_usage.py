@@ -1,4 +1,4 @@
-from plimsoll.apiserver.admission.quota_usage import usage
+from plimsoll.apiserver.admission.quota.usage import usage
 from tests.apiserver.admission.requests import Objects, a_claim, an_object
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from plimsoll.apiserver.admission.attributes import Operation
-from plimsoll.apiserver.admission.in_use_protection import admit
+from plimsoll.apiserver.admission.storage_object_in_use_protection import admit
 from tests.apiserver.admission.requests import a_request, an_object
 
 

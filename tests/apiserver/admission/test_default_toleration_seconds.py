@@ -1,7 +1,7 @@
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission.default_tolerations import admit
+from plimsoll.apiserver.admission.default_toleration_seconds import admit
 from tests.apiserver.admission.requests import a_request, an_object
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"

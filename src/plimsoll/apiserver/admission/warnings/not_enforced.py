@@ -7,7 +7,7 @@ code that makes the promise true. Pure: documents in, sentences out.
 from collections.abc import Callable, Iterator, Mapping
 
 from plimsoll.api.registry import Document, Resource
-from plimsoll.apiserver.admission.quota_usage import is_counted
+from plimsoll.apiserver.admission.quota.usage import is_counted
 
 START = "plimsoll: stored, but not enforced: "
 """How every such warning begins."""

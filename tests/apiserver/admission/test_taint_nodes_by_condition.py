@@ -1,5 +1,5 @@
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission.node_taint import admit
+from plimsoll.apiserver.admission.taint_nodes_by_condition import admit
 from tests.apiserver.admission.requests import a_request, an_object
 
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}

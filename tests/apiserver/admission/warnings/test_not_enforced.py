@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission.not_enforced import KINDS, POD_FIELDS, START
+from plimsoll.apiserver.admission.warnings.not_enforced import KINDS, POD_FIELDS, START
 from plimsoll.wire.transport import Request
 from tests.apiserver.api import MAPS, Api
 
@@ -13,7 +13,7 @@ PODS = "/api/v1/namespaces/default/pods"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-DIFFERENCES = Path(__file__).parents[3] / "docs" / "reference" / "differences.md"
+DIFFERENCES = Path(__file__).parents[4] / "docs" / "reference" / "differences.md"
 PORT = {"containerPort": 1, "hostPort": 1}
 APART = {
     "podAntiAffinity": {

@@ -1,7 +1,7 @@
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission.claim_resize import check
+from plimsoll.apiserver.admission.persistent_volume_claim_resize import check
 from plimsoll.apiserver.model.status import ApiError
 from tests.apiserver.admission.requests import a_claim, a_request, an_object
 

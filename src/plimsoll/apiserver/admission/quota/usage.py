@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from plimsoll.api.quantity import UNIT, Quantity, parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Reader
-from plimsoll.apiserver.admission.quota_scopes import in_scope
+from plimsoll.apiserver.admission.quota.scopes import in_scope
 from plimsoll.apiserver.model.kinds.storage.claim_spec import requested_storage
 from plimsoll.apiserver.model.kinds.storage.persistent_volume_claim import claim_class
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from plimsoll.api.quantity import Quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
-from plimsoll.apiserver.admission.quota_scopes import in_scope
-from plimsoll.apiserver.admission.quota_usage import charge, limited_here, measured
+from plimsoll.apiserver.admission.quota.scopes import in_scope
+from plimsoll.apiserver.admission.quota.usage import charge, limited_here, measured
 from plimsoll.apiserver.model.status import forbidden
 
 GROWING = ("persistentvolumeclaims", "services")

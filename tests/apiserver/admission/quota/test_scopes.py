@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission.quota_scopes import in_scope
+from plimsoll.apiserver.admission.quota.scopes import in_scope
 from tests.apiserver.admission.requests import an_object
 
 

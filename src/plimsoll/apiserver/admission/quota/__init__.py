@@ -1,0 +1,1 @@
+"""ResourceQuota: which objects count, what they use, and what is refused."""
