@@ -1,25 +1,20 @@
 """The one table of kind rules: what the API server asks before it stores an object."""
 
+from plimsoll.apiserver.model.kinds.access import certificate_signing_request, rbac, service_account
 from plimsoll.apiserver.model.kinds.cluster import (
-    certificate_signing_request,
-    config_map,
-    endpoints,
     event,
     lease,
-    limit_range,
     namespace,
     node,
-    rbac,
-    resource_quota,
+    priority_class,
     runtime_class,
-    secret,
-    service,
-    service_account,
 )
-from plimsoll.apiserver.model.kinds.cluster.plain_kinds import RULES_BY_KIND
+from plimsoll.apiserver.model.kinds.config import config_map, secret
+from plimsoll.apiserver.model.kinds.networking import endpoints, service
+from plimsoll.apiserver.model.kinds.plain_kinds import RULES_BY_KIND
 from plimsoll.apiserver.model.kinds.pods import rules as pod
+from plimsoll.apiserver.model.kinds.policy import limit_range, pod_disruption_budget, resource_quota
 from plimsoll.apiserver.model.kinds.rules import KindRules
-from plimsoll.apiserver.model.kinds.scheduling import pod_disruption_budget, priority_class
 from plimsoll.apiserver.model.kinds.snapshots import (
     volume_snapshot,
     volume_snapshot_class,

@@ -9,7 +9,7 @@ from plimsoll.apiserver.model.kinds.cluster.event import (
     core_to_events,
     events_to_core,
 )
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from tests.apiserver.model.kinds.complaints import complaints
 
 POD = {"kind": "Pod", "namespace": "team", "name": "p"}
 OLD_STYLE: Document = {

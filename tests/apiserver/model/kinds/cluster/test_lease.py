@@ -5,7 +5,7 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.kinds.cluster.lease import RULES
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from tests.apiserver.model.kinds.complaints import complaints
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from plimsoll.apiserver.model.kinds.cluster.namespace import (
     prepare_finalize,
     validate_finalize,
 )
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from tests.apiserver.model.kinds.complaints import complaints
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

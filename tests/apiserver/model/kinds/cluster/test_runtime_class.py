@@ -2,7 +2,7 @@ from collections import Counter
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.kinds.cluster.runtime_class import RULES
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from tests.apiserver.model.kinds.complaints import complaints
 
 
 def test_a_runtime_class_names_its_handler() -> None:

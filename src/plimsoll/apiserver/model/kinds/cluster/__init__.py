@@ -1,1 +1,1 @@
-"""Rules of the kinds that describe the cluster itself, one module for each kind or family."""
+"""Rules of the kinds that describe the cluster itself, one module for each kind."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.addresses import address_errors
+from plimsoll.apiserver.model.kinds.networking.addresses import address_errors
 from plimsoll.apiserver.model.kinds.pods.values import (
     dns_label,
     dns_search,

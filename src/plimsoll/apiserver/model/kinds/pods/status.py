@@ -6,7 +6,7 @@ from datetime import datetime
 from plimsoll.api.meta import wire_time
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.addresses import address_errors, find_address
+from plimsoll.apiserver.model.kinds.networking.addresses import address_errors, find_address
 from plimsoll.apiserver.model.kinds.pods.annotations import (
     annotation_change_errors,
     annotation_content_errors,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from plimsoll.api.names import dns_label_errors, label_value_errors
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.addresses import address_warnings
+from plimsoll.apiserver.model.kinds.networking.addresses import address_warnings
 from plimsoll.apiserver.model.kinds.pods.affinity import PREFERRED, REQUIRED
 from plimsoll.apiserver.model.kinds.pods.annotations import (
     SECCOMP_CONTAINER,

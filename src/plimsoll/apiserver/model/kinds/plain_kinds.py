@@ -11,7 +11,7 @@ from typing import Any
 from plimsoll.api.names import name_is_path_segment
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.addresses import (
+from plimsoll.apiserver.model.kinds.networking.addresses import (
     address_errors,
     find_address,
     load_balancer_errors,

@@ -2,13 +2,13 @@ from collections import Counter
 
 import pytest
 
-from plimsoll.apiserver.model.kinds.cluster.resource_names import (
+from plimsoll.apiserver.model.kinds.policy.resource_names import (
     amount_errors,
     container_name_errors,
     quota_name_errors,
     resource_name_errors,
 )
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from tests.apiserver.model.kinds.complaints import complaints
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.scheduling.priority_class import RULES
+from plimsoll.apiserver.model.kinds.cluster.priority_class import RULES
 from tests.apiserver.model.kinds.pods.objects import causes
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.cluster.certificate_signing_request import (
+from plimsoll.apiserver.model.kinds.access.certificate_signing_request import (
     condition_errors,
     prepare_approval,
 )

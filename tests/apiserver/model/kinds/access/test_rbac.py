@@ -3,13 +3,13 @@ from collections import Counter
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.cluster.rbac import (
+from plimsoll.apiserver.model.kinds.access.rbac import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     ROLE,
     ROLE_BINDING,
 )
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from tests.apiserver.model.kinds.complaints import complaints
 
 GROUP = "rbac.authorization.k8s.io"
 ACCOUNT = {"kind": "ServiceAccount", "name": "sa", "namespace": "team"}

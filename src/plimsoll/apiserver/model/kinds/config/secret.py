@@ -7,7 +7,7 @@ from datetime import datetime
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.cluster.config_map import (
+from plimsoll.apiserver.model.kinds.config.config_map import (
     SIZE_LIMIT,
     data_errors,
     decoded_size,

@@ -3,8 +3,8 @@ from collections import Counter
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.cluster.limit_range import RULES
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from plimsoll.apiserver.model.kinds.policy.limit_range import RULES
+from tests.apiserver.model.kinds.complaints import complaints
 
 
 def a_limit_range(*limits: Document) -> Document:

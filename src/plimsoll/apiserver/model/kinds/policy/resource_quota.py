@@ -6,11 +6,11 @@ from datetime import datetime
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.cluster.resource_names import (
+from plimsoll.apiserver.model.kinds.object_meta import IMMUTABLE
+from plimsoll.apiserver.model.kinds.policy.resource_names import (
     is_quota_resource,
     quota_amounts_errors,
 )
-from plimsoll.apiserver.model.kinds.object_meta import IMMUTABLE
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_status
 
 POD_RESOURCES = frozenset({"pods", "cpu", "memory"}) | {

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from plimsoll.api.names import dns_label_errors, dns_subdomain_errors
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.addresses import find_address, reachable_errors
-from plimsoll.apiserver.model.kinds.cluster.service import LAST_PORT, PROTOCOLS
+from plimsoll.apiserver.model.kinds.networking.addresses import find_address, reachable_errors
+from plimsoll.apiserver.model.kinds.networking.service import LAST_PORT, PROTOCOLS
 from plimsoll.apiserver.model.kinds.object_meta import IMMUTABLE
 from plimsoll.apiserver.model.kinds.rules import KindRules
 

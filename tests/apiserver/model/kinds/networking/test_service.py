@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.cluster.service import RULES
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from plimsoll.apiserver.model.kinds.networking.service import RULES
+from tests.apiserver.model.kinds.complaints import complaints
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from typing import Any
 from plimsoll.api.names import dns_label_errors, dns_subdomain_errors, name_is_dns_label
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.addresses import (
+from plimsoll.apiserver.model.kinds.networking.addresses import (
     address_errors,
     address_warnings,
     load_balancer_errors,

@@ -1,7 +1,7 @@
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.addresses import (
+from plimsoll.apiserver.model.kinds.networking.addresses import (
     address_errors,
     address_warnings,
     load_balancer_errors,

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 import pytest
 
 from plimsoll.api.registry import Document, tables
-from plimsoll.apiserver.model.kinds.cluster.plain_kinds import RULES_BY_KIND
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from plimsoll.apiserver.model.kinds.plain_kinds import RULES_BY_KIND
+from tests.apiserver.model.kinds.complaints import complaints
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NETWORKING = "networking.k8s.io"

@@ -1,7 +1,7 @@
 from datetime import UTC, datetime
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.cluster.service_account import RULES
+from plimsoll.apiserver.model.kinds.access.service_account import RULES
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.cluster.resource_quota import RULES
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from plimsoll.apiserver.model.kinds.policy.resource_quota import RULES
+from tests.apiserver.model.kinds.complaints import complaints
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SELECTOR = "spec.scopeSelector.matchExpressions"

@@ -3,8 +3,8 @@ from collections import Counter
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.cluster.endpoints import ENDPOINT_SLICE, ENDPOINTS
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from plimsoll.apiserver.model.kinds.networking.endpoints import ENDPOINT_SLICE, ENDPOINTS
+from tests.apiserver.model.kinds.complaints import complaints
 
 
 @pytest.mark.parametrize(

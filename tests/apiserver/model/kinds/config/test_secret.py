@@ -4,8 +4,8 @@ from collections import Counter
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.cluster.secret import RULES
-from tests.apiserver.model.kinds.cluster.complaints import complaints
+from plimsoll.apiserver.model.kinds.config.secret import RULES
+from tests.apiserver.model.kinds.complaints import complaints
 
 
 def a_secret(kind: str = "", **data: str) -> Document:

@@ -7,7 +7,7 @@ from plimsoll.api.names import qualified_name_errors
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.cluster.resource_names import (
+from plimsoll.apiserver.model.kinds.policy.resource_names import (
     container_name_errors,
     is_overcommit_allowed,
     resource_name_errors,

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.scheduling.pod_disruption_budget import RULES
+from plimsoll.apiserver.model.kinds.policy.pod_disruption_budget import RULES
 from tests.apiserver.model.kinds.pods.objects import NOW, causes
 
 

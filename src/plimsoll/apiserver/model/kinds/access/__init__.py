@@ -1,0 +1,1 @@
+"""Rules of the kinds that say who may do what: RBAC, service accounts, certificates."""

@@ -1,0 +1,1 @@
+"""Rules of the kinds by which services are reached: Service, Endpoints, EndpointSlice."""

@@ -1,0 +1,1 @@
+"""Rules of the kinds that limit others: LimitRange, ResourceQuota, PodDisruptionBudget."""

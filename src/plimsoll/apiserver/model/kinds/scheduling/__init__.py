@@ -1,1 +1,0 @@
-"""Kinds that guide scheduling and eviction: PriorityClass, PodDisruptionBudget."""
