@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from plimsoll.apiserver.model.kinds.pods.affinity import take_label_keys_from_pod
+from plimsoll.apiserver.model.kinds.pods.scheduling.affinity import take_label_keys_from_pod
 
 
 def api_label_keys(case: dict[str, Any]) -> dict[str, Any]:

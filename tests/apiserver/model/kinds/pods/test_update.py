@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.pods.affinity import REQUIRED
 from plimsoll.apiserver.model.kinds.pods.rules import RULES
+from plimsoll.apiserver.model.kinds.pods.scheduling.affinity import REQUIRED
 from tests.apiserver.model.kinds.pods.objects import a_container, a_stored_pod, causes, changed
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.pods.tolerations import toleration_errors
+from plimsoll.apiserver.model.kinds.pods.scheduling.tolerations import toleration_errors
 from plimsoll.apiserver.model.kinds.pods.values import MAX_INT32, descending_path
 
 MIRROR = "kubernetes.io/config.mirror"

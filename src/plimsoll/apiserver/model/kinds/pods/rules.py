@@ -5,10 +5,10 @@ from datetime import datetime
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.pods.affinity import take_label_keys_from_pod
 from plimsoll.apiserver.model.kinds.pods.annotations import profile_match_errors
-from plimsoll.apiserver.model.kinds.pods.app_armor import copy_app_armor_to_fields
 from plimsoll.apiserver.model.kinds.pods.defaults import default_pod
+from plimsoll.apiserver.model.kinds.pods.scheduling.affinity import take_label_keys_from_pod
+from plimsoll.apiserver.model.kinds.pods.security.app_armor import copy_app_armor_to_fields
 from plimsoll.apiserver.model.kinds.pods.spec import containers_with_paths, pod_errors
 from plimsoll.apiserver.model.kinds.pods.status import (
     initial_status,

@@ -5,28 +5,32 @@ from collections.abc import Iterator
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.object_meta import annotation_errors
-from plimsoll.apiserver.model.kinds.pods.affinity import affinity_errors, spread_errors
 from plimsoll.apiserver.model.kinds.pods.annotations import (
     MIRROR,
     Containers,
     annotation_content_errors,
     profile_match_errors,
 )
-from plimsoll.apiserver.model.kinds.pods.containers import (
+from plimsoll.apiserver.model.kinds.pods.containers.containers import (
     ContainerContext,
     debug_container_errors,
     init_container_errors,
     padded_image_errors,
     regular_container_errors,
 )
-from plimsoll.apiserver.model.kinds.pods.env import file_key_volume_errors
-from plimsoll.apiserver.model.kinds.pods.network import network_errors
-from plimsoll.apiserver.model.kinds.pods.resources import (
+from plimsoll.apiserver.model.kinds.pods.containers.env import file_key_volume_errors
+from plimsoll.apiserver.model.kinds.pods.containers.resources import (
     container_resource_errors,
     pod_resource_errors,
 )
-from plimsoll.apiserver.model.kinds.pods.security import pod_security_errors
-from plimsoll.apiserver.model.kinds.pods.tolerations import toleration_errors
+from plimsoll.apiserver.model.kinds.pods.network import network_errors
+from plimsoll.apiserver.model.kinds.pods.scheduling.affinity import affinity_errors, spread_errors
+from plimsoll.apiserver.model.kinds.pods.scheduling.tolerations import toleration_errors
+from plimsoll.apiserver.model.kinds.pods.security.contexts import pod_security_errors
+from plimsoll.apiserver.model.kinds.pods.security.windows import (
+    host_process_errors,
+    operating_system_errors,
+)
 from plimsoll.apiserver.model.kinds.pods.values import (
     MAX_INT32,
     dns_label,
@@ -35,8 +39,7 @@ from plimsoll.apiserver.model.kinds.pods.values import (
     qualified_name,
     required_one_of,
 )
-from plimsoll.apiserver.model.kinds.pods.volumes import volume_list_errors
-from plimsoll.apiserver.model.kinds.pods.windows import host_process_errors, operating_system_errors
+from plimsoll.apiserver.model.kinds.pods.volumes.pod_volumes import volume_list_errors
 from plimsoll.apiserver.model.kinds.selectors import labels_errors
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")

@@ -5,10 +5,10 @@ from copy import deepcopy
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.pods.affinity import REQUIRED
 from plimsoll.apiserver.model.kinds.pods.annotations import annotation_change_errors
+from plimsoll.apiserver.model.kinds.pods.scheduling.affinity import REQUIRED
+from plimsoll.apiserver.model.kinds.pods.scheduling.tolerations import removed_toleration_errors
 from plimsoll.apiserver.model.kinds.pods.spec import pod_errors
-from plimsoll.apiserver.model.kinds.pods.tolerations import removed_toleration_errors
 from plimsoll.apiserver.model.kinds.pods.values import MAX_INT32
 
 CHECKED_APART = ("activeDeadlineSeconds", "schedulingGates", "tolerations")

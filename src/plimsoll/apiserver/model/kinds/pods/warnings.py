@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from plimsoll.api.names import dns_label_errors, label_value_errors
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.kinds.networking.addresses import address_warnings
-from plimsoll.apiserver.model.kinds.pods.affinity import PREFERRED, REQUIRED
 from plimsoll.apiserver.model.kinds.pods.annotations import (
     SECCOMP_CONTAINER,
     SECCOMP_POD,
     Containers,
 )
-from plimsoll.apiserver.model.kinds.pods.app_armor import app_armor_warnings
-from plimsoll.apiserver.model.kinds.pods.overlaps import overlap_warnings
+from plimsoll.apiserver.model.kinds.pods.scheduling.affinity import PREFERRED, REQUIRED
+from plimsoll.apiserver.model.kinds.pods.security.app_armor import app_armor_warnings
 from plimsoll.apiserver.model.kinds.pods.spec import containers_with_paths
+from plimsoll.apiserver.model.kinds.pods.volumes.overlaps import overlap_warnings
 from plimsoll.apiserver.model.kinds.quantities import has_fraction
 from plimsoll.apiserver.model.kinds.storage.claim_spec import claim_spec_warnings
 

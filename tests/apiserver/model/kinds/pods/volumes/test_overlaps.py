@@ -1,4 +1,4 @@
-from plimsoll.apiserver.model.kinds.pods.overlaps import overlap_warnings
+from plimsoll.apiserver.model.kinds.pods.volumes.overlaps import overlap_warnings
 
 
 def test_sources_of_one_projected_volume_can_hide_each_other() -> None:

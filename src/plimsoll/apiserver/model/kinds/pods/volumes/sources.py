@@ -9,11 +9,6 @@ from collections.abc import Iterator
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.pods.projections import (
-    downward_file_errors,
-    key_to_path_errors,
-    projected_errors,
-)
 from plimsoll.apiserver.model.kinds.pods.values import (
     descending_path,
     dns_label,
@@ -21,6 +16,11 @@ from plimsoll.apiserver.model.kinds.pods.values import (
     file_mode,
     in_range,
     required_one_of,
+)
+from plimsoll.apiserver.model.kinds.pods.volumes.projections import (
+    downward_file_errors,
+    key_to_path_errors,
+    projected_errors,
 )
 from plimsoll.apiserver.model.kinds.storage import source_rules as shared
 from plimsoll.apiserver.model.kinds.storage.driver_names import driver_name_errors

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
+from plimsoll.apiserver.model.kinds.pods.security.windows import windows_option_errors
 from plimsoll.apiserver.model.kinds.pods.values import (
     descending_path,
     one_of,
     user_or_group,
 )
-from plimsoll.apiserver.model.kinds.pods.windows import windows_option_errors
 
 PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 PROFILE_LIMIT = 4095

@@ -3,7 +3,10 @@ from typing import Any
 
 import pytest
 
-from plimsoll.apiserver.model.kinds.pods.projections import downward_file_errors, projected_errors
+from plimsoll.apiserver.model.kinds.pods.volumes.projections import (
+    downward_file_errors,
+    projected_errors,
+)
 from tests.apiserver.model.kinds.pods.objects import causes
 
 LABELS = {"apiVersion": "v1", "fieldPath": "metadata.labels"}

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.pods.affinity import PREFERRED, REQUIRED
+from plimsoll.apiserver.model.kinds.pods.scheduling.affinity import PREFERRED, REQUIRED
 from tests.apiserver.model.kinds.pods.objects import a_pod, a_stored_pod, complaints
 
 TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"a": "b"}}}

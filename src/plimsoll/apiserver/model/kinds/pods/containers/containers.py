@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.pods.env import variable_errors, variable_source_errors
-from plimsoll.apiserver.model.kinds.pods.mounts import device_errors, mount_errors
-from plimsoll.apiserver.model.kinds.pods.probes import probe_errors
-from plimsoll.apiserver.model.kinds.pods.resources import container_resource_errors
-from plimsoll.apiserver.model.kinds.pods.security import container_security_errors
+from plimsoll.apiserver.model.kinds.pods.containers.env import (
+    variable_errors,
+    variable_source_errors,
+)
+from plimsoll.apiserver.model.kinds.pods.containers.mounts import device_errors, mount_errors
+from plimsoll.apiserver.model.kinds.pods.containers.probes import probe_errors
+from plimsoll.apiserver.model.kinds.pods.containers.resources import container_resource_errors
+from plimsoll.apiserver.model.kinds.pods.security.contexts import container_security_errors
 from plimsoll.apiserver.model.kinds.pods.values import (
     dns_label,
     one_of,
@@ -18,7 +21,7 @@ from plimsoll.apiserver.model.kinds.pods.values import (
     required,
     required_one_of,
 )
-from plimsoll.apiserver.model.kinds.pods.volume_sources import PULL_POLICIES
+from plimsoll.apiserver.model.kinds.pods.volumes.sources import PULL_POLICIES
 
 MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 PROTOCOLS = ("TCP", "UDP", "SCTP")

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.apiserver.model.kinds.pods.tolerations import (
+from plimsoll.apiserver.model.kinds.pods.scheduling.tolerations import (
     removed_toleration_errors,
     toleration_errors,
 )

@@ -1,7 +1,7 @@
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.pods.volume_defaults import default_volume
+from plimsoll.apiserver.model.kinds.pods.volumes.defaults import default_volume
 
 
 @pytest.mark.parametrize(

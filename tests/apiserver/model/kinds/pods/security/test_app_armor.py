@@ -2,8 +2,8 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.kinds.pods.annotations import APP_ARMOR
-from plimsoll.apiserver.model.kinds.pods.app_armor import app_armor_profile
 from plimsoll.apiserver.model.kinds.pods.rules import RULES
+from plimsoll.apiserver.model.kinds.pods.security.app_armor import app_armor_profile
 from tests.apiserver.model.kinds.pods.objects import a_stored_pod
 
 

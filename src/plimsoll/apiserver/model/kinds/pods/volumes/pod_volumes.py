@@ -7,7 +7,7 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.object_meta import annotation_errors, label_errors
 from plimsoll.apiserver.model.kinds.pods.values import dns_label
-from plimsoll.apiserver.model.kinds.pods.volume_sources import CHECKED_AS, SOURCES, TOO_MANY_AS
+from plimsoll.apiserver.model.kinds.pods.volumes.sources import CHECKED_AS, SOURCES, TOO_MANY_AS
 from plimsoll.apiserver.model.kinds.storage.claim_spec import claim_spec_errors
 
 TOO_MANY = "may not specify more than 1 volume type"

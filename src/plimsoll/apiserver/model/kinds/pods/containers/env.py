@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from plimsoll.api.names import name_is_dns_subdomain
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.pods.projections import (
-    FIELDS_OF_VARIABLES,
-    field_errors,
-    resource_errors,
-)
 from plimsoll.apiserver.model.kinds.pods.values import (
     config_key,
     dns_label,
     dns_subdomain,
     no_backsteps,
+)
+from plimsoll.apiserver.model.kinds.pods.volumes.projections import (
+    FIELDS_OF_VARIABLES,
+    field_errors,
+    resource_errors,
 )
 
 NOT_A_VARIABLE = (

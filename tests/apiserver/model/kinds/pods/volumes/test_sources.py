@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from plimsoll.api.registry import tables
-from plimsoll.apiserver.model.kinds.pods.volume_sources import SOURCES
+from plimsoll.apiserver.model.kinds.pods.volumes.sources import SOURCES
 from tests.apiserver.model.kinds.pods.objects import causes
 
 

@@ -1,0 +1,1 @@
+"""The containers of a pod: environment, images, mounts, probes, resources."""

@@ -1,0 +1,1 @@
+"""Where a pod wants to run: affinity, spreading, tolerations."""

@@ -1,0 +1,1 @@
+"""Security contexts, AppArmor profiles, and the options that only Windows has."""
