@@ -13,7 +13,7 @@ from plimsoll.api.names import (
 )
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import ErrorType, FieldError
-from plimsoll.apiserver.model.kinds.policy.resource_names import amount_errors
+from plimsoll.apiserver.model.kinds.resource_names import amount_errors
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_all_but_status, keep_status
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

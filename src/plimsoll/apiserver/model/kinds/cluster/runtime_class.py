@@ -6,7 +6,7 @@ from plimsoll.api.names import dns_label_errors
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.object_meta import IMMUTABLE, label_errors
-from plimsoll.apiserver.model.kinds.policy.resource_names import (
+from plimsoll.apiserver.model.kinds.resource_names import (
     amount_errors,
     container_name_errors,
 )

@@ -7,12 +7,12 @@ from plimsoll.api.names import qualified_name_errors
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.kinds.policy.resource_names import (
+from plimsoll.apiserver.model.kinds.quantities import comparable_numbers
+from plimsoll.apiserver.model.kinds.resource_names import (
     container_name_errors,
     is_overcommit_allowed,
     resource_name_errors,
 )
-from plimsoll.apiserver.model.kinds.quantities import comparable_numbers
 from plimsoll.apiserver.model.kinds.rules import KindRules
 
 TYPES = ("Pod", "Container", "PersistentVolumeClaim")

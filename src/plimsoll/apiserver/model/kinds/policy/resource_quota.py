@@ -7,7 +7,7 @@ from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.object_meta import IMMUTABLE
-from plimsoll.apiserver.model.kinds.policy.resource_names import (
+from plimsoll.apiserver.model.kinds.resource_names import (
     is_quota_resource,
     quota_amounts_errors,
 )

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from plimsoll.apiserver.model.kinds.policy.resource_names import (
+from plimsoll.apiserver.model.kinds.resource_names import (
     amount_errors,
     container_name_errors,
     quota_name_errors,
