@@ -34,22 +34,21 @@ def _masked(name: str, *, prefix: bool) -> str:
     return name[:-1] + "a" if prefix and name.endswith("-") and len(name) > 1 else name
 
 
-def dns_label_errors(value: str) -> list[str]:
+def _shape_errors(value: str, shape: re.Pattern[str], limit: int, refusal: str) -> list[str]:
     errors = []
-    if len(value) > LABEL_LIMIT:
-        errors.append(f"must be no more than {LABEL_LIMIT} bytes")
-    if not DNS_LABEL.fullmatch(value):
-        errors.append(NOT_A_LABEL)
+    if len(value) > limit:
+        errors.append(f"must be no more than {limit} bytes")
+    if not shape.fullmatch(value):
+        errors.append(refusal)
     return errors
+
+
+def dns_label_errors(value: str) -> list[str]:
+    return _shape_errors(value, DNS_LABEL, LABEL_LIMIT, NOT_A_LABEL)
 
 
 def dns_subdomain_errors(value: str) -> list[str]:
-    errors = []
-    if len(value) > SUBDOMAIN_LIMIT:
-        errors.append(f"must be no more than {SUBDOMAIN_LIMIT} bytes")
-    if not DNS_SUBDOMAIN.fullmatch(value):
-        errors.append(NOT_A_SUBDOMAIN)
-    return errors
+    return _shape_errors(value, DNS_SUBDOMAIN, SUBDOMAIN_LIMIT, NOT_A_SUBDOMAIN)
 
 
 def qualified_name_errors(value: str) -> list[str]:
@@ -72,12 +71,7 @@ def qualified_name_errors(value: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    errors = []
-    if len(value) > LABEL_LIMIT:
-        errors.append(f"must be no more than {LABEL_LIMIT} bytes")
-    if not LABEL_VALUE.fullmatch(value):
-        errors.append(NOT_A_LABEL_VALUE)
-    return errors
+    return _shape_errors(value, LABEL_VALUE, LABEL_LIMIT, NOT_A_LABEL_VALUE)
 
 
 def name_is_dns_subdomain(name: str, prefix: bool) -> list[str]:  # noqa: FBT001

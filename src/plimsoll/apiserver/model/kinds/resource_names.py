@@ -1,14 +1,14 @@
 """Names and amounts of what can be counted: cpu, memory, storage, pods, `example.com/device`.
 
-Shared by nodes, quotas and limits, which accept different sets of names.
+Shared by nodes, containers, quotas and limits, which accept different sets of names.
 """
 
 from collections.abc import Iterator
 
 from plimsoll.api.names import qualified_name_errors
-from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
+from plimsoll.apiserver.model.kinds.quantities import quantity_errors, whole_errors
 
 OBJECT_COUNTS = frozenset(
     {
@@ -33,7 +33,6 @@ QUOTA_RESOURCES = (
 STANDARD_RESOURCES = QUOTA_RESOURCES | {"storage"}
 HUGE_PAGES = "hugepages-"
 REQUESTS = "requests."
-NOT_AN_INTEGER = "must be an integer"
 
 
 def is_huge_pages(name: str) -> bool:
@@ -61,11 +60,9 @@ def is_overcommit_allowed(name: str) -> bool:
 
 
 def amount_errors(resource: str, amount: str, path: str) -> Iterator[FieldError]:
-    quantity = parse_quantity(amount)
-    if quantity.sign < 0:
-        yield FieldError.invalid(path, amount, "must be greater than or equal to 0")
-    if (resource in OBJECT_COUNTS or is_extended(resource)) and quantity.milli_value % 1000:
-        yield FieldError.invalid(path, amount, NOT_AN_INTEGER)
+    yield from quantity_errors(amount, path)
+    if resource in OBJECT_COUNTS or is_extended(resource):
+        yield from whole_errors(amount, path)
 
 
 def resource_name_errors(name: str, path: str) -> Iterator[FieldError]:

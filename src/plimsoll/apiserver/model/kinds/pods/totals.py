@@ -2,8 +2,8 @@
 
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.kinds.resource_names import is_huge_pages
 
-HUGE_PAGES = "hugepages-"
 QUALITY_RESOURCES = ("cpu", "memory")
 
 
@@ -54,7 +54,7 @@ def default_pod_resources(spec: Document) -> None:
     needed = {
         name: str(total)
         for name, total in total_resources(spec, "limits").items()
-        if name.startswith(HUGE_PAGES) and name not in requests
+        if is_huge_pages(name) and name not in requests
     }
     limits = needed | (resources.get("limits") or {})
     if not limits:
@@ -70,7 +70,7 @@ def _default_requests(spec: Document, limits: dict[str, str]) -> dict[str, str]:
     return {
         name: text
         for name, text in limits.items()
-        if name in QUALITY_RESOURCES or name.startswith(HUGE_PAGES)
+        if name in QUALITY_RESOURCES or is_huge_pages(name)
     } | {name: str(totals[name]) for name in QUALITY_RESOURCES if name in totals}
 
 

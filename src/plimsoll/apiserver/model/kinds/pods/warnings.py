@@ -1,7 +1,7 @@
 """What clients are told about a pod or template that is accepted, but hardly meant that way."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from plimsoll.api.names import dns_label_errors, label_value_errors
 from plimsoll.api.registry import Document
@@ -16,26 +16,12 @@ from plimsoll.apiserver.model.kinds.pods.security.app_armor import app_armor_war
 from plimsoll.apiserver.model.kinds.pods.spec import containers_with_paths
 from plimsoll.apiserver.model.kinds.pods.volumes.overlaps import overlap_warnings
 from plimsoll.apiserver.model.kinds.quantities import has_fraction
+from plimsoll.apiserver.model.kinds.selectors import (
+    DEPRECATED_NODE_LABELS,
+    deprecated_key_warnings,
+)
 from plimsoll.apiserver.model.kinds.storage.claim_spec import claim_spec_warnings
 
-OLD_LABELS = {
-    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": (
-        'deprecated since v1.17; use "topology.kubernetes.io/region" instead'
-    ),
-    "failure-domain.beta.kubernetes.io/zone": (
-        'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
-    ),
-    "beta.kubernetes.io/instance-type": (
-        'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead'
-    ),
-    "app.kubernetes.io/created-by": "deprecated since v1.9",
-    "scheduler.alpha.kubernetes.io/preferAvoidPods": (
-        "deprecated since v1.22; use Taints and Tolerations instead"
-    ),
-    "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
-}
 OLD_ANNOTATIONS = {
     "scheduler.alpha.kubernetes.io/critical-pod": (
         'non-functional in v1.16+; use the "priorityClassName" field instead'
@@ -115,41 +101,34 @@ def _warnings(meta: Document, spec: Document, prefix: str) -> Iterator[str]:
 
 def _node_warnings(spec: Document, path: str) -> Iterator[str]:
     for key in spec.get("nodeSelector") or {}:
-        if key in OLD_LABELS:
-            yield f"{path}.nodeSelector[{key}]: {OLD_LABELS[key]}"
+        if key in DEPRECATED_NODE_LABELS:
+            yield f"{path}.nodeSelector[{key}]: {DEPRECATED_NODE_LABELS[key]}"
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     where = f"{path}.affinity.nodeAffinity"
     terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
     for index, term in enumerate(terms):
-        yield from _old_key_warnings(term, f"{where}.{REQUIRED}.nodeSelectorTerms[{index}]")
+        expressions = term.get("matchExpressions") or []
+        at = f"{where}.{REQUIRED}.nodeSelectorTerms[{index}].matchExpressions"
+        yield from deprecated_key_warnings(expressions, at)
     for index, preferred in enumerate(affinity.get(PREFERRED) or []):
-        term = preferred.get("preference") or {}
-        yield from _old_key_warnings(term, f"{where}.{PREFERRED}[{index}].preference")
-        yield from _value_warnings(term, f"{where}.{PREFERRED}[{index}].preference")
+        expressions = (preferred.get("preference") or {}).get("matchExpressions") or []
+        at = f"{where}.{PREFERRED}[{index}].preference.matchExpressions"
+        yield from deprecated_key_warnings(expressions, at)
+        yield from _value_warnings(expressions, at)
 
 
-def _old_key_warnings(term: Document, path: str) -> Iterator[str]:
-    for index, expression in enumerate(term.get("matchExpressions") or []):
-        key = expression.get("key", "")
-        if key in OLD_LABELS:
-            yield f"{path}.matchExpressions[{index}].key: {key} is {OLD_LABELS[key]}"
-
-
-def _value_warnings(term: Document, path: str) -> Iterator[str]:
-    for index, expression in enumerate(term.get("matchExpressions") or []):
+def _value_warnings(expressions: Sequence[Document], path: str) -> Iterator[str]:
+    for index, expression in enumerate(expressions):
         for position, value in enumerate(expression.get("values") or []):
             for error in label_value_errors(value):
-                yield (
-                    f"{path}.matchExpressions[{index}].values[{position}]: "
-                    f"{value} is invalid, {error}"
-                )
+                yield f"{path}[{index}].values[{position}]: {value} is invalid, {error}"
 
 
 def _spread_warnings(spec: Document, path: str) -> Iterator[str]:
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or []):
         key = constraint.get("topologyKey", "")
-        if key in OLD_LABELS:
-            yield f"{path}[{index}].topologyKey: {key} is {OLD_LABELS[key]}"
+        if key in DEPRECATED_NODE_LABELS:
+            yield f"{path}[{index}].topologyKey: {key} is {DEPRECATED_NODE_LABELS[key]}"
         if "labelSelector" not in constraint:
             yield f"{path}[{index}].labelSelector: {NO_SELECTOR}"
 

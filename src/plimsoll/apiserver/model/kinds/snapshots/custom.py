@@ -10,23 +10,15 @@ from functools import partial
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
+from plimsoll.apiserver.model.kinds.object_meta import keep_meta
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_all_but_status, keep_status
+from plimsoll.apiserver.model.ownership.reset_fields import METADATA
 
 NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
 )
 DELETION_POLICIES = ("Delete", "Retain")
-
-# The status endpoint takes nothing of the metadata but the version it is checked against.
-KEPT_METADATA = (
-    "labels",
-    "annotations",
-    "finalizers",
-    "ownerReferences",
-    "deletionTimestamp",
-    "generation",
-)
 
 Rules = Callable[[Document, Document | None], Iterable[FieldError]]
 """(new, old or None on create): what the definition asks for beyond its schema."""
@@ -37,12 +29,9 @@ def without_status(document: Document, _now: datetime) -> None:
 
 
 def prepare_status(new: Document, old: Document, now: datetime) -> None:
+    """The status endpoint takes nothing of the metadata but the version it is checked against."""
     keep_all_but_status(new, old, now)
-    metadata, before = new.setdefault("metadata", {}), old.get("metadata") or {}
-    for field in KEPT_METADATA:
-        metadata.pop(field, None)
-        if field in before:
-            metadata[field] = before[field]
+    keep_meta(new.setdefault("metadata", {}), old.get("metadata") or {}, METADATA)
 
 
 def missing(document: Document, path: str, *fields: str) -> Iterator[FieldError]:

@@ -10,7 +10,6 @@ from plimsoll.apiserver.model.kinds.pods.spec import template_errors
 from plimsoll.apiserver.model.kinds.pods.values import distinct
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_status
 from plimsoll.apiserver.model.kinds.selectors import label_selector_errors
-from plimsoll.apiserver.model.kinds.workloads.deployment import warnings
 from plimsoll.apiserver.model.kinds.workloads.int_or_percent import (
     amount,
     int_or_percent_errors,
@@ -18,6 +17,7 @@ from plimsoll.apiserver.model.kinds.workloads.int_or_percent import (
 )
 from plimsoll.apiserver.model.kinds.workloads.replicated import (
     MISMATCH,
+    changed_template_warnings,
     count_errors,
     decrement_errors,
     immutable_errors,
@@ -135,6 +135,6 @@ RULES = KindRules(
     validate=validate,
     validate_update=validate_update,
     validate_status=validate_status,
-    warnings=warnings,
+    warnings=changed_template_warnings,
     has_generation=True,
 )

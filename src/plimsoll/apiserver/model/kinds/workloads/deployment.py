@@ -7,7 +7,6 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.defaults import default_template
 from plimsoll.apiserver.model.kinds.pods.values import distinct
-from plimsoll.apiserver.model.kinds.pods.warnings import template_warnings
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_status
 from plimsoll.apiserver.model.kinds.workloads.int_or_percent import (
     amount,
@@ -16,6 +15,7 @@ from plimsoll.apiserver.model.kinds.workloads.int_or_percent import (
 )
 from plimsoll.apiserver.model.kinds.workloads.replicated import (
     at_most_errors,
+    changed_template_warnings,
     count_errors,
     decrement_errors,
     immutable_errors,
@@ -113,13 +113,6 @@ def validate_status(new: Document, old: Document) -> Iterable[FieldError]:
     )
 
 
-def warnings(new: Document, old: Document | None) -> list[str]:
-    spec = new.get("spec") or {}
-    if old is not None and spec == old.get("spec"):
-        return []
-    return template_warnings(spec.get("template") or {}, "spec.template")
-
-
 RULES = KindRules(
     default=default,
     prepare_create=prepare_create,
@@ -127,6 +120,6 @@ RULES = KindRules(
     validate=validate,
     validate_update=validate_update,
     validate_status=validate_status,
-    warnings=warnings,
+    warnings=changed_template_warnings,
     has_generation=True,
 )

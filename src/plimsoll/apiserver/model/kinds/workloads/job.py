@@ -9,13 +9,13 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.defaults import default_template
 from plimsoll.apiserver.model.kinds.pods.values import MAX_INT32, distinct
-from plimsoll.apiserver.model.kinds.pods.warnings import template_warnings
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_status
 from plimsoll.apiserver.model.kinds.selectors import label_selector_errors
 from plimsoll.apiserver.model.kinds.workloads.job_spec import job_spec_errors
 from plimsoll.apiserver.model.kinds.workloads.replicated import (
     IMMUTABLE,
     MISMATCH,
+    changed_template_warnings,
     count_errors,
     immutable_errors,
     is_readable,
@@ -210,16 +210,14 @@ def validate_status(new: Document, old: Document) -> Iterable[FieldError]:
 
 
 def warnings(new: Document, old: Document | None) -> list[str]:
-    spec, name = new.get("spec") or {}, (new.get("metadata") or {}).get("name", "")
+    name = (new.get("metadata") or {}).get("name", "")
     found: list[str] = []
     if old is None and dns_label_errors(name):
         found.append(
             "metadata.name: this is used in Pod names and hostnames, which can result in "
             "surprising behavior; a DNS label is recommended"
         )
-    if old is None or spec != old.get("spec"):
-        found += template_warnings(spec.get("template") or {}, "spec.template")
-    return found
+    return found + changed_template_warnings(new, old)
 
 
 def selectable_fields(document: Document) -> dict[str, str]:

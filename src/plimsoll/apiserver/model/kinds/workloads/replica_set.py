@@ -8,9 +8,9 @@ from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.defaults import default_template
 from plimsoll.apiserver.model.kinds.pods.values import distinct
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_status
-from plimsoll.apiserver.model.kinds.workloads.deployment import warnings
 from plimsoll.apiserver.model.kinds.workloads.replicated import (
     at_most_errors,
+    changed_template_warnings,
     count_errors,
     immutable_errors,
     replicated_template_errors,
@@ -67,7 +67,7 @@ RULES = KindRules(
     validate=validate,
     validate_update=validate_update,
     validate_status=validate_status,
-    warnings=warnings,
+    warnings=changed_template_warnings,
     selectable_fields=selectable_fields,
     selectable_names=frozenset(selectable_fields({})),
     has_generation=True,

@@ -6,6 +6,7 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.spec import template_errors
 from plimsoll.apiserver.model.kinds.pods.values import not_negative
+from plimsoll.apiserver.model.kinds.pods.warnings import template_warnings
 from plimsoll.apiserver.model.kinds.selectors import label_selector_errors
 
 MISMATCH = "`selector` does not match template `labels`"
@@ -120,3 +121,11 @@ def immutable_errors(new: Document, old: Document, name: str) -> Iterator[FieldE
     before, after = (old.get("spec") or {}).get(name), (new.get("spec") or {}).get(name)
     if before != after:
         yield FieldError.invalid(f"spec.{name}", after, IMMUTABLE)
+
+
+def changed_template_warnings(new: Document, old: Document | None) -> list[str]:
+    """About the pod template, when the object is new or its spec changes."""
+    spec = new.get("spec") or {}
+    if old is not None and spec == old.get("spec"):
+        return []
+    return template_warnings(spec.get("template") or {}, "spec.template")

@@ -1,19 +1,14 @@
 """ReplicationController: what ReplicaSet was before selectors had operators."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.defaults import default_template
 from plimsoll.apiserver.model.kinds.pods.spec import template_errors
 from plimsoll.apiserver.model.kinds.pods.values import distinct
-from plimsoll.apiserver.model.kinds.rules import KindRules, keep_status
-from plimsoll.apiserver.model.kinds.workloads.deployment import warnings
-from plimsoll.apiserver.model.kinds.workloads.replica_set import (
-    prepare_create,
-    selectable_fields,
-    validate_status,
-)
+from plimsoll.apiserver.model.kinds.workloads import replica_set
 from plimsoll.apiserver.model.kinds.workloads.replicated import (
     MISMATCH,
     count_errors,
@@ -60,16 +55,10 @@ def _spec_errors(spec: Document) -> Iterator[FieldError]:
     yield from long_running_errors(template, "spec.template", "ReplicationController")
 
 
-RULES = KindRules(
+RULES = replace(
+    replica_set.RULES,
     default=default,
-    prepare_create=prepare_create,
-    prepare_update=keep_status,
     validate=validate,
     validate_update=validate_update,
-    validate_status=validate_status,
-    warnings=warnings,
-    selectable_fields=selectable_fields,
-    selectable_names=frozenset(selectable_fields({})),
-    has_generation=True,
     orphans_by_default=True,
 )

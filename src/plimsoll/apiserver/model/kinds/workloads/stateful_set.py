@@ -10,7 +10,6 @@ from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.defaults import default_template
 from plimsoll.apiserver.model.kinds.pods.spec import template_errors
 from plimsoll.apiserver.model.kinds.pods.values import distinct, dns_label, not_negative, one_of
-from plimsoll.apiserver.model.kinds.pods.warnings import template_warnings
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_status
 from plimsoll.apiserver.model.kinds.storage.claim_spec import (
     claim_spec_errors,
@@ -25,6 +24,7 @@ from plimsoll.apiserver.model.kinds.workloads.int_or_percent import (
 from plimsoll.apiserver.model.kinds.workloads.replicated import (
     MISMATCH,
     at_most_errors,
+    changed_template_warnings,
     count_errors,
     decrement_errors,
     immutable_errors,
@@ -194,9 +194,7 @@ def validate_status(new: Document, old: Document) -> Iterable[FieldError]:
 
 def warnings(new: Document, old: Document | None) -> list[str]:
     spec = new.get("spec") or {}
-    found: list[str] = []
-    if old is None or spec != old.get("spec"):
-        found += template_warnings(spec.get("template") or {}, "spec.template")
+    found = changed_template_warnings(new, old)
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or []):
         found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]")
     if spec.get("revisionHistoryLimit", 0) < 0:

@@ -2,64 +2,34 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from plimsoll.api.names import qualified_name_errors
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.totals import (
-    HUGE_PAGES,
     QUALITY_RESOURCES,
     amounts_of,
     total_resources,
 )
-from plimsoll.apiserver.model.kinds.pods.values import dns_label, qualified_name
-from plimsoll.apiserver.model.kinds.quantities import quantity_errors, whole_errors
+from plimsoll.apiserver.model.kinds.pods.values import dns_label
+from plimsoll.apiserver.model.kinds.resource_names import (
+    HUGE_PAGES,
+    amount_errors,
+    container_name_errors,
+    is_huge_pages,
+    is_overcommit_allowed,
+    resource_name_errors,
+)
 
-CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 POD_RESOURCES = ("cpu", "hugepages-", "memory")
-COUNTED_RESOURCES = frozenset(
-    {
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-)
-STANDARD_RESOURCES = (
-    CONTAINER_RESOURCES
-    | COUNTED_RESOURCES
-    | {f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES}
-    | {"storage", "requests.storage"}
-)
 
 NameErrors = Callable[[str, str], Iterable[FieldError]]
-
-
-def is_native(name: str) -> bool:
-    return "/" not in name or "kubernetes.io/" in name
-
-
-def is_extended(name: str) -> bool:
-    """Something that only some nodes have: `example.com/gpu`."""
-    if is_native(name) or name.startswith("requests."):
-        return False
-    return not qualified_name_errors(f"requests.{name}")
-
-
-def may_overcommit(name: str) -> bool:
-    return is_native(name) and not name.startswith(HUGE_PAGES)
 
 
 def container_resource_errors(
     resources: Document, path: str, *, claims: Iterable[str] = ()
 ) -> Iterator[FieldError]:
     """`claims`: names of the pod's resource claims, to which the container may refer."""
-    yield from _requirement_errors(resources, path, _container_name_errors)
+    yield from _requirement_errors(resources, path, container_name_errors)
     yield from _claim_errors(resources.get("claims") or [], set(claims), f"{path}.claims")
 
 
@@ -86,27 +56,25 @@ def _requirement_errors(
         for name, text in amounts.items():
             where = f"{path}.{kind}[{name}]"
             yield from name_errors(name, where)
-            yield from quantity_errors(text, where)
-            if name in COUNTED_RESOURCES or is_extended(name):
-                yield from whole_errors(text, where)
+            yield from amount_errors(name, text, where)
             yield from _page_errors(name, text, where)
     for name, text in requests.items():
         yield from _limit_errors(name, text, limits, path)
     names = {*limits, *requests}
-    has_pages = any(name.startswith(HUGE_PAGES) for name in names)
+    has_pages = any(is_huge_pages(name) for name in names)
     if has_pages and not names.intersection(QUALITY_RESOURCES):
         yield FieldError.forbidden(path, "HugePages require cpu or memory")
 
 
 def _limit_errors(name: str, text: str, limits: dict[str, str], path: str) -> Iterator[FieldError]:
     if name not in limits:
-        if not may_overcommit(name):
+        if not is_overcommit_allowed(name):
             yield FieldError.required(
                 f"{path}.limits", "Limit must be set for non overcommitable resources"
             )
         return
     wanted, limit = parse_quantity(text), parse_quantity(limits[name])
-    if wanted != limit and not may_overcommit(name):
+    if wanted != limit and not is_overcommit_allowed(name):
         yield FieldError.invalid(
             f"{path}.requests", text, f"must be equal to {name} limit of {limits[name]}"
         )
@@ -119,7 +87,7 @@ def _limit_errors(name: str, text: str, limits: dict[str, str], path: str) -> It
 
 
 def _page_errors(name: str, text: str, path: str) -> Iterator[FieldError]:
-    if not name.startswith(HUGE_PAGES):
+    if not is_huge_pages(name):
         return
     try:
         size = parse_quantity(name.removeprefix(HUGE_PAGES))
@@ -130,28 +98,11 @@ def _page_errors(name: str, text: str, path: str) -> Iterator[FieldError]:
         yield FieldError.invalid(path, text, f"{text} is not positive integer multiple of {name}")
 
 
-def _container_name_errors(name: str, path: str) -> Iterator[FieldError]:
-    yield from _name_errors(name, path)
-    if "/" not in name:
-        if name not in CONTAINER_RESOURCES and not name.startswith(HUGE_PAGES):
-            yield FieldError.invalid(path, name, "must be a standard resource for containers")
-    elif not is_native(name) and not is_extended(name):
-        yield FieldError.invalid(path, name, "doesn't follow extended resource name standard")
-
-
 def _pod_name_errors(name: str, path: str) -> Iterator[FieldError]:
-    found = list(_name_errors(name, path))
+    found = list(resource_name_errors(name, path))
     yield from found
-    if not found and name not in POD_RESOURCES and not name.startswith(HUGE_PAGES):
+    if not found and name not in POD_RESOURCES and not is_huge_pages(name):
         yield FieldError.not_supported(path, name, POD_RESOURCES)
-
-
-def _name_errors(name: str, path: str) -> Iterator[FieldError]:
-    found = list(qualified_name(name, path))
-    yield from found
-    is_standard = name in STANDARD_RESOURCES or name.startswith((HUGE_PAGES, "requests.hugepages-"))
-    if not found and "/" not in name and not is_standard:
-        yield FieldError.invalid(path, name, "must be a standard resource type or fully qualified")
 
 
 def _claim_errors(claims: list[Document], known: set[str], path: str) -> Iterator[FieldError]:
@@ -183,7 +134,7 @@ def _consistency_errors(spec: Document, resources: Document, path: str) -> Itera
             )
     for name, total in total_resources(spec, "limits").items():
         is_over = name in limits and total > parse_quantity(limits[name])
-        if is_over and name.startswith(HUGE_PAGES):
+        if is_over and is_huge_pages(name):
             yield FieldError.invalid(
                 f"{path}.limits[{name}]",
                 limits[name],
