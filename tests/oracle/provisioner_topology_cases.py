@@ -18,7 +18,7 @@ from plimsoll.decide.provisioning.topology.requirement import (
     Located,
     TopologyMemory,
     TopologyProblem,
-    TopologyWish,
+    TopologyRequest,
     locate,
 )
 from plimsoll.decide.provisioning.topology.terms import spread, spread_start
@@ -71,7 +71,7 @@ def accessibility_seq(case: dict[str, Any]) -> Answer:
 
 def _located(case: dict[str, Any], memory: TopologyMemory) -> tuple[Answer, TopologyMemory]:
     allowed = case["allowedTopologies"] or []
-    wish = TopologyWish(
+    wish = TopologyRequest(
         driver=case["driverName"],
         claim_name=case["pvc"]["name"],
         allowed=tuple(from_document(TopologyTermSpec, term) for term in allowed),

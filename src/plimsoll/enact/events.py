@@ -131,9 +131,9 @@ class EventRecorder:
             case Flood():
                 self._losses.add(notice, Loss.TOO_MANY)
             case Fresh() | Repeat():
-                await self._write_patiently(verdict)
+                await self._write_with_retries(verdict)
 
-    async def _write_patiently(self, verdict: Fresh | Repeat) -> None:
+    async def _write_with_retries(self, verdict: Fresh | Repeat) -> None:
         clock, chance = self._client.clock, self._client.chance
         name = self._name(verdict.notice.regarding.name)
         for attempt in range(ATTEMPTS):

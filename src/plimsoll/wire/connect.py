@@ -8,12 +8,12 @@ from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, f
 
 
 def connect(
-    wish: ConnectionOptions,
-    around: KubeconfigEnvironment,
+    options: ConnectionOptions,
+    machine: KubeconfigEnvironment,
     chance: Random,
     *,
     manager: str = "plimsoll",
 ) -> KubeClient:
     """Nothing is sent yet; raises KubeconfigError when no cluster is configured."""
-    transport = HttpTransport(find_access(wish, around), user_agent=manager)
-    return KubeClient(transport, clock=around.clock, chance=chance, manager=manager)
+    transport = HttpTransport(find_access(options, machine), user_agent=manager)
+    return KubeClient(transport, clock=machine.clock, chance=chance, manager=manager)

@@ -52,37 +52,37 @@ class ConnectionOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeconfigEnvironment:
-    """What finding a cluster depends on beside the user's wish."""
+    """What finding a cluster depends on beside the user's options."""
 
     environment: Mapping[str, str]
     clock: Clock
     service_account: Path = SERVICE_ACCOUNT
 
 
-def find_access(wish: ConnectionOptions, around: KubeconfigEnvironment) -> Access:
-    files = _files(wish, around)
+def find_access(options: ConnectionOptions, machine: KubeconfigEnvironment) -> Access:
+    files = _files(options, machine)
     if files:
-        return _from_kubeconfig(read_kubeconfig(files), wish.context, around)
-    if "KUBERNETES_SERVICE_HOST" in around.environment:
-        return _from_service_account(around)
+        return _from_kubeconfig(read_kubeconfig(files), options.context, machine)
+    if "KUBERNETES_SERVICE_HOST" in machine.environment:
+        return _from_service_account(machine)
     raise KubeconfigError(
         "no cluster is configured: give --kubeconfig, set KUBECONFIG or write ~/.kube/config"
     )
 
 
-def _files(wish: ConnectionOptions, around: KubeconfigEnvironment) -> list[Path]:
-    if wish.kubeconfig:
-        return [Path(wish.kubeconfig)]
-    listed = [Path(p) for p in around.environment.get("KUBECONFIG", "").split(":") if p]
+def _files(options: ConnectionOptions, machine: KubeconfigEnvironment) -> list[Path]:
+    if options.kubeconfig:
+        return [Path(options.kubeconfig)]
+    listed = [Path(p) for p in machine.environment.get("KUBECONFIG", "").split(":") if p]
     if listed:
         # As with kubectl, missing files are passed over; when all are missing, that is an error.
         return [path for path in listed if path.exists()] or listed
-    home = around.environment.get("HOME", "")
+    home = machine.environment.get("HOME", "")
     default = Path(home, ".kube", "config")
     return [default] if home and default.exists() else []
 
 
-def _from_kubeconfig(config: Kubeconfig, wanted: str, around: KubeconfigEnvironment) -> Access:
+def _from_kubeconfig(config: Kubeconfig, wanted: str, machine: KubeconfigEnvironment) -> Access:
     name = wanted or config.current_context
     if not name:
         known = ", ".join(sorted(config.contexts)) or "none"
@@ -100,23 +100,23 @@ def _from_kubeconfig(config: Kubeconfig, wanted: str, around: KubeconfigEnvironm
     return Access(
         source=source,
         server=cluster.server.rstrip("/"),
-        credentials=_credentials(source, user, cluster, around),
+        credentials=_credentials(source, user, cluster, machine),
         authority=_authority(source, cluster),
         verifies_server=not cluster.insecure_skip_tls_verify,
         server_name=cluster.tls_server_name,
-        proxy=cluster.proxy_url or _proxy(cluster.server, around.environment),
+        proxy=cluster.proxy_url or _proxy(cluster.server, machine.environment),
         namespace=context.namespace or "default",
         headers=_impersonation(user),
     )
 
 
-def _from_service_account(around: KubeconfigEnvironment) -> Access:
-    token, authority = around.service_account / "token", around.service_account / "ca.crt"
-    namespace = around.service_account / "namespace"
-    host = around.environment["KUBERNETES_SERVICE_HOST"]
-    port = around.environment.get("KUBERNETES_SERVICE_PORT", "443")
+def _from_service_account(machine: KubeconfigEnvironment) -> Access:
+    token, authority = machine.service_account / "token", machine.service_account / "ca.crt"
+    namespace = machine.service_account / "namespace"
+    host = machine.environment["KUBERNETES_SERVICE_HOST"]
+    port = machine.environment.get("KUBERNETES_SERVICE_PORT", "443")
     shown = f"[{host}]" if ":" in host else host
-    source = f"service account {around.service_account}"
+    source = f"service account {machine.service_account}"
     for needed in (token, authority):
         if not needed.exists():
             raise KubeconfigError(
@@ -126,25 +126,25 @@ def _from_service_account(around: KubeconfigEnvironment) -> Access:
     return Access(
         source=source,
         server=f"https://{shown}:{port}",
-        credentials=TokenFile(token, around.clock),
+        credentials=TokenFile(token, machine.clock),
         authority=authority.read_bytes(),
         namespace=namespace.read_text().strip() if namespace.exists() else "default",
     )
 
 
 def _credentials(
-    source: str, user: KubeconfigUser, cluster: KubeconfigCluster, around: KubeconfigEnvironment
+    source: str, user: KubeconfigUser, cluster: KubeconfigCluster, machine: KubeconfigEnvironment
 ) -> Credentials:
     certificate = _certificate(source, user)
     if user.token_file:
-        return TokenFile(Path(user.token_file), around.clock, certificate)
+        return TokenFile(Path(user.token_file), machine.clock, certificate)
     if user.token:
         return _fixed(bearer(user.token), certificate)
     if user.username:
         return _fixed(basic(user.username, user.password), certificate)
     if user.exec is not None:
-        spec = _plugin(source, user.exec, cluster, around.environment)
-        return PluginCredentials(spec, around.clock)
+        spec = _plugin(source, user.exec, cluster, machine.environment)
+        return PluginCredentials(spec, machine.clock)
     if user.auth_provider is not None and certificate is None:
         raise KubeconfigError(
             f"{source}: the user's auth-provider is a form that Kubernetes has dropped; "

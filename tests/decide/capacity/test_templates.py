@@ -20,7 +20,7 @@ SETTINGS = CapacitySettings(driver=DRIVER, publisher="external-provisioner", nam
 BIG = NodeType(
     name="big",
     labels={"pool": "big"},
-    room={"fast": CapacityAnswer(100 * GIB, 50 * GIB), "else": CapacityAnswer(1)},
+    capacity={"fast": CapacityAnswer(100 * GIB, 50 * GIB), "else": CapacityAnswer(1)},
 )
 
 
@@ -53,7 +53,7 @@ def test_what_is_right_is_left_alone() -> None:
 
 def test_another_size_is_written() -> None:
     (existing,) = made(decided([BIG]))
-    smaller = NodeType(name="big", labels={"pool": "big"}, room={"fast": CapacityAnswer(GIB)})
+    smaller = NodeType(name="big", labels={"pool": "big"}, capacity={"fast": CapacityAnswer(GIB)})
     (write,) = decided([smaller], [existing]).writes
     assert isinstance(write, Patch)
     assert write.patch == {"capacity": "1Gi", "maximumVolumeSize": None}

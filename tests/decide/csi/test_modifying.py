@@ -48,7 +48,7 @@ def its_volume() -> PersistentVolume:
 
 
 def decided(claim: PersistentVolumeClaim, **facts: Any) -> ModifyStep:
-    known = {"class_": GOLD, "patience_left": None, "now": NOW} | facts
+    known = {"class_": GOLD, "retry_in": None, "now": NOW} | facts
     return decide_modification(claim, its_volume(), known.pop("class_"), **known)
 
 
@@ -99,10 +99,10 @@ def test_a_class_that_is_missing_is_told_once() -> None:
 def test_what_is_impossible_waits_unless_another_class_is_named() -> None:
     left = timedelta(minutes=2)
     same = a_claim_for(target="gold", progress="Infeasible")
-    step = decided(same, patience_left=left)
+    step = decided(same, retry_in=left)
     assert (step.call, step.plan.recheck_after) == (None, left)
     other = a_claim_for(target="silver", progress="Infeasible")
-    assert decided(other, patience_left=left).call is not None
+    assert decided(other, retry_in=left).call is not None
 
 
 def test_the_volume_is_marked_before_the_claim() -> None:

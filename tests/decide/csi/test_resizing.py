@@ -174,7 +174,7 @@ def test_a_volume_of_another_claim_is_left_alone() -> None:
 
 def test_what_cannot_be_had_is_asked_for_again_after_a_while() -> None:
     claim = a_growing_claim(allocated="3Gi", progress="ControllerResizeInfeasible")
-    history = ResizeHistory(patience_left=timedelta(minutes=3))
+    history = ResizeHistory(retry_in=timedelta(minutes=3))
     step = decide_resize(claim, its_volume(), DRIVER, history, now=NOW)
     assert step.call is None
     assert step.plan.recheck_after == timedelta(minutes=3)

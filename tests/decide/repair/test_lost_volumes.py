@@ -46,7 +46,7 @@ ALONE = LostVolumesView(nodes=[a_node("node-2")], claim=CLAIM)
 def decide(
     volume: PersistentVolume, around: LostVolumesView = ALONE, gone_for: timedelta = HOUR
 ) -> Repair | None:
-    return decide_lost_volume(volume, around, gone_for=gone_for, patience=HOUR)
+    return decide_lost_volume(volume, around, gone_for=gone_for, grace=HOUR)
 
 
 def deleted(repair: Repair | None) -> list[str]:

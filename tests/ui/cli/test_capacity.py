@@ -119,7 +119,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]
         )
         for host, gib in (("n1", 10), ("n2", 20)):
             publish(running, host, gib)
-        types = [NodeType(name="big", labels={"pool": "big"}, room={"fast": CapacityAnswer(GIB)})]
+        types = [
+            NodeType(name="big", labels={"pool": "big"}, capacity={"fast": CapacityAnswer(GIB)})
+        ]
         enact(running, decide_templates(types, ["fast"], (), SETTINGS))
         lease = look(running, at=datetime.now(UTC) - timedelta(hours=1))
         look(running, at=datetime.now(UTC), existing=lease)

@@ -50,9 +50,9 @@ def managed_by(node: str = "") -> str:
     whole = f"{PUBLISHER}-{node}"
     if len(whole) <= MAX_LABEL:
         return whole
-    room = MAX_LABEL - len(node) - HASH_DIGITS - len("--")
-    if room > 0:
-        return f"{PUBLISHER[:room]}-{_fnv_1a(PUBLISHER)}-{node}"
+    length = MAX_LABEL - len(node) - HASH_DIGITS - len("--")
+    if length > 0:
+        return f"{PUBLISHER[:length]}-{_fnv_1a(PUBLISHER)}-{node}"
     return f"{PUBLISHER}-{_fnv_1a(whole)}"
 
 

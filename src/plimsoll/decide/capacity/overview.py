@@ -17,7 +17,7 @@ from plimsoll.decide.capacity.freshness import (
     publisher_of,
 )
 from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, PUBLISHER, leader_lease_name
-from plimsoll.decide.capacity.reach import NOBODY, Names, Reach
+from plimsoll.decide.capacity.reach import NO_NODES, Names, Reach
 from plimsoll.decide.capacity.segments import Segment, find_segment
 from plimsoll.decide.capacity.templates import is_template
 
@@ -144,4 +144,4 @@ def narrowed(overview: Overview, *, driver: str = "", storage_class: str = "") -
 
 
 def reached(entries: Iterable[CapacityEntry]) -> Names:
-    return NOBODY.union(*(entry.nodes or NOBODY for entry in entries))
+    return NO_NODES.union(*(entry.nodes or NO_NODES for entry in entries))

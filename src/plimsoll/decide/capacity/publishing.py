@@ -159,19 +159,19 @@ class Publisher:
         self._rounds.begin(self._published.pairs, now)
 
     def provisioned(self, volume: PersistentVolume) -> None:
-        self._room_changed(volume)
+        self._capacity_changed(volume)
 
     def expanded(self, volume: PersistentVolume) -> None:
-        self._room_changed(volume)
+        self._capacity_changed(volume)
 
     def snapshotted(self, volume: PersistentVolume) -> None:
         """A snapshot of it was made or deleted."""
-        self._room_changed(volume)
+        self._capacity_changed(volume)
 
     def deleted(self, volume: PersistentVolume) -> None:
         has_place = volume.spec.node_affinity is not None
         if has_place or self.settings.policy is not PublishingPolicy.COMPATIBLE:
-            self._room_changed(volume)
+            self._capacity_changed(volume)
 
     def refused(self, storage_class: str) -> None:
         """A volume could not be made: what was said about the class may be wrong anywhere."""
@@ -287,7 +287,7 @@ class Publisher:
         for pair in pairs:
             self.ask(pair)
 
-    def _room_changed(self, volume: PersistentVolume) -> None:
+    def _capacity_changed(self, volume: PersistentVolume) -> None:
         """All classes where the volume is; if that is not known, its class everywhere."""
         affinity = volume.spec.node_affinity
         if affinity is None:

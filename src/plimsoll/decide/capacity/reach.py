@@ -7,7 +7,7 @@ from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.storage import CSIStorageCapacity
 
 Names = frozenset[str]
-NOBODY: Names = frozenset()
+NO_NODES: Names = frozenset()
 
 
 class Reach:
@@ -26,7 +26,7 @@ class Reach:
         """Raises ValueError if its topology makes no sense."""
         topology = capacity.node_topology
         if topology is None:
-            return NOBODY
+            return NO_NODES
         found = self._with(topology.match_labels.items())
         if not topology.match_expressions:
             return found
@@ -34,7 +34,7 @@ class Reach:
         return frozenset(name for name in found if selector.matches(self._labels[name]))
 
     def _with(self, labels: Iterable[tuple[str, str]]) -> Names:
-        groups = sorted((self._by_label.get(pair, NOBODY) for pair in labels), key=len)
+        groups = sorted((self._by_label.get(pair, NO_NODES) for pair in labels), key=len)
         return self._all if not groups else groups[0].intersection(*groups[1:])
 
     def common_label(self, names: Names, key: str) -> str | None:

@@ -44,7 +44,7 @@ class NodeType:
     name: str
     labels: Mapping[str, str]
     """By which its nodes are told from others: a node group, an instance type."""
-    room: Mapping[str, CapacityAnswer] = field(default_factory=dict)
+    capacity: Mapping[str, CapacityAnswer] = field(default_factory=dict)
     """By class, what a fresh node can hold."""
 
 
@@ -67,9 +67,9 @@ def decide_templates(
     wanted: dict[ObjectKey, tuple[Pair, CapacityAnswer]] = {}
     for type_ in types:
         segment = segment_of({**type_.labels, TEMPLATE_NODE: "true"})
-        for name in type_.room.keys() & set(classes):
+        for name in type_.capacity.keys() & set(classes):
             pair = Pair(segment, name)
-            wanted[_key(pair, settings)] = pair, type_.room[name]
+            wanted[_key(pair, settings)] = pair, type_.capacity[name]
     writes: list[Write] = []
     for key, (pair, answer) in sorted(wanted.items()):
         object_ = there.get(key)

@@ -43,9 +43,9 @@ class Cost:
         """By one volume, from each of its extents."""
         return -(-self.taken(size_bytes) // self.shares)
 
-    def fitting(self, room_bytes: int) -> int:
+    def fitting(self, free_bytes: int) -> int:
         """The largest volume that takes no more than that; 0: there is none."""
-        size = (room_bytes - self.overhead_bytes) // self.copies
+        size = (free_bytes - self.overhead_bytes) // self.copies
         if self.maximum_bytes is not None:
             size = min(size, self.maximum_bytes)
         size = size // self.unit_bytes * self.unit_bytes
@@ -61,7 +61,7 @@ def find_parts(free: Free, cost: Cost, size_bytes: int) -> Parts | None:
     if cost.shares == 0:
         return _spread(free, cost.taken(size_bytes))
     share = cost.share(size_bytes)
-    enough = [name for name, room in free.items() if room >= share]
+    enough = [name for name, size in free.items() if size >= share]
     if len(enough) < cost.shares:
         return None
     sign = 1 if cost.shares == 1 else -1
@@ -105,8 +105,8 @@ def largest_volume(free: Free, cost: Cost) -> int:
         return cost.fitting(_sum(free))
     if len(free) < cost.shares:
         return 0
-    rooms = sorted(free.values(), reverse=True)
-    return cost.fitting(rooms[cost.shares - 1] * cost.shares)
+    largest_first = sorted(free.values(), reverse=True)
+    return cost.fitting(largest_first[cost.shares - 1] * cost.shares)
 
 
 def total_volumes(free: Free, cost: Cost) -> int:
@@ -118,23 +118,23 @@ def total_volumes(free: Free, cost: Cost) -> int:
     if cost.shares == 0:
         return _filling(_sum(free), cost)
     if cost.shares == 1:
-        return sum(_filling(room, cost) for room in free.values())
+        return sum(_filling(size, cost) for size in free.values())
     if _has_even_units(cost):
         return _paired(free, cost)
     return _one_after_the_other(free, cost)
 
 
 def _sum(free: Free) -> int:
-    return sum(max(0, room) for room in free.values())
+    return sum(max(0, size) for size in free.values())
 
 
-def _filling(room_bytes: int, cost: Cost) -> int:
+def _filling(free_bytes: int, cost: Cost) -> int:
     """The sum of volumes that fill one piece of room."""
-    largest = cost.fitting(room_bytes)
+    largest = cost.fitting(free_bytes)
     if not largest:
         return 0
-    number = room_bytes // cost.taken(largest)
-    rest = room_bytes - number * cost.taken(largest)
+    number = free_bytes // cost.taken(largest)
+    rest = free_bytes - number * cost.taken(largest)
     return number * largest + cost.fitting(rest)
 
 
@@ -151,11 +151,11 @@ def _paired(free: Free, cost: Cost) -> int:
     makes `shares * t` in all there is a way to deal them out.
     """
     share = cost.unit_bytes * cost.copies // cost.shares
-    rooms = [room // share for room in free.values() if room > 0]
-    low, high = 0, sum(rooms) // cost.shares
+    shares = [size // share for size in free.values() if size > 0]
+    low, high = 0, sum(shares) // cost.shares
     while low < high:
         middle = (low + high + 1) // 2
-        if sum(min(room, middle) for room in rooms) >= middle * cost.shares:
+        if sum(min(most, middle) for most in shares) >= middle * cost.shares:
             low = middle
         else:
             high = middle - 1
@@ -169,5 +169,5 @@ def _one_after_the_other(free: Free, cost: Cost) -> int:
         if parts is None:
             break
         total += size
-        left = {name: room - parts.get(name, 0) for name, room in left.items()}
+        left = {name: size - parts.get(name, 0) for name, size in left.items()}
     return total

@@ -41,7 +41,7 @@ class ReclaimPolicy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Nobody:
+class NoDeleter:
     """No provisioner that could delete the volume is known, although one should be."""
 
     message: str
@@ -86,15 +86,15 @@ def has_ended(pod: Pod) -> bool:
 
 def find_deleter(
     volume: PersistentVolume, provisioners: Provisioners
-) -> ProvisionerFacts | Nobody | None:
+) -> ProvisionerFacts | NoDeleter | None:
     """None: somebody outside of this process deletes it."""
     if name := volume.annotations.get(PROVISIONED_BY):
         if found := provisioners.find(name):
             return found
-        return Nobody(f"no volume plugin matched name: {name}") if is_in_tree(name) else None
+        return NoDeleter(f"no volume plugin matched name: {name}") if is_in_tree(name) else None
     if MIGRATED_TO in volume.annotations or volume.spec.csi is not None:
         return None
-    return provisioners.find_for_source(volume) or Nobody(
+    return provisioners.find_for_source(volume) or NoDeleter(
         f'error getting deleter volume plugin for volume "{volume.name}": no volume plugin matched'
     )
 
@@ -103,7 +103,7 @@ def _decide_deletion(volume: PersistentVolume, provisioners: Provisioners) -> De
     deleter = find_deleter(volume, provisioners)
     if deleter is None:
         return Decision(plan=Plan(reason=BindingReason.LEFT_TO_DRIVER))
-    if isinstance(deleter, Nobody):
+    if isinstance(deleter, NoDeleter):
         return Decision(plan=_failed(volume, BindingReason.VOLUME_FAILED_DELETE, deleter.message))
     return Decision(
         plan=Plan(reason=BindingReason.DELETING),

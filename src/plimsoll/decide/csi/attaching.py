@@ -94,33 +94,36 @@ class AttachmentContext:
 AttachStep = Step[ControllerPublish | ControllerUnpublish]
 
 
-def decide_attachment(attachment: VolumeAttachment, around: AttachmentContext) -> AttachStep:
+def decide_attachment(attachment: VolumeAttachment, context: AttachmentContext) -> AttachStep:
     if attachment.is_being_deleted:
-        return _detach(attachment, around)
+        return _detach(attachment, context)
     if attachment.status.attached:
         return Step()
-    if not around.driver.publishes:
+    if not context.driver.publishes:
         return Step(plan=decide_attached(attachment, {}))
     try:
-        publish = _publish(attachment, around)
+        publish = _publish(attachment, context)
     except ValueError as error:
-        return Step(plan=decide_not_attached(attachment, NotAsked(str(error)), around.now))
-    writes = [*_held_volume(around), *_held_attachment(attachment, around.driver, publish.node_id)]
+        return Step(plan=decide_not_attached(attachment, NotAsked(str(error)), context.now))
+    writes = [
+        *_held_volume(context),
+        *_held_attachment(attachment, context.driver, publish.node_id),
+    ]
     return Step(plan=Plan(reason=AttachmentState.PUBLISHING, writes=tuple(writes)), call=publish)
 
 
-def _publish(attachment: VolumeAttachment, around: AttachmentContext) -> ControllerPublish:
+def _publish(attachment: VolumeAttachment, context: AttachmentContext) -> ControllerPublish:
     """Raises ValueError for what cannot be attached."""
-    spec = _spec(attachment, around.volume)
-    if around.volume is not None and around.volume.is_being_deleted:
-        raise ValueError(f'PersistentVolume "{around.volume.name}" is marked for deletion')
+    spec = _spec(attachment, context.volume)
+    if context.volume is not None and context.volume.is_being_deleted:
+        raise ValueError(f'PersistentVolume "{context.volume.name}" is marked for deletion')
     source = _source(spec)
     return ControllerPublish(
         handle=source.volume_handle,
-        node_id=_node_id(attachment, around, recalled=False),
-        capability=parse_capability(spec, finer_modes=around.driver.finer_modes),
+        node_id=_node_id(attachment, context, recalled=False),
+        capability=parse_capability(spec, finer_modes=context.driver.finer_modes),
         # A driver without a word for it must not be asked for it.
-        read_only=source.read_only and around.driver.publishes_read_only,
+        read_only=source.read_only and context.driver.publishes_read_only,
         context=source.volume_attributes,
         secret=source.controller_publish_secret_ref,
     )
@@ -141,20 +144,20 @@ def _source(spec: VolumeSpec) -> CsiSource:
     return spec.csi
 
 
-def _node_id(attachment: VolumeAttachment, around: AttachmentContext, *, recalled: bool) -> str:
-    node, name = attachment.spec.node_name, around.driver.name
-    entry = around.csi_node.find_driver(name) if around.csi_node is not None else None
+def _node_id(attachment: VolumeAttachment, context: AttachmentContext, *, recalled: bool) -> str:
+    node, name = attachment.spec.node_name, context.driver.name
+    entry = context.csi_node.find_driver(name) if context.csi_node is not None else None
     if entry is not None:
         return entry.node_id
     if recalled and NODE_ID in attachment.annotations:
         return attachment.annotations[NODE_ID]
-    if around.csi_node is None:
+    if context.csi_node is None:
         raise ValueError(f'csinode.storage.k8s.io "{node}" not found')
     raise ValueError(f"CSINode {node} does not contain driver {name}")
 
 
-def _held_volume(around: AttachmentContext) -> list[Write]:
-    volume, finalizer = around.volume, around.driver.finalizer
+def _held_volume(context: AttachmentContext) -> list[Write]:
+    volume, finalizer = context.volume, context.driver.finalizer
     if volume is None or finalizer in volume.metadata.finalizers:
         return []
     return [with_finalizers(volume, VOLUMES, (*volume.metadata.finalizers, finalizer))]
@@ -227,20 +230,20 @@ def _shortened(message: str) -> str:
 # Detaching
 
 
-def _detach(attachment: VolumeAttachment, around: AttachmentContext) -> AttachStep:
-    if around.driver.finalizer not in attachment.metadata.finalizers:
+def _detach(attachment: VolumeAttachment, context: AttachmentContext) -> AttachStep:
+    if context.driver.finalizer not in attachment.metadata.finalizers:
         return Step()
-    if not around.driver.publishes:
-        return Step(plan=decide_detached(attachment, around.driver))
+    if not context.driver.publishes:
+        return Step(plan=decide_detached(attachment, context.driver))
     try:
-        source = _source(_spec(attachment, around.volume))
+        source = _source(_spec(attachment, context.volume))
         unpublish = ControllerUnpublish(
             handle=source.volume_handle,
-            node_id=_node_id(attachment, around, recalled=True),
+            node_id=_node_id(attachment, context, recalled=True),
             secret=source.controller_publish_secret_ref,
         )
     except ValueError as error:
-        return Step(plan=decide_not_detached(attachment, NotAsked(str(error)), around.now))
+        return Step(plan=decide_not_detached(attachment, NotAsked(str(error)), context.now))
     return Step(call=unpublish)
 
 

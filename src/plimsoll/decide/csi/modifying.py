@@ -78,17 +78,17 @@ def decide_modification(
     volume: PersistentVolume,
     class_: VolumeAttributesClass | None,
     *,
-    patience_left: timedelta | None,
+    retry_in: timedelta | None,
     now: datetime,
 ) -> ModifyStep:
-    """`class_` is the one that the claim names; `patience_left` after it was called impossible."""
+    """`class_` is the one that the claim names; `retry_in` after it was called impossible."""
     target = find_target(claim, volume)
     if target is None or volume.spec.csi is None:
         return Step()
     status = claim.status.modify_volume_status or ModifyVolumeStatus()
     is_same = status.target_volume_attributes_class_name == target
-    if patience_left is not None and is_same:
-        plan = Plan(reason=Modifying.INFEASIBLE, recheck_after=patience_left)
+    if retry_in is not None and is_same:
+        plan = Plan(reason=Modifying.INFEASIBLE, recheck_after=retry_in)
         return Step(plan=plan)
     if class_ is None:
         return Step(plan=_pending(claim, target))

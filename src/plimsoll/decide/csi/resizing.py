@@ -98,7 +98,7 @@ class ResizeHistory:
     refused_in_use: bool = False
     is_used: bool = False
     """By a pod."""
-    patience_left: timedelta | None = None
+    retry_in: timedelta | None = None
     """Not to be tried again within this time unless something else is asked for."""
 
 
@@ -151,8 +151,8 @@ def decide_resize(
     if wanted is None:
         return Step()
     is_new = parse_bytes(wanted) != _allocated_bytes(claim)
-    if history.patience_left is not None and not is_new:
-        plan = Plan(reason=Resizing.INFEASIBLE, recheck_after=history.patience_left)
+    if history.retry_in is not None and not is_new:
+        plan = Plan(reason=Resizing.INFEASIBLE, recheck_after=history.retry_in)
         return Step(plan=plan)
     writes = _marked(claim, wanted, now, is_new=is_new)
     if history.refused_in_use and history.is_used:

@@ -34,7 +34,7 @@ from plimsoll.decide.provisioning.request.sources import Populator
 from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
 from plimsoll.decide.provisioning.steps import Attempt, ClaimMemory, Compete, Ignore, Ignored
 from plimsoll.decide.provisioning.topology.places import OwnNode
-from plimsoll.decide.provisioning.topology.requirement import NotLocated, TopologyWish, locate
+from plimsoll.decide.provisioning.topology.requirement import NotLocated, TopologyRequest, locate
 from plimsoll.decide.provisioning.view import ProvisioningContext
 
 OWNER = "NodeSelectedItself"
@@ -79,10 +79,10 @@ def consider_competing(
     if class_.volume_binding_mode != IMMEDIATE or not node.takes_immediate_claims:
         return Ignore(reason=Ignored.NO_NODE_SELECTED, memory=replace(memory, in_progress=None))
     if class_.allowed_topologies and context.settings.supports_topology:
-        wish = TopologyWish.of(
+        request = TopologyRequest.of(
             context.settings, claim.name, class_.allowed_topologies, node.node_name
         )
-        found = locate(wish, OwnNode(node, context.settings.driver), memory.topology)
+        found = locate(request, OwnNode(node, context.settings.driver), memory.topology)
         memory = replace(memory, topology=found.memory)
         if isinstance(found, NotLocated):
             return Ignore(reason=Ignored.NOT_ALLOWED_HERE, memory=replace(memory, in_progress=None))
@@ -171,27 +171,27 @@ def _capacity_calls(call: CreateVolumeCall) -> tuple[GetCapacityCall, ...]:
 
 
 def after_capacity(
-    asking: OwnershipAttempt, outcome: CapacityOutcome, context: ProvisioningContext
+    attempt: OwnershipAttempt, outcome: CapacityOutcome, context: ProvisioningContext
 ) -> OwnershipAttempt | TakeOver | Ignore:
     match outcome:
         case CallFailed():
-            return _take_over(asking.claim, asking.memory, context)
-        case CapacityReport(available_bytes) if asking.capacity_bytes <= available_bytes:
-            return _take_over(asking.claim, asking.memory, context)
+            return _take_over(attempt.claim, attempt.memory, context)
+        case CapacityReport(available_bytes) if attempt.capacity_bytes <= available_bytes:
+            return _take_over(attempt.claim, attempt.memory, context)
         case CapacityReport():
-            if rest := asking.calls[1:]:
-                return replace(asking, calls=rest)
-            return _stand_back(asking, context)
+            if rest := attempt.calls[1:]:
+                return replace(attempt, calls=rest)
+            return _stand_back(attempt, context)
         case _:
             assert_never(outcome)
 
 
-def _stand_back(asking: OwnershipAttempt, context: ProvisioningContext) -> Ignore:
+def _stand_back(attempt: OwnershipAttempt, context: ProvisioningContext) -> Ignore:
     """Without a word: other nodes may have room. Room may come back here, too."""
     is_compatible, node = context.settings.is_compatible, _node(context.settings)
     return Ignore(
         reason=Ignored.NO_ROOM_HERE,
-        memory=replace(asking.memory, lost_races=asking.memory.lost_races + 1),
+        memory=replace(attempt.memory, lost_races=attempt.memory.lost_races + 1),
         recheck_after=None if is_compatible else node.longest_delay,
     )
 

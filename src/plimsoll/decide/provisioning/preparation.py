@@ -47,7 +47,7 @@ from plimsoll.decide.provisioning.topology.requirement import (
     NotLocated,
     TopologyMemory,
     TopologyProblem,
-    TopologyWish,
+    TopologyRequest,
     locate,
 )
 from plimsoll.decide.provisioning.view import ProvisioningContext
@@ -132,13 +132,13 @@ class Preparation:
         if not self._settings.supports_topology:
             return None
         wanted = self._wanted
-        wish = TopologyWish.of(
+        request = TopologyRequest.of(
             self._settings,
             wanted.claim.name,
             wanted.storage_class.allowed_topologies,
             wanted.selected_node,
         )
-        found = locate(wish, places_of(self._settings, self._view), self._topology)
+        found = locate(request, places_of(self._settings, self._view), self._topology)
         self._topology = found.memory
         if isinstance(found, NotLocated):
             self._refuse_topology(found)

@@ -44,7 +44,7 @@ def decide_direct_node(
     the node cannot reach: once a node is selected, nobody looks at reachability again. The write
     holds only if nobody has touched the claim since.
     """
-    if not waits_for_scheduler(claim) or not _provisions_late(storage_class):
+    if not waits_for_scheduler(claim) or not _has_delayed_binding(storage_class):
         return None
     node = _node_of_oldest(claim, pods, nodes)
     if node is None or any(_might_be_taken(volume, claim, node) for volume in volumes):
@@ -66,7 +66,7 @@ def decide_direct_node(
     )
 
 
-def _provisions_late(storage_class: StorageClass | None) -> bool:
+def _has_delayed_binding(storage_class: StorageClass | None) -> bool:
     return (
         storage_class is not None
         and storage_class.waits_for_consumer

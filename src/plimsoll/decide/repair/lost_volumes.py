@@ -79,7 +79,7 @@ def may_be_given_up(volume: PersistentVolume) -> bool:
 
 
 def decide_lost_volume(
-    volume: PersistentVolume, around: LostVolumesView, *, gone_for: timedelta, patience: timedelta
+    volume: PersistentVolume, view: LostVolumesView, *, gone_for: timedelta, grace: timedelta
 ) -> Repair | None:
     """Delete the volume, and before it the claim that is bound to it.
 
@@ -94,11 +94,11 @@ def decide_lost_volume(
     finalizers of others, such as the provisioner's, are respected.
     """
     node = pinned_node(volume)
-    if not may_be_given_up(volume) or gone_for < patience:
+    if not may_be_given_up(volume) or gone_for < grace:
         return None
-    if _is_reachable(volume, node, around.nodes) or around.attachments:
+    if _is_reachable(volume, node, view.nodes) or view.attachments:
         return None
-    writes = _deletions(volume, around)
+    writes = _deletions(volume, view)
     if not writes:
         return None
     return Repair(
@@ -122,21 +122,21 @@ def _is_reachable(volume: PersistentVolume, name: str, nodes: Iterable[Node]) ->
     )
 
 
-def _deletions(volume: PersistentVolume, around: LostVolumesView) -> tuple[Write, ...]:
+def _deletions(volume: PersistentVolume, view: LostVolumesView) -> tuple[Write, ...]:
     gone = Delete(
         resource=VOLUMES,
         key=volume.key,
         uid=volume.uid,
         version=volume.metadata.resource_version,
     )
-    claim, reference = around.claim, volume.spec.claim_ref
+    claim, reference = view.claim, volume.spec.claim_ref
     is_its_claim = claim is not None and reference is not None and claim.uid == reference.uid
     if claim is None or not is_its_claim:
         # Nobody is left who could miss it.
         return (gone,) if volume.status.phase in WITHOUT_CLAIM else ()
     if claim.spec.volume_name != volume.name or volume.status.phase != BOUND:
         return ()
-    if any(_may_use(pod, claim) for pod in around.pods):
+    if any(_may_use(pod, claim) for pod in view.pods):
         return ()
     asked = Delete(
         resource=CLAIMS, key=claim.key, uid=claim.uid, version=claim.metadata.resource_version

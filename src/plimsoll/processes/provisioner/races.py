@@ -100,12 +100,12 @@ class Races:
             await self._sidecar.read_secret(step.attempt.secret)
         except SecretUnreadableError:
             return after_unanswered(step, context)
-        asking: OwnershipAttempt | TakeOver | Ignore = ask_capacity(step, context)
-        while isinstance(asking, OwnershipAttempt):
-            asking = after_capacity(asking, await self._room(asking.calls[0]), context)
-        return asking
+        next_: OwnershipAttempt | TakeOver | Ignore = ask_capacity(step, context)
+        while isinstance(next_, OwnershipAttempt):
+            next_ = after_capacity(next_, await self._free_capacity(next_.calls[0]), context)
+        return next_
 
-    async def _room(self, call: GetCapacityCall) -> CapacityOutcome:
+    async def _free_capacity(self, call: GetCapacityCall) -> CapacityOutcome:
         try:
             request = messages.get_capacity(call)
             answer = await self._sidecar.link.call(methods.GET_CAPACITY, request)

@@ -9,9 +9,9 @@ from plimsoll.decide.claims.writes import CLAIMS
 from plimsoll.decide.plan import Emit, Patch, Plan
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
     GUARD,
+    DeleteUnrecorded,
     Guarding,
-    RollBack,
-    after_failed_rollback,
+    after_failed_deletion,
     decide_guard,
     guard,
     lift_guard,
@@ -35,7 +35,7 @@ def a_guarded_claim(volume: str = "", **metadata: Any) -> PersistentVolumeClaim:
     return msgspec.structs.replace(claim, metadata=changed)
 
 
-def finalizers(plan: Plan | RollBack | None) -> Any:
+def finalizers(plan: Plan | DeleteUnrecorded | None) -> Any:
     assert isinstance(plan, Plan)
     [write] = plan.writes
     assert isinstance(write, Patch)
@@ -75,18 +75,18 @@ def test_a_stored_volume_needs_no_guard_any_more() -> None:
 
 def test_a_claim_deleted_before_its_volume_was_stored_is_rolled_back() -> None:
     claim = a_guarded_claim(deletion_timestamp=GONE)
-    expected = RollBack(claim=claim, provisioner="disks", volume_name=MADE)
+    expected = DeleteUnrecorded(claim=claim, provisioner="disks", volume_name=MADE)
     assert decide_guard(claim, a_world()) == expected
 
 
 def test_a_claim_that_took_another_volume_is_rolled_back() -> None:
     claim = a_guarded_claim(volume="by-hand")
-    assert isinstance(decide_guard(claim, a_world(a_volume("by-hand"))), RollBack)
+    assert isinstance(decide_guard(claim, a_world(a_volume("by-hand"))), DeleteUnrecorded)
 
 
 def test_whoever_has_to_clean_up_by_hand_is_told_what_and_how() -> None:
-    operation = RollBack(claim=a_guarded_claim(), provisioner="disks", volume_name=MADE)
-    [event] = after_failed_rollback(operation, "the store is away").writes
+    operation = DeleteUnrecorded(claim=a_guarded_claim(), provisioner="disks", volume_name=MADE)
+    [event] = after_failed_deletion(operation, "the store is away").writes
     assert isinstance(event, Emit)
     assert event.reason == "ProvisioningCleanupFailed"
     for part in (MADE, "disks", "the store is away", GUARD):

@@ -13,7 +13,7 @@ from plimsoll.decide.provisioning.topology.requirement import (
     NotLocated,
     TopologyMemory,
     TopologyProblem,
-    TopologyWish,
+    TopologyRequest,
     locate,
 )
 from tests.builders import DRIVER, ZONE, a_csi_node, a_node
@@ -49,10 +49,10 @@ def cluster(zones: Mapping[str, str] | None = None, keys: Iterable[str] = (ZONE,
 
 def wish(
     node: str = "", *, zones: Iterable[str] = (), strict: bool = False, at_once: bool = True
-) -> TopologyWish:
+) -> TopologyRequest:
     labels = TopologyLabelSpec(key=ZONE, values=tuple(zones))
     allowed = (TopologyTermSpec(match_label_expressions=(labels,)),) if labels.values else ()
-    return TopologyWish(
+    return TopologyRequest(
         driver=DRIVER,
         claim_name="data-web-0",
         allowed=allowed,

@@ -1,6 +1,6 @@
 import pytest
 
-from plimsoll.processes.controller.in_process.volume_operation import asked
+from plimsoll.processes.controller.in_process.volume_operation import call_provisioner
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.fence import Fence
 from plimsoll.wire.errors import FencedError
@@ -13,7 +13,7 @@ async def test_a_provisioner_inside_is_not_asked_once_another_controller_may_lea
         calls.append("made")
 
     clock = SteppedClock()
-    await asked("disk", make, Fence.left_open(clock))
+    await call_provisioner("disk", make, Fence.left_open(clock))
     with pytest.raises(FencedError, match="provisioner disk"):
-        await asked("disk", make, Fence(clock))
+        await call_provisioner("disk", make, Fence(clock))
     assert calls == ["made"]

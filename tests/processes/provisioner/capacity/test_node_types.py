@@ -28,7 +28,7 @@ def test_sizes_are_read_by_class(tmp_path: Path) -> None:
 """
     )
     room = {"fast": CapacityAnswer(500 * GIB, 400 * GIB), "slow": CapacityAnswer(2 * GIB)}
-    large = NodeType(name="large", labels={"instance-type": "large"}, room=room)
+    large = NodeType(name="large", labels={"instance-type": "large"}, capacity=room)
     assert load_node_types(str(table)) == (large,)
 
 

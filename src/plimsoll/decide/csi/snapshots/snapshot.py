@@ -64,13 +64,13 @@ def decide_snapshot(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
     if snapshot.is_being_deleted:
         return decide_deletion(snapshot, view)
     try:
-        return _wish(snapshot, view)
+        return _decide_request(snapshot, view)
     except SnapshotRefusedError as no:
         writes = complaint(snapshot, no.reason, no.message, view.now, unready=no.unready)
         return Plan(reason=SnapshotRequest.REFUSED, writes=tuple(writes))
 
 
-def _wish(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
+def _decide_request(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
     is_settled = snapshot.is_ready and _bound_name(snapshot) is not None
     if not is_settled:
         chosen = _class_chosen(snapshot, view)

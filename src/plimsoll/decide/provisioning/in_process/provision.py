@@ -50,7 +50,7 @@ def decide_provision(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> De
     if driver := find_driver(class_.provisioner):
         return _hand_over(claim, driver)
     if facts := view.provisioners.find(class_.provisioner):
-        return _decide_internal(_Wish(claim, class_, facts), view)
+        return _decide_internal(_Request(claim, class_, facts), view)
     if is_in_tree(class_.provisioner):
         return _hopeless(claim, f"no volume plugin matched name: {class_.provisioner}")
     return _hand_over(claim, class_.provisioner)
@@ -82,14 +82,14 @@ def _name_provisioner(claim: PersistentVolumeClaim, provisioner: str) -> Patch |
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _Request:
     claim: PersistentVolumeClaim
     storage_class: StorageClass
     provisioner: ProvisionerFacts
 
 
-def _decide_internal(wish: _Wish, view: ClaimsAndVolumes) -> Decision:
-    claim, name = wish.claim, wish.provisioner.name
+def _decide_internal(request: _Request, view: ClaimsAndVolumes) -> Decision:
+    claim, name = request.claim, request.provisioner.name
     if claim.spec.data_source is not None:
         return _hopeless(
             claim,
@@ -102,7 +102,7 @@ def _decide_internal(wish: _Wish, view: ClaimsAndVolumes) -> Decision:
     volume_name = volume_name_for(claim)
     if view.volume(volume_name) is not None:
         return Decision(plan=Plan(reason=BindingReason.PROVISIONED_ALREADY))
-    if objection := _find_objection(wish):
+    if objection := _find_objection(request):
         return _hopeless(claim, objection)
     selected = claim.annotations.get(SELECTED_NODE)
     node = None if selected is None else view.node(selected)
@@ -110,7 +110,7 @@ def _decide_internal(wish: _Wish, view: ClaimsAndVolumes) -> Decision:
         return _hopeless(claim, f'Failed to get target node: node "{selected}" not found')
     operation = Provision(
         claim=claim,
-        storage_class=wish.storage_class,
+        storage_class=request.storage_class,
         provisioner=name,
         volume_name=volume_name,
         selected_node=node,
@@ -118,14 +118,14 @@ def _decide_internal(wish: _Wish, view: ClaimsAndVolumes) -> Decision:
     return Decision(plan=Plan(reason=BindingReason.PROVISIONING), operation=operation)
 
 
-def _find_objection(wish: _Wish) -> str | None:
-    class_ = wish.storage_class
-    if class_.mount_options and not wish.provisioner.takes_mount_options:
+def _find_objection(request: _Request) -> str | None:
+    class_ = request.storage_class
+    if class_.mount_options and not request.provisioner.takes_mount_options:
         return (
             "Mount options are not supported by the provisioner but StorageClass "
             f'"{class_.name}" has mount options [{" ".join(class_.mount_options)}]'
         )
-    if objection := wish.provisioner.objection(wish.claim, class_):
+    if objection := request.provisioner.objection(request.claim, class_):
         return f"Failed to create provisioner: {objection}"
     return None
 

@@ -29,7 +29,7 @@ class Guarding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RollBack:
+class DeleteUnrecorded:
     """Delete what may have been made under this name."""
 
     claim: PersistentVolumeClaim
@@ -53,7 +53,9 @@ def lift_guard(claim: PersistentVolumeClaim, reason: Guarding) -> Plan:
     return Plan(reason=reason, writes=(_with_finalizers(claim, left),))
 
 
-def decide_guard(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Plan | RollBack | None:
+def decide_guard(
+    claim: PersistentVolumeClaim, view: ClaimsAndVolumes
+) -> Plan | DeleteUnrecorded | None:
     """None: nothing was begun, or it is still wanted."""
     if not is_guarded(claim):
         return None
@@ -64,10 +66,10 @@ def decide_guard(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Plan |
         return None
     annotations = claim.annotations
     provisioner = annotations.get(STORAGE_PROVISIONER) or annotations.get(BETA_STORAGE_PROVISIONER)
-    return RollBack(claim=claim, provisioner=provisioner or "", volume_name=name)
+    return DeleteUnrecorded(claim=claim, provisioner=provisioner or "", volume_name=name)
 
 
-def after_failed_rollback(operation: RollBack, error: str) -> Plan:
+def after_failed_deletion(operation: DeleteUnrecorded, error: str) -> Plan:
     message = (
         f"Error cleaning up what may have been provisioned for claim {operation.claim.key} as "
         f"{operation.volume_name} by '{operation.provisioner}': {error}. It is tried again; once "

@@ -55,7 +55,7 @@ NO_TOPOLOGY = TopologyMemory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyWish:
+class TopologyRequest:
     driver: str
     claim_name: str
     allowed: tuple[TopologyTermSpec, ...] = ()
@@ -73,7 +73,7 @@ class TopologyWish:
         claim_name: str,
         allowed: tuple[TopologyTermSpec, ...],
         selected_node: str,
-    ) -> "TopologyWish":
+    ) -> "TopologyRequest":
         return cls(
             driver=settings.driver,
             claim_name=claim_name,
@@ -98,8 +98,10 @@ class NotLocated:
     memory: TopologyMemory
 
 
-def locate(wish: TopologyWish, places: Places, memory: TopologyMemory) -> Located | NotLocated:
-    search = _Search(wish, places, memory)
+def locate(
+    request: TopologyRequest, places: Places, memory: TopologyMemory
+) -> Located | NotLocated:
+    search = _Search(request, places, memory)
     try:
         requirement = search.requirement()
     except _NoPlaceError as none:
@@ -120,34 +122,40 @@ def _fail(problem: TopologyProblem, message: str) -> NoReturn:
 class _Search:
     """Remembers what it found, also where the search then fails."""
 
-    def __init__(self, wish: TopologyWish, places: Places, memory: TopologyMemory) -> None:
-        self._wish = wish
+    def __init__(self, request: TopologyRequest, places: Places, memory: TopologyMemory) -> None:
+        self._request = request
         self._places = places
         self.memory = memory
 
     def requirement(self) -> AccessibilityRequirement | None:
-        return self._for_any_node() if not self._wish.selected_node else self._for_selected_node()
+        return (
+            self._for_any_node() if not self._request.selected_node else self._for_selected_node()
+        )
 
     def _for_any_node(self) -> AccessibilityRequirement | None:
-        wish = self._wish
-        if not wish.allowed and not wish.is_told_at_once:
+        request = self._request
+        if not request.allowed and not request.is_told_at_once:
             return None
         requisite = in_order(
-            flattened(wish.allowed) if wish.allowed else self._terms_of(self._keys_of_any_node())
+            flattened(request.allowed)
+            if request.allowed
+            else self._terms_of(self._keys_of_any_node())
         )
         if not requisite:
             return None
-        preferred = rotated(requisite, spread_start(wish.claim_name, len(requisite)))
+        preferred = rotated(requisite, spread_start(request.claim_name, len(requisite)))
         return _requirement(requisite, preferred)
 
     def _for_selected_node(self) -> AccessibilityRequirement | None:
-        wish = self._wish
+        request = self._request
         keys = self._keys_of_selected_node()
         selected = self._selected_segment(keys)
-        if wish.is_strict:
+        if request.is_strict:
             self._check_allowed(selected)
             return _requirement([selected], [selected])
-        requisite = in_order(flattened(wish.allowed) if wish.allowed else self._terms_of(keys))
+        requisite = in_order(
+            flattened(request.allowed) if request.allowed else self._terms_of(keys)
+        )
         if not requisite:
             return None
         for start, term in enumerate(requisite):
@@ -155,23 +163,23 @@ class _Search:
                 return _requirement(requisite, rotated(requisite, start))
         _fail(
             TopologyProblem.NODE_NOT_REQUISITE,
-            f"topology {_shown(selected)} from selected node {quoted(wish.selected_node)} "
+            f"topology {_shown(selected)} from selected node {quoted(request.selected_node)} "
             f"is not in requisite: {_all_shown(requisite)}",
         )
 
     def _check_allowed(self, selected: Term) -> None:
-        allowed = flattened(self._wish.allowed)
-        if self._wish.allowed and not any(is_within(term, selected) for term in allowed):
+        allowed = flattened(self._request.allowed)
+        if self._request.allowed and not any(is_within(term, selected) for term in allowed):
             _fail(
                 TopologyProblem.NODE_NOT_ALLOWED,
-                f"selected node {quoted(self._wish.selected_node)} topology {_shown(selected)} "
+                f"selected node {quoted(self._request.selected_node)} topology {_shown(selected)} "
                 f"is not in allowed topologies: {_all_shown(allowed)}",
             )
 
     def _keys_of_selected_node(self) -> tuple[str, ...]:
         if self.memory.keys:
             return self.memory.keys
-        name = self._wish.selected_node
+        name = self._request.selected_node
         csi_node = self._places.csi_node(name)
         if csi_node is None:
             _fail(
@@ -188,14 +196,14 @@ class _Search:
         known = term_of(self.memory.labels, keys) if self.memory.labels else None
         if known is not None:
             return known
-        node = self._places.node(self._wish.selected_node)
+        node = self._places.node(self._request.selected_node)
         if node is not None and node.labels:
             self.memory = replace(self.memory, labels=node.labels)
         segment = None if node is None else term_of(node.labels, keys)
         if segment is None:
             _fail(
                 TopologyProblem.LABELS_MISSING,
-                f"topology labels from selected node {self._wish.selected_node} "
+                f"topology labels from selected node {self._request.selected_node} "
                 f"does not match topology keys from CSINode [{' '.join(keys)}]",
             )
         return segment
@@ -211,7 +219,7 @@ class _Search:
         _fail(TopologyProblem.NO_TOPOLOGY, "no available topology found")
 
     def _keys_on(self, csi_node: CSINode) -> tuple[str, ...]:
-        driver = csi_node.find_driver(self._wish.driver)
+        driver = csi_node.find_driver(self._request.driver)
         return (driver.topology_keys or ()) if driver else ()
 
     def _terms_of(self, keys: tuple[str, ...]) -> tuple[Term, ...]:

@@ -95,7 +95,7 @@ class CsiAttacher(CsiLoop):
         driver = self.drivers.find(attachment.spec.attacher) if attachment is not None else None
         if attachment is None or driver is None:
             return None
-        step = decide_attachment(attachment, self._around(attachment, driver))
+        step = decide_attachment(attachment, self._context(attachment, driver))
         if step.call is None and step.plan.reason == AttachmentState.FAILED:
             await self.failed(key, step.plan)
             return None
@@ -112,7 +112,7 @@ class CsiAttacher(CsiLoop):
                 assert_never(step.call)
         return None
 
-    def _around(self, attachment: VolumeAttachment, driver: KnownDriver) -> AttachmentContext:
+    def _context(self, attachment: VolumeAttachment, driver: KnownDriver) -> AttachmentContext:
         names = _volume_of(attachment)
         volume = self._volumes.view().get(ObjectKey("", names[0])) if names else None
         return AttachmentContext(
@@ -125,7 +125,7 @@ class CsiAttacher(CsiLoop):
     async def _publish(
         self, attachment: VolumeAttachment, driver: KnownDriver, publish: ControllerPublish
     ) -> None:
-        answer = await self.asking.ask(
+        answer = await self.driver_calls.call(
             driver,
             methods.CONTROLLER_PUBLISH_VOLUME,
             lambda secrets: csi.ControllerPublishVolumeRequest(
@@ -149,7 +149,7 @@ class CsiAttacher(CsiLoop):
     async def _unpublish(
         self, attachment: VolumeAttachment, driver: KnownDriver, unpublish: ControllerUnpublish
     ) -> None:
-        answer = await self.asking.ask(
+        answer = await self.driver_calls.call(
             driver,
             methods.CONTROLLER_UNPUBLISH_VOLUME,
             lambda secrets: csi.ControllerUnpublishVolumeRequest(

@@ -35,7 +35,7 @@ class CsiLoop(Loop):
         self.settings = settings
         self.drivers = KnownDrivers(settings.sources, tools.clock, tools.fence)
         self.drivers.on_change(self.driver_came)
-        self.asking = DriverCalls(tools.client)
+        self.driver_calls = DriverCalls(tools.client)
 
     @abstractmethod
     def driver_came(self, name: str) -> None:

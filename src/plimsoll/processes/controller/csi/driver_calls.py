@@ -40,7 +40,7 @@ class DriverCalls:
     def __init__(self, client: KubeClient) -> None:
         self._client = client
 
-    async def ask(
+    async def call(
         self,
         driver: KnownDriver,
         method: Method[Request, Response],

@@ -1,11 +1,11 @@
-"""What a driver called impossible, and how long to wait before it is asked for the same again."""
+"""When to repeat a request that a driver called infeasible: not before five minutes have passed."""
 
 from datetime import timedelta
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.runtime.clock import Clock
 
-PATIENCE = timedelta(minutes=5)
+RETRY_AFTER = timedelta(minutes=5)
 
 
 class InfeasibleRetry:
@@ -13,19 +13,19 @@ class InfeasibleRetry:
         self._clock = clock
         self._until: dict[ObjectKey, float] = {}
 
-    def lost(self, key: ObjectKey) -> None:
-        self._until[key] = self._clock.monotonic() + PATIENCE.total_seconds()
+    def put_off(self, key: ObjectKey) -> None:
+        self._until[key] = self._clock.monotonic() + RETRY_AFTER.total_seconds()
 
-    def regained(self, key: ObjectKey) -> None:
+    def forget(self, key: ObjectKey) -> None:
         self._until.pop(key, None)
 
-    def left(self, key: ObjectKey) -> timedelta | None:
-        """None: ask."""
+    def retry_in(self, key: ObjectKey) -> timedelta | None:
+        """How long to wait with the next call; None: it may be made now."""
         until = self._until.get(key)
         if until is None:
             return None
         left = timedelta(seconds=until - self._clock.monotonic())
         if left > timedelta():
             return left
-        self.regained(key)
+        self.forget(key)
         return None

@@ -63,8 +63,8 @@ class Resizer(CsiLoop):
         self._pods.on_change(self._pod_changed)
         self._failed_for_good: set[ObjectKey] = set()
         self._refused_in_use: set[ObjectKey] = set()
-        self._resizing_patience = InfeasibleRetry(tools.clock)
-        self._modifying_patience = InfeasibleRetry(tools.clock)
+        self._infeasible_sizes = InfeasibleRetry(tools.clock)
+        self._infeasible_classes = InfeasibleRetry(tools.clock)
 
     # Who has to be looked at
 
@@ -100,8 +100,8 @@ class Resizer(CsiLoop):
     def _forget(self, key: ObjectKey) -> None:
         self._failed_for_good.discard(key)
         self._refused_in_use.discard(key)
-        self._resizing_patience.regained(key)
-        self._modifying_patience.regained(key)
+        self._infeasible_sizes.forget(key)
+        self._infeasible_classes.forget(key)
 
     # One claim
 
@@ -162,7 +162,7 @@ class Resizer(CsiLoop):
             failed_for_good=key in self._failed_for_good,
             refused_in_use=key in self._refused_in_use,
             is_used=any(not pod.is_finished for pod in users),
-            patience_left=self._resizing_patience.left(key),
+            retry_in=self._infeasible_sizes.retry_in(key),
         )
 
     def _remember(self, key: ObjectKey, failure: Failure) -> None:
@@ -170,7 +170,7 @@ class Resizer(CsiLoop):
         if is_final(failure):
             self._failed_for_good.add(key)
         if is_infeasible(failure):
-            self._resizing_patience.lost(key)
+            self._infeasible_sizes.put_off(key)
         if isinstance(failure, CallFailed) and failure.code is Code.FAILED_PRECONDITION:
             self._refused_in_use.add(key)
 
@@ -179,7 +179,7 @@ class Resizer(CsiLoop):
     ) -> Expanded | Failure:
         if isinstance(call, LeaveToNode):
             return Expanded(size_bytes=call.size_bytes, node_has_to_grow=True)
-        answer = await self.asking.ask(
+        answer = await self.driver_calls.call(
             driver,
             methods.CONTROLLER_EXPAND_VOLUME,
             lambda secrets: csi.ControllerExpandVolumeRequest(
@@ -210,7 +210,7 @@ class Resizer(CsiLoop):
             claim,
             volume,
             self._classes.view().get(ObjectKey("", name)),
-            patience_left=self._modifying_patience.left(key),
+            retry_in=self._infeasible_classes.retry_in(key),
             now=self.tools.clock.now(),
         )
         if not await self.record(key, step.plan) or step.call is None:
@@ -218,15 +218,15 @@ class Resizer(CsiLoop):
         claim = self._claims.view().get(key) or claim
         failure = await self._modified(driver, step.call)
         if failure is None:
-            self._modifying_patience.regained(key)
+            self._infeasible_classes.forget(key)
             await self.succeeded(key, decide_modified(claim, volume, step.call.target))
             return
         if is_infeasible(failure):
-            self._modifying_patience.lost(key)
+            self._infeasible_classes.put_off(key)
         await self.failed(key, decide_not_modified(claim, failure, self.tools.clock.now()))
 
     async def _modified(self, driver: KnownDriver, call: Modify) -> Failure | None:
-        answer = await self.asking.ask(
+        answer = await self.driver_calls.call(
             driver,
             methods.CONTROLLER_MODIFY_VOLUME,
             lambda secrets: csi.ControllerModifyVolumeRequest(

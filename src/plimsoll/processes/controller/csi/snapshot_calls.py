@@ -12,11 +12,11 @@ NANOSECONDS = 1_000_000_000
 
 
 class SnapshotCalls:
-    def __init__(self, asking: DriverCalls) -> None:
-        self._asking = asking
+    def __init__(self, driver_calls: DriverCalls) -> None:
+        self._driver_calls = driver_calls
 
     async def take(self, driver: KnownDriver, call: TakeSnapshot) -> Taken | Failure:
-        answer = await self._asking.ask(
+        answer = await self._driver_calls.call(
             driver,
             methods.CREATE_SNAPSHOT,
             lambda secrets: csi.CreateSnapshotRequest(
@@ -42,7 +42,7 @@ class SnapshotCalls:
         return Taken(handle=call.handle, is_ready=True)
 
     async def _listed(self, driver: KnownDriver, call: FindSnapshot) -> Taken | Failure:
-        answer = await self._asking.ask(
+        answer = await self._driver_calls.call(
             driver,
             methods.LIST_SNAPSHOTS,
             lambda secrets: csi.ListSnapshotsRequest(snapshot_id=call.handle, secrets=secrets),
@@ -57,7 +57,7 @@ class SnapshotCalls:
                 return _taken(answer.entries[0].snapshot)
 
     async def _got(self, driver: KnownDriver, call: FindSnapshot) -> Taken | Failure:
-        answer = await self._asking.ask(
+        answer = await self._driver_calls.call(
             driver,
             methods.GET_SNAPSHOT,
             lambda secrets: csi.GetSnapshotRequest(snapshot_id=call.handle, secrets=secrets),
@@ -70,7 +70,7 @@ class SnapshotCalls:
                 return _taken(answer.snapshot)
 
     async def delete(self, driver: KnownDriver, call: DeleteSnapshot) -> Failure | None:
-        answer = await self._asking.ask(
+        answer = await self._driver_calls.call(
             driver,
             methods.DELETE_SNAPSHOT,
             lambda secrets: csi.DeleteSnapshotRequest(snapshot_id=call.handle, secrets=secrets),

@@ -69,7 +69,7 @@ class Snapshotter(CsiLoop):
         self._classes.on_change(self._class_changed)
         self._claims.on_change(self._claim_changed)
         self._volumes.on_change(self._volume_changed)
-        self._calls = SnapshotCalls(self.asking)
+        self._calls = SnapshotCalls(self.driver_calls)
 
     # Who has to be looked at
 

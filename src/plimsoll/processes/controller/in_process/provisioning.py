@@ -21,9 +21,9 @@ from plimsoll.decide.provisioning.in_process.provision import (
     after_unsaved,
 )
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
+    DeleteUnrecorded,
     Guarding,
-    RollBack,
-    after_failed_rollback,
+    after_failed_deletion,
     guard,
     is_guarded,
     lift_guard,
@@ -38,7 +38,7 @@ from plimsoll.processes.controller.in_process.provisioners.protocol import (
     ProvisionRequest,
     Trouble,
 )
-from plimsoll.processes.controller.in_process.volume_operation import CLAIMS, Means
+from plimsoll.processes.controller.in_process.volume_operation import CLAIMS, OperationContext
 
 log = logging.getLogger(__name__)
 
@@ -49,15 +49,15 @@ CERTAIN = frozenset({Trouble.REFUSED, Trouble.WRONG_NODE})
 
 
 class Provisioning:
-    def __init__(self, means: Means) -> None:
-        self._means = means
+    def __init__(self, context: OperationContext) -> None:
+        self._context = context
 
     async def provision(self, operation: Provision) -> OperationVerdict:
-        provisioner = self._means.registry.get(operation.provisioner)
+        provisioner = self._context.registry.get(operation.provisioner)
         claim = self._still_wanted(operation.claim)
         if provisioner is None or claim is None:
             return OperationVerdict.DONE
-        if await self._means.find_volume(operation.volume_name) is not None:
+        if await self._context.find_volume(operation.volume_name) is not None:
             return OperationVerdict.DONE
         guarded = await self._guarded(claim)
         if guarded is None:
@@ -73,18 +73,18 @@ class Provisioning:
             return OperationVerdict.TRY_AGAIN
         return OperationVerdict.DONE
 
-    async def roll_back(self, operation: RollBack) -> OperationVerdict:
-        provisioner = self._means.registry.get(operation.provisioner)
-        if await self._means.find_volume(operation.volume_name) is not None:
+    async def delete_unrecorded(self, operation: DeleteUnrecorded) -> OperationVerdict:
+        provisioner = self._context.registry.get(operation.provisioner)
+        if await self._context.find_volume(operation.volume_name) is not None:
             return OperationVerdict.DONE  # it was stored after all; seeing it lifts the guard
         if provisioner is None:
             problem = "no such provisioner is part of this controller"
-            await self._means.enact(after_failed_rollback(operation, problem))
+            await self._context.enact(after_failed_deletion(operation, problem))
             return OperationVerdict.TRY_AGAIN
         try:
             await self._delete(provisioner, operation.volume_name)
         except ProvisionerError as error:
-            await self._means.enact(after_failed_rollback(operation, error.message))
+            await self._context.enact(after_failed_deletion(operation, error.message))
             return OperationVerdict.TRY_AGAIN
         log.info("provisioning rolled back", extra={"claim": str(operation.claim.key)})
         is_written = await self._lift(operation.claim)
@@ -92,7 +92,7 @@ class Provisioning:
 
     def _still_wanted(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim | None:
         """As it is by now; time may have passed since it was decided about."""
-        found = self._means.view().claim(claim.key)
+        found = self._context.view().claim(claim.key)
         if found is None or found.uid != claim.uid:
             return None
         return None if found.is_being_deleted or found.spec.volume_name else found
@@ -100,7 +100,7 @@ class Provisioning:
     async def _guarded(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim | None:
         if is_guarded(claim):
             return claim
-        outcome = await self._means.enact(guard(claim))
+        outcome = await self._context.enact(guard(claim))
         if not isinstance(outcome, Done):
             return None
         return from_document(PersistentVolumeClaim, outcome.left[0])
@@ -111,15 +111,15 @@ class Provisioning:
             claim=operation.claim,
             storage_class=operation.storage_class,
             selected_node=operation.selected_node,
-            nodes=self._means.view().all_nodes,
-            secret=self._means.read_secret,
+            nodes=self._context.view().all_nodes,
+            secret=self._context.read_secret,
         )
 
         async def make() -> Document:
             return volume_document(request, await provisioner.provision(request))
 
-        with self._means.metrics.measured(provisioner.name, "volume_provision"):
-            volume = await self._means.ask(provisioner.name, make)
+        with self._context.metrics.measured(provisioner.name, "volume_provision"):
+            volume = await self._context.call(provisioner.name, make)
         log.info(
             "volume made",
             extra={"volume": operation.volume_name, "claim": str(operation.claim.key)},
@@ -137,7 +137,7 @@ class Provisioning:
                 return plan
             return replace(plan, writes=plan.writes + lift_guard(claim, Guarding.UNDONE).writes)
 
-        await self._means.write_about(CLAIMS, operation.claim, decide)
+        await self._context.write_about(CLAIMS, operation.claim, decide)
 
     async def _save(self, operation: Provision, volume: Document) -> str:
         """Store the volume; why it could not be, in the end, or nothing."""
@@ -145,12 +145,12 @@ class Provisioning:
         problem = ""
         for attempt in range(SAVE_ATTEMPTS):
             if attempt:
-                await self._means.tools.clock.sleep(SAVE_PAUSE)
-            outcome = await self._means.enact(plan)
+                await self._context.tools.clock.sleep(SAVE_PAUSE)
+            outcome = await self._context.enact(plan)
             if isinstance(outcome, Done):
                 return ""
             if isinstance(outcome, Overtaken) and await self._is_saved(operation):
-                await self._means.enact(after_saved(operation))
+                await self._context.enact(after_saved(operation))
                 return ""
             problem = outcome.error.message
             if not outcome.error.is_passing:
@@ -159,17 +159,17 @@ class Provisioning:
         return "" if await self._is_saved(operation) else problem
 
     async def _is_saved(self, operation: Provision) -> bool:
-        found = await self._means.find_volume(operation.volume_name)
+        found = await self._context.find_volume(operation.volume_name)
         if found is None or found.spec.claim_ref is None:
             return False
         return found.spec.claim_ref.uid == operation.claim.uid
 
     async def _clean_up(self, provisioner: Provisioner, operation: Provision, why: str) -> None:
-        await self._means.enact(after_unsaved(operation, why))
+        await self._context.enact(after_unsaved(operation, why))
         problem = ""
         for attempt in range(SAVE_ATTEMPTS):
             if attempt:
-                await self._means.tools.clock.sleep(SAVE_PAUSE)
+                await self._context.tools.clock.sleep(SAVE_PAUSE)
             try:
                 await self._delete(provisioner, operation.volume_name)
             except ProvisionerError as error:
@@ -178,17 +178,17 @@ class Provisioning:
                 await self._lift(operation.claim)
                 return
         # The guard stays: it is tried again with the next attempt, or when the claim goes.
-        await self._means.enact(after_failed_cleanup(operation, problem))
+        await self._context.enact(after_failed_cleanup(operation, problem))
 
     async def _delete(self, provisioner: Provisioner, volume_name: str) -> None:
         request = DeleteRequest(
-            volume_name=volume_name, volume=None, secret=self._means.read_secret
+            volume_name=volume_name, volume=None, secret=self._context.read_secret
         )
-        with self._means.metrics.measured(provisioner.name, "volume_delete"):
-            await self._means.ask(provisioner.name, lambda: provisioner.delete(request))
+        with self._context.metrics.measured(provisioner.name, "volume_delete"):
+            await self._context.call(provisioner.name, lambda: provisioner.delete(request))
 
     async def _lift(self, claim: PersistentVolumeClaim) -> bool:
-        return await self._means.write_about(
+        return await self._context.write_about(
             CLAIMS, claim, lambda known: lift_guard(known, Guarding.UNDONE)
         )
 

@@ -25,16 +25,16 @@ from plimsoll.processes.controller.in_process.provisioners.protocol import (
     ProvisionerError,
     Trouble,
 )
-from plimsoll.processes.controller.in_process.volume_operation import VOLUMES, Means
+from plimsoll.processes.controller.in_process.volume_operation import VOLUMES, OperationContext
 
 
 class Reclaiming:
-    def __init__(self, means: Means) -> None:
-        self._means = means
+    def __init__(self, context: OperationContext) -> None:
+        self._context = context
 
     async def delete(self, operation: DeleteBacking) -> OperationVerdict:
         volume = await self._released(operation.volume)
-        provisioner = self._means.registry.get(operation.provisioner)
+        provisioner = self._context.registry.get(operation.provisioner)
         if volume is None or provisioner is None or _is_dealt_with(volume):
             return OperationVerdict.DONE
         outcome = await self._delete(provisioner, volume)
@@ -44,13 +44,13 @@ class Reclaiming:
 
     async def recycle(self, operation: Recycle) -> OperationVerdict:
         volume = await self._released(operation.volume)
-        provisioner = self._means.registry.get(operation.provisioner)
+        provisioner = self._context.registry.get(operation.provisioner)
         if volume is None or provisioner is None or volume.is_being_deleted:
             return OperationVerdict.DONE
         outcome: Finished | Failed = Finished()
         try:
-            with self._means.metrics.measured(provisioner.name, "volume_recycle"):
-                await self._means.ask(provisioner.name, lambda: provisioner.recycle(volume))
+            with self._context.metrics.measured(provisioner.name, "volume_recycle"):
+                await self._context.call(provisioner.name, lambda: provisioner.recycle(volume))
         except ProvisionerError as error:
             outcome = Failed(error.message)
         return await self._tell(
@@ -59,26 +59,26 @@ class Reclaiming:
 
     async def _released(self, decided: PersistentVolume) -> PersistentVolume | None:
         """The volume as the server has it; None if it is no longer to be reclaimed."""
-        volume = await self._means.find_volume(decided.name)
+        volume = await self._context.find_volume(decided.name)
         if volume is None or volume.uid != decided.uid:
             return None
         reference = volume.spec.claim_ref
-        claim = None if reference is None else await self._means.find_claim(reference.key)
+        claim = None if reference is None else await self._context.find_claim(reference.key)
         return volume if is_released(volume, claim) else None
 
     async def _delete(self, provisioner: Provisioner, volume: PersistentVolume) -> DeleteOutcome:
         if users := self._users(volume):
             return InUse(f"Volume is still used by {users}")
-        class_ = self._means.view().storage_class(volume.storage_class)
+        class_ = self._context.view().storage_class(volume.storage_class)
         request = DeleteRequest(
             volume_name=volume.name,
             volume=volume,
             parameters=None if class_ is None else class_.parameters,
-            secret=self._means.read_secret,
+            secret=self._context.read_secret,
         )
         try:
-            with self._means.metrics.measured(provisioner.name, "volume_delete"):
-                await self._means.ask(provisioner.name, lambda: provisioner.delete(request))
+            with self._context.metrics.measured(provisioner.name, "volume_delete"):
+                await self._context.call(provisioner.name, lambda: provisioner.delete(request))
         except ProvisionerError as error:
             in_use = error.trouble is Trouble.IN_USE
             return InUse(error.message) if in_use else Failed(error.message)
@@ -86,7 +86,7 @@ class Reclaiming:
 
     def _users(self, volume: PersistentVolume) -> str:
         """Pods that run with a claim which was taken from under them, and nodes."""
-        view, claim = self._means.view(), volume.spec.claim
+        view, claim = self._context.view(), volume.spec.claim
         pods: list[str] = []
         # Where a claim of that name exists again, it is that claim which the pods use.
         if claim is not None and view.claim(claim) is None:
@@ -101,7 +101,7 @@ class Reclaiming:
     async def _tell(
         self, volume: PersistentVolume, decide: Callable[[PersistentVolume], Plan], *, is_done: bool
     ) -> OperationVerdict:
-        is_written = await self._means.write_about(VOLUMES, volume, decide)
+        is_written = await self._context.write_about(VOLUMES, volume, decide)
         return OperationVerdict.DONE if is_done and is_written else OperationVerdict.TRY_AGAIN
 
 

@@ -35,15 +35,15 @@ SECRETS = typed(Secret)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class OperationContext:
     tools: Tools
     registry: Registry
     view: Callable[[], BindingClusterView]
     metrics: ControllerOperationMetrics
 
-    async def ask(self, provisioner: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def call(self, provisioner: str, call: Callable[[], Awaitable[T]]) -> T:
         """Raises ProvisionerError and FencedError."""
-        return await asked(provisioner, call, self.tools.fence)
+        return await call_provisioner(provisioner, call, self.tools.fence)
 
     async def find_volume(self, name: str) -> PersistentVolume | None:
         """As the server knows it, not as it was seen last."""
@@ -87,7 +87,7 @@ class Means:
             raise ProvisionerError(Trouble.TRY_AGAIN, message) from error
 
 
-async def asked(provisioner: str, call: Callable[[], Awaitable[T]], fence: Fence) -> T:
+async def call_provisioner(provisioner: str, call: Callable[[], Awaitable[T]], fence: Fence) -> T:
     """What a provisioner answers. It is foreign code: whatever it raises becomes a
     ProvisionerError, and its text, which could hold a secret, is neither shown nor logged.
 

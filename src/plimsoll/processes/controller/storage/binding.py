@@ -29,13 +29,13 @@ from plimsoll.decide.claims.volume import Confirmed, decide_volume
 from plimsoll.decide.claims.volume_index import VolumeIndex
 from plimsoll.decide.claims.writes import VOLUMES, VolumePhase
 from plimsoll.decide.plan import Patch, Plan
-from plimsoll.decide.provisioning.in_process.unrecorded_assets import RollBack, decide_guard
+from plimsoll.decide.provisioning.in_process.unrecorded_assets import DeleteUnrecorded, decide_guard
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.controller.in_process.operations import Operations, OperationVerdict, Work
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
 from plimsoll.processes.controller.in_process.provisioning import Provisioning
 from plimsoll.processes.controller.in_process.reclaiming import Reclaiming
-from plimsoll.processes.controller.in_process.volume_operation import Means
+from plimsoll.processes.controller.in_process.volume_operation import OperationContext
 from plimsoll.processes.controller.storage.binding_view import (
     CLAIMS_WITHOUT_VOLUME,
     VOLUMES_BY_CLAIM,
@@ -76,15 +76,15 @@ class Binding(Loop):
         self._classes_with_news: set[str] = set()
         self._news = asyncio.Event()
         self._operations = Operations(tools.clock, tools.chance)
-        means = Means(
+        context = OperationContext(
             tools=tools,
             registry=self._registry,
             view=self._view,
             metrics=ControllerOperationMetrics(tools.metrics, tools.clock),
         )
-        self._provisioning = Provisioning(means)
-        self._reclaiming = Reclaiming(means)
-        self._means = means
+        self._provisioning = Provisioning(context)
+        self._reclaiming = Reclaiming(context)
+        self._context = context
         self._caches.claims.on_change(self._claim_changed)
         self._caches.volumes.on_change(self._volume_changed)
         self._caches.classes.on_change(self._class_changed)
@@ -183,7 +183,7 @@ class Binding(Loop):
             decision = self._decide(key, confirmed)
             if decision is None:
                 return None
-            if isinstance(decision, RollBack):
+            if isinstance(decision, DeleteUnrecorded):
                 self._begin(key, decision)
                 return None
             if not await self._carry_out(key, decision):
@@ -192,7 +192,7 @@ class Binding(Loop):
                 case DecideAgain():
                     confirmed = None
                 case ReadClaim(claim):
-                    confirmed = Confirmed(await self._means.find_claim(claim))
+                    confirmed = Confirmed(await self._context.find_claim(claim))
                 case Provision() | DeleteBacking() | Recycle() as operation:
                     self._begin(key, operation)
                     return None
@@ -204,7 +204,9 @@ class Binding(Loop):
         self.queue.add_rate_limited(key)
         return None
 
-    def _decide(self, key: ObjectKey, confirmed: Confirmed | None) -> Decision | RollBack | None:
+    def _decide(
+        self, key: ObjectKey, confirmed: Confirmed | None
+    ) -> Decision | DeleteUnrecorded | None:
         view = self._view()
         if not key.namespace:
             volume = view.volume(key.name)
@@ -215,8 +217,8 @@ class Binding(Loop):
         match decide_guard(claim, view):
             case Plan() as lift:
                 return Decision(plan=lift, operation=DecideAgain())
-            case RollBack() as rollback:
-                return rollback
+            case DeleteUnrecorded() as deletion:
+                return deletion
             case None:
                 return decide_claim(claim, view)
 
@@ -234,23 +236,25 @@ class Binding(Loop):
             for name in taken:
                 self._reserved.pop(name, None)
         if decision.plan.reason == BindingReason.DEFAULT_CLASS_ASSIGNED:
-            self._means.metrics.count_default_class(is_written=is_written)
+            self._context.metrics.count_default_class(is_written=is_written)
         return is_written
 
     def _begin(
-        self, key: ObjectKey, operation: Provision | DeleteBacking | Recycle | RollBack
+        self, key: ObjectKey, operation: Provision | DeleteBacking | Recycle | DeleteUnrecorded
     ) -> None:
         volume, work = self._work_of(operation)
         self._operations.begin(volume, work, lambda delay: self.queue.add_after(key, delay))
 
     def _work_of(
-        self, operation: Provision | DeleteBacking | Recycle | RollBack
+        self, operation: Provision | DeleteBacking | Recycle | DeleteUnrecorded
     ) -> tuple[str, Work]:
         match operation:
             case Provision():
                 return operation.volume_name, lambda: self._provisioning.provision(operation)
-            case RollBack():
-                return operation.volume_name, lambda: self._provisioning.roll_back(operation)
+            case DeleteUnrecorded():
+                return operation.volume_name, lambda: self._provisioning.delete_unrecorded(
+                    operation
+                )
             case DeleteBacking():
                 return operation.volume.name, lambda: self._delete(operation)
             case Recycle():

@@ -203,7 +203,7 @@ class Repairs(Loop):
 
     async def _lost_volumes(self) -> Found:
         volumes = [v for v in self._volumes.view().objects.values() if may_be_given_up(v)]
-        missing, patience = (
+        missing, grace = (
             self._missing[RepairRule.LOST_NODE_VOLUMES],
             self._settings.node_lost_after,
         )
@@ -211,16 +211,16 @@ class Repairs(Loop):
         missing.observe({pinned_node(volume) for volume in volumes}, present)
         for volume in volumes:
             absence = missing.duration(pinned_node(volume))
-            if absence is None or absence < patience:
+            if absence is None or absence < grace:
                 continue
             if self._is_told(RepairRule.LOST_NODE_VOLUMES, volume.uid):
                 continue  # asking around is not cheap
-            around = await self._ask_around(volume)
-            repair = decide_lost_volume(volume, around, gone_for=absence, patience=patience)
+            view = await self._read_view(volume)
+            repair = decide_lost_volume(volume, view, gone_for=absence, grace=grace)
             if repair is not None:
                 yield repair
 
-    async def _ask_around(self, volume: PersistentVolume) -> LostVolumesView:
+    async def _read_view(self, volume: PersistentVolume) -> LostVolumesView:
         client, key = self.tools.client, volume.spec.claim
         nodes = (await client.list(NODES)).items
         listed = (await client.list(typed(VolumeAttachment))).items

@@ -17,7 +17,7 @@ from plimsoll.decide.capacity.templates import NodeType
 from plimsoll.runtime.config import ConfigError
 
 
-class _Room(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class _Capacity(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     available: str
     maximum_volume_size: str | None = None
 
@@ -25,7 +25,7 @@ class _Room(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 class _Type(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     labels: dict[str, str]
-    capacity: dict[str, _Room]
+    capacity: dict[str, _Capacity]
 
 
 def load_node_types(path: str) -> tuple[NodeType, ...]:
@@ -44,13 +44,13 @@ def load_node_types(path: str) -> tuple[NodeType, ...]:
 
 
 def _node_type(listed: _Type) -> NodeType:
-    room = {name: _answer(each) for name, each in listed.capacity.items()}
-    return NodeType(name=listed.name, labels=listed.labels, room=room)
+    capacity = {name: _answer(each) for name, each in listed.capacity.items()}
+    return NodeType(name=listed.name, labels=listed.labels, capacity=capacity)
 
 
-def _answer(room: _Room) -> CapacityAnswer:
-    largest = room.maximum_volume_size
-    return CapacityAnswer(_bytes(room.available), None if largest is None else _bytes(largest))
+def _answer(capacity: _Capacity) -> CapacityAnswer:
+    largest = capacity.maximum_volume_size
+    return CapacityAnswer(_bytes(capacity.available), None if largest is None else _bytes(largest))
 
 
 def _bytes(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Requests and surroundings for tests of provisioners."""
+"""Requests and environment for tests of provisioners."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar

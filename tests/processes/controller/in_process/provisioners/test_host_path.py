@@ -157,10 +157,10 @@ async def test_it_says_how_much_the_disk_has_left(provisioner: HostPath) -> None
 
 
 def test_the_root_is_an_option_and_has_to_be_absolute(tmp_path: Path) -> None:
-    surroundings = ProvisionerEnvironment(
+    environment = ProvisionerEnvironment(
         directory=tmp_path, blocking=at_once, options={"root": str(tmp_path / "a" / ".." / "b")}
     )
-    assert make(surroundings).knows(a_volume_at(tmp_path / "b" / "volume"))
+    assert make(environment).knows(a_volume_at(tmp_path / "b" / "volume"))
     with pytest.raises(ValueError, match="absolute"):
         make(ProvisionerEnvironment(directory=tmp_path, blocking=at_once, options={"root": "here"}))
     with pytest.raises(ValueError, match="unknown options colour; known: root"):

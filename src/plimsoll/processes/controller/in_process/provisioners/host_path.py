@@ -176,10 +176,10 @@ def _hostname(node: Node) -> str:
     return node.labels.get(HOSTNAME) or node.name
 
 
-def make(surroundings: ProvisionerEnvironment) -> HostPath:
+def make(environment: ProvisionerEnvironment) -> HostPath:
     """Option `root`: an absolute path; by default a directory of the controller's own."""
-    surroundings.refuse_options_but("root")
-    root = Path(surroundings.options.get("root") or surroundings.directory.absolute())
+    environment.refuse_options_but("root")
+    root = Path(environment.options.get("root") or environment.directory.absolute())
     if not root.is_absolute():
         raise ValueError(f"root: {root} is not an absolute path")
-    return HostPath(Path(os.path.normpath(root)), surroundings.blocking)
+    return HostPath(Path(os.path.normpath(root)), environment.blocking)

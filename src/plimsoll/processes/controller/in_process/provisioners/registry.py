@@ -108,13 +108,13 @@ def installed(where: Installation) -> Registry:
 
 
 def _make(entry: EntryPoint, where: Installation) -> Provisioner:
-    surroundings = ProvisionerEnvironment(
+    environment = ProvisionerEnvironment(
         directory=where.directory / entry.name.replace("/", "_"),
         options=where.options.get(entry.name, {}),
         blocking=where.blocking,
     )
     try:
-        provisioner = entry.load()(surroundings)
+        provisioner = entry.load()(environment)
     except Exception as error:
         raise ProvisionerSetupError(f"provisioner {entry.name}: {error}") from error
     if not isinstance(provisioner, Provisioner) or provisioner.name != entry.name:

@@ -146,13 +146,13 @@ def _described(disk: CloudDisk, request: ProvisionRequest) -> MadeVolume:
     )
 
 
-def make(surroundings: ProvisionerEnvironment) -> ZonalDisk:
+def make(environment: ProvisionerEnvironment) -> ZonalDisk:
     """Options: `file` where disks are kept, or `memory`; `zone-size`, such as 100Gi."""
-    surroundings.refuse_options_but("file", "zone-size")
-    file = surroundings.options.get("file") or str(surroundings.directory / "disks.json")
-    size = surroundings.options.get("zone-size")
+    environment.refuse_options_but("file", "zone-size")
+    file = environment.options.get("file") or str(environment.directory / "disks.json")
+    size = environment.options.get("zone-size")
     cloud = SimulatedCloud(
         None if file == "memory" else Path(file),
         zone_bytes=None if size is None else parse_size(size),
     )
-    return ZonalDisk(cloud, surroundings.blocking)
+    return ZonalDisk(cloud, environment.blocking)
