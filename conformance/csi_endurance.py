@@ -29,7 +29,7 @@ import uvloop
 from google.protobuf.message import Message
 
 from plimsoll.processes.driver.node.loop_devices import loops
-from plimsoll.runtime.mountinfo import read_mounts
+from plimsoll.runtime.files.mountinfo import read_mounts
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError

@@ -19,8 +19,8 @@ from plimsoll.processes.node.main import NodeProcess
 from plimsoll.processes.node.settings import NodeProcessSettings, real_node
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.commands import run
+from plimsoll.runtime.files.mountinfo import mounts_below, read_mount_points
 from plimsoll.runtime.ids import seeded_ids
-from plimsoll.runtime.mountinfo import mounts_below, read_mount_points
 from plimsoll.simulator.severed import Lifeline, SeverableTransport
 from plimsoll.wire.kube import KubeClient
 from tests.stories.cluster import CuttingTransport, StoryCluster

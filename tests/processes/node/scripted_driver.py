@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.runtime.commands import run
-from plimsoll.runtime.mountinfo import read_mount_points
+from plimsoll.runtime.files.mountinfo import read_mount_points
 from plimsoll.wire.csi import methods as M  # noqa: N812 - a table of names
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pluginregistration_pb2 as registration

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.runtime.mountinfo import read_mount_points
+from plimsoll.runtime.files.mountinfo import read_mount_points
 from plimsoll.wire.csi.refusals import internal
 from tests.deep_directories import make_deep
 from tests.processes.node.machine import Machine, a_machine, needs_root

@@ -24,7 +24,7 @@ from plimsoll.processes.driver.node.loop_devices import loops
 from plimsoll.processes.driver.records import VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, Disk, Mounts, NodeSettings
 from plimsoll.runtime.clock import SystemClock
-from plimsoll.runtime.mountinfo import read_mounts
+from plimsoll.runtime.files.mountinfo import read_mounts
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError

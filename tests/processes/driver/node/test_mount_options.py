@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.runtime.commands import run
-from plimsoll.runtime.mountinfo import find_mount, read_mounts
+from plimsoll.runtime.files.mountinfo import find_mount, read_mounts
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from tests.processes.driver.drivers import capability

@@ -8,7 +8,7 @@ import pytest
 from google.protobuf.message import Message
 
 from plimsoll.processes.driver.settings import Mounts
-from plimsoll.runtime.mountinfo import find_mount, read_mounts
+from plimsoll.runtime.files.mountinfo import find_mount, read_mounts
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.methods import Method

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from plimsoll.processes.driver.node.loop_devices import loops
-from plimsoll.runtime.mountinfo import MountEntry, content_at
+from plimsoll.runtime.files.mountinfo import MountEntry, content_at
 
 
 def mounts_of(devices: Iterable[Path], mounts: Sequence[MountEntry]) -> list[MountEntry]:

@@ -13,7 +13,7 @@ from plimsoll.processes.driver.node.node_context import NodeContext
 from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
-from plimsoll.runtime.mountinfo import find_mount, read_mounts
+from plimsoll.runtime.files.mountinfo import find_mount, read_mounts
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 
 WITHIN = timedelta(minutes=2)

@@ -19,7 +19,7 @@ from plimsoll.processes.driver.node.device_mounts import mounts_of
 from plimsoll.processes.driver.node.mounted_targets import MountedTargets
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
-from plimsoll.runtime.mountinfo import (
+from plimsoll.runtime.files.mountinfo import (
     MountContent,
     MountEntry,
     content_at,

@@ -31,8 +31,8 @@ from plimsoll.decide.node.paths import (
 from plimsoll.decide.node.wanted import OwnVolume
 from plimsoll.processes.node.directory.ownership import give_files
 from plimsoll.processes.node.directory.protocol import DirectoryError, FileGroup
-from plimsoll.runtime.mountinfo import mounts_below, read_mount_points
-from plimsoll.runtime.trees import remove_tree
+from plimsoll.runtime.files.mountinfo import mounts_below, read_mount_points
+from plimsoll.runtime.files.trees import remove_tree
 
 log = logging.getLogger(__name__)
 

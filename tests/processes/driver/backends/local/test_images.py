@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll.processes.driver.node import filesystems
 from plimsoll.runtime.commands import run
-from plimsoll.runtime.mountinfo import find_mount, read_mounts
+from plimsoll.runtime.files.mountinfo import find_mount, read_mounts
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from tests.processes.driver.node.ground import (

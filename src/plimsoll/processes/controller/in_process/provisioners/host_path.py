@@ -26,7 +26,7 @@ from plimsoll.processes.controller.in_process.provisioners.protocol import (
     ProvisionRequest,
     Trouble,
 )
-from plimsoll.runtime.trees import remove_tree_at
+from plimsoll.runtime.files.trees import remove_tree_at
 
 NAME = "plimsoll.dev/host-path"
 HOSTNAME = "kubernetes.io/hostname"

@@ -20,7 +20,7 @@ from plimsoll.processes.driver.backends.local.sharing import shared_fairly
 from plimsoll.processes.driver.backends.protocol import Charges, Extent
 from plimsoll.processes.driver.node.measuring import directory_bytes
 from plimsoll.runtime.commands import CommandError
-from plimsoll.runtime.mountinfo import mount_above, read_mounts
+from plimsoll.runtime.files.mountinfo import mount_above, read_mounts
 
 SMALLEST_RESERVE = 1 << 20
 RESERVED_PART = 256

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from plimsoll.processes.driver.records import Part
 from plimsoll.processes.driver.settings import Disk, NodeSettings, SetupError
-from plimsoll.runtime.mountinfo import find_mount, read_mounts
+from plimsoll.runtime.files.mountinfo import find_mount, read_mounts
 
 log = logging.getLogger(__name__)
 

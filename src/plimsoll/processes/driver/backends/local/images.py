@@ -32,8 +32,8 @@ from plimsoll.processes.driver.node.filesystems import MOUNT_OPTIONS, XFS
 from plimsoll.processes.driver.node.mounting import entries, make_directory, unmount
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.runtime.commands import run
+from plimsoll.runtime.files.mountinfo import read_mounts
 from plimsoll.runtime.ids import Ids
-from plimsoll.runtime.mountinfo import read_mounts
 from plimsoll.wire.csi.refusals import failed_precondition, internal, invalid_argument
 
 WITHIN = timedelta(minutes=10)

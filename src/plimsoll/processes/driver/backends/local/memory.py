@@ -15,7 +15,7 @@ from plimsoll.processes.driver.backends.protocol import DirectorySource, Source,
 from plimsoll.processes.driver.node.mounting import entries, make_directory, unmount
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 from plimsoll.runtime.commands import CommandError, run
-from plimsoll.runtime.mountinfo import find_mount, read_mounts
+from plimsoll.runtime.files.mountinfo import find_mount, read_mounts
 from plimsoll.wire.csi.refusals import failed_precondition
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from plimsoll.processes.driver.backends.local.files import discard
 from plimsoll.processes.driver.node import filesystems, loop_devices
 from plimsoll.processes.driver.node.device_mounts import file_systems_of, mounts_of
 from plimsoll.runtime.commands import CommandError, run
-from plimsoll.runtime.mountinfo import MountEntry, read_mounts
+from plimsoll.runtime.files.mountinfo import MountEntry, read_mounts
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.runtime.mountinfo import (
+from plimsoll.runtime.files.mountinfo import (
     MountContent,
     content_at,
     find_mount,

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.runtime.trees import remove_tree
+from plimsoll.runtime.files.trees import remove_tree
 from tests.deep_directories import make_deep
 
 

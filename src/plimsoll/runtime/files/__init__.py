@@ -1,0 +1,1 @@
+"""Files and directories of the machine: the list of mounts, durable writes, safe removal."""
