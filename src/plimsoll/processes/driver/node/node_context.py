@@ -10,7 +10,7 @@ from plimsoll.processes.driver.controller.requests import RequestedCapability
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.mount_options import BIND, READ_ONLY, find_problem
 from plimsoll.processes.driver.node.filesystems import NotPermittedError
-from plimsoll.processes.driver.node.mounting import (
+from plimsoll.processes.driver.node.mounting.real_mounts import (
     CannotShowError,
     DriverMounting,
     Shown,

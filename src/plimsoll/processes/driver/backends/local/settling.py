@@ -11,7 +11,7 @@ from pathlib import Path
 from plimsoll.processes.driver.backends.local.disks import UNFINISHED, Disks
 from plimsoll.processes.driver.backends.local.files import discard
 from plimsoll.processes.driver.node import filesystems, loop_devices
-from plimsoll.processes.driver.node.device_mounts import file_systems_of, mounts_of
+from plimsoll.processes.driver.node.mounting.device_mounts import file_systems_of, mounts_of
 from plimsoll.runtime.commands import CommandError, run
 from plimsoll.runtime.files.mountinfo import MountEntry, read_mounts
 

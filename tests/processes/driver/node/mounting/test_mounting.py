@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.processes.driver.backends.protocol import DirectorySource
-from plimsoll.processes.driver.node.mounting import (
+from plimsoll.processes.driver.node.mounting.real_mounts import (
     CannotShowError,
     LinkedMounts,
     NoMounts,

@@ -15,8 +15,8 @@ from typing import Protocol
 from urllib.parse import quote
 
 from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
-from plimsoll.processes.driver.node.device_mounts import mounts_of
-from plimsoll.processes.driver.node.mounted_targets import MountedTargets
+from plimsoll.processes.driver.node.mounting.device_mounts import mounts_of
+from plimsoll.processes.driver.node.mounting.mounted_targets import MountedTargets
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
 from plimsoll.runtime.files.mountinfo import (
