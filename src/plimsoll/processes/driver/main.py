@@ -27,10 +27,7 @@ from plimsoll.processes.driver.core import Driver, DriverIdentity
 from plimsoll.processes.driver.identity import IdentityService
 from plimsoll.processes.driver.inventory import Inventory
 from plimsoll.processes.driver.ledger import Ledger
-from plimsoll.processes.driver.node.mounting.real_mounts import (
-    clear_leftovers,
-    missing_without_root,
-)
+from plimsoll.processes.driver.node.mounting.choice import clear_leftovers, missing_without_root
 from plimsoll.processes.driver.node.registration import (
     registration_endpoint,
     registration_handlers,

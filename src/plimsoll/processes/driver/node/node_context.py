@@ -10,12 +10,8 @@ from plimsoll.processes.driver.controller.requests import RequestedCapability
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.mount_options import BIND, READ_ONLY, find_problem
 from plimsoll.processes.driver.node.filesystems import NotPermittedError
-from plimsoll.processes.driver.node.mounting.real_mounts import (
-    CannotShowError,
-    DriverMounting,
-    Shown,
-    TargetTakenError,
-)
+from plimsoll.processes.driver.node.mounting.protocol import CannotShowError, DriverMounting, Shown
+from plimsoll.processes.driver.node.mounting.targets import TargetTakenError
 from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.runtime.commands import CommandError

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from plimsoll.processes.driver.backends.protocol import DeviceSource
 from plimsoll.processes.driver.controller.requests import READERS
-from plimsoll.processes.driver.node.mounting.real_mounts import Shown, check_free, clear
+from plimsoll.processes.driver.node.mounting.protocol import Shown
+from plimsoll.processes.driver.node.mounting.targets import check_free, clear
 from plimsoll.processes.driver.node.node_context import NodeContext, Use, check_use, staging_place
 from plimsoll.processes.driver.records import Attachment, VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts

@@ -11,7 +11,7 @@ from plimsoll.processes.driver.controller.requests import parse_capability, requ
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.node.inline import Inline, is_inline
 from plimsoll.processes.driver.node.measuring import usages
-from plimsoll.processes.driver.node.mounting.real_mounts import chosen, state_dir
+from plimsoll.processes.driver.node.mounting.choice import chosen, state_dir
 from plimsoll.processes.driver.node.node_context import NodeContext, Use, failures_told
 from plimsoll.processes.driver.node.publishing import NodePublishing
 from plimsoll.processes.driver.node.staging import Staging

@@ -13,7 +13,8 @@ import msgspec
 
 from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
 from plimsoll.processes.driver.node import filesystems
-from plimsoll.processes.driver.node.mounting.real_mounts import Shown, check_free, clear, real
+from plimsoll.processes.driver.node.mounting.protocol import Shown
+from plimsoll.processes.driver.node.mounting.targets import check_free, clear, real
 from plimsoll.processes.driver.node.node_context import (
     NodeContext,
     Use,

@@ -4,15 +4,15 @@ from pathlib import Path
 import pytest
 
 from plimsoll.processes.driver.backends.protocol import DirectorySource
-from plimsoll.processes.driver.node.mounting.real_mounts import (
-    CannotShowError,
-    LinkedMounts,
-    NoMounts,
-    RealMounts,
+from plimsoll.processes.driver.node.mounting.choice import (
     clear_leftovers,
     missing_without_root,
     state_dir,
 )
+from plimsoll.processes.driver.node.mounting.linked_mounts import LinkedMounts
+from plimsoll.processes.driver.node.mounting.no_mounts import NoMounts
+from plimsoll.processes.driver.node.mounting.protocol import CannotShowError
+from plimsoll.processes.driver.node.mounting.real_mounts import RealMounts
 from plimsoll.processes.driver.settings import Mounts
 from tests.processes.driver.node.ground import left_mounted, needs_root
 

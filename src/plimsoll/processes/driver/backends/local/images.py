@@ -29,7 +29,8 @@ from plimsoll.processes.driver.backends.protocol import DeviceSource, Source, Vo
 from plimsoll.processes.driver.node import filesystems, loop_devices
 from plimsoll.processes.driver.node.filesystems import MOUNT_OPTIONS, XFS
 from plimsoll.processes.driver.node.mounting.device_mounts import file_systems_of
-from plimsoll.processes.driver.node.mounting.real_mounts import entries, make_directory, unmount
+from plimsoll.processes.driver.node.mounting.real_mounts import unmount
+from plimsoll.processes.driver.node.mounting.targets import entries, make_directory
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.runtime.commands import run
 from plimsoll.runtime.files.mountinfo import read_mounts

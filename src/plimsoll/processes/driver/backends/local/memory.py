@@ -12,7 +12,8 @@ from pathlib import Path
 from plimsoll.processes.driver.backends.local import files
 from plimsoll.processes.driver.backends.local.kinds import Recorded
 from plimsoll.processes.driver.backends.protocol import DirectorySource, Source, VolumeHealth
-from plimsoll.processes.driver.node.mounting.real_mounts import entries, make_directory, unmount
+from plimsoll.processes.driver.node.mounting.real_mounts import unmount
+from plimsoll.processes.driver.node.mounting.targets import entries, make_directory
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 from plimsoll.runtime.commands import CommandError, run
 from plimsoll.runtime.files.mountinfo import find_mount, read_mounts
