@@ -4,9 +4,9 @@ It is made once and kept beside the ledger. A ledger that is lost takes it along
 one leaves alone what it knows nothing of.
 """
 
-import os
 from pathlib import Path
 
+from plimsoll.runtime.files.durable_files import write_file
 from plimsoll.runtime.ids import Ids
 
 FILE = "owner"
@@ -16,19 +16,5 @@ def owner_of(directory: Path, ids: Ids) -> str:
     """On disk before anything is tagged with it."""
     path = directory / FILE
     if not path.exists():
-        _write(path, ids.uid())
+        write_file(path, f"{ids.uid()}\n".encode())
     return path.read_text().strip()
-
-
-def _write(path: Path, text: str) -> None:
-    new = path.with_suffix(".new")
-    with new.open("w") as file:
-        file.write(f"{text}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -10,7 +10,6 @@ empty.
 import asyncio
 import contextlib
 import logging
-import os
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -31,6 +30,7 @@ from plimsoll.decide.node.paths import (
 from plimsoll.decide.node.wanted import OwnVolume
 from plimsoll.processes.node.directory.ownership import give_files
 from plimsoll.processes.node.directory.protocol import DirectoryError, FileGroup
+from plimsoll.runtime.files.durable_files import sync_directory, write_file
 from plimsoll.runtime.files.mountinfo import mounts_below, read_mount_points
 from plimsoll.runtime.files.trees import remove_tree
 
@@ -192,7 +192,7 @@ class RealDirectory:
         _make(target.parent)
         if not link.is_symlink():
             link.symlink_to(target)
-            _sync(link.parent)
+            sync_directory(link.parent)
 
     async def end_publish(self, entry: PublishedVolume) -> None:
         self.actual = self.actual.with_published(entry, sure=True)
@@ -313,21 +313,7 @@ def _read(directory: Path) -> VolumeData | None:
 def _write(directory: Path, data: VolumeData) -> None:
     """Whole or not at all, and on disk when it returns."""
     _make(directory)
-    new = directory / f"{DATA_FILE}.new"
-    with new.open("wb") as file:
-        file.write(msgspec.json.encode(data))
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(directory / DATA_FILE)
-    _sync(directory)
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    write_file(directory / DATA_FILE, msgspec.json.encode(data))
 
 
 def _remove_target(path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from plimsoll.processes.driver.backends.local.disks import UNFINISHED
 from plimsoll.processes.driver.backends.local.sparse_copies import copy_data
 from plimsoll.runtime.commands import CommandError, run
+from plimsoll.runtime.files.durable_files import sync_directory
 from plimsoll.wire.csi.refusals import internal, resource_exhausted
 
 COPY_AT_LEAST = timedelta(minutes=5)
@@ -118,11 +119,3 @@ async def remove_tree(path: Path) -> None:
 def _sync_if_there(directory: Path) -> None:
     if directory.is_dir():
         sync_directory(directory)
-
-
-def sync_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

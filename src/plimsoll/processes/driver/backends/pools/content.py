@@ -4,13 +4,13 @@ Everything appears and goes by a rename, so that a crash leaves whole things, or
 knows to be remains.
 """
 
-import os
 from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.runtime.commands import CommandError, run
+from plimsoll.runtime.files.durable_files import sync_directory
 from plimsoll.wire.csi.refusals import internal
 
 COPYING = timedelta(hours=1)
@@ -44,7 +44,7 @@ class PoolContent:
         if entry.mode is VolumeMode.BLOCK:
             _stretch(draft, entry.size_bytes)
         draft.rename(path)
-        _persist(path.parent)
+        sync_directory(path.parent)
 
     async def remove(self, entry: Entry) -> None:
         """Harmless when there is nothing."""
@@ -53,7 +53,7 @@ class PoolContent:
         if path.exists():
             await _remove(remains)
             path.rename(remains)
-            _persist(path.parent)
+            sync_directory(path.parent)
         await _remove(path.with_name(f"{REMAINS}{path.name}.new"))
         await _remove(remains)
 
@@ -90,12 +90,3 @@ async def _remove(path: Path) -> None:
         await run(["rm", "--recursive", "--force", "--one-file-system", "--", path], within=COPYING)
     except CommandError as error:
         raise internal(f"{path.name} cannot be removed: {error}") from error
-
-
-def _persist(directory: Path) -> None:
-    """What was renamed in a directory is so after a loss of power only when that is on disk."""
-    opened = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
