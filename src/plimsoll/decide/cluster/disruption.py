@@ -15,8 +15,8 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.policy import DisruptionBudgetStatus, PodDisruptionBudget
 from plimsoll.api.registry import Document, resources_by_kind
 from plimsoll.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
-from plimsoll.decide.cluster.conditions import condition_document
 from plimsoll.decide.plan import NOTHING, Emit, Plan, ResourceName, Write
+from plimsoll.decide.statuses import condition_document
 from plimsoll.decide.workloads.availability import share_of
 from plimsoll.decide.workloads.owned import (
     DEPLOYMENT,

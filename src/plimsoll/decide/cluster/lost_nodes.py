@@ -14,8 +14,8 @@ from plimsoll.api.meta import wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.decide.claims.protection import is_shut_down
-from plimsoll.decide.cluster.conditions import condition_document
 from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan, ResourceName, Write
+from plimsoll.decide.statuses import condition_document
 
 PODS = ResourceName("", "v1", "pods")
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"

@@ -13,10 +13,10 @@ from enum import StrEnum
 from plimsoll.api.core import Node, Taint
 from plimsoll.api.meta import Condition, find_condition
 from plimsoll.api.pods import Pod, Toleration
-from plimsoll.decide.cluster.conditions import with_conditions
 from plimsoll.decide.cluster.lost_nodes import DISRUPTION
 from plimsoll.decide.cluster.node_lifecycle.taints import NO_EXECUTE
 from plimsoll.decide.plan import Delete, Emit, Patch, Plan, Write
+from plimsoll.decide.statuses import with_conditions
 from plimsoll.decide.workloads.owned import POD, told
 
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)

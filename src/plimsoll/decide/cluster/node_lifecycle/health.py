@@ -17,8 +17,8 @@ from plimsoll.api.core import Lease, Node
 from plimsoll.api.meta import Condition, find_condition
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
-from plimsoll.decide.cluster.conditions import with_conditions
 from plimsoll.decide.plan import NOTHING, Emit, EventType, Patch, Plan, ResourceName, Write
+from plimsoll.decide.statuses import with_conditions
 from plimsoll.decide.workloads.owned import POD, about
 
 NODES = ResourceName("", "v1", "nodes")

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from plimsoll.api.meta import Condition
-from plimsoll.decide.cluster.conditions import with_conditions
+from plimsoll.decide.statuses import with_conditions
 
 AT = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
