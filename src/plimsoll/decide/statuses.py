@@ -1,21 +1,33 @@
-"""Conditions as they are written back: a merge patch replaces the whole list of them."""
+"""Statuses as decisions write them back. A merge patch replaces a whole list of conditions."""
 
 from collections.abc import Iterable
+from datetime import datetime
 
 import msgspec
 
-from plimsoll.api.meta import Condition, wire_time
+from plimsoll.api.meta import ApiObject, Condition, wire_time
 from plimsoll.api.registry import Document
+from plimsoll.decide.plan import Patch, ResourceName
+
+
+def status_patch(resource: ResourceName, object_: ApiObject, status: Document) -> Patch:
+    """Only for the version that was observed: a later write by another client is not undone."""
+    return Patch(
+        resource=resource,
+        key=object_.key,
+        patch={"status": status},
+        version=object_.metadata.resource_version,
+        uid=object_.uid,
+        subresource="status",
+    )
 
 
 def condition_document(condition: Condition) -> Document:
-    document: Document = msgspec.to_builtins(condition)
-    times = {
-        "lastTransitionTime": condition.last_transition_time,
-        "lastProbeTime": condition.last_probe_time,
-        "lastHeartbeatTime": condition.last_heartbeat_time,
+    fields: Document = msgspec.to_builtins(condition, builtin_types=(datetime,))
+    return {
+        name: wire_time(value) if isinstance(value, datetime) else value
+        for name, value in fields.items()
     }
-    return document | {name: wire_time(at) for name, at in times.items() if at is not None}
 
 
 def with_conditions(

@@ -9,7 +9,6 @@ from plimsoll.decide.csi.steps import (
     NotAsked,
     a_condition,
     code_number,
-    condition_document,
     is_final,
     is_infeasible,
     merged_conditions,
@@ -62,14 +61,6 @@ def test_a_condition_that_says_the_same_keeps_its_time() -> None:
     )
     new = a_condition("A", NOW, "other")
     assert merged_conditions((old,), (new,), about=ABOUT, keep=True) == (new,)
-
-
-def test_a_condition_is_written_with_times_the_server_takes() -> None:
-    assert condition_document(a_condition("A", NOW)) == {
-        "type": "A",
-        "status": "True",
-        "lastTransitionTime": "2030-01-01T00:00:00Z",
-    }
 
 
 def test_sizes_are_written_with_binary_suffixes() -> None:

@@ -16,7 +16,7 @@ from plimsoll.api.policy import DisruptionBudgetStatus, PodDisruptionBudget
 from plimsoll.api.registry import Document, resources_by_kind
 from plimsoll.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from plimsoll.decide.plan import NOTHING, Emit, Plan, ResourceName, Write
-from plimsoll.decide.statuses import condition_document
+from plimsoll.decide.statuses import condition_document, status_patch
 from plimsoll.decide.workloads.availability import share_of
 from plimsoll.decide.workloads.owned import (
     DEPLOYMENT,
@@ -24,7 +24,6 @@ from plimsoll.decide.workloads.owned import (
     REPLICA_SET,
     STATEFUL_SET,
     Workload,
-    status_patch,
     told,
     warned,
 )
@@ -278,7 +277,7 @@ def _written(budget: PodDisruptionBudget, status: Document, events: list[Emit]) 
     reason: str = status["conditions"][-1]["reason"]
     writes: list[Write] = list(events)
     if not _says_already(budget, status):
-        writes.insert(0, status_patch(BUDGET, budget, status))
+        writes.insert(0, status_patch(BUDGET.resource, budget, status))
     return Plan(reason=reason, writes=tuple(writes)) if writes else NOTHING
 
 

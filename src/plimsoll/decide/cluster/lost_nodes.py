@@ -15,7 +15,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.decide.claims.protection import is_shut_down
 from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan, ResourceName, Write
-from plimsoll.decide.statuses import condition_document
+from plimsoll.decide.statuses import condition_document, status_patch
 
 PODS = ResourceName("", "v1", "pods")
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
@@ -72,14 +72,7 @@ def _failed(pod: Pod, ending: PodEnding, now: datetime) -> Patch:
         status["observedGeneration"] = pod.metadata.generation
     if ending is PodEnding.NODE_GONE:
         status["conditions"] = _with_disruption(pod, now)
-    return Patch(
-        resource=PODS,
-        key=pod.key,
-        patch={"status": status},
-        version=pod.metadata.resource_version,
-        uid=pod.uid,
-        subresource="status",
-    )
+    return status_patch(PODS, pod, status)
 
 
 def _with_disruption(pod: Pod, now: datetime) -> list[Document]:

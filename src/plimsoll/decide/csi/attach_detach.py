@@ -34,6 +34,7 @@ from plimsoll.decide.plan import (
     ResourceName,
     Write,
 )
+from plimsoll.decide.statuses import status_patch
 
 ATTACHMENTS = ResourceName("storage.k8s.io", "v1", "volumeattachments")
 NODES = ResourceName("", "v1", "nodes")
@@ -294,14 +295,7 @@ def _attachment(wanted: WantedAttachment, site: Site) -> Document:
 
 def _node_patch(node: Node, attached: Sequence[AttachedVolume]) -> Patch:
     listed = [{"name": volume.name, "devicePath": volume.device_path} for volume in attached]
-    return Patch(
-        resource=NODES,
-        key=node.key,
-        patch={"status": {"volumesAttached": listed or None}},
-        version=node.metadata.resource_version,
-        uid=node.uid,
-        subresource="status",
-    )
+    return status_patch(NODES, node, {"volumesAttached": listed or None})
 
 
 def _events(pods: Iterable[Pod], type_: EventType, reason: str, message: str) -> list[Write]:

@@ -19,7 +19,6 @@ from plimsoll.decide.csi.steps import (
     Failure,
     Step,
     a_condition,
-    condition_document,
     is_infeasible,
     merged_conditions,
     status_patch,
@@ -27,6 +26,7 @@ from plimsoll.decide.csi.steps import (
     warned,
 )
 from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
+from plimsoll.decide.statuses import condition_document
 
 
 class Modifying(StrEnum):

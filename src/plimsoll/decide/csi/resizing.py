@@ -20,7 +20,6 @@ from plimsoll.decide.csi.steps import (
     Failure,
     Step,
     a_condition,
-    condition_document,
     is_final,
     is_infeasible,
     merged_conditions,
@@ -31,6 +30,7 @@ from plimsoll.decide.csi.steps import (
 )
 from plimsoll.decide.plan import Patch, Plan, ResourceName, Write
 from plimsoll.decide.provisioning.calls import VolumeCapability
+from plimsoll.decide.statuses import condition_document
 
 CLAIMS = ResourceName("", "v1", "persistentvolumeclaims")
 VOLUMES = ResourceName("", "v1", "persistentvolumes")

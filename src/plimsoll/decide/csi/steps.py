@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from plimsoll.api.meta import ApiObject, Condition, wire_time
+from plimsoll.api.meta import ApiObject, Condition
 from plimsoll.api.quantity import Format, Quantity
 from plimsoll.api.registry import Document
 from plimsoll.api.typed import TYPES
@@ -104,15 +104,6 @@ def _event(object_: ApiObject, type_: EventType, reason: str, message: str) -> E
         "metadata": msgspec.to_builtins(object_.metadata),
     }
     return Emit(regarding=regarding, type=type_, reason=reason, message=message)
-
-
-def condition_document(condition: Condition) -> Document:
-    document: Document = msgspec.to_builtins(condition)
-    times = {
-        "lastTransitionTime": condition.last_transition_time,
-        "lastProbeTime": condition.last_probe_time,
-    }
-    return document | {name: wire_time(at) for name, at in times.items() if at is not None}
 
 
 def merged_conditions(

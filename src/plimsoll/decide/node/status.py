@@ -12,13 +12,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import IPv4Network
 
-import msgspec
-
-from plimsoll.api.meta import Condition, find_condition, wire_time
+from plimsoll.api.meta import find_condition, wire_time
 from plimsoll.api.pods import Container, Pod
 from plimsoll.api.registry import Document
 from plimsoll.decide.node.admission import Rejection
 from plimsoll.decide.plan import Delete, Patch, ResourceName
+from plimsoll.decide.statuses import condition_document, status_patch
 
 PODS = ResourceName("", "v1", "pods")
 RUN_FOR = "plimsoll.dev/run-for"
@@ -180,19 +179,12 @@ def _unready(pod: Pod) -> str:
 def _patch(pod: Pod, status: Document) -> Patch:
     if pod.metadata.generation:
         status["observedGeneration"] = pod.metadata.generation
-    return Patch(
-        resource=PODS,
-        key=pod.key,
-        patch={"status": status},
-        version=pod.metadata.resource_version,
-        uid=pod.uid,
-        subresource="status",
-    )
+    return status_patch(PODS, pod, status)
 
 
 def _conditions(pod: Pod, told: dict[str, tuple[str, str, str]], now: datetime) -> list[Document]:
     """Others keep their conditions; the list is replaced as a whole."""
-    kept = [_document(c) for c in pod.status.conditions if c.type not in told]
+    kept = [condition_document(c) for c in pod.status.conditions if c.type not in told]
     return kept + [_condition(pod, type_, facts, now) for type_, facts in told.items()]
 
 
@@ -205,13 +197,6 @@ def _condition(pod: Pod, type_: str, facts: tuple[str, str, str], now: datetime)
     if pod.metadata.generation:
         told["observedGeneration"] = pod.metadata.generation
     return told | {k: v for k, v in (("reason", reason), ("message", message)) if v}
-
-
-def _document(condition: Condition) -> Document:
-    document: Document = msgspec.to_builtins(condition)
-    times = {"lastTransitionTime": condition.last_transition_time}
-    times["lastProbeTime"] = condition.last_probe_time
-    return document | {name: wire_time(at) for name, at in times.items() if at is not None}
 
 
 def _containers(pod: Pod, state: Document, *, ready: bool) -> Document:

@@ -185,18 +185,6 @@ def deletion(resource: ResourceName, object_: ApiObject) -> Delete:
     return Delete(resource=resource, key=object_.key, uid=object_.uid)
 
 
-def status_patch(workload: Workload, owner: ApiObject, status: Document) -> Patch:
-    """Only for the version that was observed: a later write by another client is not undone."""
-    return Patch(
-        resource=workload.resource,
-        key=owner.key,
-        patch={"status": status},
-        version=owner.metadata.resource_version,
-        uid=owner.uid,
-        subresource="status",
-    )
-
-
 def seen_as_leaving(object_: T) -> T:
     """The object as it will look once the watch has brought our deletion of it."""
     metadata = object_.metadata

@@ -1,16 +1,17 @@
 """ReplicaSet: as many pods as it says, whichever they are."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from plimsoll.api.meta import find_condition, wire_time
+from plimsoll.api.meta import find_condition
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import ReplicaSet, ReplicaStatus, RolloutCondition
 from plimsoll.decide.plan import Plan, Write
+from plimsoll.decide.statuses import condition_document, status_patch
 from plimsoll.decide.workloads.availability import is_available, next_availability
 from plimsoll.decide.workloads.deletion_order import in_deletion_order
 from plimsoll.decide.workloads.owned import (
@@ -19,7 +20,6 @@ from plimsoll.decide.workloads.owned import (
     controller_reference,
     creation,
     deletion,
-    status_patch,
     told,
 )
 from plimsoll.decide.workloads.pod_template import labels_of, named, pod_from_template
@@ -79,7 +79,9 @@ def _end(set_: ReplicaSet, pod: Pod) -> tuple[Write, ...]:
 def decide_replica_set_report(set_: ReplicaSet, seen: ReplicaSetView, *, problem: str) -> Plan:
     """`problem` is what kept pods from being made or deleted, if anything did."""
     status = _status(set_, seen, problem)
-    writes = () if status == _known_status(set_) else (status_patch(REPLICA_SET, set_, status),)
+    writes = (
+        () if status == _known_status(set_) else (status_patch(REPLICA_SET.resource, set_, status),)
+    )
     recheck = None
     if status["readyReplicas"] != status["availableReplicas"]:
         recheck = next_availability(seen.active, set_.spec.min_ready_seconds, seen.now)
@@ -110,7 +112,7 @@ def _known_status(set_: ReplicaSet) -> Document:
         "readyReplicas": status.ready_replicas,
         "availableReplicas": status.available_replicas,
         "terminatingReplicas": status.terminating_replicas,
-        "conditions": condition_documents(status.conditions),
+        "conditions": [condition_document(condition) for condition in status.conditions],
     }
 
 
@@ -118,7 +120,7 @@ def _conditions(set_: ReplicaSet, seen: ReplicaSetView, problem: str) -> list[Do
     """A failure is told once; it stands as long as it lasts."""
     known = set_.status.conditions
     if problem and find_condition(known, FAILURE):
-        return condition_documents(known)
+        return [condition_document(condition) for condition in known]
     others = [condition for condition in known if condition.type != FAILURE]
     if problem:
         is_short = len(seen.active) < replicas_of(set_)
@@ -130,23 +132,4 @@ def _conditions(set_: ReplicaSet, seen: ReplicaSetView, problem: str) -> list[Do
             last_transition_time=seen.now,
         )
         others.append(failure)
-    return condition_documents(others)
-
-
-def condition_documents(conditions: Iterable[RolloutCondition]) -> list[Document]:
-    return [_condition_document(condition) for condition in conditions]
-
-
-def _condition_document(condition: RolloutCondition) -> Document:
-    times = {
-        "lastUpdateTime": condition.last_update_time,
-        "lastTransitionTime": condition.last_transition_time,
-    }
-    texts = {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-    }
-    written = {name: wire_time(time) for name, time in times.items() if time is not None}
-    return {name: text for name, text in texts.items() if text} | written
+    return [condition_document(condition) for condition in others]

@@ -16,7 +16,7 @@ from plimsoll.api.pods import Pod, Toleration
 from plimsoll.decide.cluster.lost_nodes import DISRUPTION
 from plimsoll.decide.cluster.node_lifecycle.taints import NO_EXECUTE
 from plimsoll.decide.plan import Delete, Emit, Patch, Plan, Write
-from plimsoll.decide.statuses import with_conditions
+from plimsoll.decide.statuses import status_patch, with_conditions
 from plimsoll.decide.workloads.owned import POD, told
 
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
@@ -96,11 +96,5 @@ def _marked(pod: Pod, now: datetime) -> Patch:
         observed_generation=pod.metadata.generation,
         last_transition_time=now,
     )
-    return Patch(
-        resource=POD.resource,
-        key=pod.key,
-        patch={"status": {"conditions": with_conditions(pod.status.conditions, [condition])}},
-        version=pod.metadata.resource_version,
-        uid=pod.uid,
-        subresource="status",
-    )
+    conditions = with_conditions(pod.status.conditions, [condition])
+    return status_patch(POD.resource, pod, {"conditions": conditions})

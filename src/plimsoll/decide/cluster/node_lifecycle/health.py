@@ -18,7 +18,7 @@ from plimsoll.api.meta import Condition, find_condition
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.decide.plan import NOTHING, Emit, EventType, Patch, Plan, ResourceName, Write
-from plimsoll.decide.statuses import with_conditions
+from plimsoll.decide.statuses import status_patch, with_conditions
 from plimsoll.decide.workloads.owned import POD, about
 
 NODES = ResourceName("", "v1", "nodes")
@@ -93,14 +93,8 @@ def decide_silence(node: Node, now: datetime) -> Plan:
     changed = [c for c in (_unknown(node, type_, now) for type_ in AGENT_CONDITIONS) if c]
     if not changed:
         return NOTHING
-    patch = Patch(
-        resource=NODES,
-        key=node.key,
-        patch={"status": {"conditions": with_conditions(node.status.conditions, changed)}},
-        version=node.metadata.resource_version,
-        uid=node.uid,
-        subresource="status",
-    )
+    conditions = with_conditions(node.status.conditions, changed)
+    patch = status_patch(NODES, node, {"conditions": conditions})
     told = (status_event(node, NODE_NOT_READY),) if node.is_ready else ()
     return Plan(reason=NodeHealth.SILENT, writes=(patch, *told))
 
@@ -153,14 +147,8 @@ def _unready(pod: Pod, now: datetime) -> Patch:
         observed_generation=before.observed_generation if before is not None else 0,
         last_transition_time=now,
     )
-    return Patch(
-        resource=POD.resource,
-        key=pod.key,
-        patch={"status": {"conditions": with_conditions(pod.status.conditions, [unready])}},
-        version=pod.metadata.resource_version,
-        uid=pod.uid,
-        subresource="status",
-    )
+    conditions = with_conditions(pod.status.conditions, [unready])
+    return status_patch(POD.resource, pod, {"conditions": conditions})
 
 
 def _told(pod: Pod) -> Emit:

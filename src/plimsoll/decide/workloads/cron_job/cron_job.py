@@ -15,13 +15,13 @@ from plimsoll.api.meta import ObjectReference, find_condition, wire_time
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import CronJob, Job
 from plimsoll.decide.plan import Create, Delete, Emit, Plan, Write
+from plimsoll.decide.statuses import status_patch
 from plimsoll.decide.workloads.cron_job.schedule import Schedule, parse_schedule, parse_zone
 from plimsoll.decide.workloads.owned import (
     CRON_JOB,
     JOB,
     controller_reference,
     reference_document,
-    status_patch,
     told,
     warned,
 )
@@ -84,7 +84,7 @@ def decide_cron_job(cron_job: CronJob, jobs: Iterable[Job], now: datetime) -> Pl
     plan = _decide_start(look, active)
     status = _status(look, active)
     if status is not None:
-        look.writes.insert(0, status_patch(CRON_JOB, cron_job, status))
+        look.writes.insert(0, status_patch(CRON_JOB.resource, cron_job, status))
     return Plan(
         reason=plan.reason,
         writes=(*look.writes, *look.events),

@@ -15,6 +15,7 @@ from plimsoll.api.registry import Document
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import ControllerRevision, DaemonSet, RollingUpdate
 from plimsoll.decide.plan import NOTHING, Plan, Write
+from plimsoll.decide.statuses import status_patch
 from plimsoll.decide.workloads.availability import is_available, next_availability, share_of
 from plimsoll.decide.workloads.daemon_set.nodes import DaemonPlacement, pod_document, target_node
 from plimsoll.decide.workloads.owned import (
@@ -22,7 +23,6 @@ from plimsoll.decide.workloads.owned import (
     PODS,
     creation,
     deletion,
-    status_patch,
     told,
     warned,
 )
@@ -222,7 +222,7 @@ class _Look:
             stored["collisionCount"] = known.collision_count
         writes: list[Write] = []
         if status != stored:
-            writes.append(status_patch(DAEMON_SET, self.set, status))
+            writes.append(status_patch(DAEMON_SET.resource, self.set, status))
         hashes = {pod.labels.get(REVISION_LABEL, "") for pod in self.seen.pods}
         live = [r.name for r in self.history.stored if r.labels.get(REVISION_LABEL) in hashes]
         writes += self.history.surplus(live, self.set.spec.revision_history_limit)

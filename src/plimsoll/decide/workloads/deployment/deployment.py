@@ -18,6 +18,7 @@ from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.typed import from_document
 from plimsoll.api.workloads import Deployment, ReplicaSet, ReplicaStatus
 from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
+from plimsoll.decide.statuses import status_patch
 from plimsoll.decide.workloads.deployment.new_replica_set import (
     is_same_template,
     revision_of,
@@ -60,7 +61,6 @@ from plimsoll.decide.workloads.owned import (
     REPLICA_SETS,
     creation,
     deletion,
-    status_patch,
     told,
     warned,
 )
@@ -128,7 +128,7 @@ def decide_failed_set(deployment: Deployment, name: str, problem: str, now: date
         conditions = with_condition(deployment.status.conditions, failure)
         if conditions != deployment.status.conditions:
             status = structs.replace(deployment.status, conditions=conditions)
-            writes.append(status_patch(DEPLOYMENT, deployment, status_document(status)))
+            writes.append(status_patch(DEPLOYMENT.resource, deployment, status_document(status)))
     return Plan(reason=Rollout.REPORTED, writes=tuple(writes))
 
 
@@ -137,7 +137,9 @@ def _refused(deployment: Deployment) -> DeploymentSteps:
     writes: list[Write] = [warned(DEPLOYMENT, deployment, Rollout.UNSELECTIVE, message)]
     generation = deployment.metadata.generation
     if deployment.status.observed_generation < generation:
-        writes.append(status_patch(DEPLOYMENT, deployment, {"observedGeneration": generation}))
+        writes.append(
+            status_patch(DEPLOYMENT.resource, deployment, {"observedGeneration": generation})
+        )
     return DeploymentSteps(report=Plan(reason=Rollout.UNSELECTIVE, writes=tuple(writes)))
 
 
@@ -342,7 +344,7 @@ class _Look:
 
     def _report(self, status: ReplicaStatus) -> Plan:
         """The revision is told together with the status, for which annotations may change."""
-        patch = status_patch(DEPLOYMENT, self.deployment, status_document(status))
+        patch = status_patch(DEPLOYMENT.resource, self.deployment, status_document(status))
         is_new = status_document(self.deployment.status) != patch.patch["status"]
         writes: tuple[Write, ...] = (patch,) if is_new else ()
         if self.revision != self.deployment.annotations.get(REVISION, ""):

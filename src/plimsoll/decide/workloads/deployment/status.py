@@ -9,8 +9,9 @@ from msgspec import structs
 from plimsoll.api.meta import find_condition
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import Deployment, ReplicaSet, ReplicaStatus, RolloutCondition
+from plimsoll.decide.statuses import condition_document
 from plimsoll.decide.workloads.deployment.rollout import MAX_INT32, fenceposts_of, total_size
-from plimsoll.decide.workloads.replica_set import FAILURE, condition_documents
+from plimsoll.decide.workloads.replica_set import FAILURE
 
 PROGRESSING, AVAILABLE = "Progressing", "Available"
 NEW_SET_AVAILABLE = "NewReplicaSetAvailable"
@@ -216,7 +217,7 @@ def status_document(status: ReplicaStatus) -> Document:
         "availableReplicas": status.available_replicas,
         "unavailableReplicas": status.unavailable_replicas,
         "terminatingReplicas": status.terminating_replicas,
-        "conditions": condition_documents(status.conditions),
+        "conditions": [condition_document(condition) for condition in status.conditions],
     }
     if status.collision_count is not None:
         document["collisionCount"] = status.collision_count

@@ -16,6 +16,7 @@ from plimsoll.api.meta import Condition, find_condition
 from plimsoll.api.pods import Pod
 from plimsoll.api.workloads import Job, JobStatus
 from plimsoll.decide.plan import NOTHING, Delete, Plan, Write
+from plimsoll.decide.statuses import status_patch
 from plimsoll.decide.workloads.availability import is_active
 from plimsoll.decide.workloads.deletion_order import in_deletion_order
 from plimsoll.decide.workloads.job.pods import (
@@ -35,7 +36,6 @@ from plimsoll.decide.workloads.owned import (
     PODS,
     creation,
     deletion,
-    status_patch,
     told,
     warned,
 )
@@ -308,7 +308,7 @@ class _Look:
         status = self._status(done_at)
         writes: list[Write] = []
         if status_document(status) != status_document(self.job.status):
-            writes.append(status_patch(JOB, self.job, status_document(status)))
+            writes.append(status_patch(JOB.resource, self.job, status_document(status)))
         writes += self.events
         writes += [without_finalizer(pod) for pod in self.tracked if self._is_settled(pod)]
         if not self.writes and not self.job.is_being_deleted:

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from plimsoll.api.meta import Condition, wire_time
+from plimsoll.api.meta import wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import Job, JobStatus, UncountedPods
+from plimsoll.decide.statuses import condition_document
 from plimsoll.decide.workloads.availability import is_active
 from plimsoll.decide.workloads.job.pods import (
     format_indexes,
@@ -107,23 +108,8 @@ def status_document(status: JobStatus) -> Document:
             "succeeded": list(uncounted.succeeded) or None,
             "failed": list(uncounted.failed) or None,
         },
-        "conditions": [_condition_document(condition) for condition in status.conditions],
+        "conditions": [condition_document(condition) for condition in status.conditions],
     }
     if status.completed_indexes:
         document["completedIndexes"] = status.completed_indexes
     return document | {name: wire_time(at) for name, at in times.items() if at is not None}
-
-
-def _condition_document(condition: Condition) -> Document:
-    times = {
-        "lastProbeTime": condition.last_probe_time,
-        "lastTransitionTime": condition.last_transition_time,
-    }
-    texts = {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-    }
-    written = {name: wire_time(time) for name, time in times.items() if time is not None}
-    return {name: text for name, text in texts.items() if text} | written

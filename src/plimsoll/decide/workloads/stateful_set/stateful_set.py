@@ -17,6 +17,7 @@ from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.api.workloads import ControllerRevision, RollingUpdate, StatefulSet
 from plimsoll.decide.plan import NOTHING, Plan, Write
+from plimsoll.decide.statuses import status_patch
 from plimsoll.decide.workloads.availability import is_available, next_availability, share_of
 from plimsoll.decide.workloads.owned import (
     CLAIMS,
@@ -25,7 +26,6 @@ from plimsoll.decide.workloads.owned import (
     creation,
     deletion,
     reference_document,
-    status_patch,
     told,
     warned,
 )
@@ -318,7 +318,7 @@ def _report(set_: StatefulSet, seen: StatefulSetView, round_: _Round) -> Plan:
     status = _status(set_, seen, round_)
     writes: list[Write] = []
     if any(status[name] != value for name, value in _known_status(set_).items()):
-        writes.append(status_patch(STATEFUL_SET, set_, status))
+        writes.append(status_patch(STATEFUL_SET.resource, set_, status))
     live = {pod.labels.get(REVISION_LABEL, "") for pod in seen.pods} | {round_.current.name}
     writes += round_.history.surplus(live, set_.spec.revision_history_limit)
     recheck = None
