@@ -13,8 +13,8 @@ from plimsoll.decide.capacity.overview import narrowed, overview_of
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import system_chance
-from plimsoll.ui.cli import capacity_output as output
-from plimsoll.ui.cli.capacity_reading import read
+from plimsoll.ui.capacity import output
+from plimsoll.ui.capacity.reading import read
 from plimsoll.wire.connect import connect
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment

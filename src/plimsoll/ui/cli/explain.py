@@ -34,10 +34,10 @@ from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Polic
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import system_chance
-from plimsoll.ui.cli import explain_output as output
-from plimsoll.ui.cli.explain_output import Margin
-from plimsoll.ui.cli.explain_reading import ClusterReading, look_closer, read_ages, read_cluster
-from plimsoll.ui.cli.explain_reference import Reference, Subject, parse_reference
+from plimsoll.ui.explain import output
+from plimsoll.ui.explain.output import Margin
+from plimsoll.ui.explain.reading import ClusterReading, look_closer, read_ages, read_cluster
+from plimsoll.ui.explain.reference import Reference, Subject, parse_reference
 from plimsoll.wire.connect import connect
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed

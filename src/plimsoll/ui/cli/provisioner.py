@@ -15,7 +15,7 @@ from plimsoll.processes.provisioner import main as process
 from plimsoll.processes.provisioner.settings import FROM_THE_ENVIRONMENT, ProvisionerFlags, load
 from plimsoll.runtime.config import ConfigError, environment, meanings, written_duration
 from plimsoll.runtime.log import LogFormat, configure_logging
-from plimsoll.ui.cli.go_flags import Gates, GoBool, GoCommand, Pairs
+from plimsoll.ui.options.go_flags import Gates, GoBool, GoCommand, Pairs
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kubeconfig_files import KubeconfigError

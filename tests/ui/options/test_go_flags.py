@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from plimsoll.ui.cli.go_flags import Gates, GoBool, GoCommand, Pairs
+from plimsoll.ui.options.go_flags import Gates, GoBool, GoCommand, Pairs
 
 
 @click.command(cls=GoCommand)

@@ -20,7 +20,7 @@ from plimsoll.decide.capacity.overview import CapacityEntry, Overview, reached
 from plimsoll.decide.capacity.tree import CapacityBranch, path_of, selector_text, tree_of
 from plimsoll.decide.explain.amounts import amount
 from plimsoll.decide.explain.groups import Unit
-from plimsoll.ui.cli.explain_output import Row, human, table
+from plimsoll.ui.explain.output import Row, human, table
 
 API_VERSION = "capacity.plimsoll.dev/v1"
 SHORT = 40

@@ -9,7 +9,7 @@ import pytest
 from plimsoll.api.meta import ObjectKey
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.decide.scheduling.reasons import SeenObject
-from plimsoll.ui.cli.explain_reading import (
+from plimsoll.ui.explain.reading import (
     NO_AGES,
     ClusterReading,
     look_closer,

@@ -16,7 +16,7 @@ from plimsoll.decide.explain.remedies import Remedy
 from plimsoll.decide.explain.workload import WorkloadExplanation, kind_of
 from plimsoll.decide.scheduling.published_policy import scheduler_of
 from plimsoll.decide.scheduling.reasons import SeenObject
-from plimsoll.ui.cli.explain_reading import NO_AGES, Ages
+from plimsoll.ui.explain.reading import NO_AGES, Ages
 
 API_VERSION = "explain.plimsoll.dev/v1"
 SHOWN_NODES = 3

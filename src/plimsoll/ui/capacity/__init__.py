@@ -1,0 +1,1 @@
+"""What `plimsoll capacity` reads of a cluster, and how it shows it."""

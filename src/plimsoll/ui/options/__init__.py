@@ -1,0 +1,1 @@
+"""How flags become options of a command."""
