@@ -16,10 +16,8 @@ import pytest
 
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.enact.leading import LeadershipLostError
-from plimsoll.processes.controller.main import (
-    ControllerProcess as Controller,
-    ControllerSettings,
-)
+from plimsoll.processes.controller.main import ControllerProcess as Controller
+from plimsoll.processes.controller.settings import ControllerSettings
 from plimsoll.processes.scheduler.main import SchedulerProcess as Scheduler
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.clock import SteppedClock, settle

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from plimsoll.decide.capacity.publishing import Publisher
 from plimsoll.decide.capacity.reports import CapacitySettings as Publishing
 from plimsoll.processes.controller.loops import LOOPS
-from plimsoll.processes.controller.main import COMPONENT
+from plimsoll.processes.controller.settings import COMPONENT
 from plimsoll.processes.provisioner.call_metrics import CallMetrics
 from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityMeans
 from plimsoll.processes.provisioner.link import DriverLink

@@ -9,7 +9,7 @@ from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
-from plimsoll.processes.controller.main import COMPONENT
+from plimsoll.processes.controller.settings import COMPONENT
 from plimsoll.reconcile.loop import Tools
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.clock import SteppedClock

@@ -14,14 +14,16 @@ from plimsoll.processes.controller.in_process.provisioners.registry import Provi
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.main import (
     ControllerProcess,
-    ControllerSettings,
     check,
-    csi_settings,
     is_real_cluster,
     makers,
-    repair_settings,
     wanted_loops,
     without_missing_kinds,
+)
+from plimsoll.processes.controller.settings import (
+    ControllerSettings,
+    csi_settings,
+    repair_settings,
 )
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.config import ConfigError

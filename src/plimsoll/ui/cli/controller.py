@@ -12,14 +12,14 @@ from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.controller import main as process
 from plimsoll.processes.controller.in_process.provisioners.registry import ProvisionerSetupError
 from plimsoll.processes.controller.loops import LOOPS
+from plimsoll.processes.controller.settings import PREFIX, ControllerSettings
 from plimsoll.runtime.config import ConfigError, Sources, environment, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
-DEFAULTS = process.ControllerSettings()
-PREFIX = "PLIMSOLL_CONTROLLER"
+DEFAULTS = ControllerSettings()
 
 
 def _loops_help() -> str:
@@ -171,7 +171,7 @@ def controller(config: Path | None, log_level: str, log_format: str, **flags: An
         sys.stdout.flush()
 
     try:
-        settings = load_settings(process.ControllerSettings, sources)
+        settings = load_settings(ControllerSettings, sources)
         uvloop.run(process.run(settings, ports.append, begun))
     except (ConfigError, KubeconfigError, ProvisionerSetupError) as error:
         raise click.UsageError(str(error)) from error
