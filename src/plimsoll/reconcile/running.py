@@ -1,7 +1,10 @@
-"""The loops of one process, running: what they observe, their events, and they themselves."""
+"""The loops of one process, running: what they observe, their events, and they themselves.
+
+`SupervisedRun` is the order in which every such process begins and ends.
+"""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -22,9 +25,11 @@ from plimsoll.wire.kube import KubeClient
 
 FLUSH_LIMIT = timedelta(seconds=5)
 QUIET = timedelta(minutes=5)
-"""Claims that wait are looked at every few seconds; to say the same each time helps nobody."""
+"""Claims that wait are looked at every few seconds; to say the same each time is of no use."""
 
 Make = Callable[[Tools], Loop]
+Runs = Mapping[str, Callable[[], Awaitable[None]]]
+"""What is kept running, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,57 +50,74 @@ class LoopEnvironment:
     """Of the leader, if one is elected: nothing is written once it is closed."""
 
 
+class SupervisedRun:
+    """First everything is observed once, then the loops run, then what they said is written."""
+
+    def __init__(self, recorder: EventRecorder, supervision: Supervision) -> None:
+        self._recorder = recorder
+        self._supervision = supervision
+        self.is_synced = False
+        """True once everything that the loops observe was seen at least once."""
+
+    async def run(self, beside: Runs, synced: Callable[[], Awaitable[None]], loops: Runs) -> None:
+        """Never returns; cancel it: the loops end first, then what they said is written down.
+
+        What is `beside` them runs from before `synced` is waited for until after that.
+        """
+        around = asyncio.ensure_future(
+            supervise({**beside, "events": self._recorder.run}, self._supervision)
+        )
+        try:
+            await synced()
+            self.is_synced = True
+            await supervise(loops, self._supervision)
+        finally:
+            await self._recorder.flush(FLUSH_LIMIT)
+            around.cancel()
+            await asyncio.gather(around, return_exceptions=True)
+
+
 class RunningLoops:
     """One life: make it, run it once."""
 
-    def __init__(self, makers: Mapping[str, Make], setting: LoopEnvironment) -> None:
-        metrics = setting.metrics
-        fence = setting.fence or Fence.left_open(setting.client.clock)
-        client = setting.client.fenced(fence)
-        self._recorder = EventRecorder(
+    def __init__(self, makers: Mapping[str, Make], environment: LoopEnvironment) -> None:
+        metrics = environment.metrics
+        fence = environment.fence or Fence.left_open(environment.client.clock)
+        client = environment.client.fenced(fence)
+        recorder = EventRecorder(
             client,
-            RecorderSettings(component=setting.component, instance=setting.instance, quiet=QUIET),
-            ids=setting.ids,
+            RecorderSettings(
+                component=environment.component, instance=environment.instance, quiet=QUIET
+            ),
+            ids=environment.ids,
             metrics=metrics,
         )
         self._observed = Observed(client)
-        self._supervision = Supervision(clock=client.clock, chance=setting.chance, metrics=metrics)
+        supervision = Supervision(clock=client.clock, chance=environment.chance, metrics=metrics)
+        self._run = SupervisedRun(recorder, supervision)
         tools = Tools(
             client=client,
             observed=self._observed,
-            enactor=Enactor(client, self._recorder, unpatchable=setting.unpatchable),
+            enactor=Enactor(client, recorder, unpatchable=environment.unpatchable),
             clock=client.clock,
-            ids=setting.ids,
-            chance=setting.chance,
+            ids=environment.ids,
+            chance=environment.chance,
             metrics=metrics,
             fence=fence,
         )
         self._loops = {name: make(tools) for name, make in makers.items()}
         self.metrics = metrics
-        self._is_synced = False
         metrics.registry.register(QueueDepths(self._loops))
 
     @property
     def is_synced(self) -> bool:
         """True once everything that the loops observe was seen at least once."""
-        return self._is_synced
+        return self._run.is_synced
 
     async def run(self) -> None:
-        """Never returns; cancel it: the loops end first, then what they said is written down."""
-        beside = {**self._observed.start(), "events": self._recorder.run}
-        around = asyncio.ensure_future(supervise(beside, self._supervision))
-        try:
-            await self._observed.synced()
-            self._is_synced = True
-            await supervise({n: loop.run for n, loop in self._loops.items()}, self._supervision)
-        finally:
-            await self._recorder.flush(FLUSH_LIMIT)
-            await _cancelled(around)
-
-
-async def _cancelled(task: "asyncio.Future[None]") -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+        """Never returns; cancel it."""
+        loops = {name: loop.run for name, loop in self._loops.items()}
+        await self._run.run(self._observed.start(), self._observed.synced, loops)
 
 
 class QueueDepths(Collector):

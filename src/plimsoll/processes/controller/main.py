@@ -1,4 +1,4 @@
-"""The controller process: settings, connection, leadership, signals."""
+"""The controller process: which loops it runs, and what each of them is told."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -10,7 +10,6 @@ import msgspec
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.csi.snapshots.names import GROUP
-from plimsoll.enact.leading import lead_alone
 from plimsoll.processes.controller.cluster.node_lifecycle import NodeLifecycle
 from plimsoll.processes.controller.cluster.pod_gc import PodGarbageCollector, PodGcSettings
 from plimsoll.processes.controller.csi.attacher import CsiAttacher
@@ -35,24 +34,23 @@ from plimsoll.processes.controller.settings import (
 )
 from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.processes.controller.storage.repair import Repairs
-from plimsoll.reconcile.running import LoopEnvironment, Make, RunningLoops
+from plimsoll.reconcile.process import (
+    LoopProcess,
+    OnReady,
+    PagesAddress,
+    connected,
+    run_until_signalled,
+)
+from plimsoll.reconcile.running import Make, RunningLoops
 from plimsoll.runtime.backoff import Backoff
-from plimsoll.runtime.clock import SystemClock
-from plimsoll.runtime.config import ConfigError, environment
-from plimsoll.runtime.fence import Fence
-from plimsoll.runtime.ids import hostname, system_chance, system_ids
-from plimsoll.runtime.metrics import Metrics
-from plimsoll.runtime.signals import until_signalled
-from plimsoll.wire.connect import connect
+from plimsoll.runtime.config import ConfigError
 from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.health import OK, Pages, ServedPage, not_yet, serving, usual_pages
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 
 log = logging.getLogger(__name__)
 
 EMBEDDED = "+plimsoll"
-"""Part of the version that our own API server calls itself by."""
+"""Part of the version that our own API server gives."""
 CONNECT_BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(seconds=10))
 
 
@@ -110,7 +108,7 @@ def wanted_loops(settings: ControllerSettings, *, on_cluster: bool) -> list[str]
         found = chosen(tuple(names), on_cluster=on_cluster, has_driver=has_driver)
     except ValueError as error:
         raise ConfigError(f"--controllers: {error}") from error
-    # Without rules there is nothing to repair; whoever names rules wants them wherever they run.
+    # Without rules there is nothing to repair; rules that are named run on every cluster.
     wants_repair = bool(settings.repair) and f"-{Repairs.name}" not in names
     found = [name for name in found if name != Repairs.name] + [Repairs.name] * wants_repair
     if not found:
@@ -161,18 +159,8 @@ class ControllerProcess:
         self._settings = settings
         self._client = client
         self._transports = transports
-        self._metrics = Metrics()
-        self._ids = system_ids()
-        self._identity = f"{hostname()}_{self._ids.uid()}"
-        self._loops: RunningLoops | None = None
-
-    def pages(self) -> Pages:
-        return usual_pages(self._metrics, self._ready)
-
-    def _ready(self) -> ServedPage:
-        """A copy that waits for leadership has nothing to get ready for."""
-        loops = self._loops
-        return OK if loops is None or loops.is_synced else not_yet("not everything was seen yet")
+        self._process = LoopProcess(client, elects=settings.leader_elect)
+        self.pages = self._process.pages
 
     async def run(self, on_begin: Callable[[list[str]], None]) -> None:
         """Until cancelled. Raises LeadershipLostError, ConfigError, KubeError."""
@@ -182,45 +170,27 @@ class ControllerProcess:
         if not names:
             raise ConfigError(f"--controllers: the server does not serve {GROUP}/v1")
         made = makers(names, self._settings, self._transports)
-        fence = Fence(self._client.clock) if self._settings.leader_elect else None
 
-        async def lead() -> None:
-            setting = LoopEnvironment(
-                client=self._client,
-                component=COMPONENT,
-                metrics=self._metrics,
-                ids=self._ids,
-                chance=self._client.chance,
-                instance=self._identity,
-                fence=fence,
-            )
-            self._loops = RunningLoops(made, setting)
+        def begin() -> RunningLoops:
+            loops = RunningLoops(made, self._process.environment(COMPONENT))
             log.info("loops starting", extra={"loops": names})
             on_begin(names)
-            await self._loops.run()
+            return loops
 
-        if fence is None:
-            await lead()
-            return
         lease = ObjectKey(self._settings.leader_elect_namespace, self._settings.leader_elect_name)
-        identity = self._settings.leader_elect_identity or self._identity
-        await lead_alone(self._client, lease, identity, lead, fence=fence)
+        identity = self._settings.leader_elect_identity
+        await self._process.lead(begin, self._process.candidacy(lease, identity))
 
 
-async def run(
-    settings: ControllerSettings,
-    on_serving: Callable[[int], None],
-    on_begin: Callable[[list[str]], None],
-) -> None:
+async def run(settings: ControllerSettings, on_ready: OnReady) -> None:
     """Until SIGTERM or SIGINT; then what is under way is left in a state that can be resumed."""
     check(settings)
-    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
-    wish = ConnectionOptions(kubeconfig=settings.kubeconfig, context=settings.context)
-    client = connect(wish, around, system_chance(), manager=COMPONENT)
-    process = ControllerProcess(settings, client)
-    try:
-        async with serving(settings.metrics_port, process.pages()) as port:
-            on_serving(port)
-            await until_signalled(process.run(on_begin))
-    finally:
-        await client.close()
+    async with connected(settings, COMPONENT) as client:
+        process = ControllerProcess(settings, client)
+
+        async def work(url: str) -> None:
+            ready = f"plimsoll controller ready; metrics {url}/metrics; loops "
+            await process.run(lambda names: on_ready(ready + ", ".join(names)))
+
+        address = PagesAddress(port=settings.metrics_port)
+        await run_until_signalled(work, process.pages(), address)

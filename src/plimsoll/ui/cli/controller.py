@@ -1,6 +1,5 @@
 """`plimsoll controller`: run the control loops around claims and volumes."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +7,13 @@ import click
 import uvloop
 
 from plimsoll.decide.repair.repairs import RepairRule
-from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.controller import main as process
 from plimsoll.processes.controller.in_process.provisioners.registry import ProvisionerSetupError
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.settings import PREFIX, ControllerSettings
-from plimsoll.runtime.config import ConfigError, Sources, environment, load_settings
+from plimsoll.runtime.config import Sources, environment, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
-from plimsoll.wire.errors import KubeError
-from plimsoll.wire.kubeconfig_files import KubeconfigError
+from plimsoll.ui.starting import failures_told, say
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
 DEFAULTS = ControllerSettings()
@@ -163,19 +160,6 @@ def controller(config: Path | None, log_level: str, log_format: str, **flags: An
     """
     configure_logging(level=log_level, form=LogFormat(log_format))
     sources = Sources(file=config, environment=environment(), prefix=PREFIX, flags=flags)
-    ports: list[int] = []
-
-    def begun(names: list[str]) -> None:
-        where = f"http://127.0.0.1:{ports[0]}/metrics"
-        click.echo(f"plimsoll controller ready; metrics {where}; loops {', '.join(names)}")
-        sys.stdout.flush()
-
-    try:
+    with failures_told(usage=(ProvisionerSetupError,)):
         settings = load_settings(ControllerSettings, sources)
-        uvloop.run(process.run(settings, ports.append, begun))
-    except (ConfigError, KubeconfigError, ProvisionerSetupError) as error:
-        raise click.UsageError(str(error)) from error
-    except (KubeError, LeadershipLostError) as error:
-        raise click.ClickException(str(error)) from error
-    except OSError as error:
-        raise click.ClickException(f"cannot serve metrics: {error}") from error
+        uvloop.run(process.run(settings, say))

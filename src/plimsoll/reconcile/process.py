@@ -1,0 +1,162 @@
+"""What every process has around its work: a connection, an election, pages, signals.
+
+A process connects (`connected`), serves its pages and works until a signal ends it
+(`run_until_signalled`). One that works through loops does so through `LoopProcess`: of several
+copies that elect a leader only one works, and everything that it does asks the same fence.
+"""
+
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.decide.plan import ResourceName
+from plimsoll.enact.leading import Candidacy, lead_as
+from plimsoll.reconcile.running import LoopEnvironment
+from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.config import environment
+from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.ids import Ids, hostname, system_chance, system_ids
+from plimsoll.runtime.leader import ElectionSettings
+from plimsoll.runtime.metrics import Metrics
+from plimsoll.runtime.signals import until_signalled
+from plimsoll.wire.connect import connect
+from plimsoll.wire.health import LOOPBACK, OK, Pages, ServedPage, not_yet, serving, usual_pages
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
+
+OnReady = Callable[[str], None]
+"""Is told once what the process is ready for, and its addresses, in one line."""
+
+
+class ConnectionSettings(Protocol):
+    """What the settings of a process say about its cluster."""
+
+    @property
+    def kubeconfig(self) -> str: ...
+    @property
+    def context(self) -> str: ...
+
+
+@asynccontextmanager
+async def connected(settings: ConnectionSettings, component: str) -> AsyncIterator[KubeClient]:
+    """A client for as long as the block lasts. Raises KubeconfigError."""
+    options = ConnectionOptions(kubeconfig=settings.kubeconfig, context=settings.context)
+    found = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
+    client = connect(options, found, system_chance(), manager=component)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagesAddress:
+    port: int
+    """0 takes a free one."""
+    host: str = LOOPBACK
+    """Empty: all addresses of the machine."""
+
+    def url(self, port: int) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host or LOOPBACK
+        return f"http://{host}:{port}"
+
+
+async def run_until_signalled(
+    work: Callable[[str], Coroutine[Any, Any, None]], pages: Pages, address: PagesAddress | None
+) -> None:
+    """Serve the pages, then work until SIGTERM or SIGINT.
+
+    `work` gets the URL of the pages, which is empty where they have no address. Raises OSError if
+    the address cannot be served, and what `work` raises.
+    """
+    async with AsyncExitStack() as stack:
+        url = ""
+        if address is not None:
+            served = serving(address.port, pages, host=address.host)
+            url = address.url(await stack.enter_async_context(served))
+        await until_signalled(work(url))
+
+
+class LeaderWork(Protocol):
+    """What a process does while it leads; made for one run."""
+
+    @property
+    def is_synced(self) -> bool: ...
+
+    async def run(self) -> None:
+        """Never returns; cancel it."""
+
+
+class LoopProcess:
+    """A process made of loops, but for its signals."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        elects: bool,
+        ids: Ids | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.client = client
+        self.ids = ids or system_ids()
+        self.metrics = metrics or Metrics()
+        self.instance = f"{hostname()}_{self.ids.uid()}"
+        """Which of several copies this is."""
+        self._elects = elects
+        self.fence = Fence(client.clock) if elects else Fence.left_open(client.clock)
+        self.work: LeaderWork | None = None
+
+    def pages(self) -> Pages:
+        return usual_pages(self.metrics, self._ready)
+
+    def _ready(self) -> ServedPage:
+        """A copy that waits for leadership has nothing to get ready for."""
+        is_ready = self.work is None or self.work.is_synced
+        return OK if is_ready else not_yet("not everything was seen yet")
+
+    def environment(
+        self, component: str, unpatchable: Collection[ResourceName] = ()
+    ) -> LoopEnvironment:
+        """What the loops of this process are put into."""
+        return LoopEnvironment(
+            client=self.client,
+            component=component,
+            metrics=self.metrics,
+            ids=self.ids,
+            chance=self.client.chance,
+            instance=self.instance,
+            unpatchable=unpatchable,
+            fence=self.fence,
+        )
+
+    def candidacy(self, lease: ObjectKey, identity: str = "") -> Candidacy | None:
+        """To lead at the usual pace; None: no leader is elected.
+
+        Without an `identity` that stays, a copy is known by its instance.
+        """
+        if not self._elects:
+            return None
+        return Candidacy(lease=lease, pace=ElectionSettings(identity=identity or self.instance))
+
+    async def lead(
+        self,
+        begin: Callable[[], LeaderWork],
+        candidacy: Candidacy | None,
+        election_client: KubeClient | None = None,
+    ) -> None:
+        """Until cancelled. The work begins once this copy leads, at once without a candidacy.
+
+        `election_client` writes the lease, where `client` is not to. Raises LeadershipLostError.
+        """
+
+        async def lead() -> None:
+            self.work = begin()
+            await self.work.run()
+
+        if candidacy is None:
+            await lead()
+        else:
+            await lead_as(election_client or self.client, candidacy, lead, fence=self.fence)
