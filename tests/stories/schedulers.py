@@ -8,8 +8,9 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.scheduler.running import Scheduler, SchedulerEnvironment
+from plimsoll.processes.scheduler.running import Scheduler
 from plimsoll.processes.scheduler.settings import SchedulerSettings
+from plimsoll.reconcile.running import LoopEnvironment
 from plimsoll.runtime.clock import settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
@@ -50,10 +51,15 @@ class RunningScheduler:
         client = KubeClient(
             transport, clock=cluster.clock, chance=Random(seed), manager="plimsoll-scheduler"
         )
-        setting = SchedulerEnvironment(
-            client=client, metrics=self.metrics, ids=seeded_ids(seed), chance=Random(seed)
+        settings = settings or SchedulerSettings()
+        environment = LoopEnvironment(
+            client=client,
+            component=settings.scheduler_name,
+            metrics=self.metrics,
+            ids=seeded_ids(seed),
+            chance=Random(seed),
         )
-        self.scheduler = Scheduler(settings or SchedulerSettings(), setting)
+        self.scheduler = Scheduler(settings, environment)
         self._task: asyncio.Future[None] | None = None
 
     @property

@@ -81,7 +81,7 @@ def scheduler_metrics() -> list[Described]:
     settings = importlib.import_module("plimsoll.processes.scheduler.settings")
     running.Scheduler(
         settings.SchedulerSettings(),
-        running.SchedulerEnvironment(client=kube, metrics=metrics),
+        LoopEnvironment(client=kube, component="", metrics=metrics),
     )
     return _supervised(kube, metrics)
 

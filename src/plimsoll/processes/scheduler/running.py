@@ -1,10 +1,5 @@
 """One scheduler, running: what it observes, what it tells, and the cycle itself."""
 
-import asyncio
-from dataclasses import dataclass, field
-from datetime import timedelta
-from random import Random
-
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
@@ -21,42 +16,34 @@ from plimsoll.processes.scheduler.queue import SchedulingQueue
 from plimsoll.processes.scheduler.refusals import RefusalLearner
 from plimsoll.processes.scheduler.settings import SchedulerSettings, backoff_of, shape_of
 from plimsoll.processes.scheduler.state import Believer, SchedulerState
+from plimsoll.reconcile.running import LoopEnvironment, Runs, SupervisedRun
 from plimsoll.runtime.fence import Fence
-from plimsoll.runtime.ids import Ids, system_chance, system_ids
-from plimsoll.runtime.metrics import Metrics
-from plimsoll.runtime.supervise import Supervision, supervise
-from plimsoll.wire.kube import KubeClient
+from plimsoll.runtime.supervise import Supervision
 
-FLUSH_LIMIT = timedelta(seconds=5)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerEnvironment:
-    """What a scheduler is put into."""
-
-    client: KubeClient
-    metrics: Metrics = field(default_factory=Metrics)
-    ids: Ids = field(default_factory=system_ids)
-    chance: Random = field(default_factory=system_chance)
-    instance: str = ""
-    """Which of several copies this is, for the events."""
-    fence: Fence | None = None
-    """Of the leader, if one is elected: nothing is written once it is closed."""
+NOTHING: Runs = {}
 
 
 class Scheduler:
     """One life: make it, run it once."""
 
-    def __init__(self, settings: SchedulerSettings, setting: SchedulerEnvironment) -> None:
-        metrics = setting.metrics
-        client = setting.client.fenced(setting.fence or Fence.left_open(setting.client.clock))
-        self._client = client
-        # Users look for events of the scheduler that their pods name.
-        component = RecorderSettings(component=settings.scheduler_name, instance=setting.instance)
-        self._recorder = EventRecorder(client, component, ids=setting.ids, metrics=metrics)
-        self._supervision = Supervision(clock=client.clock, chance=setting.chance, metrics=metrics)
+    def __init__(
+        self,
+        settings: SchedulerSettings,
+        environment: LoopEnvironment,
+        *,
+        beside: Runs = NOTHING,
+    ) -> None:
+        """`beside` runs as long as the scheduler does."""
+        metrics = environment.metrics
+        fence = environment.fence or Fence.left_open(environment.client.clock)
+        self._client = client = environment.client.fenced(fence)
+        told_by = RecorderSettings(component=environment.component, instance=environment.instance)
+        recorder = EventRecorder(client, told_by, ids=environment.ids, metrics=metrics)
+        supervision = Supervision(clock=client.clock, chance=environment.chance, metrics=metrics)
+        self._run = SupervisedRun(recorder, supervision)
+        self._beside = beside
         self.state = SchedulerState()
-        enactor = Enactor(client, self._recorder)
+        enactor = Enactor(client, recorder)
         counted = SchedulerMetrics(metrics, client.clock, settings.scheduler_name)
         kernel = Kernel(Columns(), JudgeSettings(settings.policy, shape_of(settings)))
         self.state.on_belief(following(kernel.columns))
@@ -81,30 +68,21 @@ class Scheduler:
             refusals=self.refusals,
         )
         self._cycle = Cycle(parts, is_ours=is_ours)
-        self._is_synced = False
         metrics.registry.register(PendingPods(self.queue, settings.scheduler_name))
 
     @property
     def is_synced(self) -> bool:
         """True once everything that decisions look at was seen at least once."""
-        return self._is_synced
+        return self._run.is_synced
 
     async def run(self) -> None:
         """Never returns; cancel it: no pod is taken any more, then what was said is written."""
         beside = {
+            **self._beside,
             **self.state.start(self._client),
-            "events": self._recorder.run,
             "reports": self._reporter.run,
         }
-        around = asyncio.ensure_future(supervise(beside, self._supervision))
-        try:
-            await self.state.synced()
-            self._is_synced = True
-            await supervise({"cycle": self._cycle.run}, self._supervision)
-        finally:
-            await self._recorder.flush(FLUSH_LIMIT)
-            around.cancel()
-            await asyncio.gather(around, return_exceptions=True)
+        await self._run.run(beside, self.state.synced, {"cycle": self._cycle.run})
 
 
 def following(columns: Columns) -> Believer:

@@ -1,6 +1,5 @@
 """`plimsoll scheduler`: put pods on nodes."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +7,11 @@ import click
 import uvloop
 
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.scheduler import main as process
 from plimsoll.processes.scheduler.settings import SchedulerSettings, load
-from plimsoll.runtime.config import ConfigError, environment
+from plimsoll.runtime.config import environment
 from plimsoll.runtime.log import LogFormat, configure_logging
-from plimsoll.wire.errors import KubeError
-from plimsoll.wire.kubeconfig_files import KubeconfigError
+from plimsoll.ui.starting import failures_told, say
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
 DEFAULTS = SchedulerSettings()
@@ -84,20 +81,6 @@ def scheduler(config: Path | None, log_level: str, log_format: str, **flags: Any
     PLIMSOLL_SCHEDULER_… in the environment, then from these options.
     """
     configure_logging(level=log_level, form=LogFormat(log_format))
-    ports: list[int] = []
-    try:
+    with failures_told():
         settings = load(config, environment(), flags)
-
-        def begun() -> None:
-            where = f"http://127.0.0.1:{ports[0]}/metrics"
-            names = f"pods of {settings.scheduler_name}, policy {settings.policy}"
-            click.echo(f"plimsoll scheduler ready; metrics {where}; {names}")
-            sys.stdout.flush()
-
-        uvloop.run(process.run(settings, ports.append, begun))
-    except (ConfigError, KubeconfigError) as error:
-        raise click.UsageError(str(error)) from error
-    except (KubeError, LeadershipLostError) as error:
-        raise click.ClickException(str(error)) from error
-    except OSError as error:
-        raise click.ClickException(f"cannot serve metrics: {error}") from error
+        uvloop.run(process.run(settings, say))
