@@ -97,17 +97,20 @@ class LoopProcess:
         client: KubeClient,
         *,
         elects: bool,
+        instance: str | None = None,
         ids: Ids | None = None,
         metrics: Metrics | None = None,
     ) -> None:
+        """`instance` is by default the machine's name and an id that is never the same."""
         self.client = client
         self.ids = ids or system_ids()
         self.metrics = metrics or Metrics()
-        self.instance = f"{hostname()}_{self.ids.uid()}"
+        self.instance = f"{hostname()}_{self.ids.uid()}" if instance is None else instance
         """Which of several copies this is."""
         self._elects = elects
         self.fence = Fence(client.clock) if elects else Fence.left_open(client.clock)
         self.work: LeaderWork | None = None
+        """What the process does now; a process that needs no election may set it at once."""
 
     def pages(self) -> Pages:
         return usual_pages(self.metrics, self._ready)

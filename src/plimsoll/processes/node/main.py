@@ -1,7 +1,7 @@
-"""The node process: the loops, the connection, signals."""
+"""The node process: the loops that are one node, or many."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
@@ -15,16 +15,15 @@ from plimsoll.processes.node.registrations import Registrations
 from plimsoll.processes.node.served import ServedNode
 from plimsoll.processes.node.settings import COMPONENT, NodeProcessSettings, nodes_of
 from plimsoll.reconcile.loop import Tools
-from plimsoll.reconcile.running import LoopEnvironment, Make, RunningLoops
-from plimsoll.runtime.clock import SystemClock
-from plimsoll.runtime.config import environment
-from plimsoll.runtime.ids import system_chance
-from plimsoll.runtime.metrics import Metrics
-from plimsoll.runtime.signals import until_signalled
-from plimsoll.wire.connect import connect
-from plimsoll.wire.health import OK, Pages, ServedPage, not_yet, serving, usual_pages
+from plimsoll.reconcile.process import (
+    LoopProcess,
+    OnReady,
+    PagesAddress,
+    connected,
+    run_until_signalled,
+)
+from plimsoll.reconcile.running import Make, RunningLoops
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 
 log = logging.getLogger(__name__)
 
@@ -57,54 +56,32 @@ class NodeProcess:
     def __init__(
         self, nodes: Mapping[str, ServedNode], client: KubeClient, settings: NodeProcessSettings
     ) -> None:
-        self.metrics = Metrics()
         instance = next(iter(nodes)) if len(nodes) == 1 else ""
-        setting = LoopEnvironment(
-            client=client,
-            component=COMPONENT,
-            metrics=self.metrics,
-            chance=client.chance,
-            instance=instance,
+        process = LoopProcess(client, elects=False, instance=instance)
+        self._loops = RunningLoops(
+            makers(nodes, settings.lease_renew), process.environment(COMPONENT)
         )
-        self._loops = RunningLoops(makers(nodes, settings.lease_renew), setting)
-
-    def pages(self) -> Pages:
-        return usual_pages(self.metrics, self._ready)
-
-    def _ready(self) -> ServedPage:
-        return OK if self._loops.is_synced else not_yet("not everything was seen yet")
+        process.work = self._loops
+        self.pages = process.pages
 
     async def run(self) -> None:
         """Until cancelled. What is mounted stays mounted: the next life finds it."""
         await self._loops.run()
 
 
-async def run(
-    settings: NodeProcessSettings,
-    on_serving: Callable[[int], None],
-    on_begin: Callable[[list[str]], None],
-) -> None:
+async def run(settings: NodeProcessSettings, on_ready: OnReady) -> None:
     """Until SIGTERM or SIGINT; pods stay as they are."""
     nodes = nodes_of(settings)
     with nullcontext() if settings.hollow else alone_in(Path(settings.data_dir)):
-        await _run(nodes, settings, on_serving, on_begin)
+        async with connected(settings, COMPONENT) as client:
+            process = NodeProcess(nodes, client, settings)
 
+            async def work(url: str) -> None:
+                names = list(nodes)
+                log.info("node starting", extra={"nodes": len(names), "node": names[0]})
+                who = names[0] if len(names) == 1 else f"{len(names)} hollow nodes"
+                on_ready(f"plimsoll node ready; metrics {url}/metrics; {who}")
+                await process.run()
 
-async def _run(
-    nodes: Mapping[str, ServedNode],
-    settings: NodeProcessSettings,
-    on_serving: Callable[[int], None],
-    on_begin: Callable[[list[str]], None],
-) -> None:
-    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
-    wish = ConnectionOptions(kubeconfig=settings.kubeconfig, context=settings.context)
-    client = connect(wish, around, system_chance(), manager=COMPONENT)
-    process = NodeProcess(nodes, client, settings)
-    try:
-        async with serving(settings.metrics_port, process.pages()) as port:
-            on_serving(port)
-            log.info("node starting", extra={"nodes": len(nodes), "node": next(iter(nodes))})
-            on_begin(list(nodes))
-            await until_signalled(process.run())
-    finally:
-        await client.close()
+            address = PagesAddress(port=settings.metrics_port)
+            await run_until_signalled(work, process.pages(), address)

@@ -1,6 +1,5 @@
 """`plimsoll node`: be a node, or many of them."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,9 @@ import uvloop
 
 from plimsoll.processes.node import main as process
 from plimsoll.processes.node.settings import PREFIX, NodeProcessSettings
-from plimsoll.runtime.config import ConfigError, Sources, environment, load_settings
+from plimsoll.runtime.config import Sources, environment, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
-from plimsoll.wire.errors import KubeError
-from plimsoll.wire.kubeconfig_files import KubeconfigError
+from plimsoll.ui.starting import failures_told, say
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
 DEFAULTS = NodeProcessSettings()
@@ -92,20 +90,6 @@ def node(config: Path | None, log_level: str, log_format: str, **flags: Any) -> 
     """
     configure_logging(level=log_level, form=LogFormat(log_format))
     sources = Sources(file=config, environment=environment(), prefix=PREFIX, flags=flags)
-    ports: list[int] = []
-
-    def begun(names: list[str]) -> None:
-        where = f"http://127.0.0.1:{ports[0]}/metrics"
-        who = names[0] if len(names) == 1 else f"{len(names)} hollow nodes"
-        click.echo(f"plimsoll node ready; metrics {where}; {who}")
-        sys.stdout.flush()
-
-    try:
+    with failures_told():
         settings = load_settings(NodeProcessSettings, sources)
-        uvloop.run(process.run(settings, ports.append, begun))
-    except (ConfigError, KubeconfigError) as error:
-        raise click.UsageError(str(error)) from error
-    except KubeError as error:
-        raise click.ClickException(str(error)) from error
-    except OSError as error:
-        raise click.ClickException(f"cannot serve metrics: {error}") from error
+        uvloop.run(process.run(settings, say))
