@@ -20,7 +20,8 @@ from google.protobuf.wrappers_pb2 import BoolValue
 from bench.measurement import Measurement
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.provisioner.main import Clients, ProvisionerProcess
+from plimsoll.processes.provisioner.clients import Clients
+from plimsoll.processes.provisioner.main import ProvisionerProcess
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids

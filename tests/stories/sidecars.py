@@ -22,7 +22,8 @@ from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.main import handlers, running
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings
-from plimsoll.processes.provisioner.main import Clients, ProvisionerProcess
+from plimsoll.processes.provisioner.clients import Clients
+from plimsoll.processes.provisioner.main import ProvisionerProcess
 from plimsoll.processes.provisioner.settings import ProvisionerFlags, check
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.ids import seeded_ids

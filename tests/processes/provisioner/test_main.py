@@ -5,9 +5,12 @@ from random import Random
 import msgspec
 import pytest
 
+from plimsoll.processes.provisioner.clients import Clients
 from plimsoll.processes.provisioner.link import DriverFacts
-from plimsoll.processes.provisioner.main import Clients, address_of, decisions_of, pages
+from plimsoll.processes.provisioner.loops import decisions_of
+from plimsoll.processes.provisioner.main import address_of, pages
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
+from plimsoll.reconcile.process import PagesAddress
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.metrics import Metrics
@@ -39,13 +42,13 @@ def given(**changes: object) -> ProvisionerFlags:
     ("endpoint", "expected"),
     [
         ("", None),
-        (":8080", ("", 8080)),
-        ("127.0.0.1:0", ("127.0.0.1", 0)),
-        ("[::1]:9", ("::1", 9)),
+        (":8080", PagesAddress(host="", port=8080)),
+        ("127.0.0.1:0", PagesAddress(host="127.0.0.1", port=0)),
+        ("[::1]:9", PagesAddress(host="::1", port=9)),
     ],
 )
 def test_health_is_answered_for_where_it_was_asked_for(
-    endpoint: str, expected: tuple[str, int] | None
+    endpoint: str, expected: PagesAddress | None
 ) -> None:
     assert address_of(given(http_endpoint=endpoint)) == expected
     assert address_of(given(metrics_address=endpoint)) == expected

@@ -1,6 +1,5 @@
 """`plimsoll provisioner`: csi-provisioner's place beside a CSI driver."""
 
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from importlib.metadata import version
@@ -10,15 +9,14 @@ import click
 import msgspec
 import uvloop
 
-from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.provisioner import main as process
+from plimsoll.processes.provisioner.clients import DriverLostError
 from plimsoll.processes.provisioner.settings import FROM_THE_ENVIRONMENT, ProvisionerFlags, load
-from plimsoll.runtime.config import ConfigError, environment, meanings, written_duration
+from plimsoll.runtime.config import environment, meanings, written_duration
 from plimsoll.runtime.log import LogFormat, configure_logging
 from plimsoll.ui.options.go_flags import Gates, GoBool, GoCommand, Pairs
+from plimsoll.ui.starting import failures_told, say
 from plimsoll.wire.csi.errors import DriverError
-from plimsoll.wire.errors import KubeError
-from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 DEBUG_FROM = 5
 """The klog verbosity from which on everything is told."""
@@ -115,21 +113,6 @@ def provisioner(
         del flags[name.replace("-", "_")]
     form = LogFormat.JSON if logging_format == "json" else LogFormat.CONSOLE
     configure_logging(level="debug" if verbosity >= DEBUG_FROM else log_level, form=form)
-    ports: list[int] = []
-
-    def ready(driver: str) -> None:
-        asked = settings.http_endpoint or settings.metrics_address
-        host = asked.rpartition(":")[0] or "127.0.0.1"
-        where = f"; metrics http://{host}:{ports[0]}{settings.metrics_path}" if ports else ""
-        click.echo(f"plimsoll provisioner ready for {driver}{where}")
-        sys.stdout.flush()
-
-    try:
+    with failures_told(failures=(DriverError, DriverLostError)):
         settings = load(environment(), flags)
-        uvloop.run(process.run(settings, ports.append, ready))
-    except (ConfigError, KubeconfigError) as error:
-        raise click.UsageError(str(error)) from error
-    except (KubeError, DriverError, LeadershipLostError, process.DriverLostError) as error:
-        raise click.ClickException(str(error)) from error
-    except OSError as error:
-        raise click.ClickException(f"cannot serve metrics: {error}") from error
+        uvloop.run(process.run(settings, say))
