@@ -1,4 +1,4 @@
-"""The driver process: settings, sockets, signals.
+"""The driver process: one driver, and the sockets on which it answers.
 
 Nothing is answered before the records of the last run are settled. When asked to end, the sockets
 close first, then what is under way may finish.
@@ -34,17 +34,14 @@ from plimsoll.processes.driver.node.registration import (
 )
 from plimsoll.processes.driver.node.service import NodeService
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
+from plimsoll.reconcile.process import OnReady, PagesAddress, connected, run_until_signalled
 from plimsoll.runtime.clock import SystemClock
-from plimsoll.runtime.config import ConfigError, environment
-from plimsoll.runtime.ids import system_chance
+from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.metrics import Metrics
-from plimsoll.runtime.signals import until_signalled
-from plimsoll.wire.connect import connect
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.server import listening
-from plimsoll.wire.health import OK, Pages, ServedPage, not_yet, serving, usual_pages
+from plimsoll.wire.health import OK, Pages, ServedPage, not_yet, usual_pages
 from plimsoll.wire.kind import typed
-from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 
 log = logging.getLogger(__name__)
 
@@ -89,14 +86,9 @@ async def with_labels(settings: DriverSettings, configuration: Configuration) ->
     """The topology of the node as its labels tell it. Raises ConfigError and KubeError."""
     if not settings.domain_labels:
         return configuration
-    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
-    wish = ConnectionOptions(kubeconfig=settings.kubeconfig, context=settings.context)
-    client = connect(wish, around, system_chance(), manager=COMPONENT)
     (known,) = configuration.nodes
-    try:
+    async with connected(settings, COMPONENT) as client:
         node = await client.find(typed(Node), ObjectKey("", known.id))
-    finally:
-        await client.close()
     if node is None:
         raise ConfigError(f"--domain-labels: there is no node {known.id}; set --node-id")
     found: dict[str, str] = {}
@@ -163,15 +155,19 @@ def _sockets(
     return found
 
 
-async def run(
-    settings: DriverSettings,
-    on_serving: Callable[[int], None],
-    on_ready: Callable[[Configuration], None],
-) -> None:
+async def run(settings: DriverSettings, on_ready: OnReady) -> None:
     """Until SIGTERM or SIGINT."""
     process = DriverProcess(settings)
-    async with AsyncExitStack() as stack:
-        if settings.metrics_port is not None:
-            pages = serving(settings.metrics_port, process.pages())
-            on_serving(await stack.enter_async_context(pages))
-        await until_signalled(process.run(on_ready))
+
+    async def work(url: str) -> None:
+        metrics = f"; metrics {url}/metrics" if url else ""
+
+        def ready(made: Configuration) -> None:
+            where = ", ".join(node.endpoint for node in made.nodes if node.endpoint)
+            on_ready(f"plimsoll driver ready; {made.driver_name} on {where}{metrics}")
+
+        await process.run(ready)
+
+    port = settings.metrics_port
+    address = None if port is None else PagesAddress(port=port)
+    await run_until_signalled(work, process.pages(), address)

@@ -1,6 +1,5 @@
 """`plimsoll driver`: one CSI driver on a unix socket."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,15 @@ import yaml
 
 from plimsoll.processes.driver import main as process
 from plimsoll.processes.driver.backends.registry import BACKENDS
-from plimsoll.processes.driver.configuration import PREFIX, Configuration, DriverSettings
+from plimsoll.processes.driver.configuration import PREFIX, DriverSettings
 from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.processes.driver.settings import Mounts, SetupError
 from plimsoll.runtime.commands import CommandError
-from plimsoll.runtime.config import ConfigError, Sources, environment, load_settings
+from plimsoll.runtime.config import Sources, environment, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
+from plimsoll.ui.starting import failures_told, say
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.server import EndpointError
-from plimsoll.wire.errors import KubeError
-from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
 DEFAULTS = DriverSettings()
@@ -159,22 +157,10 @@ def driver(file: Path | None, log_level: str, log_format: str, **flags: Any) -> 
     """
     configure_logging(level=log_level, form=LogFormat(log_format))
     sources = Sources(file=file, environment=environment(), prefix=PREFIX, flags=flags)
-    ports: list[int] = []
-
-    def ready(made: Configuration) -> None:
-        where = ", ".join(node.endpoint for node in made.nodes if node.endpoint)
-        metrics = f"; metrics http://127.0.0.1:{ports[0]}/metrics" if ports else ""
-        click.echo(f"plimsoll driver ready; {made.driver_name} on {where}{metrics}")
-        sys.stdout.flush()
-
-    try:
+    with failures_told(usage=(SetupError,), failures=(LedgerError, EndpointError)):
         settings = load_settings(DriverSettings, sources)
-        uvloop.run(process.run(settings, ports.append, ready))
-    except (ConfigError, KubeconfigError, SetupError) as error:
-        raise click.UsageError(str(error)) from error
-    except (KubeError, LedgerError, EndpointError) as error:
-        raise click.ClickException(str(error)) from error
-    except (CsiStatusError, CommandError) as error:
-        raise click.ClickException(f"what the last run left cannot be settled: {error}") from error
-    except OSError as error:
-        raise click.ClickException(f"cannot serve metrics: {error}") from error
+        try:
+            uvloop.run(process.run(settings, say))
+        except (CsiStatusError, CommandError) as error:
+            left = f"what the last run left cannot be settled: {error}"
+            raise click.ClickException(left) from error
