@@ -6,7 +6,6 @@ import ctypes
 import gc
 import logging
 import resource
-import signal
 import socket
 import ssl
 import sys
@@ -39,6 +38,7 @@ from plimsoll.apiserver.storage.store import LogStore
 from plimsoll.apiserver.storage.watch_hub import WatchHub
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.ids import Ids, system_ids
+from plimsoll.runtime.signals import end_asked
 
 log = logging.getLogger(__name__)
 
@@ -293,15 +293,17 @@ def _return_large_buffers() -> None:
 
 
 async def run(settings: ApiServerSettings, on_ready: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT.
+
+    A signal while the server starts is remembered: it ends after it was ready, with all written.
+    """
     _prepare_process()
-    loop = asyncio.get_running_loop()
-    asked = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
+    asked = end_asked()
     async with serving(settings) as up:
         log.info("server ready", extra={"url": up.url, "data_dir": str(settings.data_dir)})
-        on_ready(up.url)
+        written = settings.write_kubeconfig
+        where = f"; kubeconfig {written}" if written else ""
+        on_ready(f"plimsoll apiserver ready at {up.url}{where}")
         stopping, broken = asyncio.ensure_future(asked.wait()), asyncio.ensure_future(up.broken())
         await asyncio.wait((stopping, broken), return_when=asyncio.FIRST_COMPLETED)
         if broken.done():

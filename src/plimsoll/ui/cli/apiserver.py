@@ -1,7 +1,6 @@
 """`plimsoll apiserver`: run the embedded API server, and look after its file."""
 
 import sqlite3
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from plimsoll.apiserver.storage import maintenance
 from plimsoll.apiserver.storage.store import StoreCorruptError, StoreFailedError
 from plimsoll.runtime.config import parse_duration
 from plimsoll.runtime.log import LogFormat, configure_logging
+from plimsoll.ui.stdout import say
 
 # Whatever a user can mend gets a sentence, not a traceback.
 NO_MAINTENANCE = (StoreCorruptError, StoreFailedError, OSError, sqlite3.Error)
@@ -117,13 +117,8 @@ def apiserver(  # noqa: PLR0913 one parameter for each option
         disabled_admission_plugins=disabled,
     )
 
-    def ready(url: str) -> None:
-        where = f"; kubeconfig {write_kubeconfig}" if write_kubeconfig else ""
-        click.echo(f"plimsoll apiserver ready at {url}{where}")
-        sys.stdout.flush()
-
     try:
-        uvloop.run(process.run(settings, ready))
+        uvloop.run(process.run(settings, say))
     except (StoreCorruptError, UnreadableKeysError) as error:
         raise click.ClickException(str(error)) from error
     except (OSError, sqlite3.OperationalError) as error:

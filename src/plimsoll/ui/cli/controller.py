@@ -13,7 +13,8 @@ from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.settings import PREFIX, ControllerSettings
 from plimsoll.runtime.config import Sources, environment, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
-from plimsoll.ui.starting import failures_told, say
+from plimsoll.ui.failures import failures_told
+from plimsoll.ui.stdout import say
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
 DEFAULTS = ControllerSettings()

@@ -4,7 +4,6 @@ import asyncio
 import os
 import shutil
 import signal
-import sys
 import tempfile
 from collections import deque
 from pathlib import Path
@@ -24,15 +23,11 @@ from plimsoll.ui.local_cluster.running import (
     StartReports,
     local_cluster,
 )
+from plimsoll.ui.stdout import say
 from plimsoll.wire.errors import KubeError
 
 REMEMBERED = 40
 KINDS = "nodes,pods,persistentvolumeclaims,persistentvolumes,volumesnapshots"
-
-
-def say(text: str) -> None:
-    click.echo(text)
-    sys.stdout.flush()
 
 
 @click.command()

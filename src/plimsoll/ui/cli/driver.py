@@ -15,7 +15,8 @@ from plimsoll.processes.driver.settings import Mounts, SetupError
 from plimsoll.runtime.commands import CommandError
 from plimsoll.runtime.config import Sources, environment, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
-from plimsoll.ui.starting import failures_told, say
+from plimsoll.ui.failures import failures_told
+from plimsoll.ui.stdout import say
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.server import EndpointError
 

@@ -10,7 +10,8 @@ from plimsoll.processes.node import main as process
 from plimsoll.processes.node.settings import PREFIX, NodeProcessSettings
 from plimsoll.runtime.config import Sources, environment, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
-from plimsoll.ui.starting import failures_told, say
+from plimsoll.ui.failures import failures_told
+from plimsoll.ui.stdout import say
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
 DEFAULTS = NodeProcessSettings()

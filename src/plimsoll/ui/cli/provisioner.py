@@ -14,8 +14,9 @@ from plimsoll.processes.provisioner.clients import DriverLostError
 from plimsoll.processes.provisioner.settings import FROM_THE_ENVIRONMENT, ProvisionerFlags, load
 from plimsoll.runtime.config import environment, meanings, written_duration
 from plimsoll.runtime.log import LogFormat, configure_logging
+from plimsoll.ui.failures import failures_told
 from plimsoll.ui.options.go_flags import Gates, GoBool, GoCommand, Pairs
-from plimsoll.ui.starting import failures_told, say
+from plimsoll.ui.stdout import say
 from plimsoll.wire.csi.errors import DriverError
 
 DEBUG_FROM = 5

@@ -11,7 +11,8 @@ from plimsoll.processes.scheduler import main as process
 from plimsoll.processes.scheduler.settings import SchedulerSettings, load
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.log import LogFormat, configure_logging
-from plimsoll.ui.starting import failures_told, say
+from plimsoll.ui.failures import failures_told
+from plimsoll.ui.stdout import say
 
 LEVELS = click.Choice(["debug", "info", "warning", "error"])
 DEFAULTS = SchedulerSettings()

@@ -1,9 +1,8 @@
-"""Runs a process in the foreground: its ready line, and its failures as sentences and exit codes.
+"""Tells the failures of a process in the foreground, as sentences and exit codes.
 
 Exit code 2 is for what the user can mend in flags and files, 1 for what the process met.
 """
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,12 +14,6 @@ from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 Errors = tuple[type[Exception], ...]
-
-
-def say(line: str) -> None:
-    """At once, also into a pipe: other programs wait for the ready line."""
-    click.echo(line)
-    sys.stdout.flush()
 
 
 @contextmanager
