@@ -1,8 +1,8 @@
 """What it costs a publisher of capacity to decide, and how much work can pile up.
 
 Storage on the disks of 2,000 nodes, three classes. Processor time of the decisions alone: driver
-and server answer at once. Then 1,000 volumes are made, and it is polled ten times, while nobody
-works: what waits must stay below the number of pairs.
+and server answer at once. Then 1,000 volumes are provisioned, and it is polled ten times, while no
+worker runs: what waits must stay below the number of pairs.
 """
 
 import gc
@@ -108,7 +108,7 @@ class Bench:
         self.publisher.put_object(object_, NOW)
 
     def pile_up(self) -> int:
-        """How much waits when volumes are made and nobody works."""
+        """How much waits when volumes are provisioned and no worker runs."""
         for number in range(VOLUMES):
             host = f"node-{number % SEGMENTS:05}"
             self.publisher.provisioned(a_volume("pvc", "fast", (HOST, host), gib=1))

@@ -127,5 +127,5 @@ class Watcher(Connection):
         for waiting in (self._opened, self._enough):
             if not waiting.done():
                 waiting.set_exception(ConnectionError(why))
-                # Nobody may be waiting for it; the exception is not to be lost with a warning.
+                # Read it, so that asyncio does not warn where no caller waits for it.
                 waiting.exception()

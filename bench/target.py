@@ -16,7 +16,7 @@ class Target:
     pids: tuple[int, ...] = field(default=())
     """Its processes, all of them; empty for a server that runs elsewhere."""
     ready_after: float | None = None
-    """Seconds from start to ready, where it was us who started it."""
+    """Seconds from start to ready, if the benchmark started it."""
 
     def resident_bytes(self) -> int | None:
         """Memory that the server holds, all processes together."""

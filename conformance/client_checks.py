@@ -292,7 +292,7 @@ async def check_a_pod_is_bound_once(kubeconfig: Path) -> None:
         await client.bind(key, "some-node", uid=pod["metadata"]["uid"])
         assert (await client.get(typed(Pod), key)).spec.node_name == "some-node"
         assert await failure(client.bind(key, "another-node")) is Failure.CONFLICT
-        # Nobody runs on that node who would end the pod in peace.
+        # No kubelet runs on that node that would end the pod in peace.
         await client.delete(PODS, key, Deletion(grace_period_seconds=0))
 
 
@@ -307,9 +307,7 @@ async def check_leadership_passes_on(kubeconfig: Path) -> None:
             third = _candidate(client, key, "third")
             async with running(lambda: second.run(_for_ever)):
                 async with running(lambda: first.run(_for_ever)):
-                    await eventually(
-                        lambda: first.is_leader or second.is_leader, "somebody who leads"
-                    )
+                    await eventually(lambda: first.is_leader or second.is_leader, "a leader")
                     await CLOCK.sleep(QUICK.lease_duration * 1.5)
                     assert first.is_leader != second.is_leader
                     was_first = first.is_leader

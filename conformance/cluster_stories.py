@@ -1,4 +1,4 @@
-"""What users see of the controllers of a cluster, whoever runs them and whatever serves the API.
+"""What users see of the controllers of a cluster, with ours and with the real programs.
 
 Each `story_…` works in a namespace of its own and raises AssertionError when the cluster does not
 do its part. There are no kubelets: the story plays them.
@@ -40,7 +40,7 @@ BUDGETS, CRON_JOBS = kind("PodDisruptionBudget", "policy"), kind("CronJob", "bat
 
 
 class Place:
-    """A cluster as one story sees it: its namespace, and names that nobody else uses."""
+    """A cluster as one story sees it: its namespace, and names that no other story uses."""
 
     def __init__(self, client: KubeClient, namespace: str) -> None:
         self.client = client

@@ -2,7 +2,8 @@
 
 etcd syncs to disk as in production (that is what our own server is measured against). The
 admission plugins that need other programs are off: TaintNodesByCondition, whose taint only the
-node life cycle controller removes, and ServiceAccount, which waits for accounts nobody makes.
+node life cycle controller removes, and ServiceAccount, which waits for accounts that no
+controller makes.
 """
 
 import base64
@@ -33,7 +34,7 @@ class NotReadyError(RuntimeError):
 class ControlPlane:
     endpoint: Endpoint
     pids: dict[str, int]
-    """Process ids by program, for those who measure memory."""
+    """Process ids by program, to measure their memory."""
     ready_after: float
     """Seconds from starting etcd to a ready API server."""
 

@@ -53,7 +53,7 @@ OUR_POOLS = Kit(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast:
-    """Who plays what, on which API server."""
+    """Which programs take part, on which API server."""
 
     kubeconfig: Path
     kit: Kit
@@ -75,7 +75,7 @@ def play(cast: Cast, stories: tuple[Story, ...], say: Say) -> None:
 
 @contextlib.contextmanager
 def a_driver(kit: Kit) -> Iterator[Driver]:
-    """A driver in a directory of its own, on a node whose name nobody else has."""
+    """A driver in a directory of its own, on a node whose name no other driver has."""
     with tempfile.TemporaryDirectory(prefix="plimsoll-csi-") as name:
         own = Path(name).name.removeprefix("plimsoll-csi-").replace("_", "0")
         directory = Path(name)

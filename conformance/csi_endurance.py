@@ -248,7 +248,7 @@ class Round:
         return self.driver.directory / "pods" / self.volume_id / "mount"
 
     async def _call(self, method: Method[Request, Response], request: Request) -> Response:
-        """Repeated until it succeeds, as whoever calls a driver does."""
+        """Repeated until it succeeds, as the callers of a driver do."""
         self.fatal -= 1
         if self.fatal == 0:
             await self._call_and_kill(method, request)

@@ -4,8 +4,8 @@ In two settings. Per cluster: one plugin, one provisioner, and a segment of two 
 room; a third node cannot reach it. Per node: each of three nodes has a plugin and a provisioner of
 its own, with room of its own. In both, the same story is told to kube-scheduler and to our own.
 
-Nodes are objects that the story keeps ready, and pods do not run: what is looked at is who gets
-which room, and whether the published numbers are those of the plugins.
+Nodes are objects that the story keeps ready, and pods do not run: the story looks at which claim
+gets which room, and whether the published numbers are those of the plugins.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """The sidecars of CSI beside a driver: the originals, and what we have in their place.
 
 The snapshot-controller runs with csi-snapshotter, as it does once in every cluster. Settings are
-those of common deployments, except that nobody waits long and that nothing is elected.
+those of common deployments, except that pauses are short and that no leader is elected.
 """
 
 import contextlib

@@ -92,7 +92,7 @@ def our_scheduler_after_a_refusal(servers: Servers) -> None:
 
 
 def our_sidecars_with_our_driver(servers: Servers) -> None:
-    """Who carries out attachments is ours; who asks for them is not, on the real server."""
+    """Our loop carries out attachments; on the real server, another program asks for them."""
     controllers, loops = (*THEIR_CONTROLLERS, ATTACHING), (*OUR_LOOPS, "attach-detach")
     theirs = functools.partial(kube_controller_manager, controllers=controllers)
     ours = functools.partial(our_controller, loops=loops)

@@ -1,4 +1,4 @@
-"""What users see of a CSI driver with its sidecars, whoever wrote them and whatever serves the API.
+"""What users see of a CSI driver with its sidecars, ours and others, on either API server.
 
 Each story works in a namespace of its own, on a cluster with one node that the driver serves. It
 leaves nothing behind, neither in the cluster nor in the driver. No kubelet runs: where the file

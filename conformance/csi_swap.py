@@ -1,7 +1,7 @@
 """One provisioner takes over from another in the middle of the work, and back.
 
 csi-provisioner and ours are told the same, and know of what the other did only what is written in
-the cluster and in the driver. The first one is stopped while it makes volumes. While nobody runs,
+the cluster and in the driver. The first one is stopped while it makes volumes. While neither runs,
 claims come and go. Then the second one finishes, and gives everything back: no claim may be
 forgotten, no volume made twice, and nothing may show who made which volume.
 """
@@ -39,7 +39,7 @@ OWN_TO_EACH = ("claimRef", "csi")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swap:
-    """Who goes, and who comes, on which API server."""
+    """Which provisioner goes, and which comes, on which API server."""
 
     kubeconfig: Path
     controller: Program
@@ -62,7 +62,7 @@ async def _tell(swap: Swap, driver: Driver, say: Say) -> None:
         with swap.first(swap.kubeconfig, driver):
             say("the first one makes volumes, a clone and a restored one")
             await work.begin()
-        say("nobody is there")
+        say("no provisioner runs")
         await work.change()
         with swap.second(swap.kubeconfig, driver):
             say("the second one goes on")
@@ -158,7 +158,7 @@ class _Work:
         await self._at.seen("the same capacity object, with less in it", self._is_updated)
 
     async def _assert_alike(self, first: str, second: str) -> None:
-        """Nobody can tell who made which."""
+        """Nothing tells which program provisioned which volume."""
         one, other = _look(await self._scene.bound(first)), _look(await self._scene.bound(second))
         assert one == other, f"{first}: {one}\n{second}: {other}"
 
@@ -187,7 +187,7 @@ def _look(volume: Document) -> Document:
     metadata, spec = volume["metadata"], volume["spec"]
     csi = {key: value for key, value in spec["csi"].items() if key != "volumeHandle"}
     context = dict(csi.pop("volumeAttributes", {}))
-    assert context.pop(IDENTITY, ""), "nobody says who made the volume"
+    assert context.pop(IDENTITY, ""), "the volume does not say which program provisioned it"
     return {
         "labels": metadata.get("labels"),
         "annotations": metadata.get("annotations"),

@@ -1,4 +1,4 @@
-"""What users see of scheduling with volumes, whoever schedules and whatever serves the API.
+"""What users see of scheduling with volumes, with either scheduler on either API server.
 
 The stories are those of the specification's end-to-end list. Each has its own nodes, which no other
 pods are let onto.
@@ -37,7 +37,7 @@ NO_LABELS: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
-    """Who does the work."""
+    """The names of the scheduler and the provisioner that do the work."""
 
     scheduler: str
     provisioner: str
@@ -100,7 +100,7 @@ class Stage:
         self._made.append((VOLUMES, name))
 
         async def is_there() -> bool:
-            """Somebody may take it at once."""
+            """A claim may take it at once."""
             found = await self.at.find(VOLUMES, name) or {}
             return found.get("status", {}).get("phase") in ("Available", "Bound")
 
@@ -249,7 +249,7 @@ async def story_without_a_disk_a_volume_is_provisioned(stage: Stage) -> None:
 
 
 async def story_a_claim_goes_where_there_is_room_for_it(stage: Stage) -> None:
-    """And waits, until somebody publishes more."""
+    """And waits, until more is published."""
     await stage.add_nodes("ab")
     await stage.add_tracked_class("tracked")
     for letter, size in (("a", "5Gi"), ("b", "50Gi")):

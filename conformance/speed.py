@@ -1,7 +1,7 @@
 """The same load on both servers, one after the other on the same disk, both syncing every write.
 
-Nothing is asserted about the numbers: a shared machine has good and bad minutes. They are printed,
-and whoever changes the server reads them.
+Nothing is asserted about the numbers: a shared machine has good and bad minutes. They are printed
+for the developer who changes the server.
 """
 
 import tempfile

@@ -63,7 +63,7 @@ def _table(metrics: Iterable[Described]) -> str:
 
 
 def server_metrics() -> list[Described]:
-    return _described(api_server().metrics._registry)  # noqa: SLF001 - nobody else asks for it
+    return _described(api_server().metrics._registry)  # noqa: SLF001 - no other module asks for it
 
 
 def controller_metrics() -> list[Described]:
@@ -151,7 +151,7 @@ def _families(collector: Collector) -> Iterator[Described]:
 Process = tuple[str, Callable[[], list[Described]]]
 ON_ITS_PORT = "At `/metrics` on the port that `--metrics-port` names."
 PROCESSES: dict[str, Process] = {
-    "apiserver": ("At `/metrics`, for whoever may use the API.", server_metrics),
+    "apiserver": ("At `/metrics`, for clients that may use the API.", server_metrics),
     "controller": (
         f"{ON_ITS_PORT} Those of a loop are there while [that loop](loops.md) runs.",
         controller_metrics,

@@ -74,7 +74,7 @@ EVENTS = (
         "ConflictingController",
         "Warning",
         "StatefulSet",
-        "A claim belongs to somebody else, so the retention policy is not applied to it.",
+        "A claim belongs to another owner, so the retention policy is not applied to it.",
     ),
     Event(
         "CreatingSnapshot",
@@ -87,7 +87,7 @@ EVENTS = (
         "ExternalProvisioning",
         "Normal",
         "claim",
-        "Somebody outside of Plimsoll is asked, by annotation, to provision the volume.",
+        "The controller asks a provisioner in another process, by annotation, for the volume.",
     ),
     Event(
         "FailedAttachVolume",
@@ -152,7 +152,12 @@ EVENTS = (
     Event("RepairRehearsed", "Warning", "what a rule found", "A repair rule would act; a dry run."),
     Event("RepairedDirectNode", "Warning", "claim", "Its pod's node was selected for it."),
     Event("RepairedLostNodeVolume", "Warning", "volume", "It was given up with its node's disks."),
-    Event("RepairedOrphanedCapacity", "Warning", "capacity", "It was deleted: nobody kept it up."),
+    Event(
+        "RepairedOrphanedCapacity",
+        "Warning",
+        "capacity",
+        "It was deleted: no publisher kept it up.",
+    ),
     Event("RepairedSelectedNode", "Warning", "claim", "Its selected node is gone, and taken off."),
     Event("Resizing", "Normal", "claim", "The driver is asked to grow the volume."),
     Event("Resumed", "Normal", "Job", "The job is no longer suspended."),
@@ -355,7 +360,7 @@ STATUS = "What is known of its pods is written into the status."
 SENTENCES: dict[Name, dict[str, str]] = {
     ("decide.csi.attach_detach", "AttachSettings"): {
         "CHANGED": "An attachment is made or deleted, or the node's list of devices is corrected.",
-        "WAITING": "Somebody else, mostly the node, has to do something first.",
+        "WAITING": "Another program, mostly the node, has to do something first.",
     },
     ("decide.claims.reasons", "BindingReason"): {
         "FAILED_BINDING": "No volume and no class, or the volume that the claim names is taken.",
@@ -370,9 +375,9 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "PROVISIONING_SUCCEEDED": "The asset was made and its volume is stored.",
         "VOLUME_DELETE": "The volume is still in use and is deleted later.",
         "VOLUME_FAILED_DELETE": "The asset could not be deleted; it is tried again.",
-        "VOLUME_FAILED_RECYCLE": "The volume is in use, or nobody could empty it.",
+        "VOLUME_FAILED_RECYCLE": "The volume is in use, or no provisioner could empty it.",
         "VOLUME_RECYCLED": "The volume was emptied and is available again.",
-        "VOLUME_UNKNOWN_RECLAIM_POLICY": "The volume has a reclaim policy that nobody knows.",
+        "VOLUME_UNKNOWN_RECLAIM_POLICY": "The volume has an unknown reclaim policy.",
         "BOUND": "Claim and volume name each other, or do so after this plan.",
         "REQUESTED_VOLUME_IS_MISSING": "The claim names a volume that does not exist yet.",
         "DEFAULT_CLASS_ASSIGNED": "A claim without a class gets the default one after the fact.",
@@ -399,7 +404,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
     },
     ("decide.cluster.lost_nodes", "PodEnding"): {
         "NODE_GONE": "Its node does not exist any more.",
-        "OUT_OF_SERVICE": "It is being deleted, and somebody vouches that its node is off.",
+        "OUT_OF_SERVICE": "It is being deleted, and a taint says that its node is off.",
         "NEVER_SCHEDULED": "It is being deleted and was never on a node.",
         "TOO_MANY": "It has ended, and very many such pods are kept.",
     },
@@ -426,7 +431,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "SELECTED_NODE_GONE": "The selected node is gone: it is taken off the claim.",
         "SELECTED_NODE_SET": "A pod was put on a node directly: the claim gets that node.",
         "VOLUME_LOST": "The only node that could reach the volume is gone for good.",
-        "CAPACITY_ORPHANED": "Nobody keeps the capacity up to date, and it misleads.",
+        "CAPACITY_ORPHANED": "No publisher keeps the capacity up to date, and it misleads.",
     },
     ("decide.provisioning.in_process.unrecorded_assets", "Guarding"): {
         "BEGUN": "Before anything is made, the claim gets the finalizer.",
@@ -454,7 +459,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "CLAIM_NOT_FOUND": "The pod names a claim that does not exist.",
         "CLAIM_LOST": "The claim has lost its volume.",
         "CLAIM_DELETING": "The claim is being deleted.",
-        "CLAIM_NOT_OWNED": "The claim of an ephemeral volume belongs to somebody else.",
+        "CLAIM_NOT_OWNED": "The claim of an ephemeral volume does not belong to the pod.",
         "UNBOUND_IMMEDIATE_CLAIM": "The claim is to be bound at once, and is not bound yet.",
         "SELECTED_ELSEWHERE": "Provisioning for the claim is under way for another node.",
         "READ_WRITE_ONCE_POD_CONFLICT": "Another pod uses a claim that only one pod may use.",
@@ -516,7 +521,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
 
 SETTINGS: dict[Name, dict[str, str]] = {
     ("runtime.leader", "ElectionSettings"): {
-        "identity": "Who stands for election; each copy its own.",
+        "identity": "The name of this copy in the election; each copy has its own.",
         "lease_duration": "How long others wait for a leader that says nothing.",
         "renew_deadline": "How long a leader goes on without having renewed its lease.",
         "retry_period": "How often a leader renews, and others look.",
