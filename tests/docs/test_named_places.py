@@ -13,10 +13,13 @@ from plimsoll.apiserver.http.informational import API_LEVEL
 from tests.docs.pages import DOCUMENTS, FENCE, ROOT, blocks, name_of
 
 PACKAGE = ROOT / "src" / "plimsoll"
-TOPS = {path.name for base in (ROOT, PACKAGE) for path in base.iterdir() if path.is_dir()}
+PACKAGES = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+TOPS = PACKAGES | {path.name for path in ROOT.iterdir() if path.is_dir()}
+GLOSSARY = re.compile(r"^- \*\*(.+?)\*\*: ", re.MULTILINE)
 CODE = re.compile(r"`([^`\n]+)`")
 PLACE = re.compile(r"[\w.*<>-]+(?:/[\w.*<>-]*)*")
-MODULE = re.compile(r"plimsoll((?:\.\w+)+)")
+MODULE = re.compile(r"(?:plimsoll\.(?=\w)|(?=\w+\.\w+\.))(\w+(?:\.\w+)*)")
+LINK_TO_MODULE = re.compile(r"\[([\w/]+\.py)\]\(([^)]+)\)")
 TARGET = re.compile(r"^make ([a-z]+)", re.MULTILINE)
 NAMED_IN_THE_MAP = re.compile(r"(?<![\w./`])(\w+\.py|\w+/)(?![\w/])")
 COMPARED = {
@@ -53,6 +56,12 @@ def test_every_path_that_is_named_exists(document: Path) -> None:
     assert [place for place in places(document) if not is_there(place)] == []
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_a_link_that_shows_a_path_leads_there(document: Path) -> None:
+    shown = LINK_TO_MODULE.findall(prose(document))
+    assert [title for title, target in shown if not target.endswith(title)] == []
+
+
 def is_importable(dotted: str) -> bool:
     """Whether the words are modules, and then what the last of them defines."""
     found: object = importlib.import_module("plimsoll")
@@ -76,8 +85,8 @@ def imports(source: str) -> Iterator[str]:
 def modules(document: Path) -> Iterator[str]:
     for span in CODE.findall(prose(document)):
         named = MODULE.match(span)
-        if named and named.group(1).split(".")[1] in TOPS:
-            yield named.group(1).removeprefix(".")
+        if named and named.group(1).partition(".")[0] in PACKAGES and not span.endswith(".py"):
+            yield named.group(1)
     for block in blocks(document):
         if block.language == "python":
             yield from imports(block.text)
@@ -135,3 +144,19 @@ def test_the_readme_names_the_version_that_conformance_runs(peer: str) -> None:
 
 def test_the_readme_names_the_version_of_the_api() -> None:
     assert f"Kubernetes 1.{API_LEVEL};" in (ROOT / "README.md").read_text()
+
+
+def glossary() -> list[str]:
+    return GLOSSARY.findall((ROOT / "docs" / "glossary.md").read_text())
+
+
+def test_the_glossary_is_sorted() -> None:
+    assert glossary() == sorted(glossary(), key=str.casefold)
+
+
+def test_every_word_of_the_glossary_is_used_elsewhere() -> None:
+    pages = [page for page in DOCUMENTS if page.name != "glossary.md"]
+    texts = (path.read_text() for path in (*pages, *PACKAGE.rglob("*.py")))
+    used = re.sub(r"[\s_]+", " ", "\n".join(texts)).casefold()
+    words = [word for entry in glossary() for word in entry.casefold().split(", ")]
+    assert [word for word in words if word not in used] == []
