@@ -47,7 +47,9 @@ class Target:
 
 def parse_target(path: str) -> Target:
     """Raises 404 for what no resource of the registry answers to."""
-    parts = [unquote(part) for part in path.strip("/").split("/")]
+    parts = path.strip("/").split("/")
+    if "%" in path:
+        parts = [unquote(part) for part in parts]
     if parts[0] == "api":
         group, parts = "", parts[1:]
     else:

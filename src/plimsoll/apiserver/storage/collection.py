@@ -129,9 +129,9 @@ class Collection:
         end = bisect_left(self._keys, prefix + "\U0010ffff") if prefix else len(self._keys)
         return self._keys[start:end]
 
-    def records(self, prefix: str = "") -> Iterator[StoredRecord]:
-        records = self._records
-        return (records[key] for key in self.keys(prefix))
+    def records(self, prefix: str = "", after: str = "") -> Iterator[StoredRecord]:
+        """The durable records of `keys(prefix, after)`."""
+        return map(self._records.__getitem__, self.keys(prefix, after))
 
     def newest_records(self, prefix: str = "") -> Iterator[StoredRecord]:
         """As writers see them, in raw order."""

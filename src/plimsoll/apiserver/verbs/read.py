@@ -145,28 +145,34 @@ class ListRequest:
 
     def page(self) -> ListPage:
         """Another page is promised when objects remain, whether or not the selector wants them."""
-        records: list[StoredRecord] = []
+        records, remaining = self._chosen()
         meta: Document = {"resourceVersion": str(self.revision)}
-        for place, record in enumerate(self.candidates, start=1):
-            if not self.selection.matches(record):
-                continue
-            records.append(record)
-            if len(records) == self.limit:
-                remaining = len(self.candidates) - place
-                if remaining:
-                    meta["continue"] = _ContinueToken(self.revision, record.key).encode()
-                if remaining and self.selection.is_everything:
-                    meta["remainingItemCount"] = remaining
-                break
+        if remaining:
+            meta["continue"] = _ContinueToken(self.revision, records[-1].key).encode()
+            if self.selection.is_everything:
+                meta["remainingItemCount"] = remaining
         return ListPage(records=records, meta=meta)
+
+    def _chosen(self) -> tuple[list[StoredRecord], int]:
+        """The objects of the page, and how many candidates come after the last of them."""
+        if self.selection.is_everything:
+            end = self.limit or len(self.candidates)
+            return self.candidates[:end], max(len(self.candidates) - end, 0)
+        records: list[StoredRecord] = []
+        for place, record in enumerate(self.candidates, start=1):
+            if self.selection.matches(record):
+                records.append(record)
+                if len(records) == self.limit:
+                    return records, len(self.candidates) - place
+        return records, 0
 
 
 def _state_at(collection: Collection, prefix: str, revision: int, after: str) -> list[StoredRecord]:
     """The records of then, in the order of their keys."""
     then = collection.at(revision)
-    keys = collection.keys(prefix, after)
     if not then:
-        return [record for key in keys if (record := collection.get(key)) is not None]
+        return list(collection.records(prefix, after))
+    keys = collection.keys(prefix, after)
     vanished = {
         key
         for key, record in then.items()

@@ -65,7 +65,7 @@ class ObjectView:
         if self._wanted.is_metadata:
             shown = partial_metadata_list([r.document() for r in records], self._wanted.version)
             return self._encoded(msgspec.json.encode(shown | {"metadata": meta}))
-        items = [self._member(record) for record in records]
+        items = self._members(records)
         head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
         start = msgspec.json.encode(head | {"metadata": meta})[:-1]
         return self._encoded(start + b',"items":[' + b",".join(items) + b"]}")
@@ -90,11 +90,11 @@ class ObjectView:
         """The next members of such a list."""
         if self._wanted.form is MediaForm.TABLE:
             rows = self._table(records, {}, now)["rows"]
-            written = [msgspec.json.encode(row) for row in rows]
+            written: Sequence[bytes] = [msgspec.json.encode(row) for row in rows]
         elif self._wanted.is_metadata:
             written = [msgspec.json.encode(self._metadata(record)) for record in records]
         else:
-            written = [self._member(record) for record in records]
+            written = self._members(records)
         if self._is_yaml:
             return yaml_text.write([decode_object(member) for member in written])
         joined = b",".join(written)
@@ -161,12 +161,15 @@ class ObjectView:
             return msgspec.json.encode(self._served(record))
         return record.render(self._head)
 
-    def _member(self, record: StoredRecord) -> bytes:
+    def _members(self, records: Sequence[StoredRecord]) -> Sequence[bytes]:
         if self._kind.is_view:
-            served = self._served(record)
-            del served["kind"], served["apiVersion"]
-            return msgspec.json.encode(served)
-        return record.render(UNTYPED_HEAD)
+            return [self._viewed_member(record) for record in records]
+        return [record.render(UNTYPED_HEAD) for record in records]
+
+    def _viewed_member(self, record: StoredRecord) -> bytes:
+        served = self._served(record)
+        del served["kind"], served["apiVersion"]
+        return msgspec.json.encode(served)
 
     def _served(self, record: StoredRecord) -> Document:
         """The document as this resource shows it."""
