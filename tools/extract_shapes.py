@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-TABLES = Path(__file__).parents[1] / "src" / "plimsoll" / "api" / "tables"
+TABLES = Path(__file__).parents[1] / "src" / "plimsoll" / "apiserver" / "model" / "tables"
 
 POINTER = 1
 OMIT_EMPTY = 2

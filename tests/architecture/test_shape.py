@@ -27,7 +27,7 @@ SUPERVISOR = Path("runtime/supervise.py")
 # Where one test covers a family: a package or module, and the test that reads it as a whole.
 FAMILIES = {
     # Columns are compared with recorded tables, whichever module prints them.
-    Path("apiserver/model/printing"): Path("api/test_printing.py"),
+    Path("apiserver/model/printing"): Path("apiserver/model/test_printing.py"),
     # A message is planned, read and valued in one go.
     Path("apiserver/model/messages"): Path("apiserver/model/test_protobuf.py"),
     # The document is one; its paths and its prose are parts of it.

@@ -8,14 +8,14 @@ from urllib.parse import quote
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from plimsoll.api.registry import Resource, tables
+from plimsoll.api.registry import Resource, all_resources
 from tests.fuzz.exchange import Probe
 from tests.kubectl.manifests import EXAMPLES
 
 METHODS = st.sampled_from(
     ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "NONSENSE"]
 )
-RESOURCES = st.sampled_from(tables().resources)
+RESOURCES = st.sampled_from(all_resources())
 WORDS = st.text(max_size=12)
 NAMES = st.one_of(
     st.sampled_from(["target", "default", "kube-system", "a" * 254, "UPPER", "-", ".", "..", "%"]),

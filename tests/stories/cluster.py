@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 from plimsoll.api.meta import ObjectKey, wire_time
-from plimsoll.api.registry import Document, Resource, tables
+from plimsoll.api.registry import Document, Resource, all_resources
 from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import limits_for, make_server, running
@@ -344,7 +344,7 @@ def _is_ready(pod: Document) -> bool:
 
 def _resource(kind: str) -> Resource:
     """The stable version of a kind; `VolumeSnapshot` and the like are found as well."""
-    found = [r for r in tables().resources if r.kind == kind and r.verbs and "/" not in r.plural]
+    found = [r for r in all_resources() if r.kind == kind and r.verbs and "/" not in r.plural]
     found.sort(key=lambda r: (r.version != "v1", r.group))
     return found[0]
 
@@ -355,7 +355,7 @@ def _kind(kind: str) -> Kind[Document]:
 
 def _kind_of(document: Document) -> Kind[Document]:
     wanted = document["apiVersion"]
-    for resource in tables().resources:
+    for resource in all_resources():
         if resource.kind == document["kind"] and resource.api_version == wanted:
             return documents(resource)
     raise KeyError(f"no resource for {document['kind']} in {wanted}")

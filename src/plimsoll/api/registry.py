@@ -1,6 +1,6 @@
-"""The one table of kinds: everything the API server knows about a resource as data.
+"""The one table of kinds: names, verbs and subresources of every resource of the API.
 
-Loaded once from `tables/kubernetes.json.gz`, and from `tables/snapshots.json` for the three kinds
+Loaded once from `tables/resources.json.gz`, and from `tables/snapshots.json` for the three kinds
 that clusters get with the snapshot controller; nothing here is written by hand for one kind.
 """
 
@@ -38,16 +38,6 @@ class Subresource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrinterColumn:
-    """A column that `kubectl get` prints; priority 0 is always shown, others with `-o wide`."""
-
-    name: str
-    type: str
-    format: str
-    priority: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
     group: str
     version: str
@@ -78,41 +68,21 @@ class Resource:
         return next((s for s in self.subresources if s.name == name), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
-    resources: tuple[Resource, ...]
-    columns: dict[str, tuple[PrinterColumn, ...]]
-    """By `plural.version.group`, or `plural.version` for the core group."""
-    schemas: dict[str, Document]
-    protobuf: dict[str, list[Document]]
-    """Custom kinds have none: they are read and written as JSON alone."""
-
-
 @cache
-def tables() -> Tables:
-    packed = resources.files("plimsoll.api.tables").joinpath("kubernetes.json.gz").read_bytes()
-    raw, custom = msgspec.json.decode(gzip.decompress(packed)), custom_tables()
-    return Tables(
-        resources=tuple(
-            _resource(entry)
-            for entry in raw["resources"] + custom["resources"]
-            if (entry["group"], entry["resource"]) not in NOT_SERVED
-        ),
-        columns={
-            name: tuple(msgspec.convert(c, PrinterColumn) for c in columns)
-            for name, columns in (raw["tables"] | custom["tables"]).items()
-        },
-        schemas=raw["schemas"] | custom["schemas"],
-        protobuf=raw["protobuf"],
+def all_resources() -> tuple[Resource, ...]:
+    return tuple(
+        _resource(entry)
+        for entry in _recorded()
+        if (entry["group"], entry["resource"]) not in NOT_SERVED
     )
 
 
-@cache
-def custom_tables() -> Document:
-    """What the definitions of the snapshot kinds say; `shapes` is for the server's model."""
-    raw = resources.files("plimsoll.api.tables").joinpath("snapshots.json").read_bytes()
-    decoded: Document = msgspec.json.decode(raw)
-    return decoded
+def _recorded() -> list[Document]:
+    tables = resources.files("plimsoll.api.tables")
+    builtin = gzip.decompress(tables.joinpath("resources.json.gz").read_bytes())
+    custom = tables.joinpath("snapshots.json").read_bytes()
+    recorded: list[Document] = msgspec.json.decode(builtin) + msgspec.json.decode(custom)
+    return recorded
 
 
 def _resource(entry: Document) -> Resource:
@@ -143,10 +113,10 @@ def _resource(entry: Document) -> Resource:
 @cache
 def resources_by_path() -> dict[tuple[str, str, str], Resource]:
     """By (group, version, plural)."""
-    return {(r.group, r.version, r.plural): r for r in tables().resources}
+    return {(r.group, r.version, r.plural): r for r in all_resources()}
 
 
 @cache
 def resources_by_kind() -> dict[tuple[str, str, str], Resource]:
     """By (group, version, kind)."""
-    return {(r.group, r.version, r.kind): r for r in tables().resources}
+    return {(r.group, r.version, r.kind): r for r in all_resources()}

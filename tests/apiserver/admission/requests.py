@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from plimsoll.api.registry import Document, Resource, tables
+from plimsoll.api.registry import Document, Resource, all_resources
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
 
 NOW = datetime(2026, 11, 15, 21, 15, 17, tzinfo=UTC)
@@ -20,7 +20,7 @@ class Objects:
         return next(found, None)
 
     def list(self, group: str, plural: str, namespace: str = "") -> Iterator[Document]:
-        kinds = {r.kind for r in tables().resources if (r.group, r.plural) == (group, plural)}
+        kinds = {r.kind for r in all_resources() if (r.group, r.plural) == (group, plural)}
         for document in self._documents:
             at = document["metadata"].get("namespace", "")
             if document["kind"] in kinds and (not namespace or at == namespace):
@@ -28,7 +28,7 @@ class Objects:
 
 
 def resource_of(kind: str) -> Resource:
-    return next(resource for resource in tables().resources if resource.kind == kind)
+    return next(resource for resource in all_resources() if resource.kind == kind)
 
 
 def a_request(

@@ -1,9 +1,9 @@
 from dataclasses import replace
 
-from plimsoll.api.registry import NOT_SERVED, Document, Resource, resources_by_path, tables
+from plimsoll.api.registry import NOT_SERVED, Document, Resource, all_resources, resources_by_path
 from plimsoll.apiserver.model import discovery
 
-RESOURCES = tables().resources
+RESOURCES = all_resources()
 
 
 def entry(listed: Document | None, name: str) -> Document:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from plimsoll.api.registry import Document, Resource, tables
+from plimsoll.api.registry import Document, Resource, all_resources
 from plimsoll.apiserver.model.protobuf import PREFIX, decode, decode_message, encode
 from plimsoll.apiserver.model.schema import round_trip, schema_name
 from tests.api.recorded import Recorded, answered_objects
@@ -265,10 +265,10 @@ def test_a_kind_without_a_message_cannot_be_written() -> None:
 
 
 @given(
-    st.sampled_from([r for r in tables().resources if r.verbs]),
+    st.sampled_from([r for r in all_resources() if r.verbs]),
     st.binary(max_size=200),
 )
-@example(tables().resources[0], b"")
+@example(all_resources()[0], b"")
 def test_any_bytes_are_read_or_refused(resource: Resource, raw: bytes) -> None:
     try:
         document = decode(envelope(resource.api_version, resource.kind, raw))

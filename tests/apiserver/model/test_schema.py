@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from plimsoll.api.registry import tables
+from plimsoll.api.registry import all_resources
+from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.schema import SchemaError, duplicate_fields, round_trip, schema_name
 from tests.api.recorded import Recorded, answered_objects, sent_objects
 
@@ -104,7 +105,7 @@ def test_any_json_is_read_or_refused_and_never_changed(damaged: Recorded) -> Non
 
 
 @pytest.mark.parametrize(
-    "schema", sorted(tables().schemas), ids=lambda name: name.rpartition(".")[2]
+    "schema", sorted(definitions().schemas), ids=lambda name: name.rpartition(".")[2]
 )
 def test_every_schema_has_an_empty_form_that_is_stable(schema: str) -> None:
     empty = shown(schema, {})
@@ -220,8 +221,8 @@ def test_every_kind_has_a_schema(group: str, version: str, kind: str, schema: st
 
 
 def test_every_resource_has_a_schema() -> None:
-    for resource in tables().resources:
-        assert schema_name(resource.group, resource.version, resource.kind) in tables().schemas
+    for resource in all_resources():
+        assert schema_name(resource.group, resource.version, resource.kind) in definitions().schemas
 
 
 def test_an_unheard_of_kind_has_no_schema() -> None:

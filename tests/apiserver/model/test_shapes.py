@@ -1,6 +1,6 @@
 import pytest
 
-from plimsoll.api.registry import tables
+from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.scalars import SchemaError
 from plimsoll.apiserver.model.shapes import is_opaque, shapes, struct
 
@@ -9,7 +9,7 @@ CORE = "io.k8s.api.core.v1"
 
 def test_the_shapes_speak_of_fields_that_the_schemas_have() -> None:
     for name, fields in shapes().items():
-        assert set(fields) <= set(tables().schemas[name]["properties"])
+        assert set(fields) <= set(definitions().schemas[name]["properties"])
 
 
 def test_kinds_newer_than_the_shapes_are_read_by_their_schema() -> None:

@@ -1,1 +1,1 @@
-"""Tables of the Kubernetes API as data: resources, columns, schemas, protobuf numbers."""
+"""The resources of the Kubernetes API as data, read by `registry`."""

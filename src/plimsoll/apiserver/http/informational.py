@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from plimsoll.api.registry import Document, tables
+from plimsoll.api.registry import Document, all_resources
 from plimsoll.apiserver.http.answers import Answer, json_answer, text_answer
 from plimsoll.apiserver.http.negotiation import YAML, encode_yaml, not_acceptable, wanted
 from plimsoll.apiserver.http.requests import method_not_allowed, resource_missing
@@ -86,12 +86,12 @@ async def openapi_v2(request: Request) -> Answer:
 
 @cache
 def _swagger_json() -> bytes:
-    return msgspec.json.encode(swagger.document(tables().resources))
+    return msgspec.json.encode(swagger.document(all_resources()))
 
 
 @cache
 def _swagger_protobuf() -> bytes:
-    return swagger_protobuf.encode(swagger.document(tables().resources))
+    return swagger_protobuf.encode(swagger.document(all_resources()))
 
 
 def _only_get(request: Request, make: Any) -> Answer:
@@ -102,7 +102,7 @@ def _only_get(request: Request, make: Any) -> Answer:
 
 
 def _paths() -> list[str]:
-    groups = sorted({f"/{resource.group_version_path}" for resource in tables().resources})
+    groups = sorted({f"/{resource.group_version_path}" for resource in all_resources()})
     told = ("healthz", "livez", "metrics", "openapi/v2", "openapi/v3", "readyz", "version")
     return ["/api", "/apis", *groups, *(f"/{path}" for path in told)]
 
@@ -138,7 +138,7 @@ def _aggregated(accept: str, root: str) -> Answer | None:
         for version_name in discovery.AGGREGATED_VERSIONS:
             if f"v={version_name};" in f"{text};":
                 make = discovery.aggregated_core if root == "api" else discovery.aggregated_groups
-                document = make(tables().resources, version_name)
+                document = make(all_resources(), version_name)
                 return Answer(
                     body=msgspec.json.encode(document),
                     content_type=(
@@ -151,7 +151,7 @@ def _aggregated(accept: str, root: str) -> Answer | None:
 
 
 def _classic(parts: list[str], host: str) -> Document:
-    resources = tables().resources
+    resources = all_resources()
     match parts:
         case ["api"]:
             found: Document | None = discovery.api_versions(host)
@@ -169,7 +169,7 @@ def _classic(parts: list[str], host: str) -> Document:
 
 
 def _openapi(rest: list[str]) -> Answer:
-    resources = tables().resources
+    resources = all_resources()
     if not rest:
         return json_answer(openapi.index(resources))
     path = "/".join(rest)

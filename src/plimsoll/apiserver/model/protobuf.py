@@ -4,7 +4,8 @@ A body is four fixed bytes and an envelope that names the kind and holds the obj
 has the JSON form and goes through `schema.round_trip` like any other document.
 """
 
-from plimsoll.api.registry import Document, tables
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.messages.plans import message, message_of
 from plimsoll.apiserver.model.messages.values import bytes_of, fields_of
 from plimsoll.apiserver.model.messages.wire import Wire, written_field
@@ -33,7 +34,7 @@ def decode(body: bytes, *, api_version: str = "", kind: str = "") -> Document:
 
 def decode_message(name: str, raw: bytes | memoryview) -> Document:
     """One message by its full name. Raises ValueError when it is malformed or unknown."""
-    if name not in tables().protobuf:
+    if name not in definitions().protobuf:
         raise ValueError(f"protobuf: no message {name}")
     try:
         return message(name).read(memoryview(raw))
@@ -70,6 +71,6 @@ def message_name(api_version: str, kind: str) -> str:
         name = message_of(schema_name(group, version, kind))
     except KeyError:
         name = f"{_META}.{kind}" if group == "meta.k8s.io" else ""
-    if name not in tables().protobuf:
+    if name not in definitions().protobuf:
         raise ValueError(f'protobuf: no kind "{kind}" in version "{api_version}"')
     return name

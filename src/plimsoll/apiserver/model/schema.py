@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from plimsoll.api.registry import Document, tables
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.scalars import SchemaError
 from plimsoll.apiserver.model.shapes import is_opaque, shapes, struct
 
@@ -55,7 +56,10 @@ def round_trip(kind_schema: str, document: Any) -> SchemaResult:
 
 @cache
 def _order(kind_schema: str) -> tuple[str, ...]:
-    known = [*shapes().get(kind_schema, ()), *tables().schemas[kind_schema].get("properties", ())]
+    known = [
+        *shapes().get(kind_schema, ()),
+        *definitions().schemas[kind_schema].get("properties", ()),
+    ]
     return tuple(dict.fromkeys((*_FIRST, *known)))
 
 
@@ -63,7 +67,7 @@ def _order(kind_schema: str) -> tuple[str, ...]:
 def _schemas_by_kind() -> dict[tuple[str, str, str], str]:
     return {
         (gvk["group"], gvk["version"], gvk["kind"]): name
-        for name, schema in tables().schemas.items()
+        for name, schema in definitions().schemas.items()
         for gvk in schema.get("x-kubernetes-group-version-kind", ())
     }
 
@@ -75,7 +79,7 @@ def schema_name(group: str, version: str, kind: str) -> str:
         return named
     # Options and answers belong to all groups alike.
     shared = f"{_META}.{kind}"
-    if kind in ("DeleteOptions", "Status", "WatchEvent") and shared in tables().schemas:
+    if kind in ("DeleteOptions", "Status", "WatchEvent") and shared in definitions().schemas:
         return shared
     raise KeyError(f"{group}/{version} {kind}")
 
@@ -95,7 +99,7 @@ def _resolve(schema: Document) -> Document:
     name = schema.get("$ref")
     if name is None:
         return schema
-    return {} if is_opaque(name) else tables().schemas[name]
+    return {} if is_opaque(name) else definitions().schemas[name]
 
 
 def _unknown_paths(schema: Document, value: Any, path: str) -> Iterator[str]:

@@ -17,8 +17,9 @@ from typing import Any
 
 import msgspec
 
-from plimsoll.api.registry import Document, custom_tables, tables
+from plimsoll.api.registry import Document
 from plimsoll.apiserver.model import scalars
+from plimsoll.apiserver.model.definitions import TABLES, custom_definitions, definitions
 from plimsoll.apiserver.model.scalars import Convert, SchemaError
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -102,9 +103,9 @@ class Struct:
 
 @cache
 def shapes() -> dict[str, dict[str, int]]:
-    packed = resources.files("plimsoll.api.tables").joinpath("shapes.json.gz").read_bytes()
+    packed = resources.files(TABLES).joinpath("shapes.json.gz").read_bytes()
     native = msgspec.json.decode(gzip.decompress(packed), type=dict[str, dict[str, int]])
-    custom: dict[str, dict[str, int]] = custom_tables()["shapes"]
+    custom: dict[str, dict[str, int]] = custom_definitions()["shapes"]
     return native | custom
 
 
@@ -114,7 +115,7 @@ _compiled: dict[str, Struct] = {}
 def struct(name: str) -> Struct:
     """The struct behind a schema; KeyError when there is none of that name."""
     if name not in _compiled:
-        schema = tables().schemas[name]
+        schema = definitions().schemas[name]
         _compiled[name] = made = Struct(name.rpartition(".")[2])
         for key, property_ in schema.get("properties", {}).items():
             _add_field(made, key, _type(property_), _shape(name, schema, key))

@@ -14,7 +14,7 @@ from typing import TypeVar
 from plimsoll.api.core import Event, Lease, Node
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.api.registry import Document, Resource, resources_by_path, tables
+from plimsoll.api.registry import Document, Resource, all_resources, resources_by_path
 from plimsoll.api.snapshots import VolumeSnapshot
 from plimsoll.api.storage import (
     CSIDriver,
@@ -211,7 +211,7 @@ def _ages_of(document: Document, now: datetime) -> Ages:
 
 
 def _resource(kind: str) -> Resource | None:
-    for resource in tables().resources:
+    for resource in all_resources():
         if resource.kind == kind and resource.version == "v1" and resource.verbs:
             return resource
     return None

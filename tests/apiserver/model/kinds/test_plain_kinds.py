@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from plimsoll.api.registry import Document, tables
+from plimsoll.api.registry import Document, all_resources
 from plimsoll.apiserver.model.kinds.plain_kinds import RULES_BY_KIND
 from tests.apiserver.model.kinds.complaints import complaints
 
@@ -12,7 +12,7 @@ NETWORKING = "networking.k8s.io"
 
 
 def test_all_plain_kinds_are_served() -> None:
-    served = {(resource.group, resource.kind) for resource in tables().resources}
+    served = {(resource.group, resource.kind) for resource in all_resources()}
 
     assert set(RULES_BY_KIND) <= served
 

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.registry import Document, resources_by_path, tables
+from plimsoll.api.registry import Document, all_resources, resources_by_path
+from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.openapi import document as openapi
 from plimsoll.apiserver.model.openapi.prose import DESCRIPTIONS
 
-RESOURCES = tables().resources
+RESOURCES = all_resources()
 PATHS = sorted({r.group_version_path for r in RESOURCES})
 
 
@@ -134,7 +135,7 @@ def test_group_version_that_is_not_served_has_no_document() -> None:
 
 def test_every_sentence_belongs_to_a_field_that_exists() -> None:
     known = set()
-    for name, schema in tables().schemas.items():
+    for name, schema in definitions().schemas.items():
         kind = name.rpartition(".")[2]
         known.add(kind)
         for field in schema.get("properties", {}):

@@ -1,10 +1,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from plimsoll.api.registry import tables
+from plimsoll.api.registry import all_resources
 from plimsoll.apiserver.model.openapi import swagger
 
-BUILT = swagger.document(tables().resources)
+BUILT = swagger.document(all_resources())
 CLAIM = "/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}"
 
 
@@ -44,7 +44,7 @@ def test_every_kind_that_is_served_is_defined() -> None:
         for schema in BUILT["definitions"].values()
         for kind in schema.get("x-kubernetes-group-version-kind", ())
     }
-    served = {(r.group, r.version, r.kind) for r in tables().resources}
+    served = {(r.group, r.version, r.kind) for r in all_resources()}
     assert served <= defined
 
 

@@ -1,4 +1,4 @@
-from plimsoll.api.registry import tables
+from plimsoll.api.registry import all_resources
 from plimsoll.apiserver.model.messages.wire import raw_fields
 from plimsoll.apiserver.model.openapi import swagger, swagger_protobuf
 
@@ -37,7 +37,7 @@ def test_a_schema_is_written_as_a_real_server_writes_it() -> None:
 
 
 def test_clients_find_definitions_by_name_and_kinds_beside_them() -> None:
-    message = swagger_protobuf.encode(swagger.document(tables().resources))
+    message = swagger_protobuf.encode(swagger.document(all_resources()))
     assert parts(message, 1) == [b"2.0"]
     [definitions] = parts(message, 9)
     by_name = {parts(named, 1)[0]: parts(named, 2)[0] for named in parts(definitions, 1)}

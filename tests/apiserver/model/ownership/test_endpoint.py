@@ -1,10 +1,10 @@
-from plimsoll.api.registry import tables
+from plimsoll.api.registry import all_resources
 from plimsoll.apiserver.model.ownership.endpoint import endpoint
 from tests.apiserver.model.ownership.objects import at
 
 
 def test_every_resource_and_subresource_can_be_tracked() -> None:
-    for resource in tables().resources:
+    for resource in all_resources():
         assert endpoint(resource).kind == resource.kind
         for subresource in resource.subresources:
             assert endpoint(resource, subresource.name).subresource == subresource.name

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from plimsoll.api.registry import Document, tables
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.messages.values import (
     SCALARS,
     SPECIAL,
@@ -66,7 +67,7 @@ _compiled: dict[str, Message] = {}
 def message(name: str) -> Message:
     """The message with this full name; KeyError when the table has none."""
     if name not in _compiled:
-        entries = tables().protobuf[name]
+        entries = definitions().protobuf[name]
         _compiled[name] = made = Message()
         _add_fields(made, entries, _properties(name))
     return _compiled[name]
@@ -82,7 +83,7 @@ def message_of(schema: str) -> str:
 
 
 def _properties(name: str) -> Document | None:
-    schema = tables().schemas.get(schema_of(name))
+    schema = definitions().schemas.get(schema_of(name))
     return None if schema is None else schema.get("properties", {})
 
 
@@ -91,7 +92,7 @@ def _add_fields(made: Message, entries: list[Document], properties: Document | N
     for entry in sorted(entries, key=lambda e: int(e["number"])):
         number, type_ = entry["number"], entry["type"]
         key = entry["name"] if properties is None else names.get(_plain(entry["name"]))
-        if key is None and type_ in tables().protobuf:
+        if key is None and type_ in definitions().protobuf:
             read, write = _inlined(number, type_, properties)
         elif type_ == "map":
             read, write = _map(number, key or entry["name"], entry["value"])
@@ -109,7 +110,7 @@ def _plain(name: str) -> str:
 
 def _inlined(number: int, type_: str, properties: Document | None) -> tuple[Read, Write]:
     inner = Message()
-    _add_fields(inner, tables().protobuf[type_], properties)
+    _add_fields(inner, definitions().protobuf[type_], properties)
 
     def read(document: Document, wire: Wire, content: Content) -> None:
         inner.read_into(document, _expect(wire, content))
@@ -224,7 +225,7 @@ def _value(type_: str) -> Value | None:
     found = SCALARS.get(type_) or SPECIAL.get(type_) or _schema_or_other(type_)
     if found:
         return found
-    entries = tables().protobuf[type_]
+    entries = definitions().protobuf[type_]
     is_list = len(entries) == 1 and entries[0]["name"] == "items" and _properties(type_) is None
     return _wrapped_list(entries[0]["type"]) if is_list else None
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from plimsoll.api.registry import Document, Resource, tables
+from plimsoll.api.registry import Document, Resource
+from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.openapi.paths import META, resource_paths, schema_names
 from plimsoll.apiserver.model.openapi.prose import DESCRIPTIONS
 
@@ -71,7 +72,9 @@ def _document(served: Sequence[Resource]) -> Document:
 
 
 def _schemas(served: Sequence[Resource]) -> Document:
-    return {name: _described(name, _schema(tables().schemas[name])) for name in _reachable(served)}
+    return {
+        name: _described(name, _schema(definitions().schemas[name])) for name in _reachable(served)
+    }
 
 
 def _reachable(served: Sequence[Resource]) -> list[str]:
@@ -79,9 +82,9 @@ def _reachable(served: Sequence[Resource]) -> list[str]:
     found: set[str] = set()
     while waiting:
         name = waiting.pop()
-        if name not in found and name in tables().schemas:
+        if name not in found and name in definitions().schemas:
             found.add(name)
-            waiting.extend(_references(tables().schemas[name]))
+            waiting.extend(_references(definitions().schemas[name]))
     return sorted(found)
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from plimsoll.api.registry import Document, Resource, Subresource, tables
+from plimsoll.api.registry import Document, Resource, Subresource
+from plimsoll.apiserver.model.definitions import definitions
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 
@@ -116,7 +117,7 @@ def schema_names(resource: Resource) -> Iterator[str]:
 def _schema_names_by_kind() -> dict[tuple[str, str, str], str]:
     return {
         (kind["group"], kind["version"], kind["kind"]): name
-        for name, schema in tables().schemas.items()
+        for name, schema in definitions().schemas.items()
         for kind in schema.get("x-kubernetes-group-version-kind", ())
     }
 

@@ -2,7 +2,8 @@
 
 from functools import cache
 
-from plimsoll.api.registry import Document, tables
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.ownership.typed_paths import (
     FREE_FORM,
     FREE_OBJECT,
@@ -60,7 +61,7 @@ def _named(name: str, map_type: str) -> PathNode:
     known = _made.get((name, map_type))
     if known is not None:
         return known
-    schema = tables().schemas[name]
+    schema = definitions().schemas[name]
     if map_type:
         schema = schema | {"x-kubernetes-map-type": map_type}
     if name == RAW_EXTENSION or not _is_granular_struct(schema):
@@ -111,7 +112,7 @@ def _list(schema: Document) -> PathNode:
     if keys is None:
         return LEAF
     item = schema["items"]
-    named = tables().schemas[item["$ref"]] if "$ref" in item else item
+    named = definitions().schemas[item["$ref"]] if "$ref" in item else item
     members = named.get("properties", {})
     defaults = {key: members[key]["default"] for key in keys if "default" in members.get(key, {})}
     return Members(_node(item), tuple(sorted(keys)), defaults)

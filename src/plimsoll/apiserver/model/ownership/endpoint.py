@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from plimsoll.api.registry import Document, Resource, tables
+from plimsoll.api.registry import Document, Resource, all_resources
 from plimsoll.apiserver.model.ownership import compiled_schema
 from plimsoll.apiserver.model.ownership.field_set import FieldSet
 from plimsoll.apiserver.model.ownership.reset_fields import reset_fields
@@ -40,5 +40,5 @@ def endpoint(resource: Resource, subresource: str = "") -> Endpoint:
         tracked=compiled_schema.tracked(schema),
         nothing=struct(schema).zero(),
         reset=reset_fields(resource, subresource),
-        versions=frozenset(r.api_version for r in tables().resources if r.kind == resource.kind),
+        versions=frozenset(r.api_version for r in all_resources() if r.kind == resource.kind),
     )

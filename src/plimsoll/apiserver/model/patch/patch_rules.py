@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.api.patch.errors import malformed
-from plimsoll.api.registry import Document, tables
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.definitions import definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class FieldRules:
 
 
 def schema_named(name: str) -> Document:
-    schema = tables().schemas.get(name)
+    schema = definitions().schemas.get(name)
     if schema is None:
         raise malformed(f"strategic merge patch format is not supported for {name}")
     return schema

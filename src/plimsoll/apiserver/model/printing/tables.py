@@ -1,6 +1,6 @@
 """Objects as rows of a Table, and as metadata only.
 
-Which columns a kind has is data (`registry.tables().columns`); what stands in them is a function
+Which columns a kind has is data (`definitions().columns`); what stands in them is a function
 per kind. A kind without one gets its name, its age and blanks of the right type.
 """
 
@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from plimsoll.api.registry import Document, PrinterColumn, Resource, tables
+from plimsoll.api.registry import Document, Resource
+from plimsoll.apiserver.model.definitions import PrinterColumn, definitions
 from plimsoll.apiserver.model.printing import (
     access,
     cluster,
@@ -133,7 +134,7 @@ def partial_metadata_list(documents: Sequence[Document], version: Version = "v1"
 
 def _columns(resource: Resource) -> tuple[PrinterColumn, ...]:
     key = f"{resource.plural}.{resource.version}.{resource.group}".removesuffix(".")
-    return tables().columns.get(key, _NAME_AND_AGE)
+    return definitions().columns.get(key, _NAME_AND_AGE)
 
 
 def _definition(column: PrinterColumn) -> Document:

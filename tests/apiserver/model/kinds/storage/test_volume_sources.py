@@ -1,6 +1,7 @@
 import pytest
 
-from plimsoll.api.registry import Document, tables
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.kinds.storage.volume_sources import (
     SOURCES,
     default_source,
@@ -10,7 +11,7 @@ from tests.apiserver.model.kinds.storage.objects import causes
 
 
 def test_every_source_that_the_api_knows_has_a_rule() -> None:
-    fields = tables().schemas["io.k8s.api.core.v1.PersistentVolumeSpec"]["properties"]
+    fields = definitions().schemas["io.k8s.api.core.v1.PersistentVolumeSpec"]["properties"]
     sources = {name for name, schema in fields.items() if "VolumeSource" in schema.get("$ref", "")}
 
     assert sources == {source.key for source in SOURCES}

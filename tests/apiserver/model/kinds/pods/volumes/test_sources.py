@@ -2,13 +2,13 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.registry import tables
+from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.kinds.pods.volumes.sources import SOURCES
 from tests.apiserver.model.kinds.pods.objects import causes
 
 
 def test_every_source_that_the_api_has_is_checked() -> None:
-    known = tables().schemas["io.k8s.api.core.v1.Volume"]["properties"]
+    known = definitions().schemas["io.k8s.api.core.v1.Volume"]["properties"]
 
     assert set(SOURCES) == set(known) - {"name"}
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.registry import Document, resources_by_path, tables
+from plimsoll.api.registry import Document, all_resources, resources_by_path
 from plimsoll.apiserver.model.printing.ages import human_duration
 from plimsoll.apiserver.model.printing.tables import (
     partial_metadata,
@@ -13,7 +13,7 @@ from plimsoll.apiserver.model.printing.tables import (
 )
 
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
-RESOURCES = {(r.group, r.plural): r for r in tables().resources}
+RESOURCES = {(r.group, r.plural): r for r in all_resources()}
 META = {"name": "x", "namespace": "ns", "creationTimestamp": "2030-01-01T11:59:55Z"}
 
 
@@ -524,7 +524,7 @@ def test_snapshots_show_what_is_missing_as_nothing() -> None:
     assert cells("volumesnapshotclasses", class_, group)[1:3] == ["d", "Retain"]
 
 
-@pytest.mark.parametrize("resource", tables().resources, ids=lambda r: f"{r.plural}.{r.version}")
+@pytest.mark.parametrize("resource", all_resources(), ids=lambda r: f"{r.plural}.{r.version}")
 def test_every_kind_fills_its_columns_even_when_the_object_is_bare(resource: Any) -> None:
     shown = table(resource, [{"metadata": {"name": "x"}}], NOW)
     assert len(shown["rows"][0]["cells"]) == len(shown["columnDefinitions"])

@@ -1,0 +1,1 @@
+"""What the API server knows of Kubernetes' kinds as data: read by `definitions` and `shapes`."""
