@@ -188,7 +188,7 @@ class Informer(Generic[T]):
     async def _pause(self, state: WatchWaiting[T]) -> None:
         delay = self._settings.backoff.delay(state.failures, self._chance)
         delay = max(delay, state.at_least or NO_TIME)
-        # A server that stays away is one piece of news, not one for every attempt.
+        # A server that stays away is logged once, not for every attempt.
         is_news = state.why != self._last_trouble
         self._last_trouble = state.why
         log.log(

@@ -144,7 +144,7 @@ def is_older_or_same(version: str, reference: str) -> bool:
 
 
 def step(state: State[T], happened: Input[T]) -> Next[T]:
-    """What does not concern the state (a late event of a closed watch) changes nothing."""
+    """What does not concern the state (a delayed event of a closed watch) changes nothing."""
     match state:
         case ListStep():
             return _while_listing(state, happened)

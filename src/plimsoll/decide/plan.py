@@ -1,7 +1,7 @@
 """What a decision says: the writes to make, in order, why, and when to look again.
 
-A plan is data. The enactor carries it out, stops at the first write that does not go through, and
-whoever decided decides again on what is then observed; so every write must be safe to repeat.
+A plan is data. The enactor carries it out and stops at the first write that does not go through.
+The loop then decides again on what is observed by then, so every write must be safe to repeat.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class ResourceName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """Make an object; one that exists already under this name counts as made by somebody else."""
+    """Create an object; if one of this name exists, another writer created it first."""
 
     resource: ResourceName
     document: Document

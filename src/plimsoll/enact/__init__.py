@@ -1,1 +1,1 @@
-"""Act: carry out plans. Start with `events`."""
+"""Act: carry out plans. Start with `enactor`; `events` tells users what happened."""

@@ -1,8 +1,8 @@
 """Carries out plans: writes in order, up to the first one that does not go through.
 
-What happened is a value. A conflict means that the world is not what the decision saw: nothing is
-forced, whoever decided looks again. Only what is unclear or broken (`KubeError` of other kinds) is
-an Obstacle with the error in it, to be tried again later.
+What happened is a value. A conflict means that the objects are not what the decision saw: nothing
+is forced, the loop decides again. Only what is unclear or broken (`KubeError` of other kinds) is an
+Obstacle with the error in it, to be tried again later.
 """
 
 import logging
@@ -34,7 +34,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """Somebody else changed the object of this write first; later writes were not made."""
+    """Another writer changed the object of this write first; later writes were not made."""
 
     write: Write
     error: KubeError

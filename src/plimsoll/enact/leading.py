@@ -1,7 +1,7 @@
 """Acting only while holding a lease: of several copies of a process one leads, the others wait.
 
-The lease is written by a client of its own right: all other writes of the leader go through clients
-that ask the fence (`KubeClient.fenced`), so that none is made once another copy could lead.
+The lease is written by a client of its own. All other writes of the leader go through clients that
+ask the fence (`KubeClient.fenced`), so that none is made once another copy could lead.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,7 +1,7 @@
 """Keeps the record of a leader election in a Lease object.
 
-The lease is replaced as a whole (roles for elections usually do not allow patches), together with
-whatever else others have written into it.
+The lease is replaced as a whole (roles for elections usually do not allow patches). What other
+programs have written into it is kept.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Patches without patching, for roles that let a program replace an object but not patch it.
 
-The object is read, changed by the patch, and replaced on the condition that nobody wrote in
-between; what the patch does not speak of stays as it is, known to us or not.
+The object is read, changed by the patch, and replaced on the condition that it has not changed in
+between. Fields that the patch does not name stay as they are, also those that we do not model.
 """
 
 from plimsoll.api.patch import merge_patch

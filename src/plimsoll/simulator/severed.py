@@ -3,8 +3,8 @@
 Cancelling a task runs its clean-up code, which a killed process never does, and so hides bugs.
 Instead every transport of a process hangs on one Lifeline. When it is cut, nothing the process
 does has an effect any more and nothing new reaches it: requests are not forwarded, answers to
-those under way are not delivered, streams fall silent. The process hangs, it is not told. After
-that its tasks may be cancelled; whatever their clean-up asks for stays without effect as well.
+those under way are not delivered, streams fall silent. The process gets no error, it hangs. After
+that its tasks may be cancelled; the requests of their clean-up stay without effect as well.
 
 A request that was forwarded before the cut may still be carried out by the server, as in a real
 crash.
@@ -80,5 +80,5 @@ class SeverableTransport:
         await self._lifeline.pass_through()
 
     async def close(self) -> None:
-        """Local: nobody outside can tell."""
+        """Local: the other side does not notice."""
         await self._inner.close()

@@ -28,5 +28,5 @@ class SeverableCsi:
         return answer
 
     async def close(self) -> None:
-        """Local: nobody outside can tell."""
+        """Local: the other side does not notice."""
         await self._inner.close()

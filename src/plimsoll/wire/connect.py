@@ -1,4 +1,4 @@
-"""From a user's wish to a client: find the cluster, open a transport, speak Kubernetes."""
+"""From connection options to a client: find the cluster, open a transport, speak Kubernetes."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Who we are to an API server over HTTP, and how that is kept fresh.
+"""The identity that we show an API server over HTTP, and how it is kept fresh.
 
 Tokens rotate and plugins hand out credentials that expire. A source of credentials is asked
 before every request, answers from memory while it may, and is told when the server did not
@@ -77,7 +77,7 @@ def basic(username: str, password: str) -> str:
 
 
 class TokenFile:
-    """A token that somebody else rotates in place: service accounts and the like."""
+    """A token that another program rotates in place, as kubelet does for service accounts."""
 
     def __init__(
         self, path: Path, clock: Clock, certificate: ClientCertificate | None = None

@@ -22,7 +22,7 @@ class Failure(StrEnum):
     ALREADY_EXISTS = "AlreadyExists"
     """The name is taken. For a create with a name of ours: it may have been us, look."""
     CONFLICT = "Conflict"
-    """Somebody else wrote first, or a precondition does not hold: read again, decide again."""
+    """Another writer was first, or a precondition does not hold: read again, decide again."""
     INVALID = "Invalid"
     """The object breaks a rule; repeating the write cannot help."""
     BAD_REQUEST = "BadRequest"
@@ -123,7 +123,7 @@ class KubeError(Exception):
 
     @property
     def is_passing(self) -> bool:
-        """True when the same request may succeed later though nobody changes anything."""
+        """True when the same request may succeed later without any change."""
         return self.failure in PASSING
 
 
@@ -138,7 +138,7 @@ class FencedError(KubeError):
 def error_from_response(
     code: int, headers: Mapping[str, str], body: bytes, *, operation: str
 ) -> KubeError:
-    """From an answer with a status of 400 or more, whoever wrote it (proxies send no Status)."""
+    """From an answer with a status of 400 or more, also from a proxy, which sends no Status."""
     status = _status_document(code, body)
     return error_from_status(status, operation=operation, retry_after=_retry_after(headers))
 

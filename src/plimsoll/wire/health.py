@@ -1,8 +1,8 @@
-"""The pages by which a process is looked after: is it alive, is it ready, what has it counted.
+"""Health and metrics of a process over HTTP: is it alive, is it ready, what has it counted.
 
 Plain HTTP on loopback, for supervisors and collectors on the same machine. Only GET and HEAD of
-known paths are answered, one request per connection, with bounds on size and time: nobody who can
-reach the port can keep the process busy.
+known paths are answered, one request per connection, with bounds on size and time: no client can
+keep the process busy.
 """
 
 import asyncio

@@ -37,7 +37,7 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Upserted(Generic[T]):
-    """ADDED or MODIFIED: which of the two is hearsay, only the receiver knows what it had."""
+    """ADDED or MODIFIED: only the receiver knows which, by whether it had the object."""
 
     object: T
 

@@ -1,4 +1,4 @@
-"""Finds the cluster that is meant, and how to be let in.
+"""Finds the API server to connect to, and the credentials for it.
 
 In this order: the file given on the command line; the files of KUBECONFIG, merged as kubectl
 merges them; `~/.kube/config`; the service account of the pod we run in. Every error names the
@@ -44,7 +44,7 @@ PLUGIN_VERSIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionOptions:
-    """What the user asked for; empty means whatever is the default."""
+    """What the user asked for; empty means the default."""
 
     kubeconfig: str = ""
     context: str = ""

@@ -1,10 +1,10 @@
-"""The seam between the Kubernetes client and whatever carries its requests.
+"""The protocol between the Kubernetes client and what carries its requests.
 
 A transport knows who the caller is and how to reach a server; it knows nothing about kinds.
-Two forms exist: HTTP (`wire.http`), and in-process beside the embedded API server. Both carry the
-same bytes, so a client cannot tell them apart; nothing mutable crosses the seam.
+There are two: HTTP (`wire.http`), and in-process beside the embedded API server. Both carry the
+same bytes, so a client cannot tell them apart and shares no mutable object with the server.
 
-A transport answers with whatever status the server gave, 4xx and 5xx included. It raises a
+A transport answers with the status that the server gave, 4xx and 5xx included. It raises a
 `KubeError` only when there is no answer: UNAVAILABLE when the server cannot have seen the
 request, UNKNOWN_OUTCOME when it may have.
 """

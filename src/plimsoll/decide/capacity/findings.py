@@ -1,5 +1,5 @@
-"""What is wrong with published capacity: numbers that nobody looks after, that are about nothing,
-or that say different things about the same room.
+"""What is wrong with published capacity: numbers that no publisher looks after, that are about
+nothing, or that say different things about the same segment.
 
 Nothing is changed by this; the repair rule `orphaned-capacity` asks for more proof before it
 deletes. Findings are about objects as they are, so a driver that is just being installed, or a
@@ -33,7 +33,7 @@ class CapacityFinding(StrEnum):
     NODES_GONE = "CapacityNodesGone"
     """No node has its topology; it cannot help any pod."""
     OWNER_GONE = "CapacityOwnerGone"
-    """Whatever it belongs to is gone; it will be, too, if somebody collects garbage."""
+    """All its owners are gone; it will be, too, if a garbage collector runs."""
     DRIVER_GONE = "CapacityDriverGone"
     """Its driver has no CSIDriver object and is listed by no node."""
     CLASS_GONE = "CapacityClassGone"
@@ -45,9 +45,9 @@ class CapacityFinding(StrEnum):
     CONTRADICTED = "CapacityContradicted"
     """Another object says something else about the same segment and class."""
     MAXIMUM_TOO_LARGE = "CapacityMaximumTooLarge"
-    """Its largest volume is larger than all the room there is. Schedulers believe the former."""
+    """Its largest volume is larger than all its capacity. Schedulers believe the former."""
     NO_NUMBER = "CapacityWithoutNumber"
-    """It says how large neither the room nor a volume may be: nothing fits."""
+    """It names neither a capacity nor a largest volume: nothing fits."""
     UNREADABLE = "CapacityUnreadable"
     """Its topology or its numbers make no sense."""
 
@@ -110,7 +110,7 @@ def _is_old(at: datetime | None, limit: datetime) -> bool:
 
 
 def overdue_by(lease: Lease, now: datetime) -> timedelta | None:
-    """For how long the lease of a leader has been overdue; None: it is not, or nobody can tell."""
+    """For how long the lease of a leader has been overdue; None: it is not, or it is unknown."""
     if lease.spec.renew_time is None:
         return None
     due = lease.spec.renew_time + timedelta(seconds=lease.spec.lease_duration_seconds or 0)
@@ -152,7 +152,7 @@ Numbers = tuple[int | None, int | None]
 
 
 def find_numbers(capacity: CSIStorageCapacity) -> Numbers | None:
-    """Room and largest volume; None: they make no sense."""
+    """Capacity and largest volume; None: they make no sense."""
     try:
         size, largest = (
             None if text is None else parse_quantity(text).value
@@ -215,8 +215,8 @@ def _overlapping(entries: Iterable[CapacityEntry]) -> Iterator[Found]:
 
 
 def _differ(one: CapacityEntry, other: CapacityEntry) -> bool:
-    """Whether they are different objects about different segments. Of two that do not name theirs
-    plainly nobody knows, so they are."""
+    """Whether they are different objects about different segments. Two that do not name theirs
+    plainly count as such."""
     is_plain = one.segment is not None
     return one is not other and not (is_plain and one.segment == other.segment)
 

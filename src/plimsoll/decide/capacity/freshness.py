@@ -1,9 +1,9 @@
-"""When a publisher last looked, told by a Lease: a number that does not change looks like one that
-nobody keeps up to date.
+"""When a publisher last looked, told by a Lease: without it, a number that does not change looks
+like one that no publisher keeps up to date.
 
 The lease is in the namespace of the capacity objects, one for each publisher, and carries the same
 labels as they do. `renewTime` is when everything was last looked at, `leaseDurationSeconds` how
-long that is to be believed. Nobody competes for it.
+long that is to be believed. Publishers do not compete for it.
 """
 
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ class Look:
     """What a publisher has to say when it has looked at everything."""
 
     holder: str
-    """Who looked: the name of a pod, for one."""
+    """The copy that looked: the name of a pod, for one."""
     began_at: datetime
     """When this copy of the publisher was started."""
     looked_at: datetime
     lasts: timedelta
-    """Until it is certain that nobody looks any more: two polls, say."""
+    """Until it is certain that the publisher does not look any more: two polls, say."""
     oldest_report_at: datetime | None = None
     unanswered: int = 0
 
@@ -114,7 +114,7 @@ def publisher_of(lease: Lease) -> PublisherKey | None:
 
 
 def find_freshness(lease: Lease) -> Freshness | None:
-    """None: nobody has looked yet."""
+    """None: the publisher has not looked yet."""
     if lease.spec.renew_time is None:
         return None
     return Freshness(
@@ -127,7 +127,7 @@ def find_freshness(lease: Lease) -> Freshness | None:
 
 
 def _time(text: str) -> datetime | None:
-    """Annotations are anybody's to write: what makes no sense says nothing."""
+    """Any user may write annotations: what makes no sense is ignored."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The names by which publishers of capacity, and those who read it, know each other.
+"""The names by which publishers and readers of capacity know each other.
 
 Labels and the id of a publisher are csi-provisioner's, so that either program takes over what the
 other has published. The lease of a publisher, and what is written on it, is ours alone.
@@ -42,7 +42,7 @@ NOT_IN_NAMES = re.compile(r"[^a-z0-9.-]")
 def managed_by(node: str = "") -> str:
     """The id of the publisher that speaks for one node, or for all.
 
-    It must fit into a label. The base is shortened first; a node whose name leaves no room for
+    It must fit into a label. The base is shortened first; a node whose name leaves no space for
     that is represented by a hash.
     """
     if not node:

@@ -114,7 +114,7 @@ class PublishedCapacity:
         if self._current.get(pair) != key:
             return None
         self._current[pair] = None
-        # Somebody who made a second one in between has saved us the work.
+        # Another publisher has created a second one in between: it is taken instead.
         self.want(pair)
         return pair
 

@@ -1,8 +1,8 @@
 """Everything a publisher knows: what must be published, what is, and what to ask the driver next.
 
 The state is a value in memory. Its methods are transitions: something was observed, something
-happened to a volume, the driver has answered. They do no I/O; whoever drives it does this, with as
-many workers as it likes:
+happened to a volume, the driver has answered. They do no I/O; the process does, with any number of
+workers:
 
     publisher.catch_up(now)                      after each batch of observed changes
     pair = publisher.take()                      the next pair of segment and class, if any is due
@@ -174,7 +174,7 @@ class Publisher:
             self._capacity_changed(volume)
 
     def refused(self, storage_class: str) -> None:
-        """A volume could not be made: what was said about the class may be wrong anywhere."""
+        """A volume was refused: what is published for the class may be wrong anywhere."""
         self._ask_all(self._pairs_of_class(storage_class))
 
     # What is asked
@@ -184,7 +184,7 @@ class Publisher:
             self._rounds.ask(pair)
 
     def take(self) -> Pair | None:
-        """The pair that has waited longest. Nobody else gets it before `finish`."""
+        """The pair that has waited longest. No other worker gets it before `finish`."""
         return self._rounds.take()
 
     def question(self, pair: Pair) -> CapacityQuestion | None:

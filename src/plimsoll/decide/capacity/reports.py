@@ -1,7 +1,7 @@
-"""What a driver's answer about its room changes: a new object, other numbers, an owner, or nothing.
+"""What a driver's answer to GetCapacity changes: a new object, other numbers, an owner, or nothing.
 
-Objects get names from the server, as csi-provisioner's do. If one is made twice, because its
-making was not seen in time, the second is deleted as a duplicate.
+Objects get names from the server, as csi-provisioner's do. If one is created twice, because its
+creation was not seen in time, the second is deleted as a duplicate.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class CapacitySettings:
     """Publish for classes that bind at once, too."""
     grace: timedelta = timedelta(minutes=10)
     """How long an object outlives its segment. A driver that restarts is missing from its nodes
-    for a while; without its objects the scheduler would believe that no node has room."""
+    for a while; without its objects the scheduler would believe that no node has capacity."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -100,7 +100,7 @@ def decide_report(
         key=existing.key,
         patch=change,
         uid=existing.uid,
-        # A list of owners is replaced as a whole: nobody else's may get lost.
+        # A list of owners is replaced as a whole: no other owner may get lost.
         version="" if is_owned else existing.metadata.resource_version,
     )
     return Plan(
@@ -144,8 +144,8 @@ def is_owned_by(
 
 
 def believed(answer: CapacityAnswer, policy: PublishingPolicy) -> CapacityAnswer:
-    """Schedulers go by the largest volume where there is one: nothing is larger than all the room
-    there is, whatever a driver says."""
+    """Schedulers go by the largest volume where there is one: it cannot be larger than the whole
+    capacity, even if a driver says so."""
     if policy is PublishingPolicy.COMPATIBLE or answer.maximum_volume_bytes is None:
         return answer
     largest = min(answer.maximum_volume_bytes, answer.available_bytes)

@@ -4,7 +4,7 @@ Before it adds a node, the autoscaler imagines one and lets the scheduler's rule
 that is published node by node has no number for an imagined node, so no node would ever be added.
 The autoscaler labels such nodes `cluster-autoscaler.kubernetes.io/template-node: "true"`; for each
 type of node in a table, and each class, one object is published that asks for this label and for
-the labels of the type, with the room that a fresh node of the type has.
+the labels of the type, with the capacity that a fresh node of the type has.
 
 No real node carries the label, so schedulers never see these numbers. The objects carry an id of
 their own in place of the publisher's: a publisher would delete them as being about no segment.

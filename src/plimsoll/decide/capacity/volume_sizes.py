@@ -1,9 +1,9 @@
-"""How much room a volume takes, and whether there is so much: whole numbers, nothing else.
+"""How much capacity a volume takes, and whether it fits: pure arithmetic on whole numbers.
 
-Room comes in extents (disks). A volume of some class takes from a pool `size * copies` bytes plus a
-fixed overhead, either in equal shares from so many different extents, or split over the extents in
-whatever way they have room. Sizes are multiples of a unit. A driver promises room by these rules,
-reports it by these rules, and a scheduler that was told the extents comes to the same numbers.
+Capacity comes in extents (disks). A volume of some class takes from a pool `size * copies` bytes
+plus a fixed overhead, either in equal shares from so many different extents, or split over the
+extents wherever they have free bytes. Sizes are multiples of a unit. A driver places volumes and
+reports capacity by these rules, and a scheduler that knows the extents comes to the same numbers.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ Parts = dict[str, int]
 class Cost:
     copies: int = 1
     shares: int = 1
-    """0: split in whatever way there is room."""
+    """0: split wherever extents have free bytes."""
     unit_bytes: int = 1
     overhead_bytes: int = 0
     minimum_bytes: int = 1
@@ -53,7 +53,7 @@ class Cost:
 
 
 def find_parts(free: Free, cost: Cost, size_bytes: int) -> Parts | None:
-    """What such a volume takes from which extents; None: there is no room.
+    """What such a volume takes from which extents; None: it does not fit.
 
     One share goes where it leaves the least, so that large extents stay whole. Several go where
     there is most: what is left of the others keeps partners.
@@ -79,7 +79,7 @@ def _spread(free: Free, wanted: int) -> Parts | None:
 
 
 def find_grown_parts(free: Free, cost: Cost, parts: Parts, size_bytes: int) -> Parts | None:
-    """What a volume takes that is to grow where it is; None: there is no room for that."""
+    """What a volume takes that is to grow where it is; None: it does not fit."""
     if cost.shares == 0:
         return _spread_further(free, cost, parts, size_bytes)
     share = cost.share(size_bytes)
@@ -100,7 +100,7 @@ def _spread_further(free: Free, cost: Cost, parts: Parts, size_bytes: int) -> Pa
 
 
 def largest_volume(free: Free, cost: Cost) -> int:
-    """0: there is no room for any."""
+    """0: none fits."""
     if cost.shares == 0:
         return cost.fitting(_sum(free))
     if len(free) < cost.shares:
@@ -110,10 +110,10 @@ def largest_volume(free: Free, cost: Cost) -> int:
 
 
 def total_volumes(free: Free, cost: Cost) -> int:
-    """The most that can be made in sum.
+    """The largest sum of volumes.
 
-    Where shares of uneven extents come with overheads this is what making the largest volume again
-    and again gives: it can be had, though a cleverer mix may give a little more.
+    Where shares of uneven extents come with overheads this is what creating the largest volume
+    again and again gives: it can be had, though a cleverer mix may give a little more.
     """
     if cost.shares == 0:
         return _filling(_sum(free), cost)
@@ -129,7 +129,7 @@ def _sum(free: Free) -> int:
 
 
 def _filling(free_bytes: int, cost: Cost) -> int:
-    """The sum of volumes that fill one piece of room."""
+    """The sum of volumes that fill one extent."""
     largest = cost.fitting(free_bytes)
     if not largest:
         return 0

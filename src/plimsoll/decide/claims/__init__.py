@@ -1,7 +1,7 @@
 """The binding of claims and volumes: `claim` and `volume` decide, each from its own side.
 
-Bound is who names the other: a claim its volume in `spec.volumeName`, a volume its claim in
-`spec.claimRef`. Phases only tell users about it and decide nothing. The four writes of a binding
-(volume, volume status, claim, claim status) may stop after any one of them; from each such state
-one of the two sides finishes it or takes it back.
+A claim names its volume in `spec.volumeName`, a volume names its claim in `spec.claimRef`: they are
+bound when both do. Phases only inform users; no decision reads them. The four writes of a binding
+(volume, volume status, claim, claim status) may stop after any one of them. From each such state
+one of the two sides finishes the binding or takes it back.
 """

@@ -1,4 +1,4 @@
-"""What to do about a claim: find, finish or restore its binding, or get a volume made for it."""
+"""What to do about a claim: find, finish or restore its binding, or have a volume provisioned."""
 
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
@@ -54,7 +54,7 @@ def decide_binding(claim: PersistentVolumeClaim, volume: PersistentVolume) -> De
     """Whatever is missing of the four writes.
 
     The volume comes first: one that names a claim can be finished or undone later, a claim that
-    names somebody else's volume cannot.
+    names another claim's volume cannot.
     """
     writes = existing(
         bind_volume(volume, claim),
@@ -118,7 +118,7 @@ def _decide_taken(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Dec
     event = warning(claim, BindingReason.FAILED_BINDING, message)
     if BOUND_BY_CONTROLLER not in claim.annotations:
         return _pending(claim, BindingReason.FAILED_BINDING, event)
-    # Nobody but us set this, and never to a volume of somebody else: this must be looked at.
+    # Only this controller sets the mark, and never for another claim's volume: this is an error.
     return Decision(
         plan=Plan(reason=BindingReason.FAILED_BINDING, writes=(event,)),
         complaint=f'invalid binding of claim "{claim.key}" to volume "{volume.name}": '

@@ -1,8 +1,8 @@
-"""The claims of generic ephemeral volumes: made for one pod, and gone with it.
+"""The claims of generic ephemeral volumes: created for one pod and deleted with it.
 
-A claim is named after its pod and volume, so it is found again without being remembered. It is
-owned by the pod, and the garbage collector deletes it afterwards. A claim of that name which
-belongs to somebody else is never used and never touched: its data is not this pod's.
+A claim is named after its pod and volume, so it is found again without being remembered. The pod
+owns it, and the garbage collector deletes it after the pod. A claim of that name without this owner
+is neither used nor changed: its data is not this pod's.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def has_ephemeral_volumes(pod: Pod) -> bool:
 
 
 def decide_ephemeral_claims(pod: Pod, claims: Mapping[ObjectKey, PersistentVolumeClaim]) -> Plan:
-    """Make what is missing, in the order of the volumes, up to the first name that is taken."""
+    """Create what is missing, in the order of the volumes, up to the first name that is taken."""
     if pod.is_being_deleted:
         return NOTHING
     writes: list[Write] = []
@@ -68,7 +68,7 @@ def failure_event(pod: Pod, volume: str, message: str) -> Emit:
 
 
 def creation_failed(pod: Pod, write: Write, error: str) -> Emit | None:
-    """What to tell about a claim of the plan that could not be made."""
+    """What to tell about a claim of the plan that could not be created."""
     if not isinstance(write, Create):
         return None
     volume = write.key.name.removeprefix(f"{pod.name}-")

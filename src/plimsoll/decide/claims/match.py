@@ -1,7 +1,7 @@
 """Which existing volume suits a claim, and why the others do not.
 
 A volume that is kept for the claim (it names the claim) goes before all others and has to pass
-fewer checks: somebody chose it on purpose. Of the free ones the smallest that is large enough is
+fewer checks: a user chose it on purpose. Of the free volumes the smallest that is large enough is
 taken.
 """
 
@@ -124,7 +124,7 @@ def find_first_match(
 def find_match(search: Search, volumes: Iterable[PersistentVolume]) -> PersistentVolume | None:
     """For volumes in any order; of equally large ones the first is taken.
 
-    Without a node access modes are not looked at: whoever asks so has sorted them by modes.
+    Without a node access modes are not checked: the volume index has sorted volumes by modes.
     """
     smallest: tuple[Quantity, PersistentVolume] | None = None
     ignored = {Mismatch.WRONG_ACCESS_MODES} if search.node_labels is None else set()
@@ -146,7 +146,7 @@ def find_match(search: Search, volumes: Iterable[PersistentVolume]) -> Persisten
 def find_objection(claim: PersistentVolumeClaim, volume: PersistentVolume) -> str | None:
     """Why a claim cannot have the volume that it asks for by name, in words for its user.
 
-    Phase, labels and reach do not matter: whoever names a volume knows which one they want.
+    Phase, labels and reach do not matter: a user who names a volume has chosen it.
     """
     spec, wanted = volume.spec, claim.spec
     objections = {

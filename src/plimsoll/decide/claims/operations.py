@@ -1,8 +1,8 @@
-"""What a decision may ask for besides writes, and what can come of it.
+"""What a decision may ask for besides writes, and how each operation can end.
 
 A process carries out a decision in this order: the plan's writes, then the operation. Operations
 take time and happen outside the API, one at a time per object. Each outcome goes into a pure
-function (`after_…` in `provision` and `reclaim`) that says what to write about it.
+function (`after_…` in `in_process.provision` and `reclaim`) that says what to write about it.
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class DecideAgain:
 class ReadClaim:
     """Ask the server itself for this claim, then decide again with what it says.
 
-    What is known says that the claim is gone, and a volume would be released for it; a late watch
-    must not cost anybody their data.
+    The cache says that the claim is gone, and its volume would be released for that. A delayed
+    watch must not cost users their data.
     """
 
     key: ObjectKey
@@ -33,7 +33,7 @@ class ReadClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provision:
-    """Make a volume for a claim. To ask twice for the same name must make one volume."""
+    """Provision a volume for a claim. Two calls with the same name must provision one volume."""
 
     claim: PersistentVolumeClaim
     storage_class: StorageClass
@@ -71,7 +71,7 @@ class Provisioned:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing was made, and another node would not help."""
+    """Nothing was provisioned, and another node would not help."""
 
     message: str
 
@@ -85,7 +85,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class InUse:
-    """Somebody still uses it: not an error, only too early."""
+    """The volume is still in use: no error, the deletion only comes too early."""
 
     message: str
 

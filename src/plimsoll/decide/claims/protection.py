@@ -26,7 +26,7 @@ class Protection(StrEnum):
     IN_USE = "InUse"
     """The object is being deleted, and has to wait for its users."""
     RELEASED = "NoLongerInUse"
-    """The object is being deleted and nobody uses it: the finalizer goes."""
+    """The object is being deleted and is not in use: the finalizer goes."""
 
 
 def decide_claim_protection(claim: PersistentVolumeClaim, pods: Iterable[Pod]) -> Plan:

@@ -25,7 +25,7 @@ class BindingReason(StrEnum):
     VOLUME_UNKNOWN_RECLAIM_POLICY = "VolumeUnknownReclaimPolicy"
 
     MIGRATION_NOTED = "MigrationNoted"
-    """The annotations and finalizers now name who takes care of the object."""
+    """The annotations and finalizers now name the program that takes care of the object."""
     BOUND = "Bound"
     BINDING_IS_INCOMPLETE = "BindingIsIncomplete"
     """The volume names the claim, the claim names nothing yet: its own decision will."""
@@ -43,7 +43,7 @@ class BindingReason(StrEnum):
     """The claim took another volume."""
     RETAINED = "Retained"
     LEFT_TO_DRIVER = "LeftToDriver"
-    """Somebody outside of this process deletes what is behind the volume."""
+    """An external provisioner deletes what is behind the volume."""
     DELETING = "Deleting"
     DELETED = "Deleted"
     RECYCLING = "Recycling"

@@ -87,7 +87,7 @@ def has_ended(pod: Pod) -> bool:
 def find_deleter(
     volume: PersistentVolume, provisioners: Provisioners
 ) -> ProvisionerFacts | NoDeleter | None:
-    """None: somebody outside of this process deletes it."""
+    """None: an external provisioner deletes it."""
     if name := volume.annotations.get(PROVISIONED_BY):
         if found := provisioners.find(name):
             return found

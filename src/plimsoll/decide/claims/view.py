@@ -29,7 +29,7 @@ class ProvisionerFacts(Protocol):
     def recycles(self) -> bool: ...
 
     def objection(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> str:
-        """Why it will not serve such a claim of such a class, on any node; empty if it will."""
+        """Why it refuses such a claim of such a class on every node; empty if it does not."""
         ...
 
 
@@ -39,7 +39,7 @@ class Provisioners(Protocol):
     def find(self, name: str) -> ProvisionerFacts | None: ...
 
     def find_for_source(self, volume: PersistentVolume) -> ProvisionerFacts | None:
-        """The one that knows this kind of volume, whoever made it."""
+        """The one that knows this kind of volume, even if another provisioner created it."""
         ...
 
 
@@ -49,7 +49,7 @@ class ClaimsAndVolumes(Protocol):
 
     @property
     def provisions_dynamically(self) -> bool:
-        """Whether claims may be provisioned for, by whomever."""
+        """Whether claims may be provisioned for, inside this process or outside."""
         ...
 
     def claim(self, key: ObjectKey) -> PersistentVolumeClaim | None: ...

@@ -108,7 +108,7 @@ def _in_phase(volume: PersistentVolume, phase: VolumePhase, reason: BindingReaso
 
 
 def _care_patch(volume: PersistentVolume, provisioners: Provisioners) -> Document:
-    """How the metadata has to change to name who takes care of the volume's deletion."""
+    """How the metadata has to change to name the program that deletes the volume."""
     provisioner = volume.annotations.get(PROVISIONED_BY)
     if provisioner is None:
         return {}
@@ -121,15 +121,15 @@ def _care_patch(volume: PersistentVolume, provisioners: Provisioners) -> Documen
 def _finalizers(
     volume: PersistentVolume, provisioner: str, provisioners: Provisioners
 ) -> list[str]:
-    """A finalizer holds a volume only as long as somebody will really delete it."""
+    """A finalizer holds a volume only while some provisioner will delete it."""
     current = list(volume.metadata.finalizers)
     if find_driver(provisioner):
         return [finalizer for finalizer in current if finalizer != INTERNAL_DELETION]
     if not is_in_tree(provisioner) and provisioners.find(provisioner) is None:
         return current
     unwanted = {EXTERNAL_DELETION}
-    # The API adds no finalizer to what is being deleted. For plugins of Kubernetes itself it is
-    # asked all the same, as their own controller does: nobody here deletes such a volume anyway.
+    # The API adds no finalizer to what is being deleted. For in-tree plugins the patch is sent all
+    # the same, as kube-controller-manager does: no loop of ours deletes such a volume.
     is_too_late = volume.is_being_deleted and not is_in_tree(provisioner)
     match volume.spec.persistent_volume_reclaim_policy:
         case ReclaimPolicy.DELETE if INTERNAL_DELETION not in current and not is_too_late:

@@ -172,7 +172,7 @@ def set_claim_bound(claim: PersistentVolumeClaim, volume: PersistentVolume) -> P
     """Raises ValueError if the volume does not say how large it is.
 
     Size and attributes class are copied only when the claim becomes bound: later they belong to
-    those who resize and modify the volume.
+    the loops that resize and modify the volume.
     """
     current = claim.status
     status: Document = {}

@@ -140,8 +140,8 @@ def _reach_any(
 def _merged(
     affinity: NodeSelectorSpec | None, added: tuple[NodeRequirementSpec, ...]
 ) -> NodeSelectorSpec:
-    """Every way to satisfy the affinity must satisfy the new requirements as well. A term without
-    anything in it satisfies nobody, and stays like that."""
+    """Every way to satisfy the affinity must satisfy the new requirements as well. An empty term
+    matches no node, and stays empty."""
     terms = affinity.node_selector_terms if affinity is not None else ()
     if not terms:
         return NodeSelectorSpec(node_selector_terms=(NodeTermSpec(match_expressions=added),))

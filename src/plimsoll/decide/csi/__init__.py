@@ -1,4 +1,5 @@
-"""What is asked of a CSI driver on the controller's side, beyond making and deleting volumes.
+"""What the controller has CSI drivers do besides creating and deleting volumes: attach, resize,
+modify, take snapshots.
 
 Start with `steps`: a decision is what is written first, a call, and what is written afterwards.
 """

@@ -38,7 +38,7 @@ from plimsoll.decide.statuses import status_patch
 
 ATTACHMENTS = ResourceName("storage.k8s.io", "v1", "volumeattachments")
 NODES = ResourceName("", "v1", "nodes")
-UNMOUNT_PATIENCE = timedelta(minutes=6)
+UNMOUNT_DEADLINE = timedelta(minutes=6)
 """How long a broken node may take to say that it does not use a device any more."""
 SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,7 +47,7 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 class AttachSettings(StrEnum):
     CHANGED = "AttachmentsChanged"
     WAITING = "WaitingForNode"
-    """Somebody else has to do something first."""
+    """A node or another loop has to do something first."""
 
 
 def needs_attaching(driver: CSIDriver | None) -> bool:
@@ -177,13 +177,13 @@ def decide_attachments(wanted: WantedAttachment, sites: Sequence[Site]) -> Plan:
 def _ended(device: Device, site: Site, recheck: list[timedelta]) -> list[Write]:
     found = site.attachment
     if found is None or found.is_being_deleted:
-        # Whoever deleted it: the node should not believe that the device is still there.
+        # Even if a user deleted it: the node should not believe that the device is still there.
         return _unlisted(device, site)
     if found.name != device.attachment_name(site.name):
-        return []  # made by somebody else, for reasons of their own
+        return []  # another program made it, for its own reasons
     if not may_detach(device, site):
         if site.is_broken:
-            recheck.append(UNMOUNT_PATIENCE - site.unwanted_for)
+            recheck.append(UNMOUNT_DEADLINE - site.unwanted_for)
         return []
     # The node learns first: nothing is mounted there any more from then on.
     delete = Delete(resource=ATTACHMENTS, key=found.key, uid=found.uid)
@@ -193,7 +193,7 @@ def _ended(device: Device, site: Site, recheck: list[timedelta]) -> list[Write]:
 def may_detach(device: Device, site: Site) -> bool:
     if not site.reports_use(device) or site.is_out_of_service:
         return True
-    return site.is_broken and site.unwanted_for >= UNMOUNT_PATIENCE
+    return site.is_broken and site.unwanted_for >= UNMOUNT_DEADLINE
 
 
 def is_forced(device: Device, site: Site) -> bool:
@@ -212,7 +212,7 @@ def _unlisted(device: Device, site: Site) -> list[Write]:
 
 
 def _in_order_of_arrival(sites: Iterable[Site]) -> list[Site]:
-    """Who was there first gets a device that only one node can have."""
+    """The node that was first gets a device that only one node can have."""
 
     def arrival(site: Site) -> tuple[datetime, str]:
         times = [pod.metadata.creation_timestamp or LONG_AGO for pod in site.pods]
@@ -257,7 +257,7 @@ def _progress(wanted: WantedAttachment, site: Site, found: VolumeAttachment) -> 
 
 
 def _refusals(wanted: WantedAttachment, site: Site, others: Sequence[Site]) -> list[Write]:
-    """Each pod is told who has the device; what is in other namespaces is only counted."""
+    """Each pod is told which pods have the device; those in other namespaces are only counted."""
     holders = [other for other in others if other.is_attached]
     if not holders:
         return []

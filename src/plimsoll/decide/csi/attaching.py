@@ -1,7 +1,7 @@
 """What a driver's attacher does about one attachment: publish it, unpublish it, and say so.
 
 Before a driver is asked to publish, the attachment carries our finalizer and the driver's name of
-the node: whatever becomes of the call, the attachment stays until the driver has unpublished. The
+the node: however the call ends, the attachment stays until the driver has unpublished. The
 volume carries the finalizer as well, since the driver must be told its handle then. A driver that
 knows nothing of publishing has nothing to do: its attachments count as carried out at once.
 """
@@ -122,7 +122,7 @@ def _publish(attachment: VolumeAttachment, context: AttachmentContext) -> Contro
         handle=source.volume_handle,
         node_id=_node_id(attachment, context, recalled=False),
         capability=parse_capability(spec, finer_modes=context.driver.finer_modes),
-        # A driver without a word for it must not be asked for it.
+        # A driver without this capability must not be asked for it.
         read_only=source.read_only and context.driver.publishes_read_only,
         context=source.volume_attributes,
         secret=source.controller_publish_secret_ref,
@@ -248,7 +248,7 @@ def _detach(attachment: VolumeAttachment, context: AttachmentContext) -> AttachS
 
 
 def decide_detached(attachment: VolumeAttachment, driver: AttachingDriver) -> Plan:
-    """The finalizer goes first: without it, nobody asks the driver a second time."""
+    """The finalizer goes first: without it, the driver is not called a second time."""
     left = [name for name in attachment.metadata.finalizers if name != driver.finalizer]
     writes: list[Write] = [with_finalizers(attachment, ATTACHMENTS, left)]
     if left:

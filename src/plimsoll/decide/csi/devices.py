@@ -39,7 +39,7 @@ class Device:
         return f"{PLUGIN}/{self}"
 
     def attachment_name(self, node: str) -> str:
-        """The same for everybody who computes it: a second attachment cannot come to be."""
+        """The same wherever it is computed: a second attachment cannot be created."""
         digest = sha256(f"{self.handle}{self.driver}{node}".encode()).hexdigest()
         return f"csi-{digest}"
 

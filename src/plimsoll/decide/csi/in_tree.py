@@ -1,4 +1,4 @@
-"""Volumes of plugins that Kubernetes once had itself, as the CSI drivers that took over see them.
+"""Volumes of in-tree plugins, as the CSI drivers that took over see them.
 
 Only what scheduling needs is translated: driver, handle, and from which nodes the volume can be
 reached. Zones move from the labels that Kubernetes gives to nodes to the one that the driver does.
@@ -47,7 +47,7 @@ EBS_VOLUME = re.compile(r"vol-[^/]*")
 
 
 def plugin_of(source: InTreeSources) -> str | None:
-    """The plugin that this volume was once for; None if there was none, or it still serves it."""
+    """The in-tree plugin of this volume; None if it has none, or the plugin was not migrated."""
     sources = {
         AWS: source.aws_elastic_block_store,
         AZURE_DISK: source.azure_disk,
@@ -68,8 +68,7 @@ def is_left_to_driver(plugin: str, csi_node: CSINode | None) -> bool:
 
 
 def seen_from_node(volume: PersistentVolume, csi_node: CSINode | None) -> PersistentVolume:
-    """The volume as the node's drivers see it. Raises ValueError if they could not make sense
-    of it."""
+    """The volume as the node's drivers see it. Raises ValueError if it cannot be translated."""
     plugin = plugin_of(volume.spec)
     if plugin is None or not is_left_to_driver(plugin, csi_node):
         return volume

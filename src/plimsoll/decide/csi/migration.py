@@ -1,7 +1,7 @@
-"""Which plugins of Kubernetes itself were handed over to which CSI drivers.
+"""Which in-tree plugins were migrated to which CSI drivers.
 
-For all of them the handover is complete: whoever meets such a plugin's name has to stand back and
-let the driver do the work.
+For all of them the migration is complete: a loop that meets such a plugin's name leaves the work to
+the driver.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from plimsoll.decide.annotations import MIGRATED_TO
 
 IN_TREE_PREFIX = "kubernetes.io/"
-"""Provisioners with such a name are part of the controller, or nobody."""
+"""Provisioners with such a name are part of the controller, or do not exist."""
 
 DRIVER_BY_PLUGIN: Mapping[str, str] = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",

@@ -81,7 +81,7 @@ def decide_modification(
     retry_in: timedelta | None,
     now: datetime,
 ) -> ModifyStep:
-    """`class_` is the one that the claim names; `retry_in` after it was called impossible."""
+    """`class_` is the one that the claim names; `retry_in` is set if it was infeasible before."""
     target = find_target(claim, volume)
     if target is None or volume.spec.csi is None:
         return Step()

@@ -46,7 +46,7 @@ class Resizing(StrEnum):
     RESIZING = "ResizingVolume"
     """The driver is about to be asked for more."""
     IN_USE = "VolumeInUse"
-    """The driver only grows volumes that nobody uses, and somebody does."""
+    """The driver only grows volumes that are not in use, and this one is."""
     INFEASIBLE = "ResizingInfeasible"
     """The driver cannot have a volume of that size; it is asked again after a long while."""
     FAILED = "ResizingFailed"
@@ -199,7 +199,7 @@ def find_size(
 
 
 def _waits_for_node(claim: PersistentVolumeClaim) -> bool:
-    """As servers without allocated resources put it."""
+    """As servers without allocated resources describe it."""
     pending = ResizeCondition.FILE_SYSTEM_PENDING
     return any(each.type == pending and each.holds for each in claim.status.conditions)
 

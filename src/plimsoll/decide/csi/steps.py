@@ -1,8 +1,8 @@
 """What all decisions about calls to a driver have in common.
 
-A step names a call and what must be written down before it is made. The call can be repeated at
-any time, so whoever is interrupted in between begins the step again. What is written afterwards is
-decided once the outcome is known.
+A step names a call and what must be written before it is made. The call can be repeated at any
+time, so an interrupted step begins again at its front. What is written afterwards is decided once
+the outcome is known.
 """
 
 from collections.abc import Iterable, Sequence

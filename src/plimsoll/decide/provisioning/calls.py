@@ -1,6 +1,7 @@
-"""What is asked of a driver, and what it can answer, without protobuf.
+"""Calls to a driver and their outcomes, as values without protobuf.
 
-Secrets are named here, never held: whoever makes the call reads them, and forgets them again.
+Secrets are named here, never held: the process that makes the call reads them, and forgets them
+again.
 """
 
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ class Code(StrEnum):
 
     @property
     def may_still_be_running(self) -> bool:
-        """The driver may be at work: only the same question again tells what came of it."""
+        """The driver may be at work: only the same call again tells the outcome."""
         return self in STILL_RUNNING
 
 
@@ -45,7 +46,7 @@ STILL_RUNNING = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessibilityRequirement:
-    """`requisite` says where the volume may be, `preferred` the same in the order of wishes."""
+    """`requisite` says where the volume may be, `preferred` the same, best first."""
 
     requisite: tuple[Segment, ...]
     preferred: tuple[Segment, ...]

@@ -1,8 +1,8 @@
-"""Is this claim ours to provision, and what is to be asked of the driver?
+"""Is this claim ours to provision, and what is the driver to be asked?
 
 A claim is ours if its annotation names our driver, it has no volume, its class exists and is the
 driver's, and a node was selected where one has to be. What was begun is finished: while the driver
-may still be at work for a claim, the same is asked again, whatever became of the claim.
+may still be at work for a claim, the same call is repeated, even if the claim has changed or gone.
 """
 
 from dataclasses import replace
@@ -73,7 +73,7 @@ def decide_claim(
 def _subject(
     claim: PersistentVolumeClaim | None, memory: ClaimMemory, settings: ProvisionerSettings
 ) -> PersistentVolumeClaim | None:
-    """What the driver may be at work on counts, not what the claim became meanwhile."""
+    """What the driver may be at work on counts, not how the claim has changed since."""
     unfinished = memory.in_progress
     if claim is None:
         return unfinished
@@ -214,7 +214,7 @@ def _unasked(
 
 
 def after_obstacle(prepare: Prepare, message: str) -> Refuse | Reschedule:
-    """A write of the plan did not go through; what it said has been told or made up to there."""
+    """A write of the plan did not go through; the writes before it have been made."""
     failure = ProvisioningFailure(
         problem=Problem.PROTECTION_FAILED, message=message, state=ProvisioningState.NO_CHANGE
     )

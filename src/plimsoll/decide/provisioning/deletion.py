@@ -1,8 +1,9 @@
-"""Deleting what is behind a volume, once nobody needs it.
+"""Deleting what is behind a volume, once no claim needs it.
 
-A volume is deleted by whom its annotation names, or if it has none, by its driver's provisioner;
-only if its policy says so, it is released, and it is attached nowhere. The asset goes first, then
-the volume in the API, then the finalizer: whoever stops half-way begins again at the front.
+The provisioner that the volume's annotation names deletes it, or if there is none, its driver's
+provisioner: only if the reclaim policy says so, the volume is released and it is attached nowhere.
+The asset goes first, then the volume in the API, then the finalizer. After an interruption the
+provisioner begins again at the front.
 """
 
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ DELETE, RETAIN, RECYCLE = "Delete", "Retain", "Recycle"
 
 class KeptVolume(StrEnum):
     OTHER_PROVISIONER = "OtherProvisioner"
-    """Somebody else made the volume, so somebody else deletes it."""
+    """Another provisioner created the volume and deletes it."""
     OTHER_NODE = "OtherNode"
     """Our node does not reach it: the provisioner of another node deletes it."""
     NOT_RELEASED = "NotReleased"
@@ -41,7 +42,7 @@ class KeptVolume(StrEnum):
     POLICY = "PolicyKeepsIt"
     """Its reclaim policy is not Delete."""
     DELETED_ALREADY = "DeletedAlready"
-    """Our finalizer is off: the rest is up to others."""
+    """Our finalizer is off: the rest is for other programs to do."""
     MARKED = "FinalizerSetOrTakenOff"
     """Our finalizer was put on, or taken off because the policy keeps the volume."""
 
@@ -166,7 +167,7 @@ def _checked_call(
 def _find_deletion_secret(
     volume: PersistentVolume, context: ProvisioningContext
 ) -> SecretReference | None:
-    """From the volume; if it was made before volumes said so, from what its class says today."""
+    """From the volume; an older volume does not name it, then from what its class says today."""
     name = volume.annotations.get(DELETION_SECRET_NAME)
     namespace = volume.annotations.get(DELETION_SECRET_NAMESPACE)
     if name is not None and namespace is not None:

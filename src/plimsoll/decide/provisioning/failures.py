@@ -1,7 +1,7 @@
 """Why a volume is not provisioned or deleted, and what is known about it then.
 
 Inside one attempt the first problem ends it: it is raised as a RefusalError, which never leaves
-this package. Outside it is a Failure, a value.
+this package. Outside it is a ProvisioningFailure, a value.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class ProvisioningState(StrEnum):
     FINISHED = "Finished"
     """Nothing: there is a volume and it is known, or there is none."""
     IN_BACKGROUND = "InBackground"
-    """It may be making the volume; the same has to be asked until the answer is final."""
+    """It may be creating the volume; the same call is repeated until the answer is final."""
     NO_CHANGE = "NoChange"
     """As before the attempt: the driver was not asked."""
     RESCHEDULE = "Reschedule"
@@ -51,7 +51,7 @@ class Problem(StrEnum):
     TOO_SMALL = "VolumeTooSmall"
     CONTENT_SOURCE_MISSING = "ContentSourceMissing"
     OUTSIDE_ALLOWED = "OutsideAllowedTopologies"
-    """The driver made the volume reachable from where its class does not allow it."""
+    """The driver's volume is reachable from where its class does not allow it."""
     UNWANTED = "VolumeNotWantedAnyMore"
     """Its claim is gone or took another volume, and it could not be deleted yet."""
     NOT_CSI = "NotCsiVolume"

@@ -1,9 +1,10 @@
-"""Provisioners that run on every node: who serves a claim that waits for no pod?
+"""Provisioners that run on every node: which one provisions a claim that waits for no pod?
 
-A claim with a selected node is served there and nowhere else. For a claim without one, which need
-not wait for a pod, all nodes that may serve it wait for a random time, see whether somebody was
-faster and whether there is room, and then select themselves: the API lets one of them win. If that
-one's driver has no room after all, the selected node is taken off and the race begins anew.
+A claim with a selected node is provisioned there and nowhere else. For a claim without one, which
+need not wait for a pod, the provisioner of each allowed node waits for a random time. It checks
+that no other was faster and that its driver has free capacity, and then selects its own node: the
+API server lets one of them win. If that driver has too little capacity after all, the selected node
+is taken off and the race begins anew.
 """
 
 from dataclasses import dataclass, replace
@@ -61,7 +62,7 @@ class OwnershipAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeOver:
-    """Enact the plan, which selects this node; if somebody was faster, `after_lost_race`."""
+    """Enact the plan, which selects this node; if another was faster, `after_lost_race`."""
 
     plan: Plan
     claim: PersistentVolumeClaim
@@ -106,8 +107,8 @@ def decide_candidacy(
 ) -> OwnershipQuestion | TakeOver | Ignore:
     """`claim` is what the claim is now.
 
-    A problem that provisioning would meet is no reason to stand back: somebody has to tell the
-    user, and only who owns the claim does.
+    A problem that provisioning would meet is no reason to stand back: only the provisioner that
+    owns the claim tells the user about it.
     """
     node = _node(context.settings)
     if claim is None or claim.uid != compete.claim.uid:
@@ -187,7 +188,7 @@ def after_capacity(
 
 
 def _stand_back(attempt: OwnershipAttempt, context: ProvisioningContext) -> Ignore:
-    """Without a word: other nodes may have room. Room may come back here, too."""
+    """Without an event: other nodes may have capacity, and it may come back here, too."""
     is_compatible, node = context.settings.is_compatible, _node(context.settings)
     return Ignore(
         reason=Ignored.NO_ROOM_HERE,
@@ -197,6 +198,6 @@ def _stand_back(attempt: OwnershipAttempt, context: ProvisioningContext) -> Igno
 
 
 def after_lost_race(compete: Compete) -> Compete:
-    """Somebody changed the claim first. Wait longer, then look who."""
+    """Another writer changed the claim first. Wait longer, then decide on what it wrote."""
     memory = replace(compete.memory, lost_races=compete.memory.lost_races + 1)
     return replace(compete, memory=memory)

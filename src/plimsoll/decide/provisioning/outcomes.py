@@ -1,9 +1,9 @@
-"""What comes of an attempt, and what is remembered and told of it.
+"""What follows from a driver's answer, and what is remembered and told of it.
 
-Only a final answer ends an attempt. After any other the driver may still make the volume, so the
-same is asked again. A volume that is too small, or empty where it should be a copy, is deleted and
-asked for again. One that leaves the allowedTopologies of its class is deleted and asked for again
-much later: the driver would only do the same.
+Only a final answer ends an attempt. After any other the driver may still create the volume, so the
+same call is repeated. A volume that is too small, or empty where it should be a copy, is deleted
+and requested again. One that leaves the allowedTopologies of its class is deleted and requested
+again much later: the driver would only do the same.
 """
 
 from collections.abc import Iterable
@@ -215,14 +215,14 @@ def _find_flaw(
 
 
 def _is_wanted(attempt: Attempt, claim: PersistentVolumeClaim | None) -> bool:
-    """Not if the claim is gone, or took another volume while this one was made."""
+    """Not if the claim is gone, or took another volume while this one was created."""
     if claim is None or claim.uid != attempt.claim.uid:
         return False
     return claim.spec.volume_name in ("", attempt.volume_name)
 
 
 def after_saved(record: ProvisioningRecord, claim: PersistentVolumeClaim | None) -> Plan:
-    """`claim` is what the claim is now; somebody who is gone is not told."""
+    """`claim` is what the claim is now; a claim that is gone gets no event."""
     if claim is None or claim.uid != record.claim.uid:
         return Plan(reason=BindingReason.PROVISIONING_SUCCEEDED)
     told = f"Successfully provisioned volume {record.name}"
@@ -238,7 +238,7 @@ def after_unsaved(record: ProvisioningRecord, message: str) -> Plan:
 
 
 def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedule | Ignore:
-    """What could not be deleted is asked for again, so that it is found and deleted then."""
+    """What could not be deleted is requested again, so that it is found and deleted then."""
     if cleanup.failure is not None:
         return _after_flawed(cleanup, cleanup.failure, outcome)
     match outcome:

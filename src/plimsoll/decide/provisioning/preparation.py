@@ -1,7 +1,7 @@
 """From a claim to the call: every part of a request, in the order in which problems are told.
 
-Nothing is made and nothing is written before all of this succeeded, but for the marks on sources.
-The provisioner's secret is read between the two halves, by whoever carries this out.
+Nothing is created and nothing is written before all of this succeeded, but for the marks on
+sources. The process reads the provisioner's secret between the two halves.
 """
 
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ from plimsoll.decide.provisioning.view import ProvisioningContext
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedVolume:
-    """A claim that this provisioner shall serve."""
+    """A claim that this provisioner shall provision for."""
 
     claim: PersistentVolumeClaim
     storage_class: StorageClass
@@ -79,7 +79,7 @@ class Unprepared:
 
 
 class Preparation:
-    """One attempt's first half. It knows what it came to when a problem ends it."""
+    """One attempt's first half. It keeps what it has found out when a problem ends it."""
 
     def __init__(self, wanted: WantedVolume, context: ProvisioningContext) -> None:
         self._wanted = wanted
@@ -149,7 +149,7 @@ class Preparation:
             refuse(Problem.NODE_NOT_FOUND, found.message, ProvisioningState.RESCHEDULE)
         message = f"error generating accessibility requirements: {found.message}"
         wanted = self._wanted
-        # csi-provisioner asks about the same node for ever, though another one may serve.
+        # csi-provisioner tries the same node for ever, though another one may do.
         is_refusal = wanted.selected_node and wanted.storage_class.waits_for_consumer
         is_refusal = is_refusal and not self._settings.is_compatible
         refuse(

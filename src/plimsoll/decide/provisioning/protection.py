@@ -1,6 +1,6 @@
-"""Finalizers that keep sources of volumes alive while volumes are made from them.
+"""Finalizers that keep the sources of volumes while volumes are provisioned from them.
 
-They are set before the driver is asked. A snapshot's is taken off as soon as the volume is made; a
+They are set before the driver is called. A snapshot's is taken off as soon as the volume exists; a
 claim's when the claim is to be deleted and no clone of it is pending. What is left over, because a
 provisioner stopped half-way or a claim was deleted, is swept.
 """
@@ -31,7 +31,7 @@ class Protecting(StrEnum):
     CLONING = "CloningInProgress"
     """A claim is to be deleted, but a clone of it is still pending."""
     RELEASED = "SourceReleased"
-    """No volume is made from it any more, so the finalizer is taken off."""
+    """No volume is provisioned from it any more, so the finalizer is taken off."""
 
 
 def protect(source: ResolvedSource | None, view: ProvisionerView) -> Patch | None:
@@ -46,7 +46,7 @@ def protect(source: ResolvedSource | None, view: ProvisionerView) -> Patch | Non
 
 
 def release_snapshot(claim: PersistentVolumeClaim, view: ProvisionerView) -> Patch | None:
-    """Once the claim's volume is made; a snapshot named by dataSourceRef is left to the sweep."""
+    """Once the claim's volume exists; a snapshot named by dataSourceRef is left to the sweep."""
     source = claim.spec.data_source
     if source is None or source.kind != SNAPSHOT_KIND:
         return None

@@ -15,7 +15,7 @@ RACE_LONGEST_DELAY = timedelta(seconds=60)
 
 class ProvisionerMode(StrEnum):
     DEFAULT = "default"
-    """No asset is lost sight of, and nobody waits without being told why."""
+    """No asset is lost sight of, and users are told why their claims wait."""
     COMPATIBLE = "compatible"
     """What csi-provisioner does and writes, down to its oddities."""
 
@@ -67,7 +67,7 @@ class ProvisionerSettings:
     attributes_classes: bool = True
     """Whether the API server knows VolumeAttributesClasses."""
     infeasible_delay: timedelta = INFEASIBLE_DELAY
-    """How long a request that the driver calls senseless is not repeated."""
+    """How long a request that the driver calls infeasible is not repeated."""
     node: NodeDeployment | None = field(default=None)
 
     @property

@@ -1,16 +1,16 @@
 """The life of one claim at the provisioner: what is remembered of it, and what can come next.
 
 Each step carries the memory that is to be kept for the claim, by its UID, until the next decision
-about it. Memory is lost when the process stops; nothing may depend on it but the promise to ask
-again what may still be running.
+about it. Memory is lost when the process stops; nothing depends on it but that a call which may
+still be running is repeated.
 
     decide_claim ─→ Ignore
                  ├→ Delay, Refuse
                  ├→ Compete ─→ (node_deployment)
                  └→ Prepare ─→ read the secret ─→ decide_call ─→ Refuse
                                                               └→ Call ─→ after_create
-    after_create ─→ Record ─→ store the volume ─→ after_saved
-                 ├→ CleanUp ─→ delete what was made ─→ after_cleanup ─→ Refuse, Ignore
+    after_create ─→ ProvisioningRecord ─→ store the volume ─→ after_saved
+                 ├→ CleanUp ─→ delete the unwanted volume ─→ after_cleanup ─→ Refuse, Ignore
                  ├→ Reschedule
                  └→ Refuse
 """
@@ -38,7 +38,7 @@ from plimsoll.decide.provisioning.topology.requirement import NO_TOPOLOGY, Topol
 
 @dataclass(frozen=True, slots=True)
 class SlowRetry:
-    """The driver called the request senseless: with this class it will stay so."""
+    """The driver called the request infeasible: with this class it will stay so."""
 
     until: datetime
     class_uid: str
@@ -68,7 +68,7 @@ class Ignored(StrEnum):
     BOUND = "ClaimIsBound"
     """The claim has a volume."""
     OTHER_PROVISIONER = "OtherProvisioner"
-    """Its annotation names somebody else."""
+    """Its annotation names another provisioner."""
     OTHER_NODE = "OtherNode"
     """The provisioner of another node serves it."""
     NO_NODE_SELECTED = "NoNodeSelected"
@@ -82,11 +82,11 @@ class Ignored(StrEnum):
     NOT_ALLOWED_HERE = "NotAllowedHere"
     """The class's allowedTopologies exclude the node that this provisioner serves."""
     NO_ROOM_HERE = "NoRoomHere"
-    """The driver of this node has too little room for it; others may have enough."""
+    """The driver of this node has too little capacity for it; others may have enough."""
     OURS_ALREADY = "OursAlready"
     """This node is selected: the change of the claim brings it back."""
     ROLLED_BACK = "RolledBack"
-    """What was made was not wanted any more, and is deleted."""
+    """The volume was not wanted any more, and is deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What is known about a volume before the driver is asked for it."""
+    """What is known about a volume before CreateVolume is called."""
 
     claim: PersistentVolumeClaim
     storage_class: StorageClass
@@ -148,7 +148,7 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compete:
-    """Nobody has the claim yet: after `node_deployment.race_delay`, `decide_candidacy`."""
+    """No node is selected yet: after `node_deployment.race_delay`, `decide_candidacy`."""
 
     claim: PersistentVolumeClaim
     memory: ClaimMemory
@@ -156,7 +156,7 @@ class Compete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretReferences:
-    """For those who use the volume later."""
+    """For the calls that use the volume later."""
 
     controller_publish: SecretReference | None = None
     node_stage: SecretReference | None = None
@@ -181,8 +181,8 @@ class ProvisioningRecord:
     """Enact `plan`, which may fail without harm, and `creation`, then `after_saved`.
 
     The creation is tried again and again until the volume is stored; one that exists counts as
-    stored. What was made is not deleted because it could not be stored: the claim would only have
-    it made again.
+    stored. A volume is not deleted because it could not be stored: the claim would only have it
+    created again.
     """
 
     volume: Document
@@ -203,14 +203,14 @@ class ProvisioningRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanUp:
-    """Delete what the driver made, at most `tries` times in a row, then `after_cleanup`."""
+    """Delete what the driver created, at most `tries` times in a row, then `after_cleanup`."""
 
     call: DeleteVolumeCall
     claim: PersistentVolumeClaim
     volume_name: str
     memory: ClaimMemory
     failure: ProvisioningFailure | None
-    """Why it is of no use; None: only because nobody wants it any more."""
+    """Why it is of no use; None: only because its claim does not want it any more."""
     tries: int = field(default=5)
 
 

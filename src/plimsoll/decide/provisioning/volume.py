@@ -1,7 +1,7 @@
-"""The PersistentVolume that stands for what a driver made.
+"""The PersistentVolume that records what a driver created.
 
-It names its claim from the first moment, so that nobody else gets it, and carries all that is
-needed to delete it later: who made it, and which secret (never its content) the driver wants.
+It names its claim from the first moment, so that no other claim gets it. It carries all that is
+needed to delete it later: its provisioner, and the name of the secret that the driver wants.
 """
 
 from plimsoll.api.quantity import Format, Quantity
@@ -62,7 +62,7 @@ def _affinity(segments: tuple[Segment, ...], settings: ProvisionerSettings) -> D
 
 
 def _annotations(attempt: Attempt, secrets: SecretReferences) -> dict[str, str]:
-    """Empty names say that no secret is needed; missing ones would say that nobody knows."""
+    """Empty names say that no secret is needed; missing ones would say that it is not known."""
     deletion = attempt.secret or SecretReference()
     annotations = {
         PROVISIONED_BY: attempt.storage_class.provisioner,

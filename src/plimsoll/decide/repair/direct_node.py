@@ -1,4 +1,4 @@
-"""A claim that waits for a scheduler which is never asked: its pod was put on a node directly."""
+"""A claim that waits for a scheduler in vain: its pod was put on a node directly."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -41,8 +41,8 @@ def decide_direct_node(
 
     No data can be lost: the claim has no volume and was never bound; setting the annotation makes
     a provisioner create one. It is not set where an existing volume might be taken instead that
-    the node cannot reach: once a node is selected, nobody looks at reachability again. The write
-    holds only if nobody has touched the claim since.
+    the node cannot reach: once a node is selected, no program checks reachability again. The write
+    holds only if the claim has not changed since.
     """
     if not waits_for_scheduler(claim) or not _has_delayed_binding(storage_class):
         return None

@@ -23,7 +23,7 @@ WITHOUT_CLAIM = frozenset({"Released", "Failed"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostVolumesView:
-    """What the server itself just said; late news must not cost anybody their data."""
+    """What the server itself just said: a delayed watch must not cost users their data."""
 
     nodes: Collection[Node]
     """All there are."""
@@ -68,7 +68,7 @@ def _named_by(term: NodeTermSpec) -> str:
 
 
 def may_be_given_up(volume: PersistentVolume) -> bool:
-    """Whoever made it agreed that its data goes with its claim, and it has or had one."""
+    """Its reclaim policy says that its data goes with its claim, and it has or had one."""
     return (
         not volume.is_being_deleted
         and volume.spec.persistent_volume_reclaim_policy == DELETE
@@ -132,7 +132,7 @@ def _deletions(volume: PersistentVolume, view: LostVolumesView) -> tuple[Write, 
     claim, reference = view.claim, volume.spec.claim_ref
     is_its_claim = claim is not None and reference is not None and claim.uid == reference.uid
     if claim is None or not is_its_claim:
-        # Nobody is left who could miss it.
+        # The claim it was kept for is gone.
         return (gone,) if volume.status.phase in WITHOUT_CLAIM else ()
     if claim.spec.volume_name != volume.name or volume.status.phase != BOUND:
         return ()

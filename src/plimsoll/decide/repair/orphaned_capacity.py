@@ -1,4 +1,4 @@
-"""Published capacity that nobody keeps up to date, and that misleads the scheduler."""
+"""Published capacity that no publisher keeps up to date, and that misleads the scheduler."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

@@ -24,9 +24,9 @@ def decide_selected_node(
     `volumes` are those that are kept for this claim.
 
     No data can be lost. The claim has no volume, was never bound, and no volume is kept for it, so
-    nobody has written anything for it. Should a provisioner be at work for the lost node after
+    no pod has written anything to it. Should a provisioner be at work for the lost node after
     all, then on a volume whose name follows from the claim: it will find or replace that volume
-    when it is asked again. The write holds only if nobody has touched the claim since.
+    with its next call. The write holds only if the claim has not changed since.
     """
     node = selected_node_while_unbound(claim)
     if not node or not node_is_gone or any(volume.spec.claim == claim.key for volume in volumes):

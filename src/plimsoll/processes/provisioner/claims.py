@@ -1,7 +1,7 @@
-"""The loop that makes volumes for claims: decide, ask the driver, store what it made.
+"""The loop that provisions volumes for claims: decide, call the driver, store the volume.
 
-What may still be running at the driver is asked for again, even when its claim is gone, until the
-answer is final; a volume that could not be stored is stored later, and is not asked for again.
+A call that may still be running at the driver is repeated, even when its claim is gone, until the
+answer is final. A volume that could not be stored is stored later, without another call.
 """
 
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ AnyStep = ClaimStep | ProvisioningRecord | CleanUp
 
 @dataclass(frozen=True, slots=True)
 class Unsaved:
-    """A volume that was made and is not stored yet."""
+    """A volume that exists and is not stored yet."""
 
     record: ProvisioningRecord
     begun: float
@@ -220,7 +220,7 @@ class Claims(Loop):
         if not isinstance(step, Call):
             return step
         claim = step.attempt.claim
-        # Until the answer was judged, something may be there that nobody else knows of.
+        # Until the answer is judged, a volume may exist that only this process knows of.
         self._remember(claim.uid, replace(step.memory, in_progress=claim))
         made = await self._sidecar.create(step.call, secrets)
         # What the claim is now decides whether the volume is wanted: no cache is asked.
@@ -251,7 +251,7 @@ class Claims(Loop):
         await self._show(after_saved(record, self._caches.claims.view().get(key)))
 
     async def _is_stored(self, record: ProvisioningRecord, outcome: Overtaken | Obstacle) -> bool:
-        """An earlier attempt may have come through although nobody said so."""
+        """An earlier attempt may have reached the server although no answer came back."""
         if outcome.error.failure is not Failure.ALREADY_EXISTS:
             return False
         stored = await self.tools.client.find(VOLUMES, ObjectKey("", record.name))

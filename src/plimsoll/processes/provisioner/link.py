@@ -1,4 +1,4 @@
-"""The driver on the other end of the socket: who it is, what it can do, and whether it is there.
+"""The driver at the other end of the socket: its name, its capabilities, and whether it is there.
 
 Every call is counted and timed. A connection that breaks ends the process: what the driver
 promised before may not be true any more, and starting again asks it anew.

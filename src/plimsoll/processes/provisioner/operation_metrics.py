@@ -1,4 +1,4 @@
-"""How many volumes were made and deleted, and how long that took, named as csi-provisioner does."""
+"""How many volumes were created and deleted, and how long it took, by csi-provisioner's names."""
 
 from enum import StrEnum
 

@@ -1,7 +1,7 @@
-"""Provisioners on every node and a claim that waits for no pod: who takes it.
+"""Provisioners on every node and a claim that waits for no pod: which of them takes it.
 
-A wait of random length, a look at who was faster and whether there is room, and then the claim is
-marked as ours; the API server lets one of all nodes through.
+After a wait of random length the provisioner checks that no other was faster and that its driver
+has capacity. Then it selects its own node; the API server lets one of all nodes through.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class Races:
     ) -> timedelta | None:
         """One step; when to look at the claim again: at once if it is ours now.
 
-        Nobody sleeps here: claims that are ours already must not wait behind this one.
+        It never sleeps: claims that are ours already must not wait behind this one.
         """
         uid = compete.claim.uid
         due = self._due.get(uid)
@@ -67,7 +67,7 @@ class Races:
         if left > NO_TIME:
             return left
         self.forget(uid)
-        # Whoever was faster may not have reached the cache yet.
+        # A faster provisioner's write may not have reached the cache yet.
         claim = await self._tools.client.find(CLAIMS, compete.claim.key)
         read = await read_for(claim, self._tools.client)
         context = self._sidecar.context(caches.view(read))

@@ -1,4 +1,4 @@
-"""The loops that take our finalizers off sources of volumes when nothing is made from them."""
+"""The loops that take our finalizers off sources when no volume is provisioned from them."""
 
 import logging
 from datetime import timedelta

@@ -71,7 +71,7 @@ class Volumes(Loop):
         return decide_volume(volume, self._sidecar.context(self._caches.view()))
 
     async def _is_gone(self, key: ObjectKey, removed: Removed) -> bool:
-        """The asset is deleted: now what stands for it. A failure begins again at the front."""
+        """The asset is deleted: now its volume. After a failure all begins again at the front."""
         if not isinstance(await self.enact(key, removed.plan), Done):
             return False
         left = await self.tools.client.find(VOLUMES, key)

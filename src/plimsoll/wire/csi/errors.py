@@ -1,9 +1,9 @@
 """What can go wrong with a call to a CSI driver, and what may safely happen next.
 
 Callers look at `failure`, never at codes or texts. Two questions matter. May there be something now
-that was not there before (`is_certain`)? May the driver still be working on it (`is_final`)? Nobody
-may turn to another node, or forget a claim, before a call with the same arguments has ended in an
-answer that is final: else a volume could come into being that nobody knows of.
+that was not there before (`is_certain`)? May the driver still be working on it (`is_final`)? No
+caller may turn to another node, or forget a claim, before a call with the same arguments has ended
+in an answer that is final: else the driver could create a volume that no object records.
 """
 
 from enum import StrEnum
@@ -13,7 +13,7 @@ from grpc import StatusCode
 
 class DriverFailure(StrEnum):
     OUT_OF_CAPACITY = "OutOfCapacity"
-    """Certain: nothing was created, there is no room for it here."""
+    """Certain: nothing was created, there is too little capacity here."""
     REJECTED = "Rejected"
     """Certain: the request itself is wrong, or its credentials; repeating it cannot help."""
     UNSUPPORTED = "Unsupported"
@@ -71,7 +71,7 @@ class DriverError(Exception):
         super().__init__(f"{method}: {failure}: {detail}")
         self.failure = failure
         self.code = code.name
-        """As the driver put it, for those who pass it on: `RESOURCE_EXHAUSTED`."""
+        """The driver's own code, for callers that pass it on: `RESOURCE_EXHAUSTED`."""
         self.method = method
         self.detail = detail
 

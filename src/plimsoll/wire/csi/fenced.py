@@ -1,4 +1,5 @@
-"""A way to a driver that is closed once the leadership may be over; asking is always allowed."""
+"""A transport to a driver that makes no more changes once the leadership may be over; calls that
+only read are always allowed."""
 
 from datetime import timedelta
 
@@ -24,7 +25,7 @@ HARMLESS_CALLS = frozenset(
         methods.LIST_POOLS,
     )
 )
-"""Calls that only ask; every other one may change something."""
+"""Calls that only read; every other one may change something."""
 
 
 class FencedCsi:

@@ -14,7 +14,7 @@ import grpc.aio
 from plimsoll.wire.csi.errors import driver_error, unreachable
 
 OPTIONS = (
-    # An answer that is refused for its size would look as if the driver had no room.
+    # An answer that is refused for its size would look as if the driver had no capacity.
     ("grpc.max_receive_message_length", -1),
     # Drivers are restarted beside us: the default waits up to two minutes before it looks again.
     ("grpc.initial_reconnect_backoff_ms", 100),

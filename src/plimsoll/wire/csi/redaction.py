@@ -1,4 +1,5 @@
-"""Drivers may repeat what they were given; what they say reaches events and logs."""
+"""Takes secrets out of what drivers say: they may repeat what they were given, and their messages
+reach events and logs."""
 
 from collections.abc import Mapping
 

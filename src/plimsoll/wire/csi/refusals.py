@@ -18,7 +18,7 @@ def not_found(detail: str) -> CsiStatusError:
 
 
 def already_exists(detail: str) -> CsiStatusError:
-    """The name is taken by something made for other arguments."""
+    """The name is taken by a volume with other arguments."""
     return CsiStatusError(StatusCode.ALREADY_EXISTS, detail)
 
 
@@ -33,7 +33,7 @@ def aborted(detail: str) -> CsiStatusError:
 
 
 def resource_exhausted(detail: str) -> CsiStatusError:
-    """No room, where it was wanted."""
+    """Too little capacity where the volume is wanted."""
     return CsiStatusError(StatusCode.RESOURCE_EXHAUSTED, detail)
 
 
@@ -47,7 +47,7 @@ def unimplemented(detail: str) -> CsiStatusError:
 
 
 def unavailable(detail: str) -> CsiStatusError:
-    """Not now; what became of the call is open."""
+    """Not now; the outcome of the call is unknown."""
     return CsiStatusError(StatusCode.UNAVAILABLE, detail)
 
 

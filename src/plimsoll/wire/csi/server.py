@@ -1,4 +1,4 @@
-"""The other end of the socket: a driver, or whoever else answers gRPC calls on a node.
+"""The other end of the socket: a driver, or another server that answers gRPC calls on a node.
 
 A service is a table of handlers, bytes in and bytes out, which the in-process transport takes as
 well (`inprocess`): a driver does not know over which of the two it is called. A handler refuses
@@ -99,7 +99,7 @@ def _guarded(
 async def listening(endpoint: str, handlers: Mapping[str, Handler]) -> AsyncIterator[None]:
     """Answer calls on a unix socket until the block ends; calls under way may then finish.
 
-    A socket left by a process that was killed is replaced; one that somebody answers on is not.
+    A socket left by a process that was killed is replaced; one that a server answers on is not.
     Raises EndpointError.
     """
     path = socket_path(endpoint)
@@ -108,7 +108,7 @@ async def listening(endpoint: str, handlers: Mapping[str, Handler]) -> AsyncIter
     server.add_generic_rpc_handlers((_Calls(handlers),))
     try:
         server.add_insecure_port(f"unix:{path}")
-        # Whoever may connect may delete volumes.
+        # Every user who may connect may delete volumes.
         path.chmod(stat.S_IRUSR | stat.S_IWUSR)
         await server.start()
     except (RuntimeError, OSError) as error:
@@ -126,7 +126,7 @@ async def _make_free(path: Path) -> None:
     try:
         _, writer = await asyncio.open_unix_connection(str(path))
     except OSError:
-        os.unlink(path)  # noqa: PTH108 - one system call on what is nobody's any more
+        os.unlink(path)  # noqa: PTH108 - one system call on a socket without an owner
         return
     writer.close()
     raise EndpointError(f"endpoint {path}: somebody answers there already")

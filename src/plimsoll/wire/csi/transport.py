@@ -1,8 +1,8 @@
-"""The seam between whoever calls a CSI driver and whatever carries the call.
+"""The protocol between the CSI client and what carries its calls to a driver.
 
-Two forms exist: gRPC (`grpc_transport`), and in-process (`inprocess`). Both carry bytes, so a
-caller cannot tell them apart and nothing mutable crosses the seam. A transport knows nothing of
-messages: encoding them belongs to the client on one side and to the driver on the other.
+Two transports exist: gRPC (`grpc_transport`), and in-process (`inprocess`). Both carry bytes, so a
+caller cannot tell them apart and shares no mutable object with the driver. A transport knows
+nothing of messages: the client encodes them on one side and the driver on the other.
 """
 
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Snapshots: from a user's wish to what a driver keeps, and back to nothing.
+"""Volume snapshots: from a user's VolumeSnapshot to what a driver keeps, and their deletion.
 
-Start with `snapshot`, what becomes of a wish; `content` is what the driver is asked for.
+Start with `snapshot`, for the user's object; `content` is what the driver is asked for.
 """

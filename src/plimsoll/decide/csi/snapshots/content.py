@@ -1,8 +1,8 @@
 """What a driver is asked for about one content: take the snapshot, look after it, delete it.
 
 Before the driver is asked to take a snapshot, the content says so, and says it until the driver has
-given an answer that is final: until then the content cannot go, or a snapshot could come into being
-that nobody knows of. A content only ever goes with its snapshot, except one that no snapshot has
+given an answer that is final. Until then the content cannot go: the driver could create a snapshot
+that no object records. A content only ever goes with its snapshot, except one that no snapshot has
 bound: data is not deleted because an object was.
 """
 
@@ -101,11 +101,11 @@ class Occasion:
     class_: VolumeSnapshotClass | None = None
     """The one that it names, if it exists."""
     tells_metadata: bool = False
-    """Whether the driver is told for whom it works."""
+    """Whether the driver is told which snapshot and content it works for."""
 
 
 def decide_protection(content: VolumeSnapshotContent) -> Plan:
-    """What is to be done whoever looks after the driver."""
+    """What is to be done for every driver, also for those of other snapshotters."""
     finalizers = content.metadata.finalizers
     is_bound = bool(content.spec.volume_snapshot_ref.uid)
     if content.is_being_deleted or not is_bound or CONTENT_BOUND in finalizers:
@@ -119,7 +119,7 @@ def decide_content(content: VolumeSnapshotContent, occasion: Occasion) -> Conten
     if may_go(content):
         return _deleted(content)
     if not content.spec.volume_snapshot_ref.uid:
-        return Step()  # nobody has asked for it yet
+        return Step()  # no snapshot asks for it yet
     if status is not None and status.ready_to_use is True:
         return Step(plan=_answered(content))
     try:
@@ -167,7 +167,7 @@ def _secret(content: VolumeSnapshotContent) -> SecretReference | None:
 
 
 def _take(content: VolumeSnapshotContent, occasion: Occasion) -> ContentStep:
-    """Asking again is how one learns whether the snapshot is ready."""
+    """Only another call tells whether the snapshot is ready."""
     if occasion.class_ is None:
         name = content.spec.volume_snapshot_class_name
         raise ValueError(

@@ -31,7 +31,7 @@ class SnapshotEnding(StrEnum):
     """Why something was written about a snapshot that is being deleted."""
 
     BEING_RESTORED = "SnapshotBeingRestored"
-    """A volume is being made of it: it stays until that is done."""
+    """A volume is being provisioned from it: it stays until that is done."""
     ENDED = "SnapshotEnded"
     """Its content is told, and deleted where that is the policy; what held it lets go."""
     SOURCE_RELEASED = "SnapshotSourceReleased"

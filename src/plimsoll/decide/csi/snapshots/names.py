@@ -1,4 +1,4 @@
-"""Names by which everybody who works on snapshots finds what others have done."""
+"""Names that all programs which work on snapshots share: finalizers, annotations, contents."""
 
 from plimsoll.api.snapshots import VolumeSnapshot, VolumeSnapshotContent
 from plimsoll.decide.plan import ResourceName
@@ -13,7 +13,7 @@ CONTENT_BOUND = f"{PREFIX}/volumesnapshotcontent-bound-protection"
 SNAPSHOT_BOUND = f"{PREFIX}/volumesnapshot-bound-protection"
 """On a snapshot: its content, which is deleted with it, must go first."""
 SNAPSHOT_AS_SOURCE = f"{PREFIX}/volumesnapshot-as-source-protection"
-"""On a snapshot: no volume is being made of it any more when this goes."""
+"""On a snapshot: a volume is being provisioned from it until this goes."""
 CLAIM_AS_SOURCE = f"{PREFIX}/pvc-as-source-protection"
 """On a claim: a snapshot of it is being taken."""
 
@@ -28,7 +28,7 @@ DELETE = "Delete"
 
 
 def content_name(snapshot: VolumeSnapshot) -> str:
-    """The same for everybody who computes it: a second content cannot come to be."""
+    """The same wherever it is computed: a second content cannot be created."""
     return f"snapcontent-{snapshot.uid}"
 
 
@@ -39,5 +39,5 @@ def points_back(content: VolumeSnapshotContent, snapshot: VolumeSnapshot) -> boo
 
 
 def is_prepared(content: VolumeSnapshotContent) -> bool:
-    """Somebody made the content for a snapshot that the driver has already."""
+    """A user created the content for a snapshot that the driver has already."""
     return content.spec.source.snapshot_handle is not None

@@ -48,7 +48,7 @@ def parse_driver_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def metadata_parameters(content: VolumeSnapshotContent) -> dict[str, str]:
-    """For drivers that want to know whom they work for."""
+    """For drivers that want to know the snapshot and the content that they work for."""
     reference = content.spec.volume_snapshot_ref
     return {
         f"{RESERVED}volumesnapshot/name": reference.name,

@@ -1,8 +1,8 @@
-"""What becomes of a user's wish for a snapshot.
+"""What to do about a user's VolumeSnapshot.
 
-A wish gets a class, then a content under a name that follows from it, and from then on says what
-its content says. Both point at each other. A snapshot goes only when no volume is being made of it,
-and when its content, where that goes with it, is gone.
+It gets a class, then a content under a name that follows from it, and from then on its status
+repeats that of the content. Both point at each other. A snapshot goes only when no volume is being
+provisioned from it, and when its content, where that goes with it, is gone.
 """
 
 from enum import StrEnum

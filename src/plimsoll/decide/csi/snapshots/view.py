@@ -19,7 +19,7 @@ class SnapshotView:
     volume: PersistentVolume | None = None
     """The one that this claim names."""
     restoring: tuple[PersistentVolumeClaim, ...] = ()
-    """Claims whose volume is being made of the snapshot."""
+    """Claims whose volume is being provisioned from the snapshot."""
 
     def find_class(self, name: str) -> VolumeSnapshotClass | None:
         return next((each for each in self.classes if each.name == name), None)

@@ -1,4 +1,5 @@
-"""Getting a volume made for a claim: by somebody else, who is told, or inside this process."""
+"""Which provisioner gets a claim: an external one, named by an annotation, or one inside this
+process; and what is written about the outcome of the latter."""
 
 from dataclasses import dataclass
 from typing import assert_never
@@ -131,7 +132,7 @@ def _find_objection(request: _Request) -> str | None:
 
 
 def _hopeless(claim: PersistentVolumeClaim, message: str) -> Decision:
-    """Until somebody changes something; each look at the claim says so again."""
+    """Until claim or class change; each decision about the claim says so again."""
     event = warning(claim, BindingReason.PROVISIONING_FAILED, message)
     return Decision(plan=Plan(reason=BindingReason.PROVISIONING_FAILED, writes=(event,)))
 
@@ -139,7 +140,7 @@ def _hopeless(claim: PersistentVolumeClaim, message: str) -> Decision:
 def after_provision(operation: Provision, outcome: ProvisionOutcome) -> Plan:
     """If the volume turns out to be stored already, `after_saved` is what remains.
 
-    If it cannot be stored, what was made has to be deleted: see `after_unsaved`.
+    If it cannot be stored, the asset has to be deleted: see `after_unsaved`.
     """
     match outcome:
         case Provisioned(volume):
@@ -186,7 +187,7 @@ def after_failed_cleanup(operation: Provision, error: str) -> Plan:
 
 
 def volume_for(operation: Provision, made: Document) -> Document:
-    """The volume that was made, bound to its claim from the first moment."""
+    """The provisioned volume, bound to its claim from the first moment."""
     volume: Document = clone(made)
     metadata, spec = volume.setdefault("metadata", {}), volume.setdefault("spec", {})
     metadata["name"] = operation.volume_name
@@ -212,5 +213,5 @@ def _failure(operation: Provision, message: str) -> Emit:
 
 
 def _forget_node(claim: PersistentVolumeClaim) -> Patch | None:
-    """Ask the scheduler to choose again; without its mark there was nothing to choose."""
+    """Let the scheduler choose again; without a selected node it did not choose."""
     return annotate(claim, {SELECTED_NODE: None}) if SELECTED_NODE in claim.annotations else None

@@ -1,8 +1,8 @@
-"""Assets that may exist although no volume tells of them, and how they are not forgotten.
+"""Assets that may exist although no volume records them, and how they are not forgotten.
 
-A provisioner makes the asset first, then the volume is stored. Between the two a claim carries a
-finalizer: whatever happens, even if the claim is deleted or takes another volume while nobody
-looks, the claim stays until its volume is stored or what was made for it is deleted again.
+A provisioner creates the asset first, then the controller stores the volume. Between the two the
+claim carries a finalizer. Even if the claim is deleted or takes another volume while no controller
+runs, it stays until its volume is stored or the asset is deleted again.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from plimsoll.decide.plan import Patch, Plan
 from plimsoll.decide.provisioning.in_process.provision import volume_name_for
 
 GUARD = "plimsoll.dev/provisioning"
-"""Finalizer of claims for which something may have been made that is not recorded yet."""
+"""Finalizer of claims for which an asset may exist that is not recorded yet."""
 
 
 class Guarding(StrEnum):
@@ -25,12 +25,12 @@ class Guarding(StrEnum):
     RECORDED = "ProvisioningRecorded"
     """The volume is stored: from here on it is the volume that must not be forgotten."""
     UNDONE = "ProvisioningUndone"
-    """Nothing was made, or it was deleted again."""
+    """Nothing was created, or it was deleted again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteUnrecorded:
-    """Delete what may have been made under this name."""
+    """Delete the asset that may exist under this name."""
 
     claim: PersistentVolumeClaim
     provisioner: str

@@ -1,7 +1,7 @@
 """Parameters of a class: which are for the driver, and which for us.
 
 Keys under `csi.storage.k8s.io/` are instructions to provisioners and do not reach the driver. One
-that is not known there is a mistake, and no volume is made with it.
+that is not known there is a mistake, and no volume is provisioned with it.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ def driver_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def metadata_parameters(claim: PersistentVolumeClaim, volume_name: str) -> dict[str, str]:
-    """For drivers that want to know whom they work for."""
+    """For drivers that want to know the claim and the volume that they work for."""
     return {
         f"{RESERVED}pvc/name": claim.name,
         f"{RESERVED}pvc/namespace": claim.namespace,

@@ -1,8 +1,8 @@
 """What a new volume is filled from: nothing, another claim's volume, or a snapshot.
 
 `spec.dataSource` counts before `spec.dataSourceRef`. A source that is not usable now may become
-so: the attempt then ends without change and is repeated. Sources of kinds that nobody here knows
-belong to populators.
+so: the attempt then ends without change and is repeated. Sources of all other kinds belong to
+populators.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ CLAIM_KIND = "PersistentVolumeClaim"
 CLONE_PROTECTION = "provisioner.storage.kubernetes.io/cloning-protection"
 """Finalizer of claims that are, or were, cloned."""
 SNAPSHOT_PROTECTION = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"
-"""Finalizer of snapshots that a volume is being made from."""
+"""Finalizer of snapshots that a volume is being provisioned from."""
 ALLOW_MODE_CHANGE = "snapshot.storage.kubernetes.io/allow-volume-mode-change"
 TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
@@ -52,7 +52,7 @@ class ResolvedSource:
 
 @dataclass(frozen=True, slots=True)
 class Populator:
-    """Somebody else provisions claims with sources of this kind."""
+    """A volume populator provisions claims with sources of this kind."""
 
     kind: str
 
@@ -92,7 +92,7 @@ def _read(reference: DataSource, namespace: str) -> ResolvedSource | Populator:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """A claim that wants to be filled, of which class, and who fills it."""
+    """A claim that is to be filled, its class, the provisioner's settings and the source."""
 
     claim: PersistentVolumeClaim
     storage_class: StorageClass
@@ -192,7 +192,7 @@ def _from_snapshot(filling: Filling, view: ProvisionerView) -> FromSnapshot:
             f'volumesnapshots.{SNAPSHOT_GROUP} "{name}" not found',
         )
     if snapshot.is_being_deleted and SNAPSHOT_PROTECTION not in snapshot.metadata.finalizers:
-        # With our mark on it, a volume is being made from it already, and has to be finished.
+        # With our mark on it, a volume is being provisioned from it already, and is finished.
         _unusable(filling.source, f"snapshot {name} is being deleted")
     content = _bound_content(filling, snapshot, view)
     handle = content.status.snapshot_handle if content.status else None

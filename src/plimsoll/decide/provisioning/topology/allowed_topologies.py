@@ -1,4 +1,4 @@
-"""Does a volume stay where its class allows it: what the driver reports against allowedTopologies.
+"""Whether a volume stays within the allowedTopologies of its class: the driver's answer is checked.
 
 A requisite topology asks that a volume be reachable from some of its segments; a driver that keeps
 a volume in several may add others. Only the provisioner knows the class, so it looks at the answer.

@@ -32,7 +32,7 @@ from plimsoll.decide.provisioning.view import Places
 
 class TopologyProblem(StrEnum):
     CSI_NODE_NOT_FOUND = "CSINodeNotFound"
-    """The only one that another node would help against."""
+    """The only problem that another node would solve."""
     NO_KEYS_ON_NODE = "NoTopologyKeysOnSelectedNode"
     LABELS_MISSING = "SelectedNodeLabelsMissing"
     NODE_NOT_ALLOWED = "SelectedNodeNotAllowed"

@@ -78,7 +78,7 @@ class AttachDetach(Loop):
         self._attachments.index(ATTACHMENTS_BY_INLINE_DEVICE, _inline_device_of)
         self._attachments.index(ATTACHMENTS_BY_NODE, lambda found: [found.spec.node_name])
 
-    # Who has to be looked at
+    # Which objects have to be looked at
 
     def _add(self, devices: Iterable[Device]) -> None:
         for device in devices:

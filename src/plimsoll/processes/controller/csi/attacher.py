@@ -57,7 +57,7 @@ class CsiAttacher(CsiLoop):
         self._volumes.on_change(self._volume_changed)
         self._nodes.on_change(self._node_changed)
 
-    # Who has to be looked at
+    # Which objects have to be looked at
 
     def _attachment_changed(self, change: StoreChange[VolumeAttachment]) -> None:
         """That an error was noted down is no reason to try again at once."""

@@ -1,7 +1,7 @@
-"""One call to a driver, with the secret that it needs, which nobody else gets to see.
+"""One call to a driver, with the secret that it needs.
 
-A secret is read for the moment of one call. Drivers have been known to repeat in their complaints
-what they were given: whatever comes from the secret is taken out of them.
+A secret is read for the moment of one call and shown to no other program. Drivers may repeat in
+their complaints what they were given: every value of the secret is taken out of them.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""The drivers that this process can call: who they are, what they can do, whether they are there.
+"""The drivers that this process can call: their names, their capabilities, whether they are there.
 
 A driver is known by a socket, or by a transport that was handed in; its name is what it says it is.
 One that is not there yet is waited for; one that goes away is forgotten, and asked everything anew
@@ -107,7 +107,7 @@ class KnownDrivers:
             await self._clock.sleep(WAIT)
 
     async def _gone(self, client: CsiClient) -> None:
-        """Returns when nobody answers. A driver that is slow, or says no, is still there."""
+        """Returns when no driver answers. One that is slow, or says no, is still there."""
         while True:
             await self._clock.sleep(LOOK_EVERY)
             try:

@@ -1,7 +1,7 @@
 """Grows and modifies volumes as their claims ask for it.
 
 `decide.csi.resizing` and `decide.csi.modifying` for every claim whose volume a known driver serves.
-What is remembered of failures only makes retries wiser: a restart loses it without harm.
+What is remembered of failures only spares useless retries: a restart loses it without harm.
 """
 
 from collections.abc import Iterable
@@ -66,7 +66,7 @@ class Resizer(CsiLoop):
         self._infeasible_sizes = InfeasibleRetry(tools.clock)
         self._infeasible_classes = InfeasibleRetry(tools.clock)
 
-    # Who has to be looked at
+    # Which objects have to be looked at
 
     def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         """That a condition was noted down is no reason to try again at once."""

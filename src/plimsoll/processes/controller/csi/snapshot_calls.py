@@ -34,7 +34,7 @@ class SnapshotCalls:
                 return _taken(answer.snapshot)
 
     async def find(self, driver: KnownDriver, call: FindSnapshot) -> Taken | Failure:
-        """A driver that cannot tell is taken at the word of whoever named the handle."""
+        """If the driver cannot tell, the handle that the content names is believed."""
         if "LIST_SNAPSHOTS" in driver.controller:
             return await self._listed(driver, call)
         if "GET_SNAPSHOT" in driver.controller:

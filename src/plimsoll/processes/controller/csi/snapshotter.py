@@ -2,7 +2,7 @@
 
 They share one queue. A key without a namespace is a content, one whose name begins with `claim/`,
 as no object's can, is a claim; all others are snapshots. Contents of drivers that are not known
-here are somebody else's to carry out: only what holds for all drivers is done about them.
+here are left to other snapshotters: only what holds for all drivers is done about them.
 """
 
 from datetime import timedelta
@@ -71,7 +71,7 @@ class Snapshotter(CsiLoop):
         self._volumes.on_change(self._volume_changed)
         self._calls = SnapshotCalls(self.driver_calls)
 
-    # Who has to be looked at
+    # Which objects have to be looked at
 
     def _snapshot_changed(self, change: StoreChange[VolumeSnapshot]) -> None:
         self.queue.add(change.key)
@@ -90,7 +90,7 @@ class Snapshotter(CsiLoop):
             if content is not None:
                 self.queue.add(content.spec.volume_snapshot_ref.key)
         if before is None:
-            # Somebody may have asked for it by its name.
+            # A snapshot may name this content.
             self._add_waiting()
 
     def _class_changed(self, change: StoreChange[VolumeSnapshotClass]) -> None:
@@ -223,7 +223,7 @@ def _claim_of(snapshot: VolumeSnapshot) -> list[str]:
 
 
 def _made_of(claim: PersistentVolumeClaim) -> list[str]:
-    """The snapshot that the claim's volume is made of."""
+    """The snapshot that the claim's volume is provisioned from."""
     source = claim.spec.data_source_ref or claim.spec.data_source
     if source is None or (source.api_group, source.kind) != (GROUP, "VolumeSnapshot"):
         return []

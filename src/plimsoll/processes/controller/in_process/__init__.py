@@ -1,1 +1,2 @@
-"""Provisioning inside the controller: the operations, and the provisioners that carry them out."""
+"""Provisioning inside the controller. `provisioning` and `reclaiming` are the operations;
+`operations` runs one at a time for each volume; `provisioners/` carry them out."""

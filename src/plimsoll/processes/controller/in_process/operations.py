@@ -1,6 +1,6 @@
 """Runs what takes time and happens outside the API: provisioning, deleting, recycling.
 
-At most one operation at a time for each volume, whatever it is about. One that fails is not begun
+At most one operation of any kind at a time for each volume. One that fails is not begun
 again before a delay that doubles with every failure; then the object is looked at anew, and only
 if that still asks for the operation it is tried again. Nothing is remembered over a restart:
 operations are safe to repeat.
@@ -77,7 +77,7 @@ class Operations:
         self._changed.set()
 
     def ask_again(self, volume: str) -> None:
-        """Look at whatever asked for the operation under way again as soon as it has ended."""
+        """Decide again about the object of the operation under way as soon as that has ended."""
         if volume in self._busy:
             self._asked_again.add(volume)
 

@@ -1,7 +1,7 @@
-"""Makes volumes for claims, through a provisioner inside this process, and undoes what is unwanted.
+"""Provisions volumes for claims, by a provisioner inside this process, and deletes unwanted assets.
 
 The order of effects makes sure that nothing is forgotten: the claim is guarded by a finalizer, the
-asset is made, the volume is stored, the guard goes (see `unrecorded_assets`).
+asset is created, the volume is stored, the guard goes (see `unrecorded_assets`).
 """
 
 import logging
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 SAVE_ATTEMPTS = 5
 SAVE_PAUSE = timedelta(seconds=10)
 CERTAIN = frozenset({Trouble.REFUSED, Trouble.WRONG_NODE})
-"""Nothing was made, so there is nothing to guard."""
+"""Nothing was created, so there is nothing to guard."""
 
 
 class Provisioning:
@@ -194,7 +194,7 @@ class Provisioning:
 
 
 def volume_document(request: ProvisionRequest, made: MadeVolume) -> Document:
-    """Raises ProvisionerError if what was made is not what was asked for."""
+    """Raises ProvisionerError if the volume is smaller than requested."""
     size = made.capacity_bytes
     if size is not None and size < request.requested_bytes:
         raise ProvisionerError(

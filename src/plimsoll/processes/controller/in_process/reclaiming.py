@@ -1,7 +1,7 @@
 """Deletes and recycles what is behind released volumes, through a provisioner inside this process.
 
 Right before anything is destroyed the server itself is asked whether the volume is still released
-and unused: what was observed before may be the past.
+and unused: the caches may be out of date.
 """
 
 from collections.abc import Callable
@@ -85,7 +85,7 @@ class Reclaiming:
         return Finished()
 
     def _users(self, volume: PersistentVolume) -> str:
-        """Pods that run with a claim which was taken from under them, and nodes."""
+        """Pods that still run with a claim which was deleted by force, and nodes."""
         view, claim = self._context.view(), volume.spec.claim
         pods: list[str] = []
         # Where a claim of that name exists again, it is that claim which the pods use.

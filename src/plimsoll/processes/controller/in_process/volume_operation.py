@@ -1,4 +1,5 @@
-"""What the operations on volumes share: what they work with, and writing until it fits."""
+"""What the operations on volumes share: calls to provisioners, reads from the server, and writes
+that are decided again after a conflict."""
 
 import logging
 import traceback
@@ -61,7 +62,7 @@ class OperationContext:
     async def write_about(
         self, kind: Kind[Object], object_: Object, decide: Callable[[Object], Plan]
     ) -> bool:
-        """Decide and write again while others change the object; False if it was not written.
+        """Decide and write again after each conflict; False if it was not written.
 
         What is gone, or is another one by now, needs nothing to be written about it.
         """
@@ -88,8 +89,8 @@ class OperationContext:
 
 
 async def call_provisioner(provisioner: str, call: Callable[[], Awaitable[T]], fence: Fence) -> T:
-    """What a provisioner answers. It is foreign code: whatever it raises becomes a
-    ProvisionerError, and its text, which could hold a secret, is neither shown nor logged.
+    """What a provisioner answers. It is foreign code: every exception becomes a ProvisionerError,
+    and its text, which could hold a secret, is neither shown nor logged.
 
     Raises FencedError, and then the provisioner was not asked."""
     check_fence(fence, f"provisioner {provisioner}")
@@ -97,7 +98,7 @@ async def call_provisioner(provisioner: str, call: Callable[[], Awaitable[T]], f
         return await call()
     except ProvisionerError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever foreign code comes up with
+    except Exception as error:  # noqa: BLE001 - foreign code may raise anything
         name, where = type(error).__name__, traceback.extract_tb(error.__traceback__)[-1]
         facts = {
             "provisioner": provisioner,

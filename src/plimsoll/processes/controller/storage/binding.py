@@ -1,4 +1,4 @@
-"""Binds claims and volumes, gets volumes made, and reclaims them: `decide.claims` for both kinds.
+"""Binds claims and volumes, has volumes provisioned, and reclaims them: `decide.claims` for both.
 
 Claims and volumes share one queue: a key with a namespace is a claim, one without is a volume.
 Decisions are made on the caches; what cannot be undone is confirmed by the server first. Every 15
@@ -64,7 +64,7 @@ class Binding(Loop):
     def __init__(
         self, tools: Tools, provisioners: Registry | None = None, *, provisions: bool = True
     ) -> None:
-        """`provisions`: whether claims may be provisioned for, by whomever."""
+        """`provisions`: whether claims may be provisioned for, inside this process or outside."""
         super().__init__(tools)
         self._caches = BindingCaches(tools.observed)
         self._index = VolumeIndex()
@@ -72,7 +72,7 @@ class Binding(Loop):
         self._provisions = provisions
         self._reserved: dict[str, ObjectKey] = {}
         self._being_reclaimed: set[str] = set()
-        """Their finalizers are being taken off: whoever looked now would put them back."""
+        """Their finalizers are being taken off: a reconcile now would put them back."""
         self._classes_with_news: set[str] = set()
         self._news = asyncio.Event()
         self._operations = Operations(tools.clock, tools.chance)
@@ -159,7 +159,7 @@ class Binding(Loop):
             self._look_at_everything()
 
     def _look_at_everything(self) -> None:
-        """Volumes first: nothing is made for a claim that a volume was made for by hand."""
+        """Volumes first: nothing is provisioned for a claim that a user created a volume for."""
         for object_ in (*self._all_volumes(), *self._all_claims()):
             self.queue.add(object_.key)
 
@@ -272,6 +272,6 @@ class Binding(Loop):
 
 
 def _volumes_written(plan: Plan) -> list[str]:
-    """The volumes that a claim takes: nobody else may choose them while they are written."""
+    """The volumes that a claim takes: no other claim may get them while they are written."""
     writes = (write for write in plan.writes if isinstance(write, Patch))
     return [write.key.name for write in writes if write.resource == VOLUMES]

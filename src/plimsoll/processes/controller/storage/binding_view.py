@@ -32,7 +32,7 @@ class BindingClusterView:
     attachments: View[VolumeAttachment]
     index: VolumeIndex
     reserved: Mapping[str, ObjectKey]
-    """Volumes that are being given to a claim at this moment, although nobody can see it yet."""
+    """Volumes that are being given to a claim at this moment, before a write shows it."""
     provisioners: Registry
     provisions_dynamically: bool
 

@@ -39,7 +39,7 @@ class ClaimProtection(Loop):
         known = self._pods.view().by(PODS_BY_CLAIM, str(key)).values()
         plan = decide_claim_protection(claim, known)
         if plan.reason == Protection.RELEASED:
-            # The watch may be late: a claim is given up only on the server's own word.
+            # The watch may be delayed: a claim is released only on what the server itself says.
             listed = await self.tools.client.list(PODS, Selection(namespace=key.namespace))
             plan = decide_claim_protection(claim, listed.items)
         await self.enact(key, plan)

@@ -1,4 +1,4 @@
-"""Makes the claims of generic ephemeral volumes: `decide.claims.ephemeral` for every such pod."""
+"""Creates the claims of generic ephemeral volumes: `decide.claims.ephemeral` for every such pod."""
 
 from datetime import timedelta
 

@@ -57,7 +57,7 @@ class ControllerOperationMetrics:
 
 
 class ObjectCounts(Collector):
-    """Claims and volumes, counted when somebody asks."""
+    """Claims and volumes, counted when the metrics are collected."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Repairs what nobody else does, as far as it was asked for: the rules of `decide.repair`.
+"""Repairs states that no other loop ends, as far as it was asked for: the rules of `decide.repair`.
 
 Each rule that is switched on looks over the whole cluster from time to time. What it finds wrong
 is checked with the server before anything is written, and no more than so many repairs are made
@@ -214,7 +214,7 @@ class Repairs(Loop):
             if absence is None or absence < grace:
                 continue
             if self._is_told(RepairRule.LOST_NODE_VOLUMES, volume.uid):
-                continue  # asking around is not cheap
+                continue  # reading all from the server is not cheap
             view = await self._read_view(volume)
             repair = decide_lost_volume(volume, view, gone_for=absence, grace=grace)
             if repair is not None:

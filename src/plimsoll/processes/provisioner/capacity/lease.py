@@ -65,6 +65,6 @@ class PublisherLease:
             log.warning("lease not read", extra={"error": str(error)})
             return
         outcome = await self._enactor.enact(decide_lease(self._known, look, self._settings))
-        # Whatever else happened to it will be seen when it is read again.
+        # Any other change will be seen when it is read again.
         written = outcome.left if isinstance(outcome, Done) else ()
         self._known = from_document(Lease, written[0]) if written else None

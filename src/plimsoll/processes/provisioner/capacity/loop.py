@@ -1,8 +1,8 @@
-"""Publishes the driver's room: asks it segment by segment and class by class, and writes it down.
+"""Publishes the driver's free capacity: GetCapacity for each segment and class, written to objects.
 
-Everything that can change the room asks for the pairs concerned at once; a poll asks for all. When
-the API for capacity is missing or forbidden, nothing but publishing waits: it has its own client
-and its own watches, and what it may not write is tried again less and less often.
+After everything that can change the capacity the pairs concerned are due at once; a poll makes all
+pairs due. When the API for capacity is missing or forbidden, nothing but publishing waits: it has
+its own client and its own watches, and what it may not write is tried again less and less often.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ BY_HANDLE = "by handle"
 COALESCED = timedelta(milliseconds=50)
 """A burst of changes is one change."""
 POLLS_BELIEVED = 3
-"""After so many polls without a sign nobody looks any more."""
+"""After so many polls without a renewal the publisher counts as gone."""
 
 
 class Reported(StrEnum):
@@ -124,7 +124,7 @@ class Capacity(Loop):
             observed.of(Node).on_change(self._node_changed)
             observed.of(CSINode).on_change(self._csi_node_changed)
         if means.watches_snapshots:
-            # Nobody waits for it: where there are no snapshots, it is never synced.
+            # No loop waits for it: where there are no snapshots, it is never synced.
             self._own.of(VolumeSnapshotContent).on_change(self._snapshot_changed)
         capacities = self._own.of(CSIStorageCapacity)
         capacities.only(self._selection())
@@ -316,7 +316,7 @@ class Capacity(Loop):
         try:
             answer = _answer(await self._means.link.call(methods.GET_CAPACITY, request))
         except DriverError as error:
-            # With thousands of pairs, to say it again at every poll helps nobody.
+            # With thousands of pairs, to log it again at every poll would hide the rest.
             level = logging.DEBUG if self._retries.failures(pairs[0]) else logging.WARNING
             log.log(level, "capacity unknown", extra={**_named(pairs[0]), "error": str(error)})
             for pair in pairs:

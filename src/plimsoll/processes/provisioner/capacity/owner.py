@@ -1,6 +1,6 @@
-"""Who owns the capacity objects: the pod we run in, or a controller above it.
+"""The owner of the capacity objects: the pod we run in, or a controller above it.
 
-With the owner the objects go, so that uninstalling a driver leaves none behind.
+The objects are deleted with their owner, so that uninstalling a driver leaves none behind.
 """
 
 from typing import Any

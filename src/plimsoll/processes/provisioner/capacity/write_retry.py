@@ -1,4 +1,4 @@
-"""When the API will not have what we write: try less and less often, until it does."""
+"""When to try again a write that the API refused: less and less often, until one succeeds."""
 
 from datetime import timedelta
 from random import Random

@@ -1,7 +1,7 @@
 """`plimsoll.dev/host-path`: directories of the machine that the controller runs on.
 
-For clusters of one machine, for tests and for demonstrations: the directory is made where the
-controller is, whatever node was selected. How large a volume is called is not enforced.
+For clusters of one machine, for tests and for demonstrations: the directory is created where the
+controller runs, not on the selected node. The size of a volume is not enforced.
 
 Everything happens below one root, by names without slashes relative to its open directory, never
 through a symbolic link: neither a forged volume nor a link put into a volume reaches outside.
@@ -31,7 +31,7 @@ from plimsoll.runtime.files.trees import remove_tree_at
 NAME = "plimsoll.dev/host-path"
 HOSTNAME = "kubernetes.io/hostname"
 DOOMED = ".deleting-"
-"""What is being deleted is renamed first: it is gone for everybody at one moment."""
+"""What is being deleted is renamed first: it is gone for all programs at one moment."""
 # Pods run as any user, and what protects the data of one from another is the node's business.
 MODE = 0o777
 

@@ -1,9 +1,9 @@
 """The interface of a provisioner that runs inside the controller.
 
-A provisioner makes and deletes storage assets; it neither reads nor writes Kubernetes objects. It
-is asked for one volume at a time. What it makes is called by `volume_name`, which is the same in
-every attempt for a claim: asked twice, it must make one asset and describe it both times; told to
-delete what is gone, it must be content. So a controller that dies anywhere can simply ask again.
+A provisioner creates and deletes storage assets; it neither reads nor writes Kubernetes objects. It
+is asked for one volume at a time. An asset is named by `volume_name`, which is the same in every
+attempt for a claim: asked twice, a provisioner must create one asset and describe it both times;
+to delete what is gone is a success. So a controller that dies anywhere can simply call again.
 """
 
 from abc import ABC, abstractmethod
@@ -29,13 +29,13 @@ class Trouble(StrEnum):
     """Why something was not done, as far as it matters for what happens next."""
 
     REFUSED = "Refused"
-    """Certain: nothing was made, and asking again or elsewhere would not change that."""
+    """Certain: nothing was created, and neither a retry nor another node would change that."""
     WRONG_NODE = "WrongNode"
-    """Certain: nothing was made for this node, but another node could help."""
+    """Certain: nothing was created for this node, but another node could help."""
     TRY_AGAIN = "TryAgain"
     """It did not work this time; an asset may or may not exist."""
     IN_USE = "InUse"
-    """It cannot be deleted or recycled yet, because somebody uses it."""
+    """It cannot be deleted or recycled yet, because it is in use."""
 
 
 class ProvisionerError(Exception):
@@ -60,7 +60,7 @@ class ProvisionRequest:
     selected_node: Node | None = None
     """The node that the scheduler chose; None where binding does not wait for a pod."""
     nodes: Callable[[], Iterable[Node]] = tuple
-    """All nodes known at this moment, for those who have to choose among their zones."""
+    """All nodes known at this moment, for provisioners that choose among their zones."""
     secret: ReadSecret = _no_secrets
     """Reads a Secret that the class names in its parameters. Keep it nowhere."""
 
@@ -111,9 +111,9 @@ class Provisioner(ABC):
     def objection(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> str:
         """Why it will not serve such a claim of such a class on any node; empty if it will.
 
-        Asked before anything is made, so it neither waits nor has effects. By default unknown
-        parameters and selectors are refused: whoever does not understand a wish must not pretend
-        to fulfil it.
+        Asked before anything is created, so it neither waits nor has effects. By default unknown
+        parameters and selectors are refused: a provisioner must not ignore what it does not
+        understand.
         """
         unknown = sorted(set(storage_class.parameters) - self.known_parameters)
         if unknown:
@@ -124,7 +124,7 @@ class Provisioner(ABC):
         return ""
 
     def knows(self, volume: PersistentVolume) -> bool:  # noqa: ARG002 - for others to override
-        """Whether it can delete or recycle this volume although somebody else made it."""
+        """Whether it can delete or recycle this volume although it did not create it."""
         return False
 
     @abstractmethod
@@ -144,12 +144,12 @@ class Provisioner(ABC):
         storage_class: StorageClass,  # noqa: ARG002 - for others to override
         node: Node | None,  # noqa: ARG002 - for others to override
     ) -> int | None:
-        """How much could still be made for this node; None: nobody knows."""
+        """How much could still be provisioned for this node; None: unknown."""
         return None
 
 
 class Blocking(Protocol):
-    """Calls a function that may block for long, without holding up everybody else."""
+    """Calls a function that may block for long, without holding up other tasks."""
 
     async def __call__(self, function: Callable[[], T], /) -> T: ...
 
@@ -165,7 +165,7 @@ class ProvisionerEnvironment:
     """What the administrator set for this provisioner, as text."""
 
     def refuse_options_but(self, *known: str) -> None:
-        """Raises ValueError for options that nobody would read."""
+        """Raises ValueError for options that the provisioner would not read."""
         unknown = sorted(set(self.options) - set(known))
         if unknown:
             raise ValueError(f"unknown options {', '.join(unknown)}; known: {', '.join(known)}")

@@ -24,12 +24,12 @@ GROUP = "plimsoll.provisioners"
 
 
 class ProvisionerSetupError(ValueError):
-    """A provisioner cannot be used. Going on without it would leave its claims to nobody."""
+    """A provisioner cannot be used. Without it, no program would provision its claims."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What decisions ask a provisioner. It is foreign code: what it raises stays its own."""
+    """What decisions ask a provisioner. It is foreign code: its exceptions do not get out."""
 
     provisioner: Provisioner
 
@@ -79,7 +79,7 @@ class Registry:
         return self._facts.get(name)
 
     def find_for_source(self, volume: PersistentVolume) -> Facts | None:
-        """The one that knows this kind of volume, whoever made it."""
+        """The one that knows this kind of volume, even if another created it."""
         known = (self._facts[name] for name in self.names)
         return next((facts for facts in known if facts.knows(volume)), None)
 

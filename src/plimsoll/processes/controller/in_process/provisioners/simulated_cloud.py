@@ -38,7 +38,7 @@ class SimulatedCloud:
     def __init__(self, file: Path | None = None, *, zone_bytes: int | None = None) -> None:
         self._file = file
         self._zone_bytes = zone_bytes
-        self._lock = Lock()  # whoever waits for the file may do so in a thread
+        self._lock = Lock()  # callers may wait for the file in threads
         self._disks = _read(file)
 
     @property
@@ -47,7 +47,7 @@ class SimulatedCloud:
         return [disks[name] for name in sorted(disks)]
 
     def create(self, wanted: CloudDisk) -> CloudDisk:
-        """Raises ZoneFullError when a zone has not enough room."""
+        """Raises ZoneFullError when a zone has too little capacity."""
         with self._alone():
             disks = self._known()
             known = disks.get(wanted.name)

@@ -83,12 +83,12 @@ class ZonalDisk(Provisioner):
         try:
             disk = await self._blocking(lambda: self._cloud.create(wanted))
             if not _suits(disk, wanted):
-                # From an attempt for another node; no volume tells of it, so nobody uses it.
+                # From an attempt for another node; no volume records it, so it is not in use.
                 await self._blocking(lambda: self._cloud.delete(disk.name))
                 disk = await self._blocking(lambda: self._cloud.create(wanted))
         except ZoneFullError as error:
             raise ProvisionerError(
-                # Without a selected node nobody would choose another zone.
+                # Without a selected node no scheduler would choose another zone.
                 Trouble.WRONG_NODE if request.selected_node else Trouble.TRY_AGAIN,
                 f"zone {error.zone} has {error.free_bytes} bytes left, "
                 f"the disk needs {wanted.size_bytes}",
@@ -102,7 +102,7 @@ class ZonalDisk(Provisioner):
 
     async def free_bytes(
         self,
-        storage_class: StorageClass,  # noqa: ARG002 - all types share a zone's room
+        storage_class: StorageClass,  # noqa: ARG002 - all types share a zone's capacity
         node: Node | None,
     ) -> int | None:
         return None if node is None else self._cloud.free_bytes(zone_of(node))

@@ -96,7 +96,7 @@ def choose_zones(request: ProvisionRequest, allowed: Allowed, count: int) -> tup
 
 
 def _enough(zones: Iterable[str], count: int) -> list[str]:
-    """By name. Whoever looks for zones among the nodes may find more of them later."""
+    """By name. Nodes that join later may bring more zones."""
     found = sorted(zones)
     if len(found) < count:
         known = ", ".join(found) or "none"
@@ -109,8 +109,8 @@ def _enough(zones: Iterable[str], count: int) -> list[str]:
 def _spread(claim: str, zones: Sequence[str], count: int) -> tuple[str, ...]:
     """Claims `data-web-0`, `data-web-1`, … go round the zones, and `logs-web-0` with `data-web-0`.
 
-    The numbers are those that Kubernetes' own zonal provisioners computed, so that whoever comes
-    from them finds new members of a set where they would have been.
+    The numbers are those that Kubernetes' own zonal provisioners computed, so that after a switch
+    from them new members of a set are where they would have been.
     """
     base, ordinal = _base_and_ordinal(claim)
     start = _fnv(base) + ordinal * count
