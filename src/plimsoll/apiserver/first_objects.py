@@ -3,7 +3,7 @@
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.apiserver.http.requests import Target
 from plimsoll.apiserver.storage.cluster import StoredCluster
-from plimsoll.apiserver.storage.kinds_of import kind_of
+from plimsoll.apiserver.storage.resource_kinds import kind_of
 from plimsoll.apiserver.verbs.create import create
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
 from plimsoll.apiserver.verbs.write import Write, typed

@@ -18,7 +18,7 @@ from plimsoll.apiserver.storage.collection import (
 )
 from plimsoll.apiserver.storage.drafts import Draft
 from plimsoll.apiserver.storage.heavy_work import HeavyWork
-from plimsoll.apiserver.storage.kinds_of import KindOf, stored_kind
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind, stored_kind
 from plimsoll.apiserver.storage.revisions import Revisions
 from plimsoll.apiserver.storage.watch_hub import WatchHub
 from plimsoll.runtime.clock import Clock
@@ -84,16 +84,18 @@ class StoredCluster:
     def reader(self) -> NewestReader:
         return NewestReader(self.versions)
 
-    def collection(self, kind: KindOf) -> Collection:
+    def collection(self, kind: ResourceKind) -> Collection:
         return self.versions.collection(kind.collection)
 
-    def record(self, kind: KindOf, key: str, document: Document, revision: int) -> StoredRecord:
+    def record(
+        self, kind: ResourceKind, key: str, document: Document, revision: int
+    ) -> StoredRecord:
         """The stored form of a document, which is in the form of its stored kind."""
         labels = document["metadata"].get("labels", {})
         fields = stored_kind(kind.collection).rules.selectable_fields(document)
         return StoredRecord(key, revision, encode_raw(document), labels, fields)
 
-    def put(self, kind: KindOf, key: str, document: Document) -> StoredRecord:
+    def put(self, kind: ResourceKind, key: str, document: Document) -> StoredRecord:
         """Stage a new version; it counts once `revisions.durable()` has returned."""
         collection = self.collection(kind)
         previous = collection.newest(key)
@@ -102,7 +104,7 @@ class StoredCluster:
         self.versions.stage(collection, Change(change, record, previous))
         return record
 
-    def remove(self, kind: KindOf, previous: StoredRecord) -> StoredRecord:
+    def remove(self, kind: ResourceKind, previous: StoredRecord) -> StoredRecord:
         """Stage the end of an object; the last state at the revision of its end."""
         collection = self.collection(kind)
         last = msgspec.structs.replace(previous, revision=self.versions.next_revision)

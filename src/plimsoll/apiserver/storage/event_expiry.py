@@ -16,7 +16,7 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.quota import status as quotas
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
-from plimsoll.apiserver.storage.kinds_of import stored_kind
+from plimsoll.apiserver.storage.resource_kinds import stored_kind
 from plimsoll.apiserver.storage.store import StoreFailedError
 from plimsoll.runtime.clock import NO_TIME, Clock
 

@@ -10,7 +10,7 @@ from plimsoll.apiserver.model.ownership.merging import RepeatedError
 from plimsoll.apiserver.model.ownership.typed_paths import UnkeyedError
 from plimsoll.apiserver.model.status import bad_request, conflict, not_found
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.storage.kinds_of import KindOf
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.verbs.create import create
 from plimsoll.apiserver.verbs.update import update
 from plimsoll.apiserver.verbs.verb import check_part
@@ -39,7 +39,7 @@ def apply(write: Write, wanted: Any) -> tuple[StoredRecord, bool]:
     return _create(write, new, result.managed_fields), True
 
 
-def check(kind: KindOf, wanted: Any) -> None:
+def check(kind: ResourceKind, wanted: Any) -> None:
     """What is applied has a type and no unknown fields; who owns what is not its to say."""
     resource = kind.resource
     if not isinstance(wanted, dict):

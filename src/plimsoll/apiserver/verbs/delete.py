@@ -11,7 +11,7 @@ from plimsoll.apiserver.http.negotiation import decode_body
 from plimsoll.apiserver.model.status import bad_request, conflict
 from plimsoll.apiserver.storage.cluster import timestamp
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.storage.kinds_of import KindOf, stored_kind
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind, stored_kind
 from plimsoll.apiserver.verbs.options.delete_options import DeleteOptions, delete_options
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
 from plimsoll.apiserver.verbs.verb import not_served
@@ -167,7 +167,7 @@ class GraceStep(StrEnum):
 
 
 def _grace_step(
-    kind: KindOf, options: DeleteOptions, document: Document, now: datetime
+    kind: ResourceKind, options: DeleteOptions, document: Document, now: datetime
 ) -> GraceStep:
     """Marks the document where a grace period begins or is shortened."""
     meta = document["metadata"]
@@ -223,7 +223,7 @@ def _mark_deleting(meta: Document, now: datetime) -> None:
     meta["deletionGracePeriodSeconds"] = 0
 
 
-def _dependents_policy(kind: KindOf, options: DeleteOptions, meta: Document) -> str:
+def _dependents_policy(kind: ResourceKind, options: DeleteOptions, meta: Document) -> str:
     """What becomes of the objects that this one owns; empty: they are collected afterwards."""
     if not kind.rules.owns_others:
         return ""

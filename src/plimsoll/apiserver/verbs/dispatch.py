@@ -15,7 +15,7 @@ from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.drafts import Draft
 from plimsoll.apiserver.storage.heavy_work import HEAVY_BYTES, SLOW_FORMAT_BYTES, too_busy
-from plimsoll.apiserver.storage.kinds_of import kind_of
+from plimsoll.apiserver.storage.resource_kinds import kind_of
 from plimsoll.apiserver.verbs.create import answer_create
 from plimsoll.apiserver.verbs.delete import answer_delete
 from plimsoll.apiserver.verbs.delete_collection import answer_delete_collection

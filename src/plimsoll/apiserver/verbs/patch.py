@@ -14,7 +14,7 @@ from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.patch import json_patch, strategic
 from plimsoll.apiserver.model.status import ApiError, bad_request
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.storage.kinds_of import KindOf
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.verbs.apply import answer_apply
 from plimsoll.apiserver.verbs.options.write_options import (
     APPLY,
@@ -77,7 +77,7 @@ def patch(write: Write, change: Callable[[Document], Document]) -> StoredRecord:
 class RequestPatch:
     """The body of one request, to be applied to the current document of a kind."""
 
-    def __init__(self, request: Request, kind: KindOf, options: RequestWriteOptions) -> None:
+    def __init__(self, request: Request, kind: ResourceKind, options: RequestWriteOptions) -> None:
         self._raw = request.body
         self._type = body_type(request)
         self._body = decode_json(request.body)

@@ -18,7 +18,7 @@ from plimsoll.apiserver.model.status import ApiError, bad_request, not_found
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import Collection, StoredRecord
 from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS, SLOW_FORMAT_BYTES
-from plimsoll.apiserver.storage.kinds_of import KindOf, kind_of
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
 from plimsoll.apiserver.verbs.options.list_options import (
     EXACT,
     check_list_options,
@@ -44,7 +44,7 @@ class ReadRequest:
         self.form = form
         self.kind = kind_of(target.resource)
 
-    def view(self, kind: KindOf | None = None) -> ObjectView:
+    def view(self, kind: ResourceKind | None = None) -> ObjectView:
         """Shows objects as their own kind or as the one that is named."""
         return object_view(kind or self.kind, self.form, self.query)
 

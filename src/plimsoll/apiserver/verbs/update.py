@@ -14,7 +14,7 @@ from plimsoll.apiserver.model.ownership import tracking
 from plimsoll.apiserver.model.ownership.reset_fields import reset_metadata
 from plimsoll.apiserver.model.status import MODIFIED, bad_request, conflict, invalid, not_found
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.storage.kinds_of import KindOf
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.verbs.create import create
 from plimsoll.apiserver.verbs.verb import check_part
 from plimsoll.apiserver.verbs.write import (
@@ -160,7 +160,7 @@ def _validate(write: Write, new: Document, old: Document) -> None:
         write.options.warnings.extend(not_enforced(write.kind.resource, new, old))
 
 
-def is_finished(kind: KindOf, new: Document, old: Document) -> bool:
+def is_finished(kind: ResourceKind, new: Document, old: Document) -> bool:
     """The update takes the last finalizer from an object that only waited for that."""
     meta = new["metadata"]
     if "deletionTimestamp" not in meta or meta.get("finalizers"):

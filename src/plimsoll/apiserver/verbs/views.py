@@ -25,7 +25,7 @@ from plimsoll.apiserver.storage.collection import (
     StoredRecord,
     type_head,
 )
-from plimsoll.apiserver.storage.kinds_of import KindOf
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 """For tables without rows, which have no ages."""
@@ -35,7 +35,7 @@ class ObjectView:
     """The answers to one request: its kind, and the form that the client wants."""
 
     def __init__(
-        self, kind: KindOf, wanted: AcceptedForm, include_object: IncludeObject = "Metadata"
+        self, kind: ResourceKind, wanted: AcceptedForm, include_object: IncludeObject = "Metadata"
     ) -> None:
         self._kind = kind
         self._wanted = wanted
@@ -193,7 +193,7 @@ class ObjectView:
         return shown | {"metadata": meta}
 
 
-def object_view(kind: KindOf, form: AcceptedForm, query: Query) -> ObjectView:
+def object_view(kind: ResourceKind, form: AcceptedForm, query: Query) -> ObjectView:
     """The view that a request asks for. Raises 400 for an unknown way to fill tables."""
     return ObjectView(kind, form, _include_object(query, form))
 

@@ -16,7 +16,7 @@ from plimsoll.apiserver.http.answers import Answer, Stream
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, StoredRecord
-from plimsoll.apiserver.storage.kinds_of import KindOf
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.storage.watch_hub import Event, Watcher, event_for
 from plimsoll.apiserver.verbs.options.list_options import (
     check_list_options,
@@ -65,7 +65,7 @@ async def _only(chunk: bytes) -> AsyncIterator[bytes]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchRequest:
-    kind: KindOf
+    kind: ResourceKind
     selection: ObjectSelection
     view: ObjectView
     start: int | None

@@ -18,7 +18,7 @@ from plimsoll.apiserver.model.ownership.tracking import Manager
 from plimsoll.apiserver.model.status import ApiError, bad_request, invalid, not_found
 from plimsoll.apiserver.storage.cluster import StoredCluster, timestamp
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.storage.kinds_of import KindOf, stored_kind
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind, stored_kind
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
 
 
@@ -27,7 +27,7 @@ class Write:
     """One write request, its options parsed, its body not yet looked at."""
 
     cluster: StoredCluster
-    kind: KindOf
+    kind: ResourceKind
     target: Target
     options: RequestWriteOptions
     user: str
@@ -70,7 +70,7 @@ class UnreadableError(ApiError):
         super().__init__(400, "BadRequest", message)
 
 
-def typed(kind: KindOf, body: Any, *, complaints: list[str] | None = None) -> Document:
+def typed(kind: ResourceKind, body: Any, *, complaints: list[str] | None = None) -> Document:
     """The body as the kind's schema knows it, with its defaults.
 
     Unknown and repeated fields are added to the complaints.
@@ -100,7 +100,7 @@ def typed(kind: KindOf, body: Any, *, complaints: list[str] | None = None) -> Do
     return document
 
 
-def _check_type(kind: KindOf, body: Document) -> None:
+def _check_type(kind: ResourceKind, body: Document) -> None:
     """Kind and version may be missing, but not be something else."""
     found_kind, found_version = body.get("kind"), body.get("apiVersion")
     if found_kind and found_kind != kind.resource.kind:
@@ -123,7 +123,7 @@ def newest(write: Write) -> StoredRecord:
     return record
 
 
-def shown(kind: KindOf, record: StoredRecord) -> Document:
+def shown(kind: ResourceKind, record: StoredRecord) -> Document:
     """The stored document as the resource shows it, with its kind and version."""
     head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
     return head | kind.from_stored(record.document()) | head

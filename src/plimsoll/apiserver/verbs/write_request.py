@@ -11,7 +11,7 @@ from plimsoll.apiserver.http.requests import Query, Target
 from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.storage.kinds_of import KindOf, kind_of
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions, write_options
 from plimsoll.apiserver.verbs.views import ObjectView, object_view
 from plimsoll.apiserver.verbs.write import Write, typed
@@ -58,7 +58,7 @@ class WriteRequest:
             user=self.user.name,
         )
 
-    def body(self, options: RequestWriteOptions, kind: KindOf | None = None) -> Document:
+    def body(self, options: RequestWriteOptions, kind: ResourceKind | None = None) -> Document:
         """The typed body; complaints about it go where the options say."""
         kind = kind or self.kind
         raw = decode_body(self.request)
@@ -69,7 +69,7 @@ class WriteRequest:
         options.complain(complaints)
         return document
 
-    def applied_body(self, options: RequestWriteOptions, kind: KindOf) -> object:
+    def applied_body(self, options: RequestWriteOptions, kind: ResourceKind) -> object:
         """The body of an apply patch, not yet typed: JSON or YAML."""
         body = self.request.body
         applied = decode_applied(body)
@@ -77,7 +77,7 @@ class WriteRequest:
             options.complain(schema.duplicate_fields(body, kind.schema))
         return applied
 
-    def view(self, kind: KindOf | None = None) -> ObjectView:
+    def view(self, kind: ResourceKind | None = None) -> ObjectView:
         return object_view(kind or self.kind, wanted(self.request), self.query)
 
     def shown(
@@ -85,7 +85,7 @@ class WriteRequest:
         record: StoredRecord,
         options: RequestWriteOptions,
         status: int = 200,
-        kind: KindOf | None = None,
+        kind: ResourceKind | None = None,
     ) -> AnswerWhenDurable:
         """An answer that shows the record, as its own kind or as the one that is named."""
         view, now = self.view(kind), self.cluster.clock.now()

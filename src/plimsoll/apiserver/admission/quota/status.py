@@ -7,7 +7,7 @@ status is staged together with the change that made it necessary.
 from plimsoll.api.registry import resources_by_path
 from plimsoll.apiserver.admission.quota.usage import usage
 from plimsoll.apiserver.storage.cluster import StoredCluster
-from plimsoll.apiserver.storage.kinds_of import kind_of
+from plimsoll.apiserver.storage.resource_kinds import kind_of
 
 
 def refresh(cluster: StoredCluster, namespace: str) -> None:

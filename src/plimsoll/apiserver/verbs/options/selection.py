@@ -5,7 +5,7 @@ from plimsoll.api.selectors.label import LabelSelector, parse_label_selector
 from plimsoll.apiserver.http.requests import Query, Target
 from plimsoll.apiserver.model.status import bad_request
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.storage.kinds_of import KindOf
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 
 MOST_TERMS = 500
 """Conditions and values in one selector; every change of an object is compared with all of them."""
@@ -16,7 +16,7 @@ META_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 class ObjectSelection:
     """A predicate over records, and the prefix that all their keys share."""
 
-    def __init__(self, kind: KindOf, target: Target, query: Query) -> None:
+    def __init__(self, kind: ResourceKind, target: Target, query: Query) -> None:
         self.prefix = target.prefix
         self._kind = kind
         self._labels = _label_selector(query.text("labelSelector"))
@@ -69,7 +69,7 @@ def _label_selector(text: str) -> LabelSelector | None:
         raise bad_request(str(error)) from error
 
 
-def _field_selector(kind: KindOf, text: str) -> FieldSelector | None:
+def _field_selector(kind: ResourceKind, text: str) -> FieldSelector | None:
     if not text.strip():
         return None
     _check_length(text)

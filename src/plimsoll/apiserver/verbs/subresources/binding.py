@@ -7,7 +7,7 @@ from plimsoll.apiserver.http.negotiation import decode_body
 from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.kinds.pods.binding import bind, check_binding
 from plimsoll.apiserver.model.status import bad_request, not_found
-from plimsoll.apiserver.storage.kinds_of import kind_of
+from plimsoll.apiserver.storage.resource_kinds import kind_of
 from plimsoll.apiserver.verbs.write import Write
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 

@@ -11,7 +11,7 @@ from plimsoll.apiserver.model.ownership.endpoint import endpoint
 from plimsoll.apiserver.model.ownership.entries import managed_fields, owners_of
 from plimsoll.apiserver.model.ownership.tracking import track_update
 from plimsoll.apiserver.storage.collection import StoredRecord, encode_raw
-from plimsoll.apiserver.storage.kinds_of import KindOf, scale_kind
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind, scale_kind
 from plimsoll.apiserver.verbs import apply as applies
 from plimsoll.apiserver.verbs.patch import RequestPatch, is_apply, patch_write
 from plimsoll.apiserver.verbs.read import ReadRequest, get, record_answer
@@ -41,7 +41,7 @@ def answer_patch_scale(request: WriteRequest) -> AnswerWhenDurable:
     return request.shown(record, write.options, kind=scale_kind())
 
 
-def scale_record(kind: KindOf, workload: StoredRecord) -> StoredRecord:
+def scale_record(kind: ResourceKind, workload: StoredRecord) -> StoredRecord:
     """The Scale of a workload in the form in which objects are shown."""
     scale = scale_of(shown(kind, workload))
     return StoredRecord(workload.key, workload.revision, encode_raw(_untyped(scale)), {}, {})

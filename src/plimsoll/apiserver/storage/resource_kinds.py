@@ -19,7 +19,7 @@ def same(document: Document) -> Document:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KindOf:
+class ResourceKind:
     """A resource as it is served, with everything the handlers ask about it."""
 
     resource: Resource
@@ -36,11 +36,11 @@ class KindOf:
 
 
 @cache
-def kind_of(resource: Resource) -> KindOf:
+def kind_of(resource: Resource) -> ResourceKind:
     known = rules_for(resource.group, resource.kind)
     schema = schema_name(resource.group, resource.version, resource.kind)
     if (resource.group, resource.plural) == ("events.k8s.io", "events"):
-        return KindOf(
+        return ResourceKind(
             resource=resource,
             rules=known,
             schema=schema,
@@ -48,11 +48,13 @@ def kind_of(resource: Resource) -> KindOf:
             to_stored=events_to_core,
             from_stored=core_to_events,
         )
-    return KindOf(resource=resource, rules=known, schema=schema, collection=resource.qualified_name)
+    return ResourceKind(
+        resource=resource, rules=known, schema=schema, collection=resource.qualified_name
+    )
 
 
 @cache
-def stored_kind(collection: str) -> KindOf:
+def stored_kind(collection: str) -> ResourceKind:
     """The kind in whose form the objects of a collection are stored."""
     plural, _, group = collection.partition(".")
     matching = [r for (g, _, p), r in resources_by_path().items() if (g, p) == (group, plural)]
@@ -60,7 +62,7 @@ def stored_kind(collection: str) -> KindOf:
 
 
 @cache
-def scale_kind() -> KindOf:
+def scale_kind() -> ResourceKind:
     """What the scale subresources of all workloads speak of; nothing of it is stored."""
     resource = Resource(
         group="autoscaling",
@@ -74,7 +76,7 @@ def scale_kind() -> KindOf:
         verbs=(),
         subresources=(),
     )
-    return KindOf(
+    return ResourceKind(
         resource=resource,
         rules=KindRules(),
         schema=schema_name("autoscaling", "v1", "Scale"),
