@@ -1,3 +1,5 @@
-"""The nouns: Kubernetes objects, their tables and their rules. No I/O, no clock, no logging.
+"""The nouns that all processes share: Kubernetes objects, kinds, names, sizes, selectors.
 
-Start with `registry` (which kinds exist), then `meta` and `core` (typed views of documents)."""
+No I/O, no clock, no logging. Start with `registry` (which kinds exist), then `meta` and `core`
+(typed views of documents).
+"""

@@ -1,1 +1,1 @@
-"""The embedded Kubernetes API server. Start with `routes`, then `revisions`."""
+"""The embedded Kubernetes API server. Start with `verbs.dispatch`, then `storage.revisions`."""

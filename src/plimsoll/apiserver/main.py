@@ -52,7 +52,7 @@ RETURNED_BYTES = 128 * 1024
 _MMAP_THRESHOLD = -3
 """The name that glibc's malloc.h has for it."""
 FAREWELL_SECONDS = 1
-"""How long clients have to say goodbye; some never do, and nobody should wait for them."""
+"""How long clients have to say goodbye; some never do, and the server does not wait for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ async def running(server: ApiServer) -> AsyncIterator[Tasks]:
 
 
 async def _drain(revisions: Revisions, tasks: Tasks) -> None:
-    """Whoever waits for an answer gets it, as long as there is a writer to wait for."""
+    """Every client that waits for an answer gets it, as long as there is a writer to wait for."""
     last = asyncio.ensure_future(revisions.durable())
     await asyncio.wait((last, *tasks), return_when=asyncio.FIRST_COMPLETED)
     last.cancel()
@@ -202,7 +202,7 @@ async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
         gc.freeze()
         async with running(made) as tasks:
             url = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
-            # Before the first answer: whoever finds the server ready finds the file as well.
+            # Before the first answer: a client that finds the server ready finds the file as well.
             _write_kubeconfig(settings, url, credentials)
             web = _Uvicorn(_web_config(AsgiApp(made, credentials.admin_token), credentials))
             task = asyncio.ensure_future(web.serve(sockets=[listener]))

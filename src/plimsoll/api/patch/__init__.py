@@ -1,1 +1,1 @@
-"""Patches as functions of two documents: start at `json_patch`, `merge_patch` or `strategic`."""
+"""Merge patches as functions of two documents; start at `merge_patch`."""

@@ -1,8 +1,8 @@
 """Copying and comparing JSON values of unknown depth.
 
-Every patch works on copies, so that neither the stored document nor the request changes under
-somebody else's hands. Copying is also where nesting is bounded: what was copied once can be
-walked recursively without fear for the stack.
+Every patch works on copies, so that neither the stored document nor the request changes while
+other code reads it. Copying is also where nesting is bounded: what was copied once can be walked
+recursively without overflowing the stack.
 """
 
 from typing import Any
@@ -12,46 +12,46 @@ from plimsoll.api.patch.errors import inapplicable
 MAX_DEPTH = 150
 
 
-def clone(value: Any, room: int = MAX_DEPTH) -> Any:
-    """A copy that shares no container with the original; refuses nesting deeper than `room`."""
+def clone(value: Any, levels: int = MAX_DEPTH) -> Any:
+    """A copy that shares no container with the original; refuses nesting deeper than `levels`."""
     if isinstance(value, dict):
-        _need_room(room)
-        return {key: clone(member, room - 1) for key, member in value.items()}
+        _check_levels(levels)
+        return {key: clone(member, levels - 1) for key, member in value.items()}
     if isinstance(value, list):
-        _need_room(room)
-        return [clone(member, room - 1) for member in value]
+        _check_levels(levels)
+        return [clone(member, levels - 1) for member in value]
     return value
 
 
-def without_nulls(value: Any, room: int = MAX_DEPTH) -> Any:
+def without_nulls(value: Any, levels: int = MAX_DEPTH) -> Any:
     """A copy whose objects have no null members; nulls that are list elements stay."""
     if isinstance(value, dict):
-        _need_room(room)
+        _check_levels(levels)
         kept = {key: member for key, member in value.items() if member is not None}
-        return {key: without_nulls(member, room - 1) for key, member in kept.items()}
+        return {key: without_nulls(member, levels - 1) for key, member in kept.items()}
     if isinstance(value, list):
-        _need_room(room)
-        return [without_nulls(member, room - 1) for member in value]
+        _check_levels(levels)
+        return [without_nulls(member, levels - 1) for member in value]
     return value
 
 
-def identical(left: Any, right: Any, room: int = MAX_DEPTH) -> bool:
+def identical(left: Any, right: Any, levels: int = MAX_DEPTH) -> bool:
     """Equality of JSON: unlike Python's, it tells 1 from 1.0 and from true."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
-        _need_room(room)
+        _check_levels(levels)
         return left.keys() == right.keys() and all(
-            identical(member, right[key], room - 1) for key, member in left.items()
+            identical(member, right[key], levels - 1) for key, member in left.items()
         )
     if isinstance(left, list):
-        _need_room(room)
+        _check_levels(levels)
         return len(left) == len(right) and all(
-            identical(mine, yours, room - 1) for mine, yours in zip(left, right, strict=True)
+            identical(mine, yours, levels - 1) for mine, yours in zip(left, right, strict=True)
         )
     return bool(left == right)
 
 
-def _need_room(room: int) -> None:
-    if room <= 0:
+def _check_levels(levels: int) -> None:
+    if levels <= 0:
         raise inapplicable(f"the document may not be nested deeper than {MAX_DEPTH} levels")

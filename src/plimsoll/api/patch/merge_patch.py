@@ -17,16 +17,16 @@ def apply(document: Document, patch: Any) -> Document:
     return _merged(clone(document), patch, MAX_DEPTH)
 
 
-def _merged(target: Document, patch: Document, room: int) -> Document:
+def _merged(target: Document, patch: Document, levels: int) -> Document:
     """`target` is ours to change, `patch` is not."""
-    if room <= 0:
+    if levels <= 0:
         raise inapplicable(f"the patch may not be nested deeper than {MAX_DEPTH} levels")
     for key, wanted in patch.items():
         current = target.get(key)
         if wanted is None:
             target.pop(key, None)
         elif isinstance(wanted, dict) and isinstance(current, dict):
-            target[key] = _merged(current, wanted, room - 1)
+            target[key] = _merged(current, wanted, levels - 1)
         else:
-            target[key] = without_nulls(wanted, room - 1)
+            target[key] = without_nulls(wanted, levels - 1)
     return target

@@ -1,4 +1,4 @@
-"""A claim without a class gets the default class, if there is one when it is made."""
+"""DefaultStorageClass: a new claim without a class gets the default class, if there is one."""
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Attributes, Operation, Reader

@@ -1,4 +1,4 @@
-"""LimitRanges: what a container gets when it asks for nothing, and what may be asked for at all."""
+"""LimitRanger: what a container gets when it asks for nothing, and what may be asked for at all."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ def _default_container(container: Document, wanted: dict[str, str], field: str) 
 
 
 def _claim_errors(spec: Document, limit: Document) -> Iterator[str]:
-    """Only what a claim requests counts; nobody gives meaning to its limits."""
+    """Only what a claim requests counts; its limits have no meaning."""
     if limit.get("type") != "PersistentVolumeClaim":
         return
     requests = _amounts(spec.get("resources") or {}, "requests")

@@ -1,4 +1,7 @@
-"""Nothing is created in a namespace that is missing or going away, and some never go."""
+"""NamespaceLifecycle: nothing is created in a namespace that is missing or being deleted.
+
+The namespaces that every cluster has cannot be deleted.
+"""
 
 from plimsoll.api.registry import Resource, resources_by_path
 from plimsoll.apiserver.admission.attributes import Attributes, Operation

@@ -1,4 +1,4 @@
-"""A claim may grow only if it is bound and its class says that its volumes can."""
+"""PersistentVolumeClaimResize: a claim grows only if it is bound and its class allows it."""
 
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document

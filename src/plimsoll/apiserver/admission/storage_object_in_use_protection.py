@@ -1,6 +1,7 @@
-"""Volumes, claims and attribute classes are born with a finalizer: nothing in use goes away.
+"""StorageObjectInUseProtection: new volumes, claims and attribute classes get a finalizer.
 
-The protection controllers take it off once nobody uses the object any more.
+The protection controllers take it off once the object is not in use any more: nothing in use goes
+away.
 """
 
 from plimsoll.apiserver.admission.attributes import Attributes, Operation

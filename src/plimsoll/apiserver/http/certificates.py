@@ -1,7 +1,7 @@
 """The server's own certificate authority, and what it signs: the server, the administrator.
 
 Made once for a data directory and kept there, readable for its owner only. What the authority signs
-is made anew when it is about to end, or was damaged: nobody needs to know. The authority itself is
+is made anew when it is about to end, or was damaged: clients need not know. The authority itself is
 what clients trust: it is only made anew when it is about to end.
 """
 
@@ -50,9 +50,9 @@ class ServerCredentials:
 
 
 def private_write(path: Path, content: bytes) -> None:
-    """Nobody else may ever read it, not even for a moment; a crash leaves the old file.
+    """No other user may ever read it, not even for a moment; a crash leaves the old file.
 
-    A file that holds the content already is left as it is: that needs no room on the disk.
+    A file that holds the content already is left as it is: that needs no space on the disk.
     """
     if path.is_file() and path.read_bytes() == content:
         path.chmod(0o600)

@@ -1,7 +1,7 @@
-"""How many clients may be connected, and who has to leave first.
+"""How many clients may be connected, and which connection is closed first.
 
-A connection belongs to a stranger until a request on it was authorized. There is room for few
-strangers: the one that has been there for longest leaves when another one comes. So no number of
+A connection belongs to a stranger until a request on it was authorized. Few strangers may be
+connected: the one that has been there for longest is closed when another one comes. So no number of
 connections without credentials keeps a client out that has them, and none of them takes much.
 """
 

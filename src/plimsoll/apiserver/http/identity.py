@@ -49,12 +49,12 @@ def unauthorized() -> ApiError:
 
 
 def user_for_token(header: str, admin_token: str) -> User:
-    """The user of an Authorization header. Raises 401 for a token that nobody has."""
+    """The user of an Authorization header. Raises 401 for a token that no user has."""
     if not header:
         return ANONYMOUS
     scheme, _, token = header.partition(" ")
     given, known = token.strip().encode(), admin_token.encode()
-    # No token is nobody's token, even where the known one was lost.
+    # An empty token belongs to no user, even where the known one was lost.
     if scheme.lower() == "bearer" and given and hmac.compare_digest(given, known):
         return ADMIN
     raise unauthorized()

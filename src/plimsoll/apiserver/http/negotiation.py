@@ -112,7 +112,7 @@ def wanted(request: Request, *, forms: frozenset[MediaForm] = ALL_FORMS) -> Acce
 
 
 def refusal_type(request: Request) -> str:
-    """In which format an error is told: it has one form, and JSON is understood by everybody."""
+    """In which format an error is told: it has one form, and every client reads JSON."""
     try:
         return wanted(request, forms=frozenset()).media_type
     except ApiError:

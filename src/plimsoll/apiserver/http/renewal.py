@@ -33,5 +33,5 @@ async def keep_current(
                 held = found
                 log.info("certificates renewed", extra={"directory": str(directory)})
         except (OSError, UnreadableKeysError) as error:
-            # What is being served is good for a while yet; tomorrow the disk may have room.
+            # The certificate in use is good for a while yet; tomorrow the disk may have space.
             log.warning("certificates not renewed", extra={"error": str(error)})

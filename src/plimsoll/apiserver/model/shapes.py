@@ -62,7 +62,7 @@ class Struct:
     fields: dict[str, tuple[Convert, bool]] = field(default_factory=dict)
     """How to read each field, and whether to show it when it is empty."""
     constants: list[tuple[str, Any]] = field(default_factory=list)
-    """Fields that are shown even when absent, with a value that nobody can change."""
+    """Fields that are shown even when absent, with a value that no client can change."""
     zeros: list[tuple[str, Zero]] = field(default_factory=list)
     """The same for structs, which must be made anew each time."""
 

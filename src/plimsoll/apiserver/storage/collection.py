@@ -164,7 +164,7 @@ class Collection:
         return newer
 
     def is_first_version(self, record: StoredRecord) -> bool:
-        """Whether nobody has updated the object, as far as history goes back."""
+        """Whether the object was never updated, as far as history goes back."""
         for change in reversed(self.history):
             if change.record is record:
                 return change.kind is ChangeKind.ADDED
@@ -204,7 +204,7 @@ class Collection:
             insort(self._keys, key)
 
     def forget(self, revision: int) -> list[int]:
-        """Drop history up to the revision; the revisions whose rows nobody needs any more."""
+        """Drop history up to the revision; the revisions whose rows are not needed any more."""
         superseded = []
         while self.history and self.history[0].revision <= revision:
             change = self.history.popleft()

@@ -1,6 +1,6 @@
 """Events end an hour after they were last written, as in the real server.
 
-Each goes by an ordinary deletion: watchers are told, and the disk gets its room back. A sweep
+Each goes by an ordinary deletion: watchers are told, and its space on the disk is freed. A sweep
 deletes a few at a time, so that others are answered in between. After a restart the times that an
 event carries tell how old it is.
 """

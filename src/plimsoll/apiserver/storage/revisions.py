@@ -62,7 +62,7 @@ class Revisions:
         self._wake = asyncio.Event()
         self._marks: deque[tuple[float, int]] = deque()
         self._leftovers: list[int] = []
-        """Revisions whose rows nobody needs but the store still has."""
+        """Revisions whose rows are not needed any more but are still in the store."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
 
     def collection(self, name: str) -> Collection:
@@ -217,7 +217,7 @@ class Revisions:
             for collection, _ in each.changes:
                 collection.unstage_all()
             each.durable.set_exception(error)
-            each.durable.exception()  # seen: nobody may be waiting any more
+            each.durable.exception()  # seen: perhaps no request waits any more
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)

@@ -49,7 +49,7 @@ NO_DAMAGE = (
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 )
-"""Errors of the surroundings: nobody should throw data away because of them."""
+"""Errors of the disk or the system, not of the file: no reason to throw data away."""
 
 
 @dataclass(frozen=True, slots=True)

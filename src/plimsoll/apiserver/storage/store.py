@@ -1,4 +1,4 @@
-"""The seam to durability: an append-only log of changes, one row for each revision.
+"""The interface to durable storage: an append-only log of changes, one row for each revision.
 
 The log holds, for every object, its newest version, and the older versions and tombstones that are
 younger than the compaction point. So one insert per write gives both the current state and the

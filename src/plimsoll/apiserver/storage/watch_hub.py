@@ -1,6 +1,6 @@
 """Sends durable changes to those who watch, each through a buffer of its own.
 
-Nobody is waited for: a watcher whose buffer overflows is cut off and has to list again.
+The server waits for no watcher: one whose buffer overflows is cut off and has to list again.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Watcher:
         self._bytes = 0
         self._wake = asyncio.Event()
         self.overflow = asyncio.Event()
-        """Set when events were lost because nobody took them."""
+        """Set when events were lost because the client did not take them."""
 
     def offer(self, changes: list[Change]) -> None:
         if self.overflow.is_set():

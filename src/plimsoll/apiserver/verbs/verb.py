@@ -49,14 +49,14 @@ def verb_of(request: Request, target: Target, query: Query) -> Verb:
 def check_verb(verb: Verb, target: Target) -> None:
     """Raises 405 unless the target has the verb, and the path what the verb needs."""
     resource = target.resource
-    homeless = resource.namespaced and not target.namespace
+    lacks_namespace = resource.namespaced and not target.namespace
     match verb:
         case Verb.CREATE:
-            misplaced = not target.subresource and (bool(target.name) or homeless)
+            misplaced = not target.subresource and (bool(target.name) or lacks_namespace)
         case Verb.UPDATE | Verb.PATCH:
             misplaced = not target.name
         case Verb.DELETE_COLLECTION:
-            misplaced = homeless
+            misplaced = lacks_namespace
         case _:
             misplaced = False
     if misplaced or verb not in _verbs(target):

@@ -112,8 +112,8 @@ def _limit(seconds: int) -> timedelta:
 class OpenWatch:
     """A running watch; iterate over its chunks, each of them whole lines, then `close` it.
 
-    It is subscribed when it is made: no change after that is missed, however late the first chunk
-    is asked for.
+    It is subscribed when it is made: no change after that is missed, however long the client
+    takes to ask for the first chunk.
     """
 
     def __init__(self, cluster: StoredCluster, request: WatchRequest) -> None:

@@ -1,6 +1,6 @@
 """What is stored and means nothing here yet, told to clients beside the answer (Warning headers).
 
-Nobody should believe in a policy that is only kept. Each entry of the tables goes away with the
+No user should rely on a policy that is only stored. Each entry of the tables goes away with the
 code that makes the promise true. Pure: documents in, sentences out.
 """
 

@@ -34,7 +34,7 @@ UTILIZATION = 80
 
 
 def drop_status(document: Document, _now: datetime) -> None:
-    """Nobody can create an object with a status."""
+    """No client can create an object with a status."""
     document.pop("status", None)
 
 

@@ -108,7 +108,7 @@ def _schema(schema: Document) -> Document:
     if "$ref" not in schema:
         return converted
     reference = {"$ref": f"#/components/schemas/{schema['$ref']}"}
-    # Whatever stands beside a reference is ignored, unless the reference is wrapped.
+    # Readers ignore what stands beside a reference, unless the reference is wrapped.
     return {"allOf": [reference], **converted} if converted else reference
 
 

@@ -75,7 +75,7 @@ def _response(new: Document) -> Document:
 
 
 def _schema(new: Document) -> Document:
-    """Whatever is wrapped in v3 to stand beside a reference does so in v2 as it is."""
+    """What v3 has to wrap so that it stands beside a reference stands there unwrapped in v2."""
     old = {key: _member(key, value) for key, value in new.items() if key != "allOf"}
     for wrapped in new.get("allOf", ()):
         old |= _schema(wrapped)

@@ -1,8 +1,8 @@
 """Server-side apply: a document says what its manager wants, and no more.
 
 What it mentions gets the value it has there, and its manager owns it from then on. What it
-mentioned last time but does not mention now is removed, unless somebody else owns it as well. A
-field with another value that somebody else owns is a conflict, unless the request takes it by
+mentioned last time but does not mention now is removed, unless another manager owns it as well.
+A field with another value that another manager owns is a conflict, unless the request takes it by
 force.
 """
 
@@ -27,7 +27,7 @@ from plimsoll.apiserver.model.ownership.last_applied import KUBECTL
 from plimsoll.apiserver.model.ownership.tracking import Manager, without_metadata
 
 BEFORE_FIRST_APPLY = "before-first-apply"
-"""Owns what was there before anybody kept track of owners."""
+"""Owns what was there before the server kept track of owners."""
 
 UNTRACKED: FieldSet = {f"f:{name}": {} for name in sorted(UNTRACKED_ROOT)} | {
     "f:metadata": {f"f:{name}": {} for name in sorted(UNTRACKED_METADATA)}
@@ -116,7 +116,7 @@ def _owned(at: Endpoint, applier: ManagedFieldsEntry, others: Owners) -> FieldSe
 
 
 def _pruned(at: Endpoint, merged: Document, last: FieldSet, owned: FieldSet) -> Document:
-    """The document without what its applier mentioned last time and nobody owns any more."""
+    """The document without what its applier mentioned last time and no manager owns any more."""
     node = at.whole
 
     def named(fields: FieldSet) -> FieldSet:
@@ -129,7 +129,7 @@ def _pruned(at: Endpoint, merged: Document, last: FieldSet, owned: FieldSet) -> 
     untouched = mentioned(merging.without(node, merged, named(last)))
     unowned = difference(everything, union(untouched, named(owned)))
     kept = mentioned(merging.without(node, merged, unowned))
-    # Of all that nobody owns, only what was applied before goes.
+    # Of all that no manager owns, only what was applied before goes.
     gone = intersection(difference(everything, kept), named(last))
     pruned: Document = merging.without(node, merged, gone)
     return pruned

@@ -29,7 +29,7 @@ UNTRACKED_METADATA = frozenset(
         "resourceVersion",
     }
 )
-"""Fields that identify an object or that the server decides about: nobody owns them."""
+"""Fields that identify an object or that the server decides about: no manager owns them."""
 
 
 @cache
@@ -43,7 +43,7 @@ def compiled(schema_name: str) -> PathBranch:
 
 @cache
 def tracked(schema_name: str) -> PathBranch:
-    """The same without the fields that nobody owns."""
+    """The same without the fields that no manager owns."""
     whole = compiled(schema_name)
     fields = {name: pair for name, pair in whole.fields.items() if name not in UNTRACKED_ROOT}
     element, metadata = fields["metadata"]

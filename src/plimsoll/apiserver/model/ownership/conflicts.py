@@ -1,4 +1,4 @@
-"""Fields that an applier wants and that somebody else owns."""
+"""Fields that an applier wants and that another manager owns."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ class Endpoint:
     tracked: PathBranch
     """The kind's fields that can be owned."""
     nothing: Document
-    """A new object that nobody has set any field of."""
+    """A new object of which no field has been set."""
     reset: FieldSet
     """What writes through this endpoint cannot change."""
     versions: frozenset[str]

@@ -214,8 +214,8 @@ def canonical_json(value: Any) -> str:
 
 
 def parse(given: Any) -> FieldSet:
-    """A set as a client sent it, in the form that compares equal; elements of a form that nobody
-    knows are left out. Raises UnreadableSetError.
+    """A set as a client sent it, in the form that compares equal, without elements of unknown
+    form. Raises UnreadableSetError.
     """
     if not isinstance(given, dict):
         raise UnreadableSetError("fieldsV1 must be an object")

@@ -29,7 +29,7 @@ def fields_applied_by_client(at: Endpoint, live: Document) -> FieldSet:
         changed, removed = tracking.compare(at, last, live)
         return difference(merging.mentioned(at.whole, last), union(changed, removed))
     except (msgspec.DecodeError, UnkeyedError, AttributeError, TypeError):
-        # Anybody can write anything into an annotation.
+        # Any client can write any text into an annotation.
         return {}
 
 

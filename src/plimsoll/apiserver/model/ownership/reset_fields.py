@@ -1,7 +1,7 @@
 """Fields that a write through one endpoint cannot change, whatever it says about them.
 
-The server puts the old values back, so such a write does not make anybody an owner of them: a
-write to the object itself leaves the status alone, a write to the status the spec.
+The server puts the old values back, so such a write makes no manager an owner of them: a write
+to the object itself leaves the status alone, a write to the status the spec.
 """
 
 from plimsoll.api.registry import Resource

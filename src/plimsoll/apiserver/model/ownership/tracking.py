@@ -1,8 +1,8 @@
 """What a create, update or patch does to the owners of an object's fields.
 
-Whoever changes a field owns it from then on, and nobody else does; a field that is gone belongs to
-nobody. To be called with the document that the client asks for, its defaults filled in, before
-anything else changes it: what admission and the server add later belongs to nobody.
+The manager that changes a field owns it from then on, and no other manager does. A field that is
+gone has no owner. To be called with the document that the client asks for, its defaults filled in,
+before anything else changes it: what admission and the server add later has no owner.
 """
 
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ def track_update(at: Endpoint, new: Document, old: Document, manager: Manager) -
         return []
     else:
         owners = entries.parse_owners(sent) or entries.owners_of(held)
-    # Once forgotten, owners are only kept again when somebody applies.
+    # Once forgotten, owners are only kept again when a client applies.
     return _tracked(at, (old, new), owners, manager) if owners else []
 
 
@@ -61,7 +61,7 @@ def _tracked(
     try:
         changed, removed = compare(at, *change)
     except (UnkeyedError, RecursionError):
-        # Ownership that cannot be told must not keep anybody from writing.
+        # Ownership that cannot be told must not keep a client from writing.
         return []
     owners = dispossess(at, owners, union(changed, removed))
     mine = without_metadata(changed)

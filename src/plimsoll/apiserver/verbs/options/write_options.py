@@ -26,7 +26,7 @@ class RequestWriteOptions:
     manager: str = UNKNOWN
     """Who owns the fields that the request changes."""
     force: bool = False
-    """Apply takes fields from whoever owns them."""
+    """Apply takes fields from the managers that own them."""
     warnings: list[str] = field(default_factory=list)
     """Told to the client with the answer, in order."""
 

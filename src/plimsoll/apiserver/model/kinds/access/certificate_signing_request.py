@@ -20,7 +20,7 @@ CERTIFICATE = "status.certificate"
 
 
 def drop_status(request: Document, _now: datetime) -> None:
-    """Nobody can create a request that is approved already."""
+    """No client can create a request that is approved already."""
     request.pop("status", None)
 
 

@@ -36,7 +36,7 @@ def default(secret: Document) -> None:
 
 
 def _encode_plain_text(secret: Document) -> None:
-    """`stringData` is a way to write `data`; nobody ever reads it back."""
+    """`stringData` is a way to write `data`; no client ever reads it back."""
     for key, text in secret.pop("stringData", {}).items():
         secret.setdefault("data", {})[key] = b64encode(text.encode()).decode()
 

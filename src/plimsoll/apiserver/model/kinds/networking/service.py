@@ -1,7 +1,7 @@
 """Services, as far as an API server without a network decides about them.
 
-Addresses and node ports are not handed out: whoever runs a network assigns them, and a service
-without one shows none. Everything else is filled in and checked.
+Addresses and node ports are not handed out: the program that runs a network assigns them, and
+a service without one shows none. Everything else is filled in and checked.
 """
 
 from collections.abc import Iterator, Sequence

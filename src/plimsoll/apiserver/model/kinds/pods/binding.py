@@ -36,7 +36,7 @@ def bind(pod: Document, binding: Document, now: datetime) -> Document:
         if meta.get(field):
             bound["metadata"][field] = (bound["metadata"].get(field) or {}) | meta[field]
     status = bound.setdefault("status", {})
-    # Whoever was nominated before, the pod has a node now.
+    # A nominated node has no meaning once the pod has a node.
     status.pop("nominatedNodeName", None)
     set_condition(status, condition("PodScheduled", "True", now))
     return bound

@@ -114,7 +114,7 @@ def _round_up(resources: Document) -> None:
 
 
 def _request_limits(container: Document) -> None:
-    """Whoever limits a resource without asking for it asks for as much as the limit."""
+    """A container that limits a resource and does not request it requests as much as the limit."""
     resources = container["resources"]
     if resources.get("limits"):
         requests = resources.setdefault("requests", {})

@@ -1,4 +1,4 @@
-"""What the containers of a pod need together, and how well the pod is served for it."""
+"""What the containers of a pod need together, and the quality of service that follows from it."""
 
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document

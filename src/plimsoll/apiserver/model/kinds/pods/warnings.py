@@ -1,4 +1,4 @@
-"""What clients are told about a pod or template that is accepted, but hardly meant that way."""
+"""Warnings about a pod or template that is accepted, but that its author hardly meant that way."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""PodDisruptionBudget: how many pods of a group may be missing when somebody evicts them."""
+"""PodDisruptionBudget: how many pods of a group an eviction may leave missing."""
 
 import re
 from collections.abc import Iterable, Iterator

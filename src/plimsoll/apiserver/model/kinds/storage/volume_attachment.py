@@ -1,4 +1,4 @@
-"""VolumeAttachment: the wish (spec) is fixed, the attacher reports through the status."""
+"""VolumeAttachment: its spec is fixed, the attacher reports through the status."""
 
 from collections.abc import Iterator
 from datetime import datetime

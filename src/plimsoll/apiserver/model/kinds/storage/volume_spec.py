@@ -44,7 +44,7 @@ def volume_spec_errors(
 
 
 def inline_spec_errors(spec: Document, path: str) -> Iterator[FieldError]:
-    """A volume inside an attachment: a CSI volume that nobody claims, binds or reclaims."""
+    """A volume inside an attachment: a CSI volume that is never claimed, bound or reclaimed."""
     for field in ("claimRef", "capacity"):
         if spec.get(field):
             yield FieldError.forbidden(f"{path}.{field}", f"may not be specified {INLINE}")
