@@ -23,7 +23,7 @@ from plimsoll.apiserver.admission.chain import Admission
 from plimsoll.apiserver.first_objects import create_first_objects
 from plimsoll.apiserver.http.app import AsgiApp
 from plimsoll.apiserver.http.certificates import ServerCredentials, load_or_create, private_write
-from plimsoll.apiserver.http.connections import Door
+from plimsoll.apiserver.http.connections import ConnectionLimits
 from plimsoll.apiserver.http.protocol import BoundedProtocol
 from plimsoll.apiserver.http.renewal import keep_current
 from plimsoll.apiserver.metrics import MeasuredStore, ServerMetrics
@@ -258,7 +258,7 @@ async def _started(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
 def _web_config(app: AsgiApp, credentials: ServerCredentials) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=partial(BoundedProtocol, Door()),  # type: ignore[arg-type]  # it calls it, no more
+        http=partial(BoundedProtocol, ConnectionLimits()),  # type: ignore[arg-type]  # it calls it, no more
         ws="none",
         lifespan="off",
         interface="asgi3",

@@ -11,7 +11,7 @@ MOST_CONNECTIONS = 4096
 MOST_STRANGERS = 256
 
 
-class Door:
+class ConnectionLimits:
     def __init__(
         self, most_connections: int = MOST_CONNECTIONS, most_strangers: int = MOST_STRANGERS
     ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from plimsoll.apiserver.http.connections import Door
+from plimsoll.apiserver.http.connections import ConnectionLimits
 from plimsoll.apiserver.model.status import ApiError
 
 HEAD_LIMIT = 64 * 1024
@@ -66,9 +66,9 @@ class BoundedProtocol(HttpToolsProtocol):
     _ending: asyncio.TimerHandle | None = None
     _peer: Peer
 
-    def __init__(self, door: Door, **uvicorn: Any) -> None:
+    def __init__(self, limits: ConnectionLimits, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
-        self._door = door
+        self._limits = limits
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it as well
         super().connection_made(transport)
@@ -78,14 +78,14 @@ class BoundedProtocol(HttpToolsProtocol):
             abort=transport.abort,
             # Nothing here refers to this protocol: a circle would keep its buffers until the
             # collector finds it.
-            recognise=partial(self._door.recognise, transport),
+            recognise=partial(self._limits.recognise, transport),
             stop_reading=self.flow.pause_reading,
         )
-        self._door.enter(transport)
+        self._limits.enter(transport)
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._door.leave(self.transport)
+        self._limits.leave(self.transport)
         for timer in (self._deadline, self._writing, self._ending):
             if timer is not None:
                 timer.cancel()
