@@ -23,7 +23,7 @@ from plimsoll.decide.node.admission import find_rejection
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.processes.driver.configuration import parse_disk
 from plimsoll.runtime.config import ConfigError
 from tests.apiserver.api import serving

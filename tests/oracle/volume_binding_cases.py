@@ -22,8 +22,16 @@ from plimsoll.decide.scheduling.binding.bind_volumes import (
 from plimsoll.decide.scheduling.binding.wait_for_volumes import Bound, GivenUp, check_bindings
 from plimsoll.decide.scheduling.reasons import FIT, NOT_CONCERNED, Finding, Judgement, failed
 from plimsoll.decide.scheduling.rules.volume_binding import claims, filter as volume_binding
-from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes, StaticBinding
-from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, ScoringShape
+from plimsoll.decide.scheduling.rules.volume_binding.score import (
+    DEFAULT_SHAPE,
+    Point,
+    ScoringShape,
+    score,
+)
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import (
+    PodVolumes,
+    StaticBinding,
+)
 from plimsoll.decide.scheduling.view import Cluster
 from tests.oracle.cluster_cases import Answer, cluster_of, shown
 from tests.oracle.comparison import agrees
@@ -109,7 +117,7 @@ def _node(result: PodVolumes | Judgement, shape: ScoringShape) -> Answer:
         shown(FIT)
         | ({"staticBindings": static} if static else {})
         | ({"dynamicProvisions": dynamic} if dynamic else {})
-        | {"score": volume_binding.score(result, shape)}
+        | {"score": score(result, shape)}
     )
 
 

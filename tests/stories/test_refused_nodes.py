@@ -11,7 +11,7 @@ from datetime import timedelta
 import msgspec
 
 from plimsoll.api.registry import Document
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.wire.transport import Request

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import pod

@@ -262,7 +262,7 @@ class Pod(ApiObject, frozen=True, kw_only=True):
     def claim_of(self, volume: PodVolume) -> ObjectKey | None:
         """An ephemeral volume has a claim named after the pod and the volume."""
         if volume.persistent_volume_claim:
-            return ObjectKey(self.namespace, volume.persistent_volume_claim.claim_name)
+            return ObjectKey(self.metadata.namespace, volume.persistent_volume_claim.claim_name)
         if volume.ephemeral:
             return ObjectKey(self.namespace, f"{self.name}-{volume.name}")
         return None

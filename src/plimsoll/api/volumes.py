@@ -182,7 +182,7 @@ class PersistentVolume(ApiObject, frozen=True, kw_only=True):
     @property
     def storage_class(self) -> str:
         """Empty: a volume without a class, for claims that ask for none."""
-        return self.annotations.get(BETA_CLASS_ANNOTATION, self.spec.storage_class_name)
+        return self.metadata.annotations.get(BETA_CLASS_ANNOTATION, self.spec.storage_class_name)
 
 
 class DataSource(ApiStruct, frozen=True, kw_only=True):
@@ -237,7 +237,7 @@ class PersistentVolumeClaim(ApiObject, frozen=True, kw_only=True):
     @property
     def storage_class(self) -> str:
         """Empty: the claim asks for a volume without a class, or for the default one."""
-        annotated = self.annotations.get(BETA_CLASS_ANNOTATION)
+        annotated = self.metadata.annotations.get(BETA_CLASS_ANNOTATION)
         return annotated if annotated is not None else self.spec.storage_class_name or ""
 
     @property

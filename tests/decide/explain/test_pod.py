@@ -9,8 +9,8 @@ from plimsoll.decide.explain.pod import PodExplanation, PodState, explain_pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.reasons import Reason
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from tests.builders import HOSTNAME, a_capacity, a_claim, a_class, a_driver, a_node, a_pod
 from tests.decide.explain.faults import FAULTS
 from tests.decide.scheduling.builders import a_local_class

@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.api.core import Lease
 from plimsoll.decide.explain.policies import PolicySource, choose_policy
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import Policy
 from tests.decide.explain.witnesses import MINUTE, NOW, a_lease, a_scheduler_identity
 
 THEIRS = "default-scheduler"

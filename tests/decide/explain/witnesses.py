@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 from plimsoll.api.core import Event, Lease, LeaseSpec
 from plimsoll.api.meta import ApiObject, ObjectMeta, ObjectReference
 from plimsoll.decide.capacity.names import CAPACITY_PURPOSE, DRIVER_NAME, MANAGED_BY, PURPOSE
-from plimsoll.decide.scheduling.published_policy import POLICY, SCHEDULER_NAME, SCHEDULER_PURPOSE
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import POLICY, SCHEDULER_NAME, SCHEDULER_PURPOSE, Policy
 from tests.builders import DRIVER
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

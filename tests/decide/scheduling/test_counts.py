@@ -5,7 +5,7 @@ from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.counts import counts
 from plimsoll.decide.scheduling.flags import RULES
 from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import Policy
 from tests.decide.scheduling.columns import plain
 from tests.decide.scheduling.columns.clusters import Chance, a_new_pod, a_random_cluster, seeds
 

@@ -8,16 +8,20 @@ from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.binding.bind_volumes import naming_claim
 from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.resources import Demands
 from plimsoll.decide.scheduling.flags import NodeRule
 from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.reasons import Reason, Rule
-from plimsoll.decide.scheduling.rules import node_resources_fit as resources
-from plimsoll.decide.scheduling.rules.node_affinity import SOFT, NodeDemands
-from plimsoll.decide.scheduling.rules.node_resources_fit import Demands
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes, score
-from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE
+from plimsoll.decide.scheduling.rules import (
+    node_resources_balanced_allocation,
+    node_resources_fit as resources,
+)
+from plimsoll.decide.scheduling.rules.node_affinity import AffinityTerms
+from plimsoll.decide.scheduling.rules.taint_toleration import SOFT, tolerates_softly
+from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, score
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
 from plimsoll.decide.scheduling.view import Cluster
 from tests.builders import (
     HOSTNAME,
@@ -260,18 +264,18 @@ def plain_totals(pod: Pod, view: Cluster) -> dict[str, int]:
         for node in view.nodes.values()
         if all(judgement.is_fit for judgement in plain.judgements(pod, node, view).values())
     }
-    demands, wanted = NodeDemands.of(pod), Demands.of_waiting(pod)
+    terms, wanted = AffinityTerms.of(pod), Demands.of_waiting(pod)
     taints = {
-        name: sum(t.effect == SOFT and not demands.tolerate_softly(t) for t in node.spec.taints)
+        name: sum(t.effect == SOFT and not tolerates_softly(pod, t) for t in node.spec.taints)
         for name, node in feasible.items()
     }
-    wishes = {name: demands.preferred.score(node.labels, name) for name, node in feasible.items()}
+    wishes = {name: terms.preferred.score(node.labels, name) for name, node in feasible.items()}
     totals = {}
     for name, node in feasible.items():
         load, volumes = plain.load_of(name, view), plain.volumes_for(pod, node, view)
         totals[name] = (
-            resources.least_allocated(wanted, node, load)
-            + resources.balanced_allocation(wanted, node, load)
+            resources.score(wanted, node, load)
+            + node_resources_balanced_allocation.score(wanted, node, load)
             + 3 * (100 - 100 * taints[name] // max(1, *taints.values(), 1))
             + 2 * (100 * wishes[name] // max(1, *wishes.values(), 1))
             + (score(volumes, DEFAULT_SHAPE) if isinstance(volumes, PodVolumes) else 0)

@@ -5,9 +5,7 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
-from plimsoll.decide.scheduling.judge import NOT_FEASIBLE
-from plimsoll.decide.scheduling.node_fit import sort_keys
-from plimsoll.decide.scheduling.picking import pick, put_back, turn_of
+from plimsoll.decide.scheduling.picking import NOT_FEASIBLE, RANK_BITS, pick, put_back, turn_of
 from tests.builders import a_pod
 
 scores = st.dictionaries(
@@ -28,7 +26,7 @@ def keys_of(by_name: dict[str, int | None], index: NodeIndex) -> NDArray[np.int6
     for name, score in by_name.items():
         slot = index.find(name)
         if slot is not None and score is not None:
-            keys[slot] = sort_keys(np.array([score]))[0] - index.ranks[slot]
+            keys[slot] = (score << RANK_BITS) - index.ranks[slot]
     return keys
 
 

@@ -8,8 +8,7 @@ from random import Random
 from plimsoll.api.core import Lease
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.decide.explain.policies import PolicySource, choose_policy
-from plimsoll.decide.scheduling.published_policy import LASTS, RENEWED_EVERY
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import LASTS, RENEWED_EVERY, Policy
 from plimsoll.processes.scheduler.identity import SchedulerIdentity
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.clock import settle

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point
 from plimsoll.processes.scheduler.settings import (
     SchedulerSettings,

@@ -18,7 +18,7 @@ from plimsoll.decide.explain.evidence import (
 )
 from plimsoll.decide.explain.groups import Area, Occurrences, SharedTrouble
 from plimsoll.decide.explain.presence import find_stopped
-from plimsoll.decide.scheduling.published_policy import (
+from plimsoll.decide.scheduling.policy import (
     KUBE_SCHEDULER,
     KUBE_SCHEDULER_LEASE,
     find_identities,

@@ -11,14 +11,14 @@ from enum import StrEnum
 
 from plimsoll.api.core import Lease
 from plimsoll.decide.explain.presence import find_stopped
-from plimsoll.decide.scheduling.published_policy import (
+from plimsoll.decide.scheduling.policy import (
     KUBE_SCHEDULER,
     KUBE_SCHEDULER_LEASE,
     OUR_NAME,
+    Policy,
     PublishedScheduler,
     find_identities,
 )
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 
 
 class PolicySource(StrEnum):

@@ -1,7 +1,8 @@
-"""Where a pod can go, judged the way kube-scheduler judges: one plain rule per reason.
+"""Where a pod goes, decided the way kube-scheduler decides.
 
-Start with `reasons`, what a rule answers, and `view`, what it looks at. `claims` sorts a pod's
-claims; `volume_binding` (with `provisioning`), `volume_limits`, `volume_zone` and
-`volume_restrictions` judge nodes by them, and `scorer` compares nodes. `bind_volumes` carries a
-choice out, `assumptions` believe in it meanwhile, `wait_for_volumes` tells when it came true.
-`requests`, `queue_order`, `backoff` and `wakeups` are about the pods that wait."""
+Start with `kernel`, which chooses a node. It asks `judge`, which puts all of `rules/` together over
+the cluster in `columns/`; `picking` takes one of the nodes that will do. `reasons` is what a rule
+answers about one node, `flags` the same as bits for all nodes. `explanation` asks the plain rules
+about one node, `counts` tells how many nodes were refused and why. `queue/` is about the pods that
+wait, `binding/` about the way from a chosen node to bound volumes. `policy` says where we differ
+from kube-scheduler. Preemption, which frees a node for a pod, belongs here beside the kernel."""

@@ -18,7 +18,7 @@ from plimsoll.decide.scheduling.flags import (
 )
 from plimsoll.decide.scheduling.judge import Judged
 from plimsoll.decide.scheduling.reasons import Reason, Rule
-from plimsoll.decide.scheduling.rules.node_volume_limits_columns import Limits
+from plimsoll.decide.scheduling.rules.node_volume_limits import LimitColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def _counts(judged: Judged, columns: Columns, example: Example) -> Iterator[Coun
 
 
 def _missing_drivers(judged: Judged, columns: Columns, slots: set[int]) -> Iterator[Count]:
-    for name, bits in Limits(judged.pod, columns).missing_drivers():
+    for name, bits in LimitColumns(judged.pod, columns).missing_drivers():
         number = sum(bits >> slot & 1 for slot in slots)
         if number:
             sentence = f"{name} CSI driver is not installed on the node"

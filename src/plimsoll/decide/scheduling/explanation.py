@@ -7,16 +7,20 @@ from plimsoll.api.core import Node
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.node_view import NodeView
+from plimsoll.decide.scheduling.columns.resources import Demands
 from plimsoll.decide.scheduling.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.reasons import FIT, Finding, Judgement, Rule
 from plimsoll.decide.scheduling.rules import (
-    node_affinity as basics,
-    node_resources_fit as resources,
-    node_volume_limits as volume_limits,
+    node_affinity,
+    node_name,
+    node_resources_fit,
+    node_unschedulable,
+    node_volume_limits,
+    taint_toleration,
     volume_restrictions,
     volume_zone,
 )
-from plimsoll.decide.scheduling.rules.node_affinity import NodeDemands
+from plimsoll.decide.scheduling.rules.node_affinity import AffinityTerms
 from plimsoll.decide.scheduling.rules.volume_binding import (
     claims as pod_claims,
     filter as volume_binding,
@@ -47,17 +51,16 @@ def explain(pod: Pod, node: Node, columns: Columns) -> Explanation:
     if slot is None:
         raise KeyError(f"node {node.name} is not in the columns")
     view = NodeView(columns, slot, pod.claims)
-    demands = NodeDemands.of(pod)
-    wanted = resources.Demands.of_waiting(pod)
+    wanted = Demands.of_waiting(pod)
     load = columns.pods.load_of(node.name)
     return Explanation(
         node.name,
         {
-            NodeRule.NODE_NAME: basics.judge_name(demands, node),
-            NodeRule.UNSCHEDULABLE: basics.judge_unschedulable(demands, node),
-            NodeRule.TAINTS: basics.judge_taints(demands, node),
-            NodeRule.NODE_AFFINITY: basics.judge_affinity(demands, node),
-            NodeRule.RESOURCES: resources.judge(wanted, node, load),
+            NodeRule.NODE_NAME: node_name.judge(pod, node),
+            NodeRule.UNSCHEDULABLE: node_unschedulable.judge(pod, node),
+            NodeRule.TAINTS: taint_toleration.judge(pod, node),
+            NodeRule.NODE_AFFINITY: node_affinity.judge(AffinityTerms.of(pod), node),
+            NodeRule.RESOURCES: node_resources_fit.judge(wanted, node, load),
             Rule.VOLUME_RESTRICTIONS: _restrictions(pod, node, view),
             Rule.VOLUME_LIMITS: _limits(pod, node, view),
             Rule.VOLUME_BINDING: _binding(pod, node, view),
@@ -74,8 +77,8 @@ def _restrictions(pod: Pod, node: Node, view: ClusterView) -> Judgement:
 
 
 def _limits(pod: Pod, node: Node, view: ClusterView) -> Judgement:
-    prepared = volume_limits.prepare(pod)
-    return volume_limits.judge(pod, node.name, view) if prepared is FIT else prepared
+    prepared = node_volume_limits.prepare(pod)
+    return node_volume_limits.judge(pod, node.name, view) if prepared is FIT else prepared
 
 
 def _binding(pod: Pod, node: Node, view: ClusterView) -> Judgement:

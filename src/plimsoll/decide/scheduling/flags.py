@@ -4,17 +4,17 @@ Each bit belongs to one rule, one reason and one sentence. Reasons of several ru
 node at once; kube-scheduler stops at the first rule, and so do the counts in events.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import IntFlag, StrEnum, auto
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plimsoll.decide.scheduling.columns.nodes import mask_of
 from plimsoll.decide.scheduling.reasons import Reason, Rule, Sentence
 
 Flags = NDArray[np.uint64]
-Slots = NDArray[np.intp]
 
 
 class NodeRule(StrEnum):
@@ -178,17 +178,21 @@ def bits_of_rule(rule: AnyRule) -> int:
 BITS_BY_RULE: Mapping[AnyRule, int] = {rule: bits_of_rule(rule) for rule in RULES}
 
 
-def length_of(at: Slots | slice, size: int) -> int:
-    """How many slots `at` names: some, or all `size` of them."""
-    return size if isinstance(at, slice) else len(at)
-
-
 def no_flags(size: int) -> Flags:
     return np.zeros(size, np.uint64)
 
 
 def flagged(mask: NDArray[np.bool_], flag: int) -> Flags:
     return mask * np.uint64(flag)
+
+
+def flags_of(found: Iterable[tuple[int, int]], size: int) -> Flags:
+    """By slot, given each flag with the set of nodes that it is about."""
+    flags = no_flags(size)
+    for flag, bits in found:
+        if bits:
+            flags |= flagged(mask_of(bits, size), flag)
+    return flags
 
 
 def of_first_rule(flags: Flags) -> Flags:

@@ -1,9 +1,9 @@
 """Where a pod goes: the node, and what is to be done for its claims there.
 
-Every node is judged. Of those that will do the one with the most static matches wins (by default:
-volumes that exist are used before new ones are made), then the one with the best score. Of equal
-ones each attempt takes another; nodes that were refused to the pod come last. The same cluster, pod
-and attempt give the same choice.
+Every node is judged. Of those that will do the one with the most static matches wins: by default
+volumes that exist are used before new ones are provisioned. Then the best score wins. Of equal ones
+each attempt takes another; nodes that were refused to the pod come last. The same cluster, pod and
+attempt give the same choice.
 """
 
 from collections import Counter
@@ -19,10 +19,12 @@ from plimsoll.decide.scheduling.explanation import Explanation, explain
 from plimsoll.decide.scheduling.flags import AnyRule
 from plimsoll.decide.scheduling.judge import Judge, Judged, KernelSettings, Rejected
 from plimsoll.decide.scheduling.picking import pick, put_back, turn_of
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.reasons import FIT, Reason, Rule
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes
 from plimsoll.decide.scheduling.rules.volume_binding.shortage import shortages
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
+
+NO_VOLUMES = PodVolumes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +122,7 @@ class Kernel:
         )
 
     def judge(self, pod: Pod) -> Judged | Rejected:
-        """All nodes, for whoever wants to know more than the best."""
+        """All nodes, for callers that want to know more than the best."""
         return self._judge.judge(pod)
 
     def flags_by_node(self, pod: Pod) -> dict[str, int] | Rejected:
@@ -163,9 +165,9 @@ class Kernel:
         return pick(keys, index, turn)
 
     def _volumes(self, judged: Judged, slot: int) -> PodVolumes:
-        if judged.delayed_claims is None:
-            return PodVolumes()
-        return self._judge.delayed.static_matching.bind(judged.delayed_claims, slot)
+        if judged.volumes.delayed_claims is None:
+            return NO_VOLUMES
+        return self._judge.volume_binding.bind(judged.volumes.delayed_claims, slot)
 
     def _sentence(self, pod: Pod, slot: int, rule: AnyRule) -> str:
         explanation = self.explain_node(pod, self.columns.index.names[slot])

@@ -1,7 +1,7 @@
-"""How nodes stand towards a pod's spec, volumes left aside: kept for all pods with the same spec.
+"""Which nodes suit a pod's spec, volumes left aside: kept for all pods with the same spec.
 
-When pods come and go only the nodes are judged again that they came to or went from; when nodes
-change in more than the room they have, all of them.
+When pods come and go only the nodes are judged again that they came to or went from. When nodes
+change in more than their free resources, all of them are.
 """
 
 from dataclasses import dataclass
@@ -11,30 +11,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod
-from plimsoll.decide.scheduling.columns.changes import KeptResult
+from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.flags import Flags, no_flags
-from plimsoll.decide.scheduling.rules.node_affinity import Basics, NodeDemands
-from plimsoll.decide.scheduling.rules.node_resources_fit import Demands
+from plimsoll.decide.scheduling.columns.nodes import Slots
+from plimsoll.decide.scheduling.columns.resources import Demands
+from plimsoll.decide.scheduling.flags import Blocked, Flags, flags_of
+from plimsoll.decide.scheduling.picking import RANK_BITS
+from plimsoll.decide.scheduling.rules import (
+    node_affinity,
+    node_name,
+    node_resources_balanced_allocation,
+    node_resources_fit,
+    node_unschedulable,
+    taint_toleration,
+)
+from plimsoll.decide.scheduling.rules.node_affinity import AffinityTerms
 
 KEPT_SPECS = 256
 EVERYWHERE = slice(None)
-RANK_BITS = 24
-"""Room for the place of a name below the score: no cluster has more nodes."""
-
-
-def sort_keys(scores: NDArray[np.int64]) -> NDArray[np.int64]:
-    keys: NDArray[np.int64] = scores << RANK_BITS
-    return keys
+NO_FLAGS = np.zeros(0, np.uint64)
+NO_NUMBERS = np.zeros(0, np.int64)
 
 
 @dataclass(slots=True)
 class NodeFit:
     """All by slot."""
 
-    nodes: NodeDemands
+    pod: Pod
+    """One of those that have the spec."""
+    affinity: AffinityTerms
     resources: Demands
-    basics: Flags
+    labelled: Flags
+    """By the rules about names, labels and taints, which do not change with pods."""
     flags: Flags
     scores: NDArray[np.int64]
     """What all nodes are compared by alike: how full and how balanced they would be."""
@@ -45,51 +53,71 @@ class NodeFit:
     stamp: int = -1
     position: int = 0
 
+    @classmethod
+    def of(cls, pod: Pod) -> "NodeFit":
+        return cls(
+            pod,
+            AffinityTerms.of(pod),
+            Demands.of_waiting(pod),
+            labelled=NO_FLAGS,
+            flags=NO_FLAGS,
+            scores=NO_NUMBERS,
+            keys=NO_NUMBERS,
+        )
+
     def refresh(self, columns: Columns) -> None:
         changed = columns.loads.since(self.position)
         self.position = columns.loads.position
         if self.stamp != columns.stamp or len(self.flags) != columns.index.size:
-            self._read_basics(columns)
+            self._read_labels(columns)
             changed = None
         if changed is None:
-            flags, self.scores = columns.resources.judge(self.resources, EVERYWHERE)
-            self.flags = self.basics | flags
-            self.keys = sort_keys(self.scores) - columns.index.ranks
+            flags, self.scores = self._judge_resources(columns, EVERYWHERE)
+            self.flags = self.labelled | flags
+            self.keys = (self.scores << RANK_BITS) - columns.index.ranks
         elif changed:
             at = np.fromiter(changed, np.intp, len(changed))
-            flags, scores = columns.resources.judge(self.resources, at)
-            self.flags[at] = self.basics[at] | flags
+            flags, scores = self._judge_resources(columns, at)
+            self.flags[at] = self.labelled[at] | flags
             self.scores[at] = scores
-            self.keys[at] = sort_keys(scores) - columns.index.ranks[at]
+            self.keys[at] = (scores << RANK_BITS) - columns.index.ranks[at]
 
-    def _read_basics(self, columns: Columns) -> None:
-        basics = Basics(columns.index, columns.labels, columns.taints)
-        self.basics = basics.blocked(self.nodes)
-        self.soft_taints = basics.soft_taints(self.nodes)
-        self.preferences = basics.preferences(self.nodes)
+    def _judge_resources(
+        self, columns: Columns, at: Slots | slice
+    ) -> tuple[Flags, NDArray[np.int64]]:
+        rows = columns.resources.rows(at)
+        flags = node_resources_fit.blocked(self.resources, rows, columns.resources.scalars, at)
+        scores = node_resources_fit.scores(self.resources, rows)
+        scores += node_resources_balanced_allocation.scores(self.resources, rows)
+        return flags, scores
+
+    def _read_labels(self, columns: Columns) -> None:
+        alive, size = columns.index.alive, columns.index.size
+        found = (
+            (Blocked.NODE_NAME, node_name.blocked(self.pod, columns)),
+            (Blocked.UNSCHEDULABLE, node_unschedulable.blocked(self.pod, columns)),
+            (Blocked.TAINT, taint_toleration.blocked(self.pod, columns)),
+            (Blocked.NODE_AFFINITY, node_affinity.blocked(self.affinity, columns)),
+        )
+        no_node = (Blocked.NO_NODE, ~alive & ((1 << size) - 1))
+        self.labelled = flags_of([*((flag, bits & alive) for flag, bits in found), no_node], size)
+        self.soft_taints = taint_toleration.soft_taints(self.pod, columns)
+        self.preferences = node_affinity.preferences(self.affinity, columns)
         self.stamp = columns.stamp
 
 
 class NodeFits:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._kept: KeptResult[bytes, NodeFit] = KeptResult(KEPT_SPECS)
+        self._kept: KeptResults[bytes, NodeFit] = KeptResults(KEPT_SPECS)
 
     def of(self, pod: Pod) -> NodeFit:
-        node_fit = self._kept.get(_fingerprint(pod), lambda: _new(pod))
+        fingerprint = _fingerprint(pod)
+        node_fit = self._kept.get(fingerprint)
+        if node_fit is None:
+            node_fit = self._kept.keep(fingerprint, NodeFit.of(pod))
         node_fit.refresh(self._columns)
         return node_fit
-
-
-def _new(pod: Pod) -> NodeFit:
-    return NodeFit(
-        NodeDemands.of(pod),
-        Demands.of_waiting(pod),
-        basics=no_flags(0),
-        flags=no_flags(0),
-        scores=np.zeros(0, np.int64),
-        keys=np.zeros(0, np.int64),
-    )
 
 
 def _fingerprint(pod: Pod) -> bytes:

@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
-from plimsoll.decide.scheduling.judge import NOT_FEASIBLE
-from plimsoll.decide.scheduling.node_fit import RANK_BITS
 
+NOT_FEASIBLE = -(2**62)
+"""The key of a node that will not do."""
+RANK_BITS = 24
+"""Keys end in the place of the node's name: no cluster has more nodes than these bits can count."""
+STATIC_BITS = RANK_BITS + 16
+"""A volume that exists weighs more than any score."""
 REFUSED_BITS = 53
 """A refusal weighs more than any score and any number of volumes that exist."""
 MOST_STEPS = 255
@@ -25,7 +29,7 @@ MOST_STEPS = 255
 
 def turn_of(pod: Pod, attempt: int) -> int:
     """Which of equal nodes it is to be: pods differ by their uid, attempts by one."""
-    return crc32(pod.uid.encode()) + attempt
+    return crc32(pod.metadata.uid.encode()) + attempt
 
 
 def put_back(

@@ -20,16 +20,16 @@ ATTACHABLE = "attachable-volumes-"
 NATIVE_DOMAIN = "kubernetes.io/"
 QUOTA_PREFIX = "requests."
 
-DEFAULT_REQUESTS: Quantities = {CPU: "100m", MEMORY: "200Mi"}
-"""What a container is thought to take if it does not say, when nodes are compared."""
-
 Totals = dict[str, Quantity]
-Requested = Callable[[Container], Quantities]
+Requested = Callable[[Container], Totals]
+
+DEFAULT_REQUESTS: Totals = {CPU: parse_quantity("100m"), MEMORY: parse_quantity("200Mi")}
+"""What a container counts for if it does not say, when nodes are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """Room on a node; everything but the cpu is in whole units."""
+    """Parts of a node's resources; everything but the cpu is in whole units."""
 
     milli_cpu: int = 0
     memory: int = 0
@@ -72,11 +72,11 @@ def is_scalar(name: str) -> bool:
     return "/" in name and not name.startswith(QUOTA_PREFIX)
 
 
-def _in_spec(container: Container) -> Quantities:
-    return container.resources.requests
+def _in_spec(container: Container) -> Totals:
+    return _parsed(container.resources.requests)
 
 
-def _held(pod: Pod, defaults: Quantities) -> Totals:
+def _held(pod: Pod, defaults: Totals) -> Totals:
     """`defaults` stand in for what a container does not ask for, in every view."""
     wanted, granted, in_effect = _views(pod, defaults)
     totals = _of_containers(pod, wanted)
@@ -91,25 +91,29 @@ def _held(pod: Pod, defaults: Quantities) -> Totals:
     return _with_pod_level(totals, _shared_held(pod), pod)
 
 
-def _views(pod: Pod, defaults: Quantities) -> tuple[Requested, Requested, Requested]:
+def _views(pod: Pod, defaults: Totals) -> tuple[Requested, Requested, Requested]:
     """Three views, each falling back on the one before where the node has not said anything."""
     statuses = {
         status.name: status
         for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
     }
 
-    def wanted(container: Container) -> Quantities:
-        return {} if _is_resize_refused(pod) else _in_spec(container)
+    is_refused = _is_resize_refused(pod)
 
-    def granted(container: Container) -> Quantities:
+    def wanted(container: Container) -> Totals:
+        return {} if is_refused else _in_spec(container)
+
+    def granted(container: Container) -> Totals:
         status = statuses.get(container.name)
-        return (status and status.allocated_resources) or wanted(container)
+        if status is None or not status.allocated_resources:
+            return wanted(container)
+        return _parsed(status.allocated_resources)
 
-    def in_effect(container: Container) -> Quantities:
+    def in_effect(container: Container) -> Totals:
         status = statuses.get(container.name)
         if status is None or status.resources is None:
             return granted(container)
-        return status.resources.requests
+        return _parsed(status.resources.requests)
 
     def completed(view: Requested) -> Requested:
         return lambda container: {**defaults, **view(container)}
@@ -134,11 +138,11 @@ def _of_containers(pod: Pod, requested: Requested) -> Totals:
     """The most that is needed at any time, from the first init container on."""
     running: Totals = {}
     for container in pod.spec.containers:
-        _add(running, _parsed(requested(container)))
+        _add(running, requested(container))
     beside: Totals = {}
     peak: Totals = {}
     for container in pod.spec.init_containers:
-        own = _parsed(requested(container))
+        own = requested(container)
         now = dict(beside)
         _add(now, own)
         if container.is_sidecar:
@@ -185,10 +189,9 @@ def _raise_to(totals: Totals, other: Totals) -> None:
 
 
 def _amounts(totals: Totals) -> Amounts:
-    nothing = Quantity(0)
     return Amounts(
-        milli_cpu=totals.get(CPU, nothing).milli_value,
-        memory=totals.get(MEMORY, nothing).value,
-        ephemeral_storage=totals.get(EPHEMERAL_STORAGE, nothing).value,
+        milli_cpu=totals[CPU].milli_value if CPU in totals else 0,
+        memory=totals[MEMORY].value if MEMORY in totals else 0,
+        ephemeral_storage=totals[EPHEMERAL_STORAGE].value if EPHEMERAL_STORAGE in totals else 0,
         scalars={name: total.value for name, total in totals.items() if is_scalar(name)},
     )

@@ -157,6 +157,12 @@ def unresolvable(*findings: Finding) -> Judgement:
     return Judgement(Verdict.UNRESOLVABLE, findings)
 
 
+def unresolvable_node(reason: Reason, sentence: str, node: str) -> Judgement:
+    """The node itself is what speaks against it."""
+    about = SeenObject("Node", ObjectKey("", node))
+    return unresolvable(Finding(reason=reason, sentence=sentence, about=about))
+
+
 def failed(*findings: Finding) -> Judgement:
     return Judgement(Verdict.ERROR, findings)
 
@@ -167,6 +173,12 @@ def seen_volume(name: str) -> SeenObject:
 
 def seen_class(name: str) -> SeenObject:
     return SeenObject("StorageClass", ObjectKey("", name))
+
+
+def not_owned_finding(pod: ObjectKey, claim: ObjectKey) -> Finding:
+    """The claim of an ephemeral volume that was made for another pod."""
+    sentence = f"PVC {claim} was not created for pod {pod} (pod is not owner)"
+    return Finding(reason=Reason.CLAIM_NOT_OWNED, sentence=sentence, claim=claim)
 
 
 class Undecided(Exception):  # noqa: N818  no error: a rule leaves early with its judgement

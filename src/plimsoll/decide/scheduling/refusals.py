@@ -17,12 +17,10 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.scheduling.columns.capacity import largest_volume
 from plimsoll.decide.scheduling.queue.backoff import Attempts, PodBackoff
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
-    is_in_segment,
-    largest_volume,
-)
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import is_in_segment
 
 REFUSAL_BACKOFF = PodBackoff(first=timedelta(minutes=1), limit=timedelta(minutes=10))
 MOST_NODES = 250

@@ -15,7 +15,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
 from plimsoll.decide.scheduling.flags import AnyRule
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
-from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_anybody
+from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_any_pod
 from plimsoll.decide.scheduling.reasons import Finding, Reason, Verdict
 from plimsoll.decide.scheduling.rules.volume_binding.capacity_use import capacity_uses
 from plimsoll.processes.scheduler.binding import Binder, BindingFailed, BindingStage
@@ -89,7 +89,7 @@ class Cycle:
         either = after or before
         if isinstance(either, Pod):
             self._observe_pod(either.key)
-        if may_help_anybody(before, after):
+        if may_help_any_pod(before, after):
             self._wake(before, after)
 
     def _observe_pod(self, key: ObjectKey) -> None:

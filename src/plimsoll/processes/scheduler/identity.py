@@ -8,7 +8,7 @@ import logging
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import resources_by_path
-from plimsoll.decide.scheduling.published_policy import (
+from plimsoll.decide.scheduling.policy import (
     RENEWED_EVERY,
     Announcement,
     identity_document,

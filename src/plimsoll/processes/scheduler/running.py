@@ -5,7 +5,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import KernelSettings as JudgeSettings
 from plimsoll.decide.scheduling.kernel import Kernel
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
 from plimsoll.processes.scheduler.binding import Binder

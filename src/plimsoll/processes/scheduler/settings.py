@@ -14,8 +14,8 @@ import msgspec
 import yaml
 
 from plimsoll.api.meta import ObjectKey
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.queue.backoff import PodBackoff
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, ScoringShape
 from plimsoll.runtime import config
 from plimsoll.runtime.config import ConfigError, Sources, load_settings

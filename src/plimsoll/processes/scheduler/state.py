@@ -28,7 +28,7 @@ from plimsoll.decide.scheduling.assumptions import Assumed, AssumingView, Assump
 from plimsoll.decide.scheduling.binding import bind_volumes
 from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
 from plimsoll.decide.scheduling.reasons import Finding
-from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
 from plimsoll.decide.scheduling.view import claim_names
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient

@@ -29,8 +29,7 @@ from plimsoll.decide.explain.workload import (
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel
-from plimsoll.decide.scheduling.published_policy import KUBE_SCHEDULER, scheduler_of
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import KUBE_SCHEDULER, Policy, scheduler_of
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
 from plimsoll.runtime.ids import system_chance

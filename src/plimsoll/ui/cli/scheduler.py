@@ -6,7 +6,7 @@ from typing import Any
 import click
 import uvloop
 
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.processes.scheduler import main as process
 from plimsoll.processes.scheduler.settings import SchedulerSettings, load
 from plimsoll.runtime.config import environment

@@ -14,7 +14,7 @@ from plimsoll.decide.explain.pod import PodExplanation, PodState
 from plimsoll.decide.explain.policies import ChosenPolicy
 from plimsoll.decide.explain.remedies import Remedy
 from plimsoll.decide.explain.workload import WorkloadExplanation, kind_of
-from plimsoll.decide.scheduling.published_policy import scheduler_of
+from plimsoll.decide.scheduling.policy import scheduler_of
 from plimsoll.decide.scheduling.reasons import SeenObject
 from plimsoll.ui.explain.reading import NO_AGES, Ages
 

@@ -11,8 +11,11 @@ from plimsoll.decide.scheduling.binding.bind_volumes import (
     written,
 )
 from plimsoll.decide.scheduling.reasons import Finding, Reason
-from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes, StaticBinding
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import DynamicProvision
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import (
+    PodVolumes,
+    StaticBinding,
+)
 from tests.builders import a_claim, a_pod, a_volume
 from tests.decide.scheduling.builders import a_cluster, bound, versioned
 

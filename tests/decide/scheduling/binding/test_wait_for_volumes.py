@@ -12,7 +12,7 @@ from plimsoll.decide.scheduling.binding.wait_for_volumes import (
     check_bindings,
 )
 from plimsoll.decide.scheduling.reasons import Reason
-from plimsoll.decide.scheduling.rules.volume_binding.filter import StaticBinding
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import StaticBinding
 from tests.builders import a_claim, a_node, a_pod, a_volume
 from tests.decide.scheduling.builders import a_cluster, annotated, bound, on_host, versioned
 

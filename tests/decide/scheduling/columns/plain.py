@@ -3,23 +3,27 @@
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
+from plimsoll.decide.scheduling.columns.resources import Demands, Load
 from plimsoll.decide.scheduling.flags import FIRST_SCALAR, MEANINGS, AnyRule, NodeRule
 from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.reasons import FIT, Judgement, Rule
 from plimsoll.decide.scheduling.rules import (
-    node_affinity as basics,
-    node_resources_fit as resources,
+    node_affinity,
+    node_name,
+    node_resources_fit,
+    node_unschedulable,
     node_volume_limits as volume_limits,
+    taint_toleration,
     volume_restrictions,
     volume_zone,
 )
-from plimsoll.decide.scheduling.rules.node_affinity import NodeDemands
-from plimsoll.decide.scheduling.rules.node_resources_fit import Demands, Load
+from plimsoll.decide.scheduling.rules.node_affinity import AffinityTerms
 from plimsoll.decide.scheduling.rules.volume_binding import (
     claims as pod_claims,
     filter as volume_binding,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
 from plimsoll.decide.scheduling.view import Cluster
 
 Said = set[tuple[AnyRule, str]]
@@ -49,13 +53,12 @@ def load_of(node: str, view: Cluster) -> Load:
 
 
 def judgements(pod: Pod, node: Node, view: Cluster) -> dict[AnyRule, Judgement]:
-    demands = NodeDemands.of(pod)
     return {
-        NodeRule.NODE_NAME: basics.judge_name(demands, node),
-        NodeRule.UNSCHEDULABLE: basics.judge_unschedulable(demands, node),
-        NodeRule.TAINTS: basics.judge_taints(demands, node),
-        NodeRule.NODE_AFFINITY: basics.judge_affinity(demands, node),
-        NodeRule.RESOURCES: resources.judge(
+        NodeRule.NODE_NAME: node_name.judge(pod, node),
+        NodeRule.UNSCHEDULABLE: node_unschedulable.judge(pod, node),
+        NodeRule.TAINTS: taint_toleration.judge(pod, node),
+        NodeRule.NODE_AFFINITY: node_affinity.judge(AffinityTerms.of(pod), node),
+        NodeRule.RESOURCES: node_resources_fit.judge(
             Demands.of_waiting(pod), node, load_of(node.name, view)
         ),
         Rule.VOLUME_RESTRICTIONS: _restrictions(pod, node, view),
@@ -98,7 +101,7 @@ def _limits(pod: Pod, node: Node, view: Cluster) -> Judgement:
     return volume_limits.judge(pod, node.name, view) if prepared is FIT else prepared
 
 
-def volumes_for(pod: Pod, node: Node, view: Cluster) -> volume_binding.PodVolumes | Judgement:
+def volumes_for(pod: Pod, node: Node, view: Cluster) -> PodVolumes | Judgement:
     prepared = pod_claims.prepare(pod, view)
     if not isinstance(prepared, PodClaims):
         return prepared

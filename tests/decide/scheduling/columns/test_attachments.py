@@ -1,7 +1,7 @@
 from plimsoll.api.storage import CSINode, CSINodeDriver, CSINodeSpec, VolumeLimit
+from plimsoll.decide.scheduling.columns.attachables import Attachable
 from plimsoll.decide.scheduling.columns.attachments import AttachColumns
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
-from plimsoll.decide.scheduling.rules.node_volume_limits import Attachable
 from tests.builders import meta
 
 D = "d.example.com"
@@ -64,7 +64,7 @@ def test_what_is_on_a_node_waits_for_the_node_and_for_its_limit() -> None:
     assert full(attach, TWO)[0]
     attach.remove_csi_node("a")
     assert not full(attach, TWO)[0]
-    assert (attach.present, attach.limited, attach.installed(D)) == (0, 0, 0)
+    assert (attach.present, attach.limited, attach.installed) == (0, 0, {})
 
 
 def test_forks_count_on_their_own() -> None:

@@ -1,7 +1,7 @@
-from plimsoll.decide.scheduling.columns.changes import REMEMBERED, ChangeLog, KeptResult
+from plimsoll.decide.scheduling.columns.changes import REMEMBERED, ChangeLog, KeptResults
 
 
-def test_whoever_looks_is_told_what_changed_since() -> None:
+def test_a_reader_is_told_what_changed_since() -> None:
     log = ChangeLog()
     log.mark(1)
     position = log.position
@@ -12,7 +12,7 @@ def test_whoever_looks_is_told_what_changed_since() -> None:
     assert log.since(log.position) == set()
 
 
-def test_whoever_looks_too_late_has_to_expect_anything() -> None:
+def test_a_reader_that_was_away_too_long_has_to_expect_anything() -> None:
     log = ChangeLog()
     for number in range(REMEMBERED + 1):
         log.mark(number)
@@ -31,16 +31,10 @@ def test_a_forked_log_goes_its_own_way() -> None:
     assert fork.since(0) == {1, 2}
 
 
-def test_results_are_made_once_and_the_oldest_make_room() -> None:
-    made: list[int] = []
-    kept: KeptResult[int, int] = KeptResult(2)
+def test_the_newest_results_are_kept_and_the_oldest_forgotten() -> None:
+    kept: KeptResults[int, str] = KeptResults(2)
 
-    def make(number: int) -> int:
-        made.append(number)
-        return number
+    for number in (1, 1, 2, 3):
+        assert kept.keep(number, str(number)) == str(number)
 
-    for number in (1, 1, 2, 3, 1):
-        kept.get(number, lambda number=number: make(number))  # type: ignore[misc]  # bound now
-
-    assert made == [1, 2, 3, 1]
-    assert len(kept) == 2
+    assert kept == {2: "2", 3: "3"}

@@ -12,11 +12,11 @@ def test_claims_are_found_by_volume_and_class_as_they_are_now() -> None:
     claims.put(moved)
     assert claims.naming("v") == claims.of_class("fast") == set()
     assert claims.naming("w") == {claim.key}
-    assert claims.get(claim.key) is moved
+    assert claims.by_key.get(claim.key) is moved
 
     claims.remove(claim.key)
     assert claims.naming("w") == claims.of_class("slow") == set()
-    assert claims.get(claim.key) is None
+    assert claims.by_key.get(claim.key) is None
 
 
 def test_a_fork_is_not_changed_by_its_origin() -> None:

@@ -1,9 +1,9 @@
 from plimsoll.api.meta import ObjectMeta
 from plimsoll.api.pods import EphemeralVolume, Pod, PodSpec, PodVolume
 from plimsoll.api.storage import AttachmentSource, AttachmentSpec, VolumeAttachment
+from plimsoll.decide.scheduling.columns.attachables import Attachable
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.flags import Blocked
-from plimsoll.decide.scheduling.rules.node_volume_limits import Attachable
 from tests.builders import DRIVER, a_claim, a_class, a_csi_node, a_node, a_pod, a_volume
 
 NEW = frozenset({Attachable(DRIVER, "another")})

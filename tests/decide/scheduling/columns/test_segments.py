@@ -49,7 +49,7 @@ def test_nodes_are_in_the_cell_of_exactly_the_segments_that_select_them(seed: in
         for known_name, found in nodes.items():
             slot = index.find(known_name)
             assert slot is not None
-            cell = int(cells.of[slot])
+            cell = int(cells.of.values[slot])
             assert cells.segments[cell] == {
                 segment
                 for segment, terms in used.items()

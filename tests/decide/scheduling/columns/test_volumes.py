@@ -27,7 +27,7 @@ def test_a_claim_finds_the_volume_that_it_finds_among_all(seed: int) -> None:
         search = Search.of(claim, node_labels={})
     except ValueError:
         return
-    of_class = columns.volumes.of_class(claim.storage_class)
+    of_class = columns.volumes.by_class.get(claim.storage_class)
     if of_class is None or of_class.find_kept(search):
         return
     wants = (want_of(search),)
@@ -35,10 +35,10 @@ def test_a_claim_finds_the_volume_that_it_finds_among_all(seed: int) -> None:
     for node in nodes:
         slot = columns.index.find(node.name)
         assert slot is not None
-        cell = int(of_class.cells.of[slot])
+        cell = int(of_class.cells.of.values[slot])
         here = Search.of(claim, node_labels=node.labels)
         expected = find_match(here, columns.volumes_of_class(claim.storage_class))
-        assert of_class.choose(cell, wants) == [expected]
+        assert of_class.choose(slot, wants) == [expected]
         size = NOT_MATCHED if fits is None else fits.sizes[0, cell]
         assert (size == NOT_MATCHED) == (expected is None)
 
@@ -48,14 +48,14 @@ def test_what_was_worked_out_follows_volumes_that_come_and_go() -> None:
     for name in ("a", "b"):
         columns.put(a_node(name))
         columns.put(a_volume(f"on-{name}", gib=5, reachable_from={HOSTNAME: name}))
-    of_class = columns.volumes.of_class("fast")
+    of_class = columns.volumes.by_class.get("fast")
     assert of_class is not None
     wants = (want_of(Search.of(a_claim(gib=3), node_labels={})),) * 2
 
     def matched() -> dict[str, int]:
         fits = of_class.fits(wants)
         assert fits is not None
-        cells = of_class.cells.of
+        cells = of_class.cells.of.values
         found = ((name, columns.index.find(name)) for name in ("a", "b"))
         return {name: int((fits.sizes[:, cells[slot]] > 0).sum()) for name, slot in found}
 
@@ -72,7 +72,7 @@ def test_a_kept_volume_decides_for_its_claim() -> None:
     claim = a_claim(gib=1)
     kept = a_volume("kept", gib=50, claim=claim.key)
     columns = Columns.of([a_node(), a_volume("small", gib=1), kept])
-    of_class = columns.volumes.of_class("fast")
+    of_class = columns.volumes.by_class.get("fast")
     assert of_class is not None
 
     assert of_class.find_kept(Search.of(claim, node_labels={})) == kept

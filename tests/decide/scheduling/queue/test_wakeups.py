@@ -7,7 +7,7 @@ from plimsoll.api.core import Node, NodeSpec, Taint
 from plimsoll.api.meta import ApiObject, Condition
 from plimsoll.api.storage import CSIDriver
 from plimsoll.decide.scheduling.flags import AnyRule, NodeRule
-from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_anybody
+from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_any_pod
 from plimsoll.decide.scheduling.reasons import Rule
 from tests.builders import (
     a_capacity,
@@ -62,7 +62,7 @@ def beating(node: Node) -> Node:
     ],
 )
 def test_what_helps(rule: AnyRule, before: ApiObject | None, after: ApiObject | None) -> None:
-    assert may_help_anybody(before, after)
+    assert may_help_any_pod(before, after)
     assert helps(rule, WAITING, before, after)
 
 
@@ -119,7 +119,7 @@ def test_a_node_that_matches_from_now_on_helps() -> None:
     ],
 )
 def test_most_changes_help_nobody(before: ApiObject | None, after: ApiObject | None) -> None:
-    assert not may_help_anybody(before, after)
+    assert not may_help_any_pod(before, after)
 
 
 CLUSTER = a_cluster(a_claim())

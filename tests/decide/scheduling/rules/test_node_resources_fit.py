@@ -3,15 +3,15 @@ from hypothesis import given, settings
 
 from plimsoll.api.core import Node
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
-from plimsoll.decide.scheduling.flags import FIRST_SCALAR, Blocked
-from plimsoll.decide.scheduling.reasons import Reason, Verdict
-from plimsoll.decide.scheduling.rules import node_resources_fit as resources
-from plimsoll.decide.scheduling.rules.node_resources_fit import (
+from plimsoll.decide.scheduling.columns.resources import (
     Demands,
     Load,
     NodeResources,
     ResourceColumns,
 )
+from plimsoll.decide.scheduling.flags import FIRST_SCALAR, Blocked
+from plimsoll.decide.scheduling.reasons import Reason, Verdict
+from plimsoll.decide.scheduling.rules import node_resources_balanced_allocation, node_resources_fit
 from tests.builders import a_node, a_pod
 from tests.decide.scheduling.columns.clusters import (
     Chance,
@@ -21,6 +21,7 @@ from tests.decide.scheduling.columns.clusters import (
     seeds,
 )
 
+ALL = slice(None)
 NAMES = {
     "Too many pods": Blocked.TOO_MANY_PODS,
     "Insufficient cpu": Blocked.CPU,
@@ -46,21 +47,23 @@ def test_all_nodes_at_once_are_judged_and_scored_like_each_by_itself(seed: int) 
     demands = Demands.of_waiting(a_new_pod(chance))
 
     for at in (slice(None), np.array([3, 1], np.intp)):
-        flags, scores = columns.judge(demands, at)
+        rows = columns.rows(at)
+        flags = node_resources_fit.blocked(demands, rows, columns.scalars, at)
+        scores = node_resources_fit.scores(demands, rows)
+        balanced = scores * 0 + node_resources_balanced_allocation.scores(demands, rows)
         for place, slot in enumerate(np.arange(5)[at] if isinstance(at, slice) else at):
             node, load = nodes[slot]
-            sentences = resources.judge(demands, node, load).sentences
+            sentences = node_resources_fit.judge(demands, node, load).sentences
             assert flags[place] == sum(NAMES[sentence] for sentence in sentences)
-            assert scores[place] == resources.least_allocated(
-                demands, node, load
-            ) + resources.balanced_allocation(demands, node, load)
+            assert scores[place] == node_resources_fit.score(demands, node, load)
+            assert balanced[place] == node_resources_balanced_allocation.score(demands, node, load)
 
 
 def test_a_finding_has_the_numbers_and_tells_full_from_too_small() -> None:
     node, load = a_node(cpu="2"), Load()
     load.add(Demands.of_placed(a_pod("p", requests={"cpu": "1500m"})), 1)
 
-    full = resources.judge(Demands.of_waiting(a_pod(requests={"cpu": "1"})), node, load)
+    full = node_resources_fit.judge(Demands.of_waiting(a_pod(requests={"cpu": "1"})), node, load)
     assert full.verdict is Verdict.UNSCHEDULABLE
     finding = full.findings[0]
     assert (finding.reason, finding.wanted, finding.seen) == (
@@ -68,7 +71,9 @@ def test_a_finding_has_the_numbers_and_tells_full_from_too_small() -> None:
         1000,
         500,
     )
-    too_small = resources.judge(Demands.of_waiting(a_pod(requests={"cpu": "3"})), node, load)
+    too_small = node_resources_fit.judge(
+        Demands.of_waiting(a_pod(requests={"cpu": "3"})), node, load
+    )
     assert too_small.verdict is Verdict.UNRESOLVABLE
 
 
@@ -78,4 +83,5 @@ def test_a_resource_that_no_node_has_is_missing_everywhere() -> None:
     columns.write(index.add("n"), NodeResources.of(a_node()), Load())
     demands = Demands.of_waiting(a_pod(requests={"example.com/gpu": "1"}))
 
-    assert columns.judge(demands, slice(None)).flags[0] == 1 << FIRST_SCALAR
+    flags = node_resources_fit.blocked(demands, columns.rows(ALL), columns.scalars, ALL)
+    assert flags[0] == 1 << FIRST_SCALAR

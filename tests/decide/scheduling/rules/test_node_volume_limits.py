@@ -14,10 +14,16 @@ from plimsoll.api.storage import (
     VolumeAttachment,
     VolumeLimit,
 )
-from plimsoll.api.volumes import AwsElasticBlockStore, PersistentVolume, VolumeSpec
+from plimsoll.api.volumes import (
+    AwsElasticBlockStore,
+    PersistentVolume,
+    VolumeSpec,
+)
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.flags import Blocked
 from plimsoll.decide.scheduling.reasons import NOT_CONCERNED, Reason, Verdict
-from plimsoll.decide.scheduling.rules.node_volume_limits import judge, prepare
-from tests.builders import DRIVER, a_claim, a_class, a_csi_node, a_pod, a_volume, meta
+from plimsoll.decide.scheduling.rules.node_volume_limits import LimitColumns, judge, prepare
+from tests.builders import DRIVER, a_claim, a_class, a_csi_node, a_node, a_pod, a_volume, meta
 from tests.decide.scheduling.builders import (
     a_cluster,
     a_pod_with,
@@ -133,3 +139,33 @@ def test_a_disk_that_its_driver_could_not_serve_stops_the_count() -> None:
     judgement = judge(a_pod_with(unknown), "node-1", a_cluster(a_limit(1)))
     assert judgement.verdict is Verdict.ERROR
     assert [finding.reason for finding in judgement.findings] == [Reason.VOLUME_NOT_TRANSLATABLE]
+
+
+BOUND = [a_claim("c", volume="v"), a_volume("v"), a_claim("d", volume="w"), a_volume("w")]
+POD = a_pod("new", claims=["c", "d"])
+
+
+def test_a_driver_that_must_be_there_keeps_pods_away_where_it_is_not() -> None:
+    spec = CSIDriverSpec(prevent_pod_scheduling_if_missing=True)
+    strict = CSIDriver(metadata=meta(DRIVER), spec=spec)
+    columns = Columns.of([a_node("a"), a_node("b"), a_node("c"), a_csi_node("a"), *BOUND, strict])
+    columns.put(CSINode(metadata=meta("b")))
+
+    limits = LimitColumns(POD, columns)
+
+    assert limits.missing_drivers() == [(DRIVER, 0b110)]
+    flags = limits.blocked()
+    assert flags is not None
+    assert flags[:3].tolist() == [0, Blocked.LIMIT_DRIVER, Blocked.LIMIT_DRIVER]
+
+
+def test_a_node_with_too_few_slots_is_full() -> None:
+    driver = CSINodeDriver(name=DRIVER, allocatable=VolumeLimit(count=1))
+    csi_node = CSINode(metadata=meta("a"), spec=CSINodeSpec(drivers=(driver,)))
+    columns = Columns.of([a_node("a"), a_node("b"), csi_node, *BOUND])
+
+    flags = LimitColumns(POD, columns).blocked()
+
+    assert flags is not None
+    assert flags[:2].tolist() == [Blocked.LIMIT_REACHED, 0]
+    assert LimitColumns(a_pod("small", claims=["c"]), columns).blocked() is None

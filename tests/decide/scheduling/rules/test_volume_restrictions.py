@@ -1,15 +1,17 @@
 import pytest
 
-from plimsoll.api.pods import PodVolume
+from plimsoll.api.pods import Pod, PodSpec, PodVolume
 from plimsoll.api.volumes import AwsElasticBlockStore, GcePersistentDisk, Iscsi, Rbd
+from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.reasons import NOT_CONCERNED, Judgement, Reason
 from plimsoll.decide.scheduling.rules.volume_restrictions import (
     SinglePodClaims,
+    disk_conflicts,
     find_disk_conflict,
     judge,
     prepare,
 )
-from tests.builders import a_claim, a_pod
+from tests.builders import a_claim, a_node, a_pod, meta
 from tests.decide.scheduling.builders import a_cluster, a_pod_with
 
 SINGLE = ("ReadWriteOncePod",)
@@ -81,3 +83,15 @@ def test_a_missing_claim_is_named() -> None:
     judgement = prepare(a_pod(claims=["data"]), a_cluster())
     assert isinstance(judgement, Judgement)
     assert judgement.sentences == ('persistentvolumeclaim "data" not found',)
+
+
+def test_a_disk_is_in_conflict_only_where_another_pod_mounts_it() -> None:
+    def with_disk(name: str, node: str, *, read_only: bool) -> Pod:
+        disk = GcePersistentDisk(pd_name="d", read_only=read_only)
+        volumes = (PodVolume(name="disk", gce_persistent_disk=disk),)
+        return Pod(metadata=meta(name, "default"), spec=PodSpec(node_name=node, volumes=volumes))
+
+    columns = Columns.of([a_node("a"), a_node("b"), with_disk("p", "b", read_only=True)])
+
+    assert disk_conflicts(with_disk("new", "", read_only=False), columns) == 0b10
+    assert disk_conflicts(with_disk("new", "", read_only=True), columns) == 0

@@ -1,10 +1,21 @@
 import pytest
+from hypothesis import given, settings
 
 from plimsoll.api.meta import ApiObject
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.nodes import slots_of
 from plimsoll.decide.scheduling.reasons import NOT_CONCERNED, Judgement, Reason
+from plimsoll.decide.scheduling.rules import volume_zone
 from plimsoll.decide.scheduling.rules.volume_zone import ZoneDemand, judge, prepare, zone_demands
 from tests.builders import a_claim, a_class, a_node, a_pod, a_volume
 from tests.decide.scheduling.builders import a_cluster, labelled
+from tests.decide.scheduling.columns.clusters import (
+    Chance,
+    a_random_node,
+    a_random_volume,
+    by_identity,
+    seeds,
+)
 
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
@@ -77,3 +88,19 @@ def test_without_its_volumes_a_pod_goes_nowhere(
     judgement = prepare(a_pod(claims=["data"]), a_cluster(*objects))
     assert isinstance(judgement, Judgement)
     assert [(f.reason, f.sentence) for f in judgement.findings] == [(reason, sentence)]
+
+
+@given(seed=seeds)
+@settings(max_examples=300, deadline=None)
+def test_nodes_outside_the_zones_of_volumes_are_those_that_the_plain_rule_refuses(
+    seed: int,
+) -> None:
+    chance = Chance(seed)
+    columns = Columns.of(by_identity(a_random_node(chance) for _ in range(5)))
+    volumes = [a_random_volume(chance) for _ in range(6)]
+    demands = tuple(demand for volume in volumes for demand in volume_zone.zone_demands(volume))
+
+    outside = volume_zone.blocked(demands, columns)
+
+    refused = [node for node in columns.nodes() if not volume_zone.judge(demands, node).is_fit]
+    assert {columns.index.names[slot] for slot in slots_of(outside)} == {n.name for n in refused}

@@ -21,7 +21,10 @@ from plimsoll.decide.plan import Patch
 from plimsoll.decide.scheduling.assumptions import AssumingView, Assumptions
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.claims import are_all_bound
-from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes, StaticBinding
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import (
+    PodVolumes,
+    StaticBinding,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

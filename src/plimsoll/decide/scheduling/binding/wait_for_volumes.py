@@ -17,7 +17,7 @@ from plimsoll.decide.csi.in_tree import seen_from_node
 from plimsoll.decide.scheduling.binding.bind_volumes import Choice
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject, seen_volume
 from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_bound
-from plimsoll.decide.scheduling.rules.volume_binding.filter import StaticBinding
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import StaticBinding
 from plimsoll.decide.scheduling.view import ClusterView
 
 

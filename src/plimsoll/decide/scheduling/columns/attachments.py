@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from plimsoll.api.storage import CSINode
 from plimsoll.decide.annotations import MIGRATED_PLUGINS
+from plimsoll.decide.scheduling.columns.attachables import Attachable, volume_limits
 from plimsoll.decide.scheduling.columns.nodes import NodeColumn, NodeIndex
-from plimsoll.decide.scheduling.rules.node_volume_limits import Attachable, volume_limits
 
 UNLIMITED = 2**62
 
@@ -58,8 +58,10 @@ class AttachColumns:
         self._own: set[str] = set()
         self._users: dict[Attachable, set[str]] = {}
         self._left: dict[str, NodeColumn] = {}
-        self._installed: dict[str, int] = {}
-        self._migrated: dict[str, int] = {}
+        self.installed: dict[str, int] = {}
+        """By driver, the nodes that have it, as bits."""
+        self.migrated: dict[str, int] = {}
+        """By in-tree plugin, the nodes that leave it to its driver."""
         self.present = 0
         """Nodes with a CSINode, as bits."""
         self.limited = 0
@@ -69,12 +71,6 @@ class AttachColumns:
 
     def csi_node(self, name: str) -> CSINode | None:
         return self._csi_nodes.get(name)
-
-    def installed(self, driver: str) -> int:
-        return self._installed.get(driver, 0)
-
-    def migrated(self, plugin: str) -> int:
-        return self._migrated.get(plugin, 0)
 
     def is_limited(self, driver: str) -> bool:
         return driver in self._left
@@ -154,9 +150,9 @@ class AttachColumns:
         self.stamp += 1
         self.present |= bit
         for driver in csi_node.spec.drivers or ():
-            self._installed[driver.name] = self._installed.get(driver.name, 0) | bit
+            self.installed[driver.name] = self.installed.get(driver.name, 0) | bit
         for plugin in _migrated_plugins(csi_node):
-            self._migrated[plugin] = self._migrated.get(plugin, 0) | bit
+            self.migrated[plugin] = self.migrated.get(plugin, 0) | bit
         limits = volume_limits(csi_node)
         if limits:
             self.limited |= bit
@@ -173,8 +169,8 @@ class AttachColumns:
         self.stamp += 1
         self.present &= rest
         self.limited &= rest
-        _clear_bits(self._installed, (d.name for d in csi_node.spec.drivers or ()), rest)
-        _clear_bits(self._migrated, _migrated_plugins(csi_node), rest)
+        _clear_bits(self.installed, (d.name for d in csi_node.spec.drivers or ()), rest)
+        _clear_bits(self.migrated, _migrated_plugins(csi_node), rest)
         for driver in volume_limits(csi_node):
             self._left[driver].values[slot] = UNLIMITED
 
@@ -191,7 +187,7 @@ class AttachColumns:
         self._own = set()
         twin._users = {volume: names.copy() for volume, names in self._users.items()}
         twin._left = {driver: column.fork(index) for driver, column in self._left.items()}
-        twin._installed, twin._migrated = self._installed.copy(), self._migrated.copy()
+        twin.installed, twin.migrated = self.installed.copy(), self.migrated.copy()
         twin.present, twin.limited, twin.stamp = self.present, self.limited, self.stamp
         return twin
 

@@ -1,4 +1,4 @@
-"""Per class and node the largest volume that can still be made there, as drivers have published.
+"""Per class and node the largest volume that can still be provisioned, as drivers have published.
 
 Kept per cell of nodes that the same capacity objects are about, and updated for the cells that an
 object covers when it changes.
@@ -12,17 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.api.quantity import parse_quantity
+from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.scheduling.columns.labels import segment_terms
-from plimsoll.decide.scheduling.columns.nodes import NodeIndex
+from plimsoll.decide.scheduling.columns.nodes import NodeIndex, Slots
 from plimsoll.decide.scheduling.columns.segments import Cells, Segments
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning import largest_volume
+
+Numbers = NDArray[np.int64]
 
 NOT_PUBLISHED = -(2**62)
 """No capacity was published for the node."""
 UNKNOWN = -1
 """Published without a number: nothing fits."""
+
+
+def largest_volume(capacity: CSIStorageCapacity) -> Quantity | None:
+    """The size of the largest volume that can be provisioned; None: unknown, so none can."""
+    text = capacity.maximum_volume_size
+    if text is None:
+        text = capacity.capacity
+    return None if text is None else parse_quantity(text)
 
 
 class PublishedColumn(NamedTuple):
@@ -41,7 +50,9 @@ class ClassCapacity:
         self._segments = segments
         self._published: dict[ObjectKey, PublishedColumn] = {}
         self._by_segment: dict[int, list[ObjectKey]] = {}
-        self._keys: Counter[str] = Counter()
+        self._key_uses: Counter[str] = Counter()
+        self.keys: frozenset[str] = frozenset()
+        """The labels by which the objects tell nodes apart."""
         self._largest = np.full(1, NOT_PUBLISHED, np.int64)
         self._capacity = np.full(1, UNKNOWN, np.int64)
         self._crowded: set[int] = set()
@@ -50,11 +61,6 @@ class ClassCapacity:
 
     def __len__(self) -> int:
         return len(self._published)
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """The labels by which the objects tell nodes apart."""
-        return frozenset(self._keys)
 
     def all(self) -> list[CSIStorageCapacity]:
         return [self._published[key].object for key in sorted(self._published)]
@@ -114,18 +120,20 @@ class ClassCapacity:
             return
         keys = topology.match_labels.keys() | {e.key for e in topology.match_expressions}
         for key in keys:
-            self._keys[key] += step
-            if not self._keys[key]:
-                del self._keys[key]
+            self._key_uses[key] += step
+            if not self._key_uses[key]:
+                del self._key_uses[key]
+        if self._key_uses.keys() != self.keys:
+            self.keys = frozenset(self._key_uses)
 
-    def largest(self) -> NDArray[np.int64]:
-        """By cell."""
+    def read(self, wanted: int, at: Slots | slice) -> tuple[Numbers, Numbers]:
+        """For the nodes in the slots `at`: the largest volume that can be provisioned, and all that
+        the object reports of which a volume of the wanted size would be taken."""
         self._refresh()
-        return self._largest
+        cells = self.cells.of.values[at]
+        return self._largest[cells], self._capacities(wanted)[cells]
 
-    def capacities(self, wanted: int) -> NDArray[np.int64]:
-        """By cell, the whole capacity that the object reports of which a volume would be made."""
-        self._refresh()
+    def _capacities(self, wanted: int) -> Numbers:
         if not self._crowded:
             return self._capacity
         found = self._capacity.copy()
@@ -134,12 +142,14 @@ class ClassCapacity:
             found[cell] = UNKNOWN if published is None else published.capacity
         return found
 
-    def find(self, cell: int, wanted: int) -> CSIStorageCapacity | None:
-        """The first with room for a volume of the size."""
-        published = self._find(cell, wanted)
+    def find(self, slot: int, wanted: int) -> CSIStorageCapacity | None:
+        """The first about the node that is large enough for a volume of the size."""
+        published = self._find(int(self.cells.of.values[slot]), wanted)
         return None if published is None else published.object
 
-    def covering(self, cell: int) -> list[CSIStorageCapacity]:
+    def covering(self, slot: int) -> list[CSIStorageCapacity]:
+        """Those that are about the node."""
+        cell = int(self.cells.of.values[slot])
         return [published.object for published in self._covering(cell)]
 
     def _find(self, cell: int, wanted: int) -> PublishedColumn | None:
@@ -153,11 +163,11 @@ class ClassCapacity:
     def _refresh(self) -> None:
         changed = self.cells.log.since(self._position)
         self._position = self.cells.log.position
-        missing = len(self.cells) - len(self._largest)
+        missing = len(self.cells.segments) - len(self._largest)
         if missing:
             self._largest = np.append(self._largest, np.full(missing, NOT_PUBLISHED, np.int64))
             self._capacity = np.append(self._capacity, np.full(missing, UNKNOWN, np.int64))
-        for cell in range(len(self.cells)) if changed is None else changed:
+        for cell in range(len(self._largest)) if changed is None else changed:
             self._refresh_cell(cell)
 
     def _refresh_cell(self, cell: int) -> None:
@@ -171,7 +181,8 @@ class ClassCapacity:
 
     def fork(self, index: NodeIndex, segments: Segments) -> "ClassCapacity":
         twin = ClassCapacity(index, segments)
-        twin._published, twin._keys = self._published.copy(), self._keys.copy()
+        twin._published, twin.keys = self._published.copy(), self.keys
+        twin._key_uses = self._key_uses.copy()
         twin._by_segment = {segment: keys.copy() for segment, keys in self._by_segment.items()}
         twin._largest, twin._capacity = self._largest.copy(), self._capacity.copy()
         twin._crowded, twin._position = self._crowded.copy(), self._position
@@ -185,11 +196,9 @@ class CapacityColumns:
     def __init__(self, index: NodeIndex, segments: Segments) -> None:
         self._index = index
         self._segments = segments
-        self._by_class: dict[str, ClassCapacity] = {}
+        self.by_class: dict[str, ClassCapacity] = {}
+        """Without classes that nothing is published for."""
         self._class_of: dict[ObjectKey, str] = {}
-
-    def of_class(self, name: str) -> ClassCapacity | None:
-        return self._by_class.get(name)
 
     def put(self, object_: CSIStorageCapacity) -> None:
         if self._class_of.get(object_.key, object_.storage_class_name) != (
@@ -197,20 +206,20 @@ class CapacityColumns:
         ):
             self.remove(object_.key)
         name = self._class_of[object_.key] = object_.storage_class_name
-        if name not in self._by_class:
-            self._by_class[name] = ClassCapacity(self._index, self._segments)
-        self._by_class[name].put(object_)
+        if name not in self.by_class:
+            self.by_class[name] = ClassCapacity(self._index, self._segments)
+        self.by_class[name].put(object_)
 
     def remove(self, key: ObjectKey) -> None:
         name = self._class_of.pop(key, None)
         if name is None:
             return
-        self._by_class[name].remove(key)
-        if not len(self._by_class[name]):
-            del self._by_class[name]
+        self.by_class[name].remove(key)
+        if not len(self.by_class[name]):
+            del self.by_class[name]
 
     def cross(self, slot: int, crossings: list[tuple[int, bool]]) -> None:
-        for capacity in self._by_class.values():
+        for capacity in self.by_class.values():
             for segment, enters in crossings:
                 if capacity.uses(segment):
                     capacity.cells.cross(slot, segment, enters=enters)
@@ -218,7 +227,7 @@ class CapacityColumns:
     def fork(self, index: NodeIndex, segments: Segments) -> "CapacityColumns":
         twin = CapacityColumns(index, segments)
         twin._class_of = self._class_of.copy()
-        twin._by_class = {
-            name: capacity.fork(index, segments) for name, capacity in self._by_class.items()
+        twin.by_class = {
+            name: capacity.fork(index, segments) for name, capacity in self.by_class.items()
         }
         return twin

@@ -3,8 +3,8 @@
 The log remembers only so much. Whoever looks too delayed is told that anything may have changed.
 """
 
-from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from collections.abc import Hashable
+from typing import TypeVar
 
 REMEMBERED = 2048
 
@@ -18,10 +18,8 @@ class ChangeLog:
     def __init__(self) -> None:
         self._forgotten = 0
         self._changed: list[int] = []
-
-    @property
-    def position(self) -> int:
-        return self._forgotten + len(self._changed)
+        self.position = 0
+        """How many changes there were."""
 
     def mark(self, number: int) -> None:
         if len(self._changed) >= REMEMBERED:
@@ -29,6 +27,7 @@ class ChangeLog:
             self._forgotten += half
             del self._changed[:half]
         self._changed.append(number)
+        self.position += 1
 
     def since(self, position: int) -> set[int] | None:
         """None: too much has changed to tell."""
@@ -39,26 +38,19 @@ class ChangeLog:
     def fork(self) -> "ChangeLog":
         twin = ChangeLog()
         twin._forgotten, twin._changed = self._forgotten, self._changed.copy()
+        twin.position = self.position
         return twin
 
 
-class KeptResult(Generic[K, V]):
-    """The newest results by what they are about; the oldest make room."""
+class KeptResults(dict[K, V]):
+    """The newest results by what they are about. Beyond the limit the oldest are forgotten."""
 
     def __init__(self, limit: int) -> None:
+        super().__init__()
         self._limit = limit
-        self._results: dict[K, V] = {}
 
-    def __len__(self) -> int:
-        return len(self._results)
-
-    def get(self, key: K, make: Callable[[], V]) -> V:
-        found = self._results.get(key)
-        if found is None:
-            if len(self._results) >= self._limit:
-                del self._results[next(iter(self._results))]
-            found = self._results[key] = make()
-        return found
-
-    def clear(self) -> None:
-        self._results.clear()
+    def keep(self, key: K, result: V) -> V:
+        if len(self) >= self._limit and key not in self:
+            del self[next(iter(self))]
+        self[key] = result
+        return result

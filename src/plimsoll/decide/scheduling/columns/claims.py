@@ -6,12 +6,9 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 
 class ClaimIndex:
     def __init__(self) -> None:
-        self._claims: dict[ObjectKey, PersistentVolumeClaim] = {}
+        self.by_key: dict[ObjectKey, PersistentVolumeClaim] = {}
         self._by_volume: dict[str, set[ObjectKey]] = {}
         self._by_class: dict[str, set[ObjectKey]] = {}
-
-    def get(self, key: ObjectKey) -> PersistentVolumeClaim | None:
-        return self._claims.get(key)
 
     def naming(self, volume: str) -> set[ObjectKey]:
         return self._by_volume.get(volume, set())
@@ -21,12 +18,12 @@ class ClaimIndex:
 
     def put(self, claim: PersistentVolumeClaim) -> None:
         self.remove(claim.key)
-        self._claims[claim.key] = claim
+        self.by_key[claim.key] = claim
         for index, name in self._entries(claim):
             index.setdefault(name, set()).add(claim.key)
 
     def remove(self, key: ObjectKey) -> None:
-        claim = self._claims.pop(key, None)
+        claim = self.by_key.pop(key, None)
         if claim is None:
             return
         for index, name in self._entries(claim):
@@ -42,7 +39,7 @@ class ClaimIndex:
 
     def fork(self) -> "ClaimIndex":
         twin = ClaimIndex()
-        twin._claims = self._claims.copy()
+        twin.by_key = self.by_key.copy()
         twin._by_volume = {name: keys.copy() for name, keys in self._by_volume.items()}
         twin._by_class = {name: keys.copy() for name, keys in self._by_class.items()}
         return twin

@@ -27,9 +27,9 @@ from plimsoll.decide.scheduling.columns.held_volumes import HeldVolumes
 from plimsoll.decide.scheduling.columns.labels import LabelIndex, TaintIndex
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
 from plimsoll.decide.scheduling.columns.pods import PodIndex
+from plimsoll.decide.scheduling.columns.resources import NodeResources, ResourceColumns
 from plimsoll.decide.scheduling.columns.segments import Segments
 from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
-from plimsoll.decide.scheduling.rules.node_resources_fit import NodeResources, ResourceColumns
 
 
 class Columns:
@@ -52,8 +52,8 @@ class Columns:
         self.classes_stamp = 0
         """Another number whenever a class or a driver is another."""
         self._nodes: dict[str, Node] = {}
-        self._classes: dict[str, StorageClass] = {}
-        self._drivers: dict[str, CSIDriver] = {}
+        self.classes: dict[str, StorageClass] = {}
+        self.drivers: dict[str, CSIDriver] = {}
 
     @classmethod
     def of(cls, objects: Iterable[ApiObject]) -> Self:
@@ -171,7 +171,7 @@ class Columns:
             self.loads.mark(slot)
 
     def _put_claim(self, claim: PersistentVolumeClaim) -> None:
-        old = self.claims.get(claim.key)
+        old = self.claims.by_key.get(claim.key)
         self.claims.put(claim)
         if old is None or _is_counted_by(old) != _is_counted_by(claim):
             self._recount(self.pods.using(claim.key))
@@ -194,15 +194,15 @@ class Columns:
         self.held.recount_attachments(name, self)
 
     def _put_class(self, class_: StorageClass) -> None:
-        old = self._classes.get(class_.name)
-        self._classes[class_.name] = class_
+        old = self.classes.get(class_.name)
+        self.classes[class_.name] = class_
         self.classes_stamp += 1
         if old is None or old.provisioner != class_.provisioner:
             self._recount_class(class_.name)
 
     def _remove_class(self, key: ObjectKey) -> None:
         self.classes_stamp += 1
-        if self._classes.pop(key.name, None):
+        if self.classes.pop(key.name, None):
             self._recount_class(key.name)
 
     def _recount_class(self, name: str) -> None:
@@ -210,11 +210,11 @@ class Columns:
             self._recount(self.pods.using(claim))
 
     def _put_driver(self, driver: CSIDriver) -> None:
-        self._drivers[driver.name] = driver
+        self.drivers[driver.name] = driver
         self.classes_stamp += 1
 
     def _remove_driver(self, key: ObjectKey) -> None:
-        self._drivers.pop(key.name, None)
+        self.drivers.pop(key.name, None)
         self.classes_stamp += 1
 
     def _put_csi_node(self, csi_node: CSINode) -> None:
@@ -240,26 +240,26 @@ class Columns:
         return [node for _, node in sorted(self._nodes.items())]
 
     def claim(self, key: ObjectKey) -> PersistentVolumeClaim | None:
-        return self.claims.get(key)
+        return self.claims.by_key.get(key)
 
     def volume(self, name: str) -> PersistentVolume | None:
         return self.volumes.get(name)
 
     def volumes_of_class(self, name: str) -> Sequence[PersistentVolume]:
-        volumes = self.volumes.of_class(name)
+        volumes = self.volumes.by_class.get(name)
         return volumes.all() if volumes else ()
 
     def storage_class(self, name: str) -> StorageClass | None:
-        return self._classes.get(name)
+        return self.classes.get(name)
 
     def csi_driver(self, name: str) -> CSIDriver | None:
-        return self._drivers.get(name)
+        return self.drivers.get(name)
 
     def csi_node(self, node: str) -> CSINode | None:
         return self.attach.csi_node(node)
 
     def capacities_of_class(self, name: str) -> Sequence[CSIStorageCapacity]:
-        capacity = self.capacity.of_class(name)
+        capacity = self.capacity.by_class.get(name)
         return capacity.all() if capacity else ()
 
     def attachments_to(self, node: str) -> Sequence[VolumeAttachment]:
@@ -285,8 +285,8 @@ class Columns:
         twin.pods, twin.claims, twin.held = self.pods.fork(), self.claims.fork(), self.held.fork()
         twin.loads = self.loads.fork()
         twin.stamp, twin.classes_stamp = self.stamp, self.classes_stamp
-        twin._nodes, twin._classes = self._nodes.copy(), self._classes.copy()
-        twin._drivers = self._drivers.copy()
+        twin._nodes, twin.classes = self._nodes.copy(), self.classes.copy()
+        twin.drivers = self.drivers.copy()
         return twin
 
 

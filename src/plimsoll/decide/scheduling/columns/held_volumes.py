@@ -7,14 +7,14 @@ from typing import Protocol
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttachment
-from plimsoll.decide.scheduling.columns.attachments import AttachColumns
-from plimsoll.decide.scheduling.flags import Blocked
-from plimsoll.decide.scheduling.reasons import Reason, Undecided
-from plimsoll.decide.scheduling.rules.node_volume_limits import (
+from plimsoll.decide.scheduling.columns.attachables import (
     Attachable,
     attachables,
     can_be_limited,
 )
+from plimsoll.decide.scheduling.columns.attachments import AttachColumns
+from plimsoll.decide.scheduling.flags import Blocked
+from plimsoll.decide.scheduling.reasons import Reason, Undecided
 from plimsoll.decide.scheduling.view import ClusterView
 
 NONE: frozenset[Attachable] = frozenset()

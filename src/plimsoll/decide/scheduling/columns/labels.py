@@ -14,7 +14,7 @@ from plimsoll.api.selectors.label import LabelSelector, LabelSelectorSpec
 from plimsoll.api.selectors.node import NodeSelector, NodeSelectorSpec, NodeTerm
 from plimsoll.api.selectors.requirement import Operator, Requirement
 from plimsoll.api.selectors.topology import TopologySelector, TopologyTermSpec
-from plimsoll.decide.scheduling.columns.changes import KeptResult
+from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
 
 Labels = Mapping[str, str]
@@ -61,7 +61,7 @@ class LabelIndex:
         self._index = index
         self._values: dict[str, dict[str, int]] = {}
         self._keys: dict[str, int] = {}
-        self._masks: KeptResult[Terms, int] = KeptResult(KEPT_MASKS)
+        self._masks: KeptResults[Terms, int] = KeptResults(KEPT_MASKS)
         self.stamp = 0
         """Another number whenever a selector might match other nodes."""
 
@@ -107,7 +107,8 @@ class LabelIndex:
 
     def matching(self, terms: Terms) -> int:
         """The nodes that any of the terms matches."""
-        return self._masks.get(terms, lambda: self._matching(terms))
+        found = self._masks.get(terms)
+        return self._masks.keep(terms, self._matching(terms)) if found is None else found
 
     def _matching(self, terms: Terms) -> int:
         found = 0

@@ -36,11 +36,11 @@ class NodeView:
         return self.columns.volume(name)
 
     def volumes_of_class(self, name: str) -> Sequence[PersistentVolume]:
-        volumes = self.columns.volumes.of_class(name)
+        volumes = self.columns.volumes.by_class.get(name)
         if volumes is None:
             return ()
         found = {volume.name: volume for key in self.claims for volume in volumes.kept_for(key)}
-        for volume in volumes.reaching(int(volumes.cells.of[self.slot])):
+        for volume in volumes.reaching(self.slot):
             found[volume.name] = volume
         return [volume for _, volume in sorted(found.items())]
 
@@ -56,11 +56,11 @@ class NodeView:
     def capacities_of_class(self, name: str) -> Sequence[CSIStorageCapacity]:
         """Where none is about the node, one that stands for all: by which labels they tell nodes
         apart is all that matters then."""
-        capacity = self.columns.capacity.of_class(name)
+        capacity = self.columns.capacity.by_class.get(name)
         if capacity is None:
             return ()
-        found = capacity.covering(int(capacity.cells.of[self.slot]))
-        return found or (_about_nobody(name, capacity.keys),)
+        found = capacity.covering(self.slot)
+        return found or (_about_no_node(name, capacity.keys),)
 
     def attachments_to(self, node: str) -> Sequence[VolumeAttachment]:
         return self.columns.attachments_to(node)
@@ -72,7 +72,7 @@ class NodeView:
         return self.columns.is_claim_in_use(key)
 
 
-def _about_nobody(class_name: str, keys: Iterable[str]) -> CSIStorageCapacity:
+def _about_no_node(class_name: str, keys: Iterable[str]) -> CSIStorageCapacity:
     """With these labels in its topology, and values that no node can have."""
     topology = LabelSelectorSpec(match_labels=dict.fromkeys(keys, NO_LABEL_VALUE))
     return CSIStorageCapacity(

@@ -4,6 +4,7 @@ A set of nodes is a whole number in which bit i stands for the node in slot i: P
 sets faster than arrays, as long as nothing is counted per node.
 """
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 STEP = 64
 """Columns grow by at least so many slots, and by an eighth when they are long."""
 FEW = 16
+
+Slots = NDArray[np.intp]
 
 
 class NodeIndex:
@@ -131,6 +134,18 @@ def mask_of(bits: int, size: int) -> NDArray[np.bool_]:
     """One boolean for each of `size` slots."""
     raw = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), np.uint8)
     return np.unpackbits(raw, count=size, bitorder="little").view(np.bool_)
+
+
+def weighted_sum(parts: Iterable[tuple[int, int]], index: NodeIndex) -> NDArray[np.int64] | None:
+    """By slot, the sum of the weights of all sets of nodes that the node is in; parts are weights
+    and sets. None: no node is in any."""
+    total: NDArray[np.int64] | None = None
+    for weight, bits in parts:
+        if not bits & index.alive:
+            continue
+        part = mask_of(bits & index.alive, index.size) * np.int64(weight)
+        total = part if total is None else total + part
+    return total
 
 
 def slots_of(bits: int) -> list[int]:

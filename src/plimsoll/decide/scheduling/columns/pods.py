@@ -8,8 +8,8 @@ import msgspec
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod, PodVolume
-from plimsoll.decide.scheduling.columns.changes import KeptResult
-from plimsoll.decide.scheduling.rules.node_resources_fit import Demands, Load
+from plimsoll.decide.scheduling.columns.changes import KeptResults
+from plimsoll.decide.scheduling.columns.resources import Demands, Load
 from plimsoll.decide.scheduling.view import claim_names
 
 Disk = tuple[str, ...]
@@ -44,7 +44,7 @@ class PodIndex:
         self._using: dict[ObjectKey, set[ObjectKey]] = {}
         self._naming: Counter[ObjectKey] = Counter()
         self._with_disk: dict[Disk, set[ObjectKey]] = {}
-        self._read: KeptResult[bytes, Demands] = KeptResult(KEPT_DEMANDS)
+        self._read: KeptResults[bytes, Demands] = KeptResults(KEPT_DEMANDS)
 
     def get(self, key: ObjectKey) -> Pod | None:
         return self._pods.get(key)
@@ -85,8 +85,12 @@ class PodIndex:
         key, node = pod.key, pod.spec.node_name
         self._pods[key] = pod
         self._on.setdefault(node, {})[key] = pod
-        self._demands[key] = self._read.get(_fingerprint(pod), lambda: Demands.of_placed(pod))
-        self._loads.setdefault(node, Load()).add(self._demands[key], 1)
+        fingerprint = _fingerprint(pod)
+        demands = self._read.get(fingerprint)
+        if demands is None:
+            demands = self._read.keep(fingerprint, Demands.of_placed(pod))
+        self._demands[key] = demands
+        self._loads.setdefault(node, Load()).add(demands, 1)
         for claim in pod.claims:
             self._using.setdefault(claim, set()).add(key)
         for name in set(claim_names(pod)):

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from plimsoll.decide.scheduling.columns.changes import ChangeLog
 from plimsoll.decide.scheduling.columns.labels import SAME, LabelIndex, Labels, Terms, do_match
@@ -114,7 +113,8 @@ class Cells:
 
     def __init__(self, index: NodeIndex) -> None:
         self._index = index
-        self._column = NodeColumn(index, NO_CELL)
+        self.of = NodeColumn(index, NO_CELL)
+        """By slot, the number of the cell."""
         self._ids: dict[frozenset[int], int] = {frozenset(): NO_CELL}
         self._population = [0]
         self._newest = [0]
@@ -130,11 +130,6 @@ class Cells:
     def __len__(self) -> int:
         return len(self.segments)
 
-    @property
-    def of(self) -> NDArray[np.int64]:
-        """By slot, the number of the cell."""
-        return self._column.values
-
     def add(self, segment: int, members: int) -> None:
         """`members` are bits."""
         self._under[segment] = set()
@@ -147,7 +142,7 @@ class Cells:
         del self._under[segment]
 
     def cross(self, slot: int, segment: int, *, enters: bool) -> None:
-        segments = self.segments[self.of[slot]]
+        segments = self.segments[self.of.values[slot]]
         self._move([slot], segments | {segment} if enters else segments - {segment})
 
     def touch(self, segment: int) -> None:
@@ -159,25 +154,25 @@ class Cells:
         found: list[int] = []
         for cell in cells:
             sole = self._newest[cell]
-            if cell != NO_CELL and self._population[cell] == 1 and self.of[sole] == cell:
+            if cell != NO_CELL and self._population[cell] == 1 and self.of.values[sole] == cell:
                 found.append(sole)
             elif self._population[cell] or cell == NO_CELL:
-                found += np.flatnonzero(self.of == cell).tolist()
+                found += np.flatnonzero(self.of.values == cell).tolist()
         return found
 
     def _parts(self, members: int) -> Iterator[tuple[list[int], frozenset[int]]]:
         """The members cell by cell."""
         by_cell: dict[int, list[int]] = {}
         slots = slots_of(members)
-        for slot, cell in zip(slots, self.of[slots].tolist(), strict=True):
+        for slot, cell in zip(slots, self.of.values[slots].tolist(), strict=True):
             by_cell.setdefault(cell, []).append(slot)
         for cell, part in by_cell.items():
             yield part, self.segments[cell]
 
     def _move(self, slots: list[int], segments: frozenset[int]) -> None:
         """All from the same cell."""
-        old, new = int(self.of[slots[0]]), self._cell(segments)
-        self.of[slots] = new
+        old, new = int(self.of.values[slots[0]]), self._cell(segments)
+        self.of.values[slots] = new
         for slot in slots:
             self.moves.mark(slot)
         self._population[new] += len(slots)
@@ -218,7 +213,7 @@ class Cells:
 
     def fork(self, index: NodeIndex) -> "Cells":
         twin = Cells(index)
-        twin._column = self._column.fork(index)
+        twin.of = self.of.fork(index)
         twin._ids, twin._population = self._ids.copy(), self._population.copy()
         twin._free, twin.segments = self._free.copy(), self.segments.copy()
         twin._newest = self._newest.copy()

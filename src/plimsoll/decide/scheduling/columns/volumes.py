@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.claims.match import AVAILABLE, Mismatch, Search, mismatches, size_of
-from plimsoll.decide.scheduling.columns.changes import KeptResult
+from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.free_volumes import (
     FreeVolumeKind,
     FreeVolumePlace,
@@ -32,7 +32,7 @@ KEPT_KINDS = 64
 
 
 def is_free(volume: PersistentVolume) -> bool:
-    """Anybody whom it suits may have it."""
+    """Any claim that it suits may have it."""
     return (
         volume.spec.claim_ref is None
         and volume.status.phase == AVAILABLE
@@ -66,7 +66,7 @@ class ClassVolumes:
         self._by_segment: dict[int, set[str]] = {}
         self._kept_for: dict[ObjectKey, set[str]] = {}
         self._by_kind: dict[FreeVolumeKind, FreeVolumes] = {}
-        self._fits: KeptResult[Wants, Fits] = KeptResult(KEPT_FITS)
+        self._fits: KeptResults[Wants, Fits] = KeptResults(KEPT_FITS)
         self.cells = Cells(index)
 
     def __len__(self) -> int:
@@ -140,9 +140,10 @@ class ClassVolumes:
     def kept_for(self, claim: ObjectKey) -> list[PersistentVolume]:
         return [self._volumes[name] for name in sorted(self._kept_for.get(claim, ()))]
 
-    def reaching(self, cell: int) -> list[PersistentVolume]:
-        """The free ones that nodes of the cell can reach, by name."""
-        names = (self._by_segment[segment] for segment in self.cells.segments[cell])
+    def reaching(self, slot: int) -> list[PersistentVolume]:
+        """The free ones that a node can reach, by name."""
+        segments = self.cells.segments[self.cells.of.values[slot]]
+        names = (self._by_segment[segment] for segment in segments)
         return [self._volumes[name] for name in sorted(set().union(*names))]
 
     def fits(self, wants: Wants) -> Fits | None:
@@ -154,18 +155,21 @@ class ClassVolumes:
         )
         if all(want.rank < 0 for want in rounded):
             return None
-        fits = self._fits.get(rounded, lambda: Fits(np.empty((len(wants), 0), np.int64), -1))
+        fits = self._fits.get(rounded)
+        if fits is None:
+            fits = self._fits.keep(rounded, Fits(np.empty((len(wants), 0), np.int64), -1))
         self._refresh(fits, rounded)
         return fits
 
-    def choose(self, cell: int, wants: Wants) -> list[PersistentVolume | None]:
-        """What claims get, one after the other, on a node of the cell."""
-        places = self._places(cell, wants)
+    def choose(self, slot: int, wants: Wants) -> list[PersistentVolume | None]:
+        """What claims get, one after the other, on a node."""
+        places = self._places(int(self.cells.of.values[slot]), wants)
         return [None if place is None else self._volumes[place.name] for place in places]
 
-    def choices(self, cell: int, want: Want) -> list[PersistentVolume]:
-        """All that a claim could have on a node of the cell, smallest first."""
-        places = self._free_of_kind(want.kind).fitting(self.cells.segments[cell], want.rank)
+    def choices(self, slot: int, want: Want) -> list[PersistentVolume]:
+        """All that a claim could have on a node, smallest first."""
+        segments = self.cells.segments[self.cells.of.values[slot]]
+        places = self._free_of_kind(want.kind).fitting(segments, want.rank)
         return [self._volumes[place.name] for place in places]
 
     def _places(self, cell: int, wants: Sequence[Want]) -> list[FreeVolumePlace | None]:
@@ -223,14 +227,12 @@ class VolumeColumns:
     def __init__(self, index: NodeIndex, segments: Segments) -> None:
         self._index = index
         self._segments = segments
-        self._by_class: dict[str, ClassVolumes] = {}
+        self.by_class: dict[str, ClassVolumes] = {}
+        """Without classes that have no volume."""
         self._by_name: dict[str, PersistentVolume] = {}
 
     def get(self, name: str) -> PersistentVolume | None:
         return self._by_name.get(name)
-
-    def of_class(self, name: str) -> ClassVolumes | None:
-        return self._by_class.get(name)
 
     def put(self, volume: PersistentVolume) -> None:
         old = self._by_name.get(volume.name)
@@ -238,21 +240,21 @@ class VolumeColumns:
             self.remove(volume.name)
         self._by_name[volume.name] = volume
         name = volume.storage_class
-        if name not in self._by_class:
-            self._by_class[name] = ClassVolumes(self._index, self._segments)
-        self._by_class[name].put(volume)
+        if name not in self.by_class:
+            self.by_class[name] = ClassVolumes(self._index, self._segments)
+        self.by_class[name].put(volume)
 
     def remove(self, name: str) -> None:
         volume = self._by_name.pop(name, None)
         if volume is None:
             return
-        volumes = self._by_class[volume.storage_class]
+        volumes = self.by_class[volume.storage_class]
         volumes.remove(name)
         if not len(volumes):
-            del self._by_class[volume.storage_class]
+            del self.by_class[volume.storage_class]
 
     def cross(self, slot: int, crossings: list[tuple[int, bool]]) -> None:
-        for volumes in self._by_class.values():
+        for volumes in self.by_class.values():
             for segment, enters in crossings:
                 if volumes.uses(segment):
                     volumes.cells.cross(slot, segment, enters=enters)
@@ -260,7 +262,7 @@ class VolumeColumns:
     def fork(self, index: NodeIndex, segments: Segments) -> "VolumeColumns":
         twin = VolumeColumns(index, segments)
         twin._by_name = self._by_name.copy()
-        twin._by_class = {
-            name: volumes.fork(index, segments) for name, volumes in self._by_class.items()
+        twin.by_class = {
+            name: volumes.fork(index, segments) for name, volumes in self.by_class.items()
         }
         return twin

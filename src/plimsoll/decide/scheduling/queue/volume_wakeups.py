@@ -23,9 +23,9 @@ from plimsoll.api.storage import (
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import MIGRATED_PLUGINS
 from plimsoll.decide.csi.in_tree import inline_source
+from plimsoll.decide.scheduling.columns.attachables import can_be_limited, volume_limits
+from plimsoll.decide.scheduling.columns.capacity import largest_volume
 from plimsoll.decide.scheduling.reasons import Rule
-from plimsoll.decide.scheduling.rules.node_volume_limits import can_be_limited, volume_limits
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning import largest_volume
 from plimsoll.decide.scheduling.rules.volume_restrictions import find_disk_conflict
 from plimsoll.decide.scheduling.rules.volume_zone import zone_demands
 from plimsoll.decide.scheduling.view import claim_names

@@ -2,7 +2,7 @@
 
 The rules about volumes answer in `decide.scheduling.queue.volume_wakeups`, those about nodes here;
 both as kube-scheduler does. Beyond that a pod is left alone where the object has nothing to do with
-it, and one with claims is woken when the room of a driver does not count any more.
+it, and one with claims is woken when the capacity of a driver does not count any more.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,6 +12,7 @@ from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver, CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume
+from plimsoll.decide.scheduling.columns.resources import PODS, Demands, Load, NodeResources
 from plimsoll.decide.scheduling.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.queue.volume_wakeups import (
     Hint,
@@ -21,12 +22,8 @@ from plimsoll.decide.scheduling.queue.volume_wakeups import (
     after_update,
 )
 from plimsoll.decide.scheduling.reasons import Rule
-from plimsoll.decide.scheduling.rules import (
-    node_affinity as basics,
-    node_resources_fit as resources,
-)
-from plimsoll.decide.scheduling.rules.node_affinity import NodeDemands
-from plimsoll.decide.scheduling.rules.node_resources_fit import PODS, Demands, Load, NodeResources
+from plimsoll.decide.scheduling.rules import node_affinity, node_resources_fit, taint_toleration
+from plimsoll.decide.scheduling.rules.node_affinity import AffinityTerms
 from plimsoll.decide.scheduling.view import ClusterView
 
 NodeTest = Callable[[Pod, Node | None, Node], bool]
@@ -44,12 +41,12 @@ def helps(rule: AnyRule, pod: Pod, before: ApiObject | None, after: ApiObject | 
         case Node() if isinstance(after, Node):
             return NODE_TESTS[rule](pod, before if isinstance(before, Node) else None, after)
         case Pod() if rule is NodeRule.RESOURCES and isinstance(before, Pod):
-            return _frees_room(pod, before, after if isinstance(after, Pod) else None)
+            return _frees_resources(pod, before, after if isinstance(after, Pod) else None)
         case _:
             return False
 
 
-def may_help_anybody(before: ApiObject | None, after: ApiObject | None) -> bool:
+def may_help_any_pod(before: ApiObject | None, after: ApiObject | None) -> bool:
     """False for the many changes that no rule looks at, such as the heartbeats of nodes."""
     match before, after:
         case Node(), Node():
@@ -138,25 +135,24 @@ def _takes_pods_again(_pod: Pod, before: Node | None, after: Node) -> bool:
 def _lost_taints(pod: Pod, before: Node | None, after: Node) -> bool:
     if before is not None and before.spec.taints == after.spec.taints:
         return False
-    demands = NodeDemands.of(pod)
-    was = before is not None and basics.judge_taints(demands, before).is_fit
-    return not was and basics.judge_taints(demands, after).is_fit
+    was = before is not None and taint_toleration.judge(pod, before).is_fit
+    return not was and taint_toleration.judge(pod, after).is_fit
 
 
 def _matches_now(pod: Pod, before: Node | None, after: Node) -> bool:
     if before is not None and before.labels == after.labels:
         return False
-    demands = NodeDemands.of(pod)
-    was = before is not None and basics.judge_affinity(demands, before).is_fit
-    return not was and basics.judge_affinity(demands, after).is_fit
+    terms = AffinityTerms.of(pod)
+    was = before is not None and node_affinity.judge(terms, before).is_fit
+    return not was and node_affinity.judge(terms, after).is_fit
 
 
-def _has_more_room(pod: Pod, before: Node | None, after: Node) -> bool:
-    """Enough for the pod if nobody else were there."""
+def _has_more_resources(pod: Pod, before: Node | None, after: Node) -> bool:
+    """Enough for the pod if no other pod were there."""
     if before is not None and before.status.allocatable == after.status.allocatable:
         return False
     demands = Demands.of_waiting(pod)
-    if not resources.judge(demands, after, Load()).is_fit:
+    if not node_resources_fit.judge(demands, after, Load()).is_fit:
         return False
     return before is None or _has_grown(demands, NodeResources.of(before), NodeResources.of(after))
 
@@ -171,11 +167,11 @@ NODE_TESTS: Mapping[NodeRule, NodeTest] = {
     NodeRule.UNSCHEDULABLE: _takes_pods_again,
     NodeRule.TAINTS: _lost_taints,
     NodeRule.NODE_AFFINITY: _matches_now,
-    NodeRule.RESOURCES: _has_more_room,
+    NodeRule.RESOURCES: _has_more_resources,
 }
 
 
-def _frees_room(pod: Pod, before: Pod, after: Pod | None) -> bool:
+def _frees_resources(pod: Pod, before: Pod, after: Pod | None) -> bool:
     """A pod of some node ended, or asks for less of what the waiting one wants."""
     if after is None:
         return bool(before.spec.node_name or before.status.nominated_node_name)

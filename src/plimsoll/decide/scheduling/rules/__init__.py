@@ -1,4 +1,9 @@
-"""The rules of `decide.scheduling`, for all nodes at once.
+"""One module for each plugin of kube-scheduler, under the plugin's name.
 
-Start with `judge`, which asks them all. `standing` is about the pod's spec alone and shared by pods
-that have the same; `bound`, `limits`, `late` and `zones` are about its volumes."""
+Each has the plain rule first: `judge` says of one node whether a pod can go there, with every
+finding, and `prepare`, where there is one, says what holds on all nodes. Below it, under "All nodes
+at once", is the same rule over columns: `blocked` gives the nodes that are refused. A test compares
+the two on random clusters. `volume_binding/` is a folder because the rule is large.
+
+The rules about other pods go here as well: `inter_pod_affinity`, `pod_topology_spread` and
+`node_ports`, with their state in `columns.pods`."""

@@ -1,21 +1,24 @@
-"""How many volumes of each driver a node can have attached.
+"""NodeVolumeLimits: how many volumes of each driver a node can have attached.
 
-Volumes are told apart by driver and handle, whoever uses them: one that a pod of the node uses
-already costs nothing more. One that is still to be made, or whose PersistentVolume is not known,
-stands for itself.
+A volume that a pod of the node uses already costs nothing more. A driver can also demand that its
+pods go only to nodes where it is installed.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.api.pods import Pod, PodVolume
+from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSINode
-from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.decide.claims.protection import is_for_pod
-from plimsoll.decide.csi.in_tree import TRANSLATED, inline_source, plugin_of, translated
-from plimsoll.decide.csi.migration import DRIVER_BY_PLUGIN
+from plimsoll.decide.scheduling.columns.attachables import (
+    Attachable,
+    attachables,
+    can_be_limited,
+    volume_limits,
+)
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.nodes import mask_of
+from plimsoll.decide.scheduling.flags import Blocked, Flags, flagged, flags_of
 from plimsoll.decide.scheduling.reasons import (
     FIT,
     NOT_CONCERNED,
@@ -25,28 +28,12 @@ from plimsoll.decide.scheduling.reasons import (
     SeenObject,
     Sentence,
     Undecided,
-    failed,
-    unresolvable,
     unschedulable,
 )
-from plimsoll.decide.scheduling.rules.volume_binding.claims import not_owned_finding
 from plimsoll.decide.scheduling.view import ClusterView
 
-
-class Attachable(NamedTuple):
-    """A volume as its driver knows it."""
-
-    driver: str
-    handle: str | ObjectKey
-    """The key of the claim, as long as there is no volume for it."""
-
-
-def can_be_limited(volume: PodVolume) -> bool:
-    return (
-        volume.persistent_volume_claim is not None
-        or volume.ephemeral is not None
-        or plugin_of(volume) is not None
-    )
+ANY_CSI_NODE = CSINode()
+"""Whether a node has one matters for what volumes count, not what it says."""
 
 
 def prepare(pod: Pod) -> Judgement:
@@ -72,16 +59,6 @@ def judge(pod: Pod, node: str, view: ClusterView, *, demands_drivers: bool = Tru
     return unschedulable(*findings) if findings else FIT
 
 
-def volume_limits(csi_node: CSINode | None) -> dict[str, int]:
-    """By driver; one without a limit is not in it."""
-    drivers = (csi_node.spec.drivers if csi_node else None) or ()
-    return {
-        driver.name: driver.allocatable.count
-        for driver in drivers
-        if driver.allocatable and driver.allocatable.count is not None
-    }
-
-
 def attached_to(node: str, view: ClusterView) -> frozenset[Attachable]:
     """What is attached or about to be, even if no pod on the node uses it (any more)."""
     found = set()
@@ -91,23 +68,6 @@ def attached_to(node: str, view: ClusterView) -> frozenset[Attachable]:
         if attachment.spec.attacher and volume and volume.spec.csi:
             found.add(Attachable(attachment.spec.attacher, volume.spec.csi.volume_handle))
     return frozenset(found)
-
-
-def attachables(
-    pod: Pod, csi_node: CSINode | None, view: ClusterView, *, is_new: bool
-) -> frozenset[Attachable]:
-    """The volumes that the pod needs on a node.
-
-    Raises Undecided where a claim of a new pod is missing, and where one is not the pod's.
-    """
-    found: set[Attachable | None] = set()
-    for volume in pod.spec.volumes:
-        key = pod.claim_of(volume)
-        if key is None:
-            found.add(_inline(volume, csi_node))
-        elif claim := _claim(pod, volume, view, is_new=is_new):
-            found.add(_of_claim(claim, csi_node, view))
-    return frozenset(attachable for attachable in found if attachable)
 
 
 def _used_by_pods(
@@ -156,62 +116,74 @@ def _find_missing_driver(
     return None
 
 
-def _claim(
-    pod: Pod, volume: PodVolume, view: ClusterView, *, is_new: bool
-) -> PersistentVolumeClaim | None:
-    key = pod.claim_of(volume) or ObjectKey("", "")
-    if not key.name:
-        sentence = "PersistentVolumeClaim had no name"
-        raise Undecided(failed(Finding(reason=Reason.CLAIM_IS_INVALID, sentence=sentence)))
-    claim = view.claim(key)
-    if claim is None and is_new:
-        sentence = f'looking up PVC {key}: persistentvolumeclaim "{key.name}" not found'
-        finding = Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=sentence, claim=key)
-        raise Undecided(unresolvable(finding))
-    if claim and volume.persistent_volume_claim is None and not is_for_pod(claim, pod):
-        raise Undecided(failed(not_owned_finding(pod, key)))
-    return claim
+# All nodes at once
 
 
-def _inline(volume: PodVolume, csi_node: CSINode | None) -> Attachable | None:
-    if csi_node is None or plugin_of(volume) not in TRANSLATED:
+def blocked(pod: Pod, columns: Columns) -> Flags | None:
+    """By slot; None: nowhere."""
+    if not any(can_be_limited(volume) for volume in pod.spec.volumes):
         return None
-    try:
-        source = inline_source(volume)
-    except ValueError as error:
-        sentence = f"converting volume({volume.name}) from inline to csi: {error}"
-        finding = Finding(reason=Reason.VOLUME_NOT_TRANSLATABLE, sentence=sentence)
-        raise Undecided(failed(finding)) from error
-    return Attachable(source.driver, source.volume_handle) if source else None
+    return LimitColumns(pod, columns).blocked()
 
 
-def _of_claim(
-    claim: PersistentVolumeClaim, csi_node: CSINode | None, view: ClusterView
-) -> Attachable | None:
-    """None: nobody counts it."""
-    volume = view.volume(claim.spec.volume_name) if claim.spec.volume_name else None
-    if volume is None:
-        return _of_class(claim, csi_node, view)
-    source = volume.spec.csi
-    if source is None and csi_node is not None:
-        try:
-            source = translated(volume).spec.csi
-        except ValueError:
-            return None
-    if source is None or not source.driver or not source.volume_handle:
-        return None
-    return Attachable(source.driver, source.volume_handle)
+class LimitColumns:
+    """The rule for one pod."""
 
+    def __init__(self, pod: Pod, columns: Columns) -> None:
+        self._columns = columns
+        alive = columns.index.alive
+        self._with_csi = columns.attach.present & alive
+        self._without_csi = alive & ~self._with_csi
+        self._unreadable = 0
+        self._new: frozenset[Attachable] = frozenset()
+        if self._with_csi:
+            try:
+                self._new = attachables(pod, ANY_CSI_NODE, columns, is_new=True)
+            except Undecided:
+                self._unreadable = self._with_csi
+        self._plain: frozenset[Attachable] = frozenset()
+        if self._without_csi:
+            self._plain = attachables(pod, None, columns, is_new=True)
 
-def _of_class(
-    claim: PersistentVolumeClaim, csi_node: CSINode | None, view: ClusterView
-) -> Attachable | None:
-    storage_class = view.storage_class(claim.storage_class)
-    if storage_class is None or not storage_class.provisioner:
-        return None
-    name = storage_class.provisioner
-    if name in DRIVER_BY_PLUGIN:
-        if csi_node is None or name not in TRANSLATED:
-            return None
-        name = DRIVER_BY_PLUGIN[name]
-    return Attachable(name, claim.key)
+    def missing_drivers(self) -> list[tuple[str, int]]:
+        """Drivers that must be on the pod's node, and nodes that miss them, by the first."""
+        found = []
+        left = ~self._unreadable
+        for name in sorted({volume.driver for volume in self._new | self._plain}):
+            driver = self._columns.drivers.get(name)
+            if driver is None or not driver.spec.prevent_pod_scheduling_if_missing:
+                continue
+            missing = 0
+            if any(volume.driver == name for volume in self._new):
+                missing |= self._with_csi & ~self._columns.attach.installed.get(name, 0)
+            if any(volume.driver == name for volume in self._plain):
+                missing |= self._without_csi
+            found.append((name, missing & left))
+            left &= ~missing
+        return found
+
+    def blocked(self) -> Flags | None:
+        """None: nowhere."""
+        size, attach = self._columns.index.size, self._columns.attach
+        missing = 0
+        for _, bits in self.missing_drivers():
+            missing |= bits
+        counted = self._with_csi & attach.limited & ~self._unreadable & ~missing
+        parts = [(Blocked.LIMIT_UNREADABLE, self._unreadable), (Blocked.LIMIT_DRIVER, missing)]
+        if self._new:
+            for flag, bit in self._troubles():
+                parts.append((flag, bit & counted))
+                counted &= ~bit
+        found = flags_of(parts, size) if any(bits for _, bits in parts) else None
+        if counted and any(attach.is_limited(volume.driver) for volume in self._new):
+            full = attach.exceeding_limits(self._new)
+            if full.any():
+                part = flagged(full & mask_of(counted, size), Blocked.LIMIT_REACHED)
+                found = part if found is None else found | part
+        return found
+
+    def _troubles(self) -> Iterator[tuple[Blocked, int]]:
+        for name, flag in self._columns.held.troubles():
+            slot = self._columns.index.find(name)
+            if slot is not None:
+                yield flag, 1 << slot

@@ -1,11 +1,15 @@
-"""Disks that no two pods of a node may mount, and claims that only one pod may use at all."""
+"""VolumeRestrictions: disks that no two pods of a node may mount, and claims that only one pod may
+use at all."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod, PodVolume
 from plimsoll.api.volumes import SINGLE_POD_MODE
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.pods import exclusive_disks
+from plimsoll.decide.scheduling.flags import Blocked
 from plimsoll.decide.scheduling.reasons import (
     FIT,
     NOT_CONCERNED,
@@ -40,7 +44,7 @@ def prepare(pod: Pod, view: ClusterView) -> SinglePodClaims | Judgement:
     """What `judge` needs, or a judgement that holds on every node."""
     claims: set[ObjectKey] = set()
     for name in claim_names(pod):
-        key = ObjectKey(pod.namespace, name)
+        key = ObjectKey(pod.metadata.namespace, name)
         claim = view.claim(key)
         if claim is None:
             sentence = f'persistentvolumeclaim "{name}" not found'
@@ -79,7 +83,7 @@ def find_disk_conflict(pod: Pod, others: Iterable[Pod]) -> Finding | None:
 
 
 def is_exclusive(volume: PodVolume) -> bool:
-    """A disk that the pod describes itself, of a kind that not everybody can write to."""
+    """A disk that the pod describes itself, of a kind that only one node can write to."""
     disks = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.rbd, volume.iscsi)
     return any(disk is not None for disk in disks)
 
@@ -113,3 +117,25 @@ def _same_rbd_image(mine: PodVolume, other: PodVolume) -> bool:
     if not a or not b or (a.read_only and b.read_only):
         return False
     return (a.pool, a.image) == (b.pool, b.image) and not set(a.monitors).isdisjoint(b.monitors)
+
+
+# All nodes at once
+
+
+def blocked(pod: Pod, claims: SinglePodClaims, columns: Columns) -> Iterator[tuple[Blocked, int]]:
+    """Nodes as bits."""
+    disks = disk_conflicts(pod, columns)
+    yield Blocked.DISK, disks
+    if claims.uses > 0:
+        yield Blocked.SINGLE_POD, columns.index.alive & ~disks
+
+
+def disk_conflicts(pod: Pod, columns: Columns) -> int:
+    """Nodes, as bits, on which another pod mounts a disk of this one."""
+    names = {name for disk in exclusive_disks(pod) for name in columns.pods.nodes_with(disk)}
+    found = 0
+    for name in names:
+        slot = columns.index.find(name)
+        if slot is not None and find_disk_conflict(pod, columns.pods_on(name)):
+            found |= 1 << slot
+    return found

@@ -1,9 +1,11 @@
-"""Volumes that carry zone or region labels are used by nodes of these zones and regions only.
+"""VolumeZone: volumes that carry zone or region labels are used by nodes of these zones and regions
+only.
 
 The older labels still count; on a volume they also match a node that has only the newer ones. A
 node without any such label is in a cluster of one zone, and can use everything.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from plimsoll.api.core import Node
@@ -11,13 +13,14 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.csi.in_tree import BETA_REGION, BETA_ZONE, REGION, SEVERAL, ZONE
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.labels import LabelIndex
 from plimsoll.decide.scheduling.reasons import (
     FIT,
     NOT_CONCERNED,
     Finding,
     Judgement,
     Reason,
-    SeenObject,
     Sentence,
     seen_class,
     seen_volume,
@@ -54,7 +57,7 @@ def prepare(pod: Pod, view: ClusterView) -> tuple[ZoneDemand, ...] | Judgement:
     """What all volumes of the pod demand, or a judgement that holds on every node."""
     demands: list[ZoneDemand] = []
     for name in claim_names(pod):
-        volume = _volume_of(ObjectKey(pod.namespace, name), view)
+        volume = _volume_of(ObjectKey(pod.metadata.namespace, name), view)
         if isinstance(volume, Finding):
             return unresolvable(volume)
         if volume is not None:
@@ -97,18 +100,43 @@ def _volume_of(key: ObjectKey, view: ClusterView) -> PersistentVolume | Finding 
 
 def _against_unbound(claim: PersistentVolumeClaim, view: ClusterView) -> Finding | None:
     name = claim.storage_class
-    about: SeenObject | None = seen_class(name) if name else None
+    storage_class = view.storage_class(name) if name else None
+    if storage_class is not None and storage_class.waits_for_consumer:
+        return None
+    about = seen_class(name) if name else None
     if not name:
         reason = Reason.UNBOUND_IMMEDIATE_CLAIM
         sentence = "PersistentVolumeClaim had no pv name and storageClass name"
-    elif (storage_class := view.storage_class(name)) is None:
+    elif storage_class is None:
         reason = Reason.CLASS_NOT_FOUND
         sentence = f'storageclass.storage.k8s.io "{name}" not found'
     elif storage_class.volume_binding_mode is None:
         reason = Reason.CLASS_WITHOUT_BINDING_MODE
         sentence = f'VolumeBindingMode not set for StorageClass "{name}"'
-    elif storage_class.waits_for_consumer:
-        return None
     else:
         reason, sentence = Reason.UNBOUND_IMMEDIATE_CLAIM, "PersistentVolume had no name"
     return Finding(reason=reason, sentence=sentence, claim=claim.key, about=about)
+
+
+# All nodes at once
+
+
+def blocked(demands: Iterable[ZoneDemand], columns: Columns) -> int:
+    """The nodes that miss a demand, as bits. A node without zone labels misses none."""
+    labels = columns.labels
+    labelled = labels.having_any(ZONE_LABELS) & columns.index.alive
+    inside = labelled
+    for demand in demands:
+        inside &= _meeting(demand, labels)
+    return labelled & ~inside
+
+
+def _meeting(demand: ZoneDemand, labels: LabelIndex) -> int:
+    found = 0
+    newer = NEWER.get(demand.label)
+    unlabelled = ~labels.having(demand.label)
+    for value in demand.values:
+        found |= labels.equal_to(demand.label, value)
+        if newer is not None:
+            found |= labels.equal_to(newer, value) & unlabelled
+    return found

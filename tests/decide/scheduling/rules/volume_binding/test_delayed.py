@@ -2,9 +2,9 @@ from hypothesis import given, settings
 
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes, score
-from plimsoll.decide.scheduling.rules.volume_binding.score import Point, ScoringShape
+from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.rules.volume_binding.score import Point, ScoringShape, score
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
 from tests.decide.scheduling.columns import plain
 from tests.decide.scheduling.columns.clusters import (
     Chance,

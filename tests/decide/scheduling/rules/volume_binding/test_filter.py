@@ -10,12 +10,9 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.scheduling.reasons import Judgement, Reason, Sentence, Verdict
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
-from plimsoll.decide.scheduling.rules.volume_binding.filter import (
-    PodVolumes,
-    every_finding,
-    judge,
-    score,
-)
+from plimsoll.decide.scheduling.rules.volume_binding.filter import every_finding, judge
+from plimsoll.decide.scheduling.rules.volume_binding.score import score
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
 from tests.builders import HOSTNAME, a_capacity, a_claim, a_class, a_driver, a_node, a_volume
 from tests.decide.scheduling.builders import (
     GIB,

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -5,6 +6,7 @@ from plimsoll.decide.scheduling.rules.volume_binding.score import (
     Point,
     ScoringShape,
     Usage,
+    UsageColumns,
     dynamic_usage,
     score_usage,
     static_usage,
@@ -80,3 +82,53 @@ def test_claims_to_be_provisioned_share_the_capacity_of_their_class() -> None:
         [(a_claim("a", gib=50), capacity), (a_claim("b", gib=30), capacity), (a_claim("c"), None)]
     )
     assert usage == {"fast": Usage(80 * GIB, 100 * GIB)}
+
+
+NODE_SIZES = st.integers(-1, 12)
+CLASSES = st.sampled_from(["a", "b"])
+PARTS = st.lists(
+    st.tuples(CLASSES, st.integers(0, 9), st.lists(NODE_SIZES, min_size=4, max_size=4)), max_size=4
+)
+SHAPES = st.sampled_from(
+    [
+        ScoringShape(),
+        ScoringShape((Point(0, 0), Point(100, 10))),
+        ScoringShape((Point(20, 3), Point(50, 9))),
+    ]
+)
+
+
+def plain_score(
+    static: list[tuple[str, int, int]], made: list[tuple[str, int, int]], shape: ScoringShape
+) -> int:
+    """The same for one node, as the plain scorer has it."""
+    usage: dict[str, Usage] = {}
+    for name, wanted, size in static:
+        if size >= 0:
+            so_far = usage.get(name, Usage(0, 0))
+            usage[name] = Usage(so_far.requested + wanted, so_far.capacity + size)
+    if not usage:
+        for name, wanted, capacity in made:
+            if capacity >= 0:
+                usage[name] = Usage(usage.get(name, Usage(0, 0)).requested + wanted, capacity)
+    return score_usage(usage, shape)
+
+
+@given(static=PARTS, made=PARTS, shape=SHAPES)
+def test_all_nodes_at_once_are_scored_like_each_by_itself(
+    static: list[tuple[str, int, list[int]]],
+    made: list[tuple[str, int, list[int]]],
+    shape: ScoringShape,
+) -> None:
+    found = UsageColumns(shape).scores(
+        [(name, wanted, np.array(sizes)) for name, wanted, sizes in static],
+        [(name, wanted, np.array(sizes)) for name, wanted, sizes in made],
+        4,
+    )
+
+    for node in range(4):
+        assert found[node] == plain_score(
+            [(name, wanted, sizes[node]) for name, wanted, sizes in static],
+            [(name, wanted, sizes[node]) for name, wanted, sizes in made],
+            shape,
+        )

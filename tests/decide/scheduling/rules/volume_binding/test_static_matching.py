@@ -3,8 +3,8 @@ from hypothesis import given, settings
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
-from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes
+from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
 from tests.builders import HOSTNAME, a_claim, a_class, a_node, a_pod, a_volume
 from tests.decide.scheduling.columns import plain
 from tests.decide.scheduling.columns.clusters import Chance, a_new_pod, a_random_cluster, seeds
@@ -21,14 +21,14 @@ def test_claims_get_on_a_node_what_the_plain_rule_gives_them(seed: int) -> None:
     view, columns = plain.cluster_of(objects), Columns.of(objects)
     judge = Judge(columns, KernelSettings(Policy.COMPATIBLE))
     judged = judge.judge(pod)
-    if isinstance(judged, Rejected) or judged.delayed_claims is None:
+    if isinstance(judged, Rejected) or judged.volumes.delayed_claims is None:
         return
     for node in view.nodes.values():
         volumes = plain.volumes_for(pod, node, view)
         slot = columns.index.find(node.name)
         if isinstance(volumes, PodVolumes):
             assert slot is not None
-            assert judge.delayed.static_matching.bind(judged.delayed_claims, slot) == volumes
+            assert judge.volume_binding.bind(judged.volumes.delayed_claims, slot) == volumes
 
 
 def test_volumes_are_assigned_so_that_every_claim_gets_one() -> None:

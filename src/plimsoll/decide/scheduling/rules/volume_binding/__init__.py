@@ -1,7 +1,6 @@
-"""kube-scheduler's VolumeBinding: the volumes a pod would get on a node.
+"""VolumeBinding: the volumes a pod would get on a node.
 
-`plain` is the rule for one node and `delayed` the same for all nodes at once. `claims` sorts a
-pod's claims, `provisioning` and `provisioning_columns` judge volumes to be provisioned,
-`static_matching` and `assignment` match volumes that exist, `score` and `score_columns` compare
-nodes.
-"""
+Start with `filter`, the rule as a whole. `claims` sorts a pod's claims; `bound_claims` are judged
+by where their volumes can be reached, and `delayed` ones by the volumes that they would get:
+existing ones by `static_matching` and `assignment`, new ones by `provisioning`. `score` compares
+nodes. `capacity_use` and `shortage` are for metrics and events."""

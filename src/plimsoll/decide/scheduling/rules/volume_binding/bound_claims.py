@@ -2,11 +2,59 @@
 
 from collections.abc import Iterable, Iterator
 
+from plimsoll.api.core import Node
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.decide.csi.in_tree import TRANSLATED, plugin_of, translated
+from plimsoll.decide.claims.match import is_reachable
+from plimsoll.decide.csi.in_tree import TRANSLATED, plugin_of, seen_from_node, translated
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.labels import volume_terms
 from plimsoll.decide.scheduling.flags import Blocked
+from plimsoll.decide.scheduling.reasons import (
+    Finding,
+    Reason,
+    Sentence,
+    Undecided,
+    failed,
+    seen_volume,
+)
+from plimsoll.decide.scheduling.view import ClusterView
+
+
+def find_bound_conflict(
+    claims: Iterable[PersistentVolumeClaim], node: Node, view: ClusterView
+) -> Finding | None:
+    """The first claim whose volume is gone or cannot be reached from the node. Raises Undecided
+    where the node's drivers could not make sense of the volume."""
+    findings = (judge_bound(claim, node, view) for claim in claims)
+    return next((finding for finding in findings if finding), None)
+
+
+def judge_bound(claim: PersistentVolumeClaim, node: Node, view: ClusterView) -> Finding | None:
+    name = claim.spec.volume_name
+    volume = view.volume(name)
+    if volume is None:
+        reason, sentence = Reason.VOLUME_NOT_FOUND, Sentence.VOLUME_MISSING
+    elif _is_reachable(volume, node, view):
+        return None
+    else:
+        reason, sentence = Reason.VOLUME_AFFINITY_CONFLICT, Sentence.VOLUME_AFFINITY
+    return Finding(reason=reason, sentence=sentence, claim=claim.key, about=seen_volume(name))
+
+
+def _is_reachable(volume: PersistentVolume, node: Node, view: ClusterView) -> bool:
+    try:
+        seen = seen_from_node(volume, view.csi_node(node.name))
+    except ValueError as error:
+        finding = Finding(
+            reason=Reason.VOLUME_NOT_TRANSLATABLE,
+            sentence=f"could not translate pv: {error}",
+            about=seen_volume(volume.name),
+        )
+        raise Undecided(failed(finding)) from error
+    return is_reachable(seen, node.labels)
+
+
+# All nodes at once
 
 
 def blocked(
@@ -34,7 +82,7 @@ def _reach(volume: PersistentVolume, columns: Columns) -> tuple[int, int]:
     plugin = plugin_of(volume.spec)
     if plugin is None or plugin not in TRANSLATED:
         return reached, 0
-    migrated = columns.attach.migrated(plugin)
+    migrated = columns.attach.migrated.get(plugin, 0)
     if not migrated:
         return reached, 0
     try:

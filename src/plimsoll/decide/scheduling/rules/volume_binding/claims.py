@@ -20,6 +20,7 @@ from plimsoll.decide.scheduling.reasons import (
     Sentence,
     Undecided,
     failed,
+    not_owned_finding,
     seen_class,
     seen_volume,
     unresolvable,
@@ -45,13 +46,17 @@ class PodClaims:
 
 def prepare(pod: Pod, view: ClusterView) -> PodClaims | Judgement:
     """The claims, or a judgement that holds on every node."""
-    volumes = [volume for volume in pod.spec.volumes if pod.claim_of(volume)]
-    if not volumes:
-        return NOT_CONCERNED
-    for volume in volumes:
-        if finding := find_objection(pod, volume, view):
+    claims: list[PersistentVolumeClaim] = []
+    for volume in pod.spec.volumes:
+        key = pod.claim_of(volume)
+        if key is None:
+            continue
+        claim = view.claim(key)
+        if finding := _objection(pod, volume, key, claim):
             return unresolvable(finding)
-    claims = [claim for key in pod.claims if (claim := view.claim(key))]
+        claims += (claim,) if claim is not None else ()
+    if not claims:
+        return NOT_CONCERNED
     try:
         fates = [(claim, _fate(claim, view)) for claim in claims]
     except Undecided as undecided:
@@ -73,9 +78,12 @@ def _fate(claim: PersistentVolumeClaim, view: ClusterView) -> _Fate:
 def find_objection(pod: Pod, volume: PodVolume, view: ClusterView) -> Finding | None:
     """Why the claim of this volume cannot be used on any node."""
     key = pod.claim_of(volume)
-    if key is None:
-        return None
-    claim = view.claim(key)
+    return None if key is None else _objection(pod, volume, key, view.claim(key))
+
+
+def _objection(
+    pod: Pod, volume: PodVolume, key: ObjectKey, claim: PersistentVolumeClaim | None
+) -> Finding | None:
     if claim is None:
         return _missing_finding(key, volume)
     if claim.status.phase == LOST:
@@ -90,7 +98,7 @@ def find_objection(pod: Pod, volume: PodVolume, view: ClusterView) -> Finding | 
         sentence = f'persistentvolumeclaim "{key.name}" is being deleted'
         return Finding(reason=Reason.CLAIM_DELETING, sentence=sentence, claim=key)
     if volume.persistent_volume_claim is None and not is_for_pod(claim, pod):
-        return not_owned_finding(pod, key)
+        return not_owned_finding(pod.key, key)
     return None
 
 
@@ -130,11 +138,6 @@ def are_all_bound(pod: Pod, view: ClusterView) -> bool:
         if volume.persistent_volume_claim is None and not is_for_pod(claim, pod):
             return False
     return True
-
-
-def not_owned_finding(pod: Pod, claim: ObjectKey) -> Finding:
-    sentence = f"PVC {claim} was not created for pod {pod.key} (pod is not owner)"
-    return Finding(reason=Reason.CLAIM_NOT_OWNED, sentence=sentence, claim=claim)
 
 
 def _missing_finding(key: ObjectKey, volume: PodVolume) -> Finding:

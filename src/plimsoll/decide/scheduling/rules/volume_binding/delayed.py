@@ -1,10 +1,10 @@
-"""What a pod's delay-bound claims would get on every node: existing volumes, or new ones.
+"""What a pod's delay-bound claims would get on a node: existing volumes, or new ones.
 
-Pods whose claims ask for the same share the answer, which is worked out again only for nodes where
-a volume or a capacity came, went or changed.
+For all nodes at once, pods whose claims ask for the same share the answer. It is worked out again
+only for nodes where a volume or a capacity came, went or changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import is_
 from typing import NamedTuple
@@ -12,37 +12,90 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll.api.volumes import PersistentVolume
+from plimsoll.api.core import Node
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.claims.match import size_of
-from plimsoll.decide.scheduling.columns.changes import KeptResult
+from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.nodes import mask_of
+from plimsoll.decide.scheduling.columns.nodes import Slots, mask_of
 from plimsoll.decide.scheduling.columns.segments import Cells
 from plimsoll.decide.scheduling.columns.volumes import NOT_MATCHED
-from plimsoll.decide.scheduling.flags import (
-    Blocked,
-    Flags,
-    Slots,
-    flagged,
-    length_of,
-    no_flags,
-)
-from plimsoll.decide.scheduling.node_fit import RANK_BITS, sort_keys
+from plimsoll.decide.scheduling.flags import Blocked, Flags, flagged
+from plimsoll.decide.scheduling.picking import RANK_BITS, STATIC_BITS
+from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject, Sentence
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
     DelayedClaim,
     DelayedClaims,
-    Policy,
 )
-from plimsoll.decide.scheduling.rules.volume_binding.filter import score
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import ProvisioningColumns
-from plimsoll.decide.scheduling.rules.volume_binding.score import ScoringShape
-from plimsoll.decide.scheduling.rules.volume_binding.score_columns import Usages
-from plimsoll.decide.scheduling.rules.volume_binding.static_matching import StaticMatching
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
+    DynamicProvision,
+    ProvisioningColumns,
+    ProvisioningFit,
+    judge_provisioning,
+)
+from plimsoll.decide.scheduling.rules.volume_binding.score import ScoringShape, UsageColumns, score
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import (
+    PodVolumes,
+    StaticMatching,
+    match,
+)
+from plimsoll.decide.scheduling.view import ClusterView
 
 EVERYWHERE = slice(None)
 KEPT_ANSWERS = 256
-STATIC_BITS = RANK_BITS + 16
-"""A volume that exists weighs more than any score."""
+
+
+class BySelectedNode(NamedTuple):
+    """Delay-bound claims by the node that they already name. One that names a node gets a new
+    volume there, whatever volumes exist."""
+
+    here: list[PersistentVolumeClaim]
+    elsewhere: list[PersistentVolumeClaim]
+    free: list[PersistentVolumeClaim]
+
+
+def judge_delayed(
+    claims: Iterable[PersistentVolumeClaim], node: Node, view: ClusterView, *, knows: bool
+) -> PodVolumes | Finding:
+    by_node = by_selected_node(claims, node)
+    if by_node.elsewhere:
+        return selected_elsewhere(by_node.elsewhere[0])
+    matches = match(by_node.free, node, view, knows=knows)
+    provisions: list[DynamicProvision] = []
+    for claim in (*by_node.here, *matches.unmatched):
+        provision = judge_provisioning(claim, node, view)
+        if isinstance(provision, Finding):
+            return provision
+        provisions.append(provision)
+    return PodVolumes(matches.static, tuple(provisions))
+
+
+def by_selected_node(claims: Iterable[PersistentVolumeClaim], node: Node) -> BySelectedNode:
+    by_node = BySelectedNode([], [], [])
+    for claim in claims:
+        selected = claim.annotations.get(SELECTED_NODE)
+        if selected is None:
+            by_node.free.append(claim)
+        elif selected == node.name:
+            by_node.here.append(claim)
+        else:
+            by_node.elsewhere.append(claim)
+    return by_node
+
+
+def selected_elsewhere(claim: PersistentVolumeClaim) -> Finding:
+    return Finding(
+        reason=Reason.SELECTED_ELSEWHERE,
+        sentence=Sentence.NO_VOLUME,
+        claim=claim.key,
+        about=SeenObject("Node", ObjectKey("", claim.annotations.get(SELECTED_NODE, ""))),
+    )
+
+
+# All nodes at once
 
 
 @dataclass(slots=True)
@@ -68,6 +121,7 @@ class _Matched(NamedTuple):
 @dataclass(slots=True)
 class _KeptAnswer:
     answer: DelayedBindingFit
+    """Empty at first: with the stamps nothing is up to date."""
     stamps: tuple[object, ...]
     tables: list[Cells]
     positions: list[tuple[int, int]]
@@ -82,8 +136,8 @@ class DelayedBinding:
         self._shape = shape
         self._provisioning = ProvisioningColumns(columns)
         self.static_matching = StaticMatching(columns, self._provisioning, policy)
-        self._usages = Usages(shape)
-        self._kept: KeptResult[tuple[object, ...], _KeptAnswer] = KeptResult(KEPT_ANSWERS)
+        self._usages = UsageColumns(shape)
+        self._kept: KeptResults[tuple[object, ...], _KeptAnswer] = KeptResults(KEPT_ANSWERS)
 
     def judge(self, claims: DelayedClaims) -> DelayedBindingFit:
         size, alive = self._columns.index.size, self._columns.index.alive
@@ -112,7 +166,9 @@ class DelayedBinding:
         signature = tuple(
             (delayed.request, delayed.want, delayed.usage_class) for delayed in claims.free
         )
-        kept = self._kept.get(signature, lambda: _KeptAnswer(_no_answer(), (), [], []))
+        kept = self._kept.get(signature)
+        if kept is None:
+            kept = self._kept.keep(signature, _KeptAnswer(_no_answer(), (), [], []))
         tables, stamps = self._tables(claims), self._stamps(claims)
         changed = None
         if kept.stamps == stamps and _are_same(tables, kept.tables):
@@ -130,31 +186,34 @@ class DelayedBinding:
         """What the answers for all nodes hang on."""
         columns = self._columns
         names = dict.fromkeys(delayed.request.class_name for delayed in claims.free)
-        capacities = map(columns.capacity.of_class, names)
+        capacities = map(columns.capacity.by_class.get, names)
         return (
             columns.index.size,
             columns.stamp,
             columns.labels.stamp,
             columns.attach.stamp,
             columns.classes_stamp,
-            *(capacity and capacity.keys for capacity in capacities),
+            *(None if capacity is None else capacity.keys for capacity in capacities),
         )
 
     def _tables(self, claims: DelayedClaims) -> list[Cells]:
         """What the answers for single nodes hang on."""
         tables: list[Cells] = []
         for name in dict.fromkeys(delayed.request.class_name for delayed in claims.free):
-            volumes = self._columns.volumes.of_class(name)
-            capacity = self._columns.capacity.of_class(name)
+            volumes = self._columns.volumes.by_class.get(name)
+            capacity = self._columns.capacity.by_class.get(name)
             tables += [table.cells for table in (volumes, capacity) if table is not None]
         return tables
 
     def _evaluate(self, claims: DelayedClaims, at: Slots | slice) -> DelayedBindingFit:
-        length = length_of(at, self._columns.index.size)
+        length = self._columns.index.size if isinstance(at, slice) else len(at)
         matches = self._match(claims.free, at)
-        flags = no_flags(length)
-        for delayed, matched in self._in_order(claims, matches):
-            blocked = self._provisioning.blocked(delayed.request, at)
+        asked = (*claims.here, *claims.free)
+        new = [self._provisioning.judge(delayed.request, at) for delayed in asked]
+        flags = np.zeros(length, np.uint64)
+        unmatched = (_Matched(None) for _ in claims.here)
+        for provisioned, matched in zip(new, (*unmatched, *matches), strict=True):
+            blocked = provisioned.flags
             if matched.sizes is not None:
                 blocked = np.where(matched.sizes == NOT_MATCHED, blocked, np.uint64(0))
             flags = np.where(flags == 0, blocked, flags)
@@ -162,21 +221,14 @@ class DelayedBinding:
         for matched in matches:
             if matched.sizes is not None:
                 statics += matched.sizes != NOT_MATCHED
-        scores = self._scores(claims, matches, at)
+        scores = self._scores(claims, matches, new, length)
         answer = DelayedBindingFit(flags, statics, scores, scores)
         if self._policy is Policy.DEFAULT and claims.has_rivals:
             self._rescue(claims, answer, at)
-        answer.keys = sort_keys(answer.scores)
+        answer.keys = answer.scores << RANK_BITS
         if self._policy is Policy.DEFAULT:
             answer.keys += answer.statics << STATIC_BITS
         return answer
-
-    @staticmethod
-    def _in_order(
-        claims: DelayedClaims, matches: Sequence[_Matched]
-    ) -> list[tuple[DelayedClaim, _Matched]]:
-        here = [(delayed, _Matched(None)) for delayed in claims.here]
-        return here + list(zip(claims.free, matches, strict=True))
 
     def _match(self, free: Sequence[DelayedClaim], at: Slots | slice) -> list[_Matched]:
         found: dict[int, _Matched] = {}
@@ -185,13 +237,13 @@ class DelayedBinding:
         rest = [number for number, delayed in enumerate(free) if delayed.want]
         for name in dict.fromkeys(free[number].request.class_name for number in rest):
             numbers = [n for n in rest if free[n].request.class_name == name]
-            volumes = self._columns.volumes.of_class(name)
+            volumes = self._columns.volumes.by_class.get(name)
             wants = [want for n in numbers if (want := free[n].want)]
-            fits = volumes.fits(tuple(wants)) if volumes else None
+            fits = None if volumes is None else volumes.fits(tuple(wants))
             for row, number in enumerate(numbers):
                 sizes = None
                 if volumes is not None and fits is not None:
-                    sizes = fits.sizes[row][volumes.cells.of[at]]
+                    sizes = fits.sizes[row][volumes.cells.of.values[at]]
                 found[number] = _Matched(sizes)
         return [found[number] for number in range(len(free))]
 
@@ -201,9 +253,12 @@ class DelayedBinding:
         return _Matched(np.where(reach, np.int64(size), np.int64(NOT_MATCHED)))
 
     def _scores(
-        self, claims: DelayedClaims, matches: Sequence[_Matched], at: Slots | slice
+        self,
+        claims: DelayedClaims,
+        matches: Sequence[_Matched],
+        new: Sequence[ProvisioningFit],
+        length: int,
     ) -> NDArray[np.int64]:
-        length = length_of(at, self._columns.index.size)
         if self._shape is None:
             return np.zeros(length, np.int64)
         static = [
@@ -211,18 +266,14 @@ class DelayedBinding:
             for delayed, matched in zip(claims.free, matches, strict=True)
             if matched.sizes is not None
         ]
-        made = [
-            (
-                delayed.usage_class,
-                delayed.request.size,
-                self._provisioning.capacities(delayed.request, at),
-            )
-            for delayed in claims.all
+        dynamic = [
+            (delayed.usage_class, delayed.request.size, provisioned.capacities)
+            for delayed, provisioned in zip((*claims.here, *claims.free), new, strict=True)
         ]
-        return self._usages.scores(static, made, length)
+        return self._usages.scores(static, dynamic, length)
 
     def _rescue(self, claims: DelayedClaims, answer: DelayedBindingFit, at: Slots | slice) -> None:
-        """Where greedy matching has left a claim that cannot be served, but others got volumes."""
+        """Where greedy matching has left a claim without any volume, but others got one."""
         for place in np.flatnonzero((answer.flags != 0) & (answer.statics > 0)).tolist():
             slot = place if isinstance(at, slice) else int(at[place])
             volumes = self.static_matching.assigned(claims, slot)
@@ -251,7 +302,7 @@ def _changed(kept: _KeptAnswer) -> set[int] | None:
 
 def _no_answer() -> DelayedBindingFit:
     nothing = np.zeros(0, np.int64)
-    return DelayedBindingFit(no_flags(0), nothing, nothing, nothing)
+    return DelayedBindingFit(np.zeros(0, np.uint64), nothing, nothing, nothing)
 
 
 def _write(answer: DelayedBindingFit, at: Slots, part: DelayedBindingFit) -> None:

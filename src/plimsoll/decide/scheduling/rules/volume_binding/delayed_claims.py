@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
 from plimsoll.api.meta import ObjectKey
@@ -11,15 +10,7 @@ from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.claims.match import Search, size_of
 from plimsoll.decide.scheduling.columns.free_volumes import Want, want_of
 from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import ProvisioningQuery
-
-
-class Policy(StrEnum):
-    COMPATIBLE = "compatible"
-    """Exactly what kube-scheduler would do."""
-    DEFAULT = "default"
-    """The same, but where greedy matching fails volumes are assigned as well as they can be, and
-    nodes that were refused to a pod are remembered."""
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import ProvisioningQuery
 
 
 class DelayedClaim(NamedTuple):
@@ -52,16 +43,21 @@ class DelayedClaims:
     selected_nodes: frozenset[str]
     """The nodes that claims name already."""
     is_readable: bool = True
+    has_rivals: bool = False
+    """Whether two of them look for volumes of the same class."""
+    has_kept: bool = False
+    """Whether a volume is kept for one of them."""
 
     @classmethod
     def of(cls, claims: Iterable[PersistentVolumeClaim], volumes: VolumeColumns) -> "DelayedClaims":
         here, free, selected_nodes = [], [], set()
         is_readable = True
-        served: set[ObjectKey] = set()
+        matched: set[ObjectKey] = set()
         for claim in claims:
-            node = claim.annotations.get(SELECTED_NODE)
+            node = claim.metadata.annotations.get(SELECTED_NODE)
             if node is not None:
-                here.append(_read(claim))
+                size = size_of(claim.spec.resources.requests).value
+                here.append(_read(claim, claim.storage_class, size))
                 selected_nodes.add(node)
                 continue
             try:
@@ -69,39 +65,37 @@ class DelayedClaims:
             except ValueError:
                 is_readable = False
                 continue
-            if delayed.kept and claim.key in served:
+            if delayed.kept and claim.key in matched:
                 # Named twice by the pod: it has its volume, and gets no second one of those kept.
                 delayed = delayed._replace(kept=None)
-            served.add(claim.key)
+            matched.add(claim.key)
             free.append(delayed)
         free.sort(key=lambda delayed: delayed.rank)
-        return cls(tuple(here), tuple(free), frozenset(selected_nodes), is_readable)
+        return cls(
+            tuple(here),
+            tuple(free),
+            frozenset(selected_nodes),
+            is_readable,
+            has_rivals=len({each.request.class_name for each in free}) < len(free),
+            has_kept=any(each.kept for each in free),
+        )
 
     @property
     def all(self) -> tuple[DelayedClaim, ...]:
         return (*self.here, *self.free)
 
-    @property
-    def has_rivals(self) -> bool:
-        """Whether two of them look for volumes of the same class."""
-        names = [delayed.request.class_name for delayed in self.free]
-        return len(set(names)) < len(names)
 
-    @property
-    def has_kept(self) -> bool:
-        return any(delayed.kept for delayed in self.free)
-
-
-def _read(claim: PersistentVolumeClaim) -> DelayedClaim:
-    requests, name = claim.spec.resources.requests, claim.storage_class
-    request = ProvisioningQuery(name, size_of(requests).value, "storage" in requests)
-    return DelayedClaim(claim, request, None, None, claim.spec.storage_class_name or name)
+def _read(claim: PersistentVolumeClaim, class_name: str, size: int) -> DelayedClaim:
+    request = ProvisioningQuery(class_name, size, "storage" in claim.spec.resources.requests)
+    usage_class = claim.spec.storage_class_name or class_name
+    return DelayedClaim(claim, request, None, None, usage_class)
 
 
 def _read_free(claim: PersistentVolumeClaim, volumes: VolumeColumns) -> DelayedClaim:
     """Raises ValueError if the claim cannot be read."""
     # Which labels does not matter: reach is looked at later.
     search = Search.of(claim, node_labels={})
-    delayed, of_class = _read(claim), volumes.of_class(claim.storage_class)
+    delayed = _read(claim, search.storage_class, search.requested.value)
+    of_class = volumes.by_class.get(search.storage_class)
     kept = of_class.find_kept(search) if of_class else None
     return delayed._replace(kept=kept, want=None if kept else want_of(search))

@@ -1,15 +1,31 @@
-"""Whether a volume could be made for a claim so that a node can reach it."""
+"""Whether a new volume can be provisioned for a claim so that a node reaches it.
+
+The topologies that the class allows decide, and the capacity that was published for it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from plimsoll.api.core import Node
-from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.selectors.topology import TopologySelector
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.claims.match import size_of
+from plimsoll.decide.scheduling.columns.capacity import (
+    NOT_PUBLISHED,
+    ClassCapacity,
+    largest_volume,
+)
+from plimsoll.decide.scheduling.columns.changes import KeptResults
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.labels import topology_terms
+from plimsoll.decide.scheduling.columns.nodes import Slots
+from plimsoll.decide.scheduling.flags import Blocked, Flags, flags_of
 from plimsoll.decide.scheduling.reasons import (
     Finding,
     Reason,
@@ -22,15 +38,20 @@ from plimsoll.decide.scheduling.reasons import (
 from plimsoll.decide.scheduling.view import ClusterView
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
+KEPT_CLASSES = 256
+NONE, TOO_SMALL, ZERO, UNPUBLISHED = map(
+    np.uint64,
+    (0, Blocked.DELAYED_TOO_SMALL, Blocked.DELAYED_ZERO, Blocked.DELAYED_UNPUBLISHED),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class DynamicProvision:
-    """A volume is to be made for the claim."""
+    """A new volume is to be provisioned for the claim."""
 
     claim: PersistentVolumeClaim
     capacity: CSIStorageCapacity | None = None
-    """Where there is room for it; None: nobody keeps account."""
+    """Where there is room for it; None: the driver publishes no capacity."""
 
 
 def judge_provisioning(
@@ -65,7 +86,7 @@ def _refusal(claim: PersistentVolumeClaim, storage_class: StorageClass, reason: 
 
 
 def _topology_reason(storage_class: StorageClass, node: Node) -> Reason:
-    """A node without any of the labels is not outside: nobody has said where it is."""
+    """A node without any of the labels is not outside: where it is was not said."""
     keys = {
         label.key
         for term in storage_class.allowed_topologies
@@ -104,14 +125,6 @@ def is_in_segment(node_labels: Mapping[str, str], capacity: CSIStorageCapacity) 
         return LabelSelector.of(capacity.node_topology).matches(node_labels)
     except ValueError:
         return False
-
-
-def largest_volume(capacity: CSIStorageCapacity) -> Quantity | None:
-    """The size of the largest volume that can be made; None: unknown, so none can."""
-    text = capacity.maximum_volume_size
-    if text is None:
-        text = capacity.capacity
-    return None if text is None else parse_quantity(text)
 
 
 def _too_small(claim: PersistentVolumeClaim, reachable: Sequence[CSIStorageCapacity]) -> Finding:
@@ -156,3 +169,143 @@ def _unpublished_reason(
     if keys and keys.isdisjoint(node.labels):
         return Reason.TOPOLOGY_KEY_MISSING
     return Reason.NO_CAPACITY_PUBLISHED
+
+
+# All nodes at once
+
+
+class ProvisioningQuery(NamedTuple):
+    """A volume to be provisioned."""
+
+    class_name: str
+    size: int
+    is_sized: bool
+    """Whether the claim asks for any size at all."""
+
+
+class ProvisioningFit(NamedTuple):
+    """For the slots that were asked about, in their order."""
+
+    flags: Flags
+    capacities: NDArray[np.int64] | None
+    """What the nodes have in all where the volume would be taken; None: unknown everywhere."""
+
+
+class ProvisioningColumns:
+    """The rule, with what it remembers of each class."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._outside: KeptResults[tuple[object, ...], Flags] = KeptResults(KEPT_CLASSES)
+        self._unpublished: KeptResults[tuple[object, ...], Flags] = KeptResults(KEPT_CLASSES)
+
+    def judge(self, request: ProvisioningQuery, at: Slots | slice) -> ProvisioningFit:
+        columns = self._columns
+        length = columns.index.size if isinstance(at, slice) else len(at)
+        storage_class = columns.classes.get(request.class_name)
+        if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
+            return ProvisioningFit(np.full(length, Blocked.DELAYED_NO_VOLUME, np.uint64), None)
+        short, capacities = self._short(request, storage_class, at)
+        flags = np.zeros(length, np.uint64) if short is None else short
+        if storage_class.allowed_topologies:
+            outside = self._outside_of(storage_class)[at]
+            flags = np.where(outside == 0, flags, outside)
+        return ProvisioningFit(flags, capacities)
+
+    def is_possible(self, request: ProvisioningQuery, slot: int) -> bool:
+        return not self.judge(request, np.array([slot], np.intp)).flags[0]
+
+    def provision(
+        self, claim: PersistentVolumeClaim, request: ProvisioningQuery, slot: int
+    ) -> DynamicProvision:
+        """On a node that passed."""
+        return DynamicProvision(claim, self.find_capacity(request, slot))
+
+    def find_capacity(self, request: ProvisioningQuery, slot: int) -> CSIStorageCapacity | None:
+        """Of which a volume on a node that passed would be taken; None: it is not published."""
+        storage_class = self._columns.classes.get(request.class_name)
+        if storage_class is None or not self._is_tracked(request, storage_class):
+            return None
+        published = self._columns.capacity.by_class.get(request.class_name)
+        return None if published is None else published.find(slot, request.size)
+
+    def _is_tracked(self, request: ProvisioningQuery, storage_class: StorageClass) -> bool:
+        """Whether the driver publishes its capacity for such a volume."""
+        driver = self._columns.drivers.get(storage_class.provisioner)
+        return bool(request.is_sized and driver and driver.spec.storage_capacity)
+
+    def _short(
+        self, request: ProvisioningQuery, storage_class: StorageClass, at: Slots | slice
+    ) -> tuple[Flags | None, NDArray[np.int64] | None]:
+        """Where there is not enough capacity (None: nowhere), and what there is in all."""
+        if not self._is_tracked(request, storage_class):
+            return None, None
+        published = self._columns.capacity.by_class.get(request.class_name)
+        if published is None:
+            return self._unpublished_for(storage_class, None)[at], None
+        largest, capacities = published.read(request.size, at)
+        is_short = largest < request.size
+        if not is_short.any():
+            return None, capacities
+        why = np.where(largest > 0, TOO_SMALL, np.where(largest == 0, ZERO, UNPUBLISHED))
+        flags: Flags = np.where(is_short, why, NONE)
+        is_silent = largest == NOT_PUBLISHED
+        if is_silent.any():
+            flags = np.where(is_silent, self._unpublished_for(storage_class, published)[at], flags)
+        return flags, capacities
+
+    def _outside_of(self, storage_class: StorageClass) -> Flags:
+        columns = self._columns
+        name = storage_class.metadata.name
+        key = (name, columns.classes_stamp, columns.labels.stamp, columns.index.size)
+        found = self._outside.get(key)
+        if found is None:
+            found = self._outside.keep(key, self._read_topologies(storage_class))
+        return found
+
+    def _read_topologies(self, storage_class: StorageClass) -> Flags:
+        columns, size = self._columns, self._columns.index.size
+        keys = {
+            label.key
+            for term in storage_class.allowed_topologies
+            for label in term.match_label_expressions
+        }
+        alive = columns.index.alive
+        outside = alive & ~columns.labels.matching(topology_terms(storage_class.allowed_topologies))
+        keyless = alive & ~columns.labels.having_any(keys) if keys else 0
+        parts = (
+            (Blocked.DELAYED_TOPOLOGY, outside & ~keyless),
+            (Blocked.DELAYED_NO_TOPOLOGY, outside & keyless),
+        )
+        return flags_of(parts, size)
+
+    def _unpublished_for(
+        self, storage_class: StorageClass, published: ClassCapacity | None
+    ) -> Flags:
+        columns = self._columns
+        keys = frozenset[str]() if published is None else published.keys
+        key = (
+            storage_class.metadata.name,
+            columns.classes_stamp,
+            columns.labels.stamp,
+            columns.attach.stamp,
+            keys,
+            columns.index.size,
+        )
+        found = self._unpublished.get(key)
+        if found is None:
+            found = self._unpublished.keep(key, self._read_unpublished(storage_class, keys))
+        return found
+
+    def _read_unpublished(self, storage_class: StorageClass, keys: frozenset[str]) -> Flags:
+        """Why no capacity is about a node, for all nodes, whether one is or not."""
+        columns = self._columns
+        alive, attach = columns.index.alive, columns.attach
+        lacking = alive & attach.present & ~attach.installed.get(storage_class.provisioner, 0)
+        keyless = alive & ~lacking & ~columns.labels.having_any(keys) if keys else 0
+        parts = (
+            (Blocked.DELAYED_DRIVER, lacking),
+            (Blocked.DELAYED_NO_SEGMENT, keyless),
+            (Blocked.DELAYED_UNPUBLISHED, alive & ~lacking & ~keyless),
+        )
+        return flags_of(parts, columns.index.size)

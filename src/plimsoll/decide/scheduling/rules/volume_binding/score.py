@@ -11,10 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.claims.match import size_of
+from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
 
 FULL = 100
 BEST_SCORE = 100
@@ -79,6 +83,15 @@ def _check_range(path: str, value: int, highest: int) -> None:
         raise ValueError(f"{path}: Invalid value: {value}: not in valid range [0, {highest}]")
 
 
+def score(volumes: PodVolumes, shape: ScoringShape = DEFAULT_SHAPE) -> int:
+    """From 0 to 100. Where there are static volumes they alone count."""
+    if volumes.static:
+        usage = static_usage((binding.claim, binding.volume) for binding in volumes.static)
+    else:
+        usage = dynamic_usage((made.claim, made.capacity) for made in volumes.provisions)
+    return score_usage(usage, shape)
+
+
 def score_usage(usage_by_class: Mapping[str, Usage], shape: ScoringShape = DEFAULT_SHAPE) -> int:
     """The mean over all classes, halves rounded up; zero where nothing is known."""
     if not usage_by_class:
@@ -134,3 +147,81 @@ def _divided(number: int, divisor: int) -> int:
 def _wrapped(number: int) -> int:
     """What 64 bits keep of a number."""
     return (number + 2**63) % 2**64 - 2**63
+
+
+# All nodes at once
+
+Numbers = NDArray[np.int64]
+Part = tuple[str, int, Numbers | None]
+"""A class, what is asked for, and by node how large the volume or the capacity is that it would be
+taken from; negative: it would not, or that is not known."""
+
+
+class UsageColumns:
+    """The same for all nodes, by the shape."""
+
+    def __init__(self, shape: ScoringShape | None) -> None:
+        points = [shape.score(percent) if shape else 0 for percent in range(FULL + 1)]
+        self._points = np.array(points, np.int64)
+
+    def scores(self, static: Sequence[Part], dynamic: Sequence[Part], length: int) -> Numbers:
+        """Where a claim gets a volume that exists only such volumes count."""
+        existing, new = _summed(static), _shared(dynamic)
+        if not existing:
+            return self._mean(new, length)[0]
+        scores, number = self._mean(existing, length)
+        return np.where(number > 0, scores, self._mean(new, length)[0]) if new else scores
+
+    def _mean(
+        self, usage: dict[str, tuple[Numbers, Numbers]], length: int
+    ) -> tuple[Numbers, Numbers]:
+        """Over all classes that are used at a node, and how many these are."""
+        total = number = np.zeros(length, np.int64)
+        for requested, capacity in usage.values():
+            is_used = capacity >= 0
+            total = total + self._class_score(requested, capacity) * is_used
+            number = number + is_used
+        if len(usage) > 1:
+            total = (2 * total + number) // (2 * np.maximum(number, 1))
+        return total, number
+
+    def _class_score(self, requested: Numbers, capacity: Numbers) -> Numbers:
+        percent = requested * FULL // np.maximum(capacity, 1)
+        is_full = (requested > capacity) | (capacity == 0)
+        # A product that wrapped around is anything, as it is for kube-scheduler: the shape ends at
+        # both sides with its first and its last score.
+        scores: Numbers = self._points[np.where(is_full, FULL, percent.clip(0, FULL))]
+        return scores
+
+
+def _summed(parts: Sequence[Part]) -> dict[str, tuple[Numbers, Numbers]]:
+    """Static volumes of a class count together."""
+    usage: dict[str, tuple[Numbers, Numbers]] = {}
+    for name, wanted, sizes in parts:
+        if sizes is None:
+            continue
+        is_used = sizes >= 0
+        requested = is_used * np.int64(wanted)
+        if name not in usage:
+            usage[name] = (requested, sizes)
+            continue
+        before, capacity = usage[name]
+        both = np.where(capacity >= 0, capacity, 0) + np.where(is_used, sizes, 0)
+        usage[name] = (requested + before, np.where(is_used | (capacity >= 0), both, -1))
+    return usage
+
+
+def _shared(parts: Sequence[Part]) -> dict[str, tuple[Numbers, Numbers]]:
+    """New volumes of a class share its capacity: the last one's counts."""
+    usage: dict[str, tuple[Numbers, Numbers]] = {}
+    for name, wanted, capacities in parts:
+        if capacities is None:
+            continue
+        is_used = capacities >= 0
+        requested = is_used * np.int64(wanted)
+        if name not in usage:
+            usage[name] = (requested, capacities)
+            continue
+        before, capacity = usage[name]
+        usage[name] = (requested + before, np.where(is_used, capacities, capacity))
+    return usage

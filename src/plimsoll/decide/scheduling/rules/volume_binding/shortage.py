@@ -7,7 +7,7 @@ from plimsoll.api.quantity import Format, Quantity
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.decide.capacity.templates import is_template
 from plimsoll.decide.claims.match import size_of
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning import largest_volume
+from plimsoll.decide.scheduling.columns.capacity import largest_volume
 from plimsoll.decide.scheduling.view import ClusterView
 
 

@@ -1,25 +1,110 @@
-"""What delay-bound claims get on one node, volume by volume."""
+"""Which existing volumes delay-bound claims get on a node.
 
-from collections.abc import Sequence
+The smallest claim comes first and takes the smallest volume that suits. That is greedy, as
+kube-scheduler is: where a claim takes the volume that only another could have used, the other gets
+none. By the default policy the columns then look for a better assignment.
+"""
 
-import numpy as np
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from plimsoll.api.volumes import PersistentVolume
-from plimsoll.decide.claims.match import size_of
+from plimsoll.api.core import Node
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.claims.match import Mismatch, Search, find_match, mismatches, size_of
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.labels import volume_terms
+from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.reasons import Finding, Reason, Undecided, failed, seen_volume
 from plimsoll.decide.scheduling.rules.volume_binding.assignment import Option, assign
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
     DelayedClaim,
     DelayedClaims,
-    Policy,
 )
-from plimsoll.decide.scheduling.rules.volume_binding.filter import PodVolumes, StaticBinding
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning import DynamicProvision
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning_columns import ProvisioningColumns
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
+    DynamicProvision,
+    ProvisioningColumns,
+)
+from plimsoll.decide.scheduling.view import ClusterView
+
+
+@dataclass(frozen=True, slots=True)
+class StaticBinding:
+    """An existing volume is to be bound to the claim."""
+
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume
+
+
+@dataclass(frozen=True, slots=True)
+class PodVolumes:
+    """What is to be done for a pod's delay-bound claims if it goes to some node."""
+
+    static: tuple[StaticBinding, ...] = ()
+    provisions: tuple[DynamicProvision, ...] = ()
+
+
+class Matches(NamedTuple):
+    """What a pod's claims get of the volumes that exist."""
+
+    static: tuple[StaticBinding, ...]
+    unmatched: tuple[PersistentVolumeClaim, ...]
+
+
+def match(
+    claims: Iterable[PersistentVolumeClaim], node: Node, view: ClusterView, *, knows: bool
+) -> Matches:
+    static: dict[str, StaticBinding] = {}
+    unmatched: list[PersistentVolumeClaim] = []
+    for claim in sorted(claims, key=lambda claim: size_of(claim.spec.resources.requests)):
+        search = _search(claim, node, static.keys(), knows=knows)
+        volume = find_match(search, view.volumes_of_class(claim.storage_class))
+        if volume is None:
+            unmatched.append(claim)
+        else:
+            static[volume.name] = StaticBinding(claim, volume)
+    return Matches(tuple(static.values()), tuple(unmatched))
+
+
+def with_candidate(
+    finding: Finding, claim: PersistentVolumeClaim, node: Node, view: ClusterView
+) -> Finding:
+    """Where no volume was large enough, the largest that would have suited otherwise."""
+    if finding.reason is not Reason.NO_MATCHING_VOLUME:
+        return finding
+    search = _search(claim, node, (), knows=True)
+    candidates = [
+        (size_of(volume.spec.capacity).value, volume.name)
+        for volume in view.volumes_of_class(claim.storage_class)
+        if mismatches(search, volume) == {Mismatch.TOO_SMALL}
+    ]
+    if not candidates:
+        return finding
+    seen, name = max(candidates)
+    return replace(finding, seen=seen, about=seen_volume(name))
+
+
+def _search(
+    claim: PersistentVolumeClaim, node: Node, chosen: Iterable[str], *, knows: bool
+) -> Search:
+    try:
+        return Search.of(
+            claim,
+            node_labels=node.labels,
+            excluded=frozenset(chosen),
+            knows_attributes_classes=knows,
+        )
+    except ValueError as error:
+        finding = Finding(reason=Reason.CLAIM_IS_INVALID, sentence=str(error), claim=claim.key)
+        raise Undecided(failed(finding)) from error
+
+
+# All nodes at once
 
 
 class StaticMatching:
+    """What claims get on one node, read from the columns."""
+
     def __init__(self, columns: Columns, provisioning: ProvisioningColumns, policy: Policy) -> None:
         self._columns = columns
         self._provisioning = provisioning
@@ -34,16 +119,12 @@ class StaticMatching:
         better = self.assigned(claims, slot)
         if better is None:
             return volumes
-        can_all_be_provisioned = all(
-            self._can_be_provisioned(delayed, slot)
+        is_possible = all(
+            self._provisioning.is_possible(delayed.request, slot)
             for delayed in claims.all
-            if any(made.claim is delayed.claim for made in volumes.provisions)
+            if any(new.claim is delayed.claim for new in volumes.provisions)
         )
-        return (
-            better
-            if not can_all_be_provisioned or len(better.static) > len(volumes.static)
-            else volumes
-        )
+        return better if not is_possible or len(better.static) > len(volumes.static) else volumes
 
     def reach(self, volume: PersistentVolume) -> int:
         return self._columns.labels.matching(volume_terms(volume.spec.required_nodes))
@@ -56,11 +137,11 @@ class StaticMatching:
         rest = [number for number, delayed in enumerate(free) if delayed.want]
         for name in dict.fromkeys(free[number].request.class_name for number in rest):
             numbers = [n for n in rest if free[n].request.class_name == name]
-            volumes = self._columns.volumes.of_class(name)
+            volumes = self._columns.volumes.by_class.get(name)
             wants = tuple(want for n in numbers if (want := free[n].want))
             chosen: Sequence[PersistentVolume | None] = (None,) * len(numbers)
             if volumes is not None:
-                chosen = volumes.choose(int(volumes.cells.of[slot]), wants)
+                chosen = volumes.choose(slot, wants)
             found.update(zip(numbers, chosen, strict=True))
         return [found[number] for number in range(len(free))]
 
@@ -74,22 +155,18 @@ class StaticMatching:
                 StaticBinding(delayed.claim, volume) for delayed, volume in pairs if volume
             ),
             provisions=tuple(
-                DynamicProvision(
-                    delayed.claim, self._provisioning.find_capacity(delayed.request, slot)
-                )
+                self._provisioning.provision(delayed.claim, delayed.request, slot)
                 for delayed in unmatched
             ),
         )
 
-    def _can_be_provisioned(self, delayed: DelayedClaim, slot: int) -> bool:
-        return not self._provisioning.blocked(delayed.request, np.array([slot], np.intp))[0]
-
     def assigned(self, claims: DelayedClaims, slot: int) -> PodVolumes | None:
-        """The best assignment of existing volumes; None: some claim cannot be served at all."""
-        if not all(self._can_be_provisioned(delayed, slot) for delayed in claims.here):
+        """The best assignment of existing volumes; None: some claim cannot get a volume at all."""
+        is_possible = self._provisioning.is_possible
+        if not all(is_possible(delayed.request, slot) for delayed in claims.here):
             return None
         candidates = [self._candidates(delayed, slot, len(claims.free)) for delayed in claims.free]
-        required = [not self._can_be_provisioned(delayed, slot) for delayed in claims.free]
+        required = [not is_possible(delayed.request, slot) for delayed in claims.free]
         wanted = [found for found, must in zip(candidates, required, strict=True) if must]
         if len(set().union(*wanted)) < len(wanted):
             return None
@@ -112,10 +189,10 @@ class StaticMatching:
         """More than one for each claim are never needed: one of the smallest is always left."""
         if delayed.kept is not None:
             return {delayed.kept.name: delayed.kept} if self.reach(delayed.kept) >> slot & 1 else {}
-        volumes = self._columns.volumes.of_class(delayed.request.class_name)
+        volumes = self._columns.volumes.by_class.get(delayed.request.class_name)
         if volumes is None or delayed.want is None:
             return {}
-        found = volumes.choices(int(volumes.cells.of[slot]), delayed.want)[:number]
+        found = volumes.choices(slot, delayed.want)[:number]
         return {volume.name: volume for volume in found}
 
 

@@ -2,14 +2,14 @@
 
 from plimsoll.api.core import Lease
 from plimsoll.api.typed import from_document
-from plimsoll.decide.scheduling.published_policy import (
+from plimsoll.decide.scheduling.policy import (
     Announcement,
+    Policy,
     find_identities,
     identity_document,
     identity_lease_name,
     scheduler_of,
 )
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 from tests.builders import a_pod
 from tests.decide.explain.witnesses import MINUTE, NOW, a_lease, a_scheduler_identity
 

@@ -1,4 +1,4 @@
-"""How a scheduler says which pods it schedules, and by which policy: on a Lease of its own.
+"""By which policy a scheduler chooses nodes, and how it publishes that: on a Lease of its own.
 
 `explain` reads it, so that a pod is judged by the rules of the scheduler that runs. The lease says
 also whether the scheduler still runs. Copies do not compete for it: leadership is decided by
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from hashlib import sha256
 
 from plimsoll.api.core import Lease
@@ -16,7 +17,6 @@ from plimsoll.api.meta import ObjectKey, wire_micro_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.decide.capacity.names import PURPOSE
-from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import Policy
 
 KUBE_SCHEDULER = "default-scheduler"
 """The name in pods that name no scheduler."""
@@ -28,9 +28,19 @@ SCHEDULER_NAME = "plimsoll.dev/scheduler-name"
 POLICY = "plimsoll.dev/policy"
 RENEWED_EVERY = timedelta(seconds=30)
 LASTS = timedelta(seconds=90)
-POLICIES = {policy.value: policy for policy in Policy}
 LONGEST_NAME = 63
 NOT_IN_NAMES = re.compile(r"[^a-z0-9-]")
+
+
+class Policy(StrEnum):
+    COMPATIBLE = "compatible"
+    """Exactly what kube-scheduler would do."""
+    DEFAULT = "default"
+    """The same, but where greedy matching fails volumes are assigned as well as they can be, and
+    nodes that were refused to a pod are remembered."""
+
+
+POLICIES = {policy.value: policy for policy in Policy}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,183 @@
+"""What nodes have of each resource, what pods ask for, and what is taken of it already.
+
+The cpu is counted in thousandths, everything else in whole units. `ResourceColumns` is by slot, the
+other classes are about one node or one pod.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll.api.core import Node
+from plimsoll.api.pods import Pod
+from plimsoll.api.quantity import parse_quantity
+from plimsoll.decide.scheduling.columns.nodes import NodeIndex, NodeTable, Slots
+from plimsoll.decide.scheduling.pod_requests import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    Amounts,
+    held_by,
+    is_scalar,
+    non_zero_requests,
+    requested_by,
+)
+
+PODS = "pods"
+USUAL = (PODS, CPU, MEMORY, EPHEMERAL_STORAGE)
+COMPARED = (CPU, MEMORY)
+ALL_ROWS, USED_ROWS, NON_ZERO_ROWS = slice(0, 4), slice(4, 8), slice(8, 10)
+LOAD_ROWS, ROWS = slice(4, 10), 10
+COMPARED_ROWS, COMPARED_USED_ROWS = slice(1, 3), slice(5, 7)
+ALL, USED = 0, 1
+LARGEST = 2**62 - 1
+"""Larger numbers are cut: the sum of two must still be a number of 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResources:
+    """What a node has to give, by resource."""
+
+    amounts: Mapping[str, int]
+
+    @classmethod
+    def of(cls, node: Node) -> Self:
+        found = {}
+        for name, text in node.status.allocatable.items():
+            quantity = parse_quantity(text)
+            if name in USUAL or is_scalar(name):
+                found[name] = quantity.milli_value if name == CPU else quantity.value
+        return cls(found)
+
+    def get(self, name: str) -> int:
+        return self.amounts.get(name, 0)
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What a pod takes of a node."""
+
+    amounts: Mapping[str, int]
+    """By resource; one pod among others."""
+    non_zero: tuple[int, int]
+    """Thousandths of a cpu, and memory, as nodes are compared by."""
+
+    @classmethod
+    def of_waiting(cls, pod: Pod) -> Self:
+        """When nodes are compared, what a waiting pod asks for as a whole does not count."""
+        plain = pod
+        if pod.spec.resources is not None:
+            spec = msgspec.structs.replace(pod.spec, resources=None)
+            plain = msgspec.structs.replace(pod, spec=spec)
+        return cls(_by_name(requested_by(pod)), non_zero_requests(plain))
+
+    @classmethod
+    def of_placed(cls, pod: Pod) -> Self:
+        return cls(_by_name(held_by(pod)), non_zero_requests(pod))
+
+    @property
+    def scalars(self) -> list[str]:
+        """Resources beside the usual ones."""
+        return sorted(name for name in self.amounts if name not in USUAL)
+
+    @cached_property
+    def least_rest(self) -> NDArray[np.int64]:
+        """What must be left of the usual resources, as a column. A pod that asks for nothing fits
+        even where too much is taken."""
+        wanted = (self.amounts.get(name, 0) for name in USUAL)
+        return _column(amount if amount > 0 else -2 * LARGEST for amount in wanted)
+
+    @cached_property
+    def non_zero_rows(self) -> NDArray[np.int64]:
+        return _column(map(_cut, self.non_zero))
+
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """What is added to the use of cpu and memory: at first nothing, then what the pod takes."""
+        wanted = _column(_cut(self.amounts.get(name, 0)) for name in COMPARED)
+        return np.stack([wanted * 0, wanted])
+
+
+def _by_name(amounts: Amounts) -> dict[str, int]:
+    return {
+        PODS: 1,
+        CPU: amounts.milli_cpu,
+        MEMORY: amounts.memory,
+        EPHEMERAL_STORAGE: amounts.ephemeral_storage,
+        **amounts.scalars,
+    }
+
+
+@dataclass(slots=True)
+class Load:
+    """What all pods of a node take together."""
+
+    amounts: dict[str, int] = field(default_factory=dict)
+    non_zero: tuple[int, int] = (0, 0)
+
+    def add(self, demands: Demands, step: int) -> None:
+        for name, amount in demands.amounts.items():
+            self.amounts[name] = self.amounts.get(name, 0) + step * amount
+        (cpu, memory), (more_cpu, more_memory) = self.non_zero, demands.non_zero
+        self.non_zero = (cpu + step * more_cpu, memory + step * more_memory)
+
+    def get(self, name: str) -> int:
+        return self.amounts.get(name, 0)
+
+    def fork(self) -> "Load":
+        return Load(self.amounts.copy(), self.non_zero)
+
+
+class ResourceColumns:
+    """The usual resources are rows of one table, all others have a table each."""
+
+    def __init__(self, index: NodeIndex) -> None:
+        self._index = index
+        self._usual = NodeTable(index, ROWS)
+        self.scalars: dict[str, NodeTable] = {}
+        """By resource, what there is and what is taken of it."""
+
+    def rows(self, at: Slots | slice) -> NDArray[np.int64]:
+        """The usual resources of the nodes in some slots, in the order of `at`."""
+        values = self._usual.values
+        return values if isinstance(at, slice) else values.take(at, axis=1)
+
+    def write(self, slot: int, allocatable: NodeResources, load: Load) -> None:
+        self._usual.values[ALL_ROWS, slot] = [_cut(allocatable.get(name)) for name in USUAL]
+        for name in allocatable.amounts.keys() - self.scalars.keys() - set(USUAL):
+            self.scalars[name] = NodeTable(self._index, 2)
+        for name, table in self.scalars.items():
+            table.values[ALL, slot] = _cut(allocatable.get(name))
+        self.write_load(slot, load)
+
+    def write_load(self, slot: int, load: Load) -> None:
+        used = [load.get(name) for name in USUAL]
+        self._usual.values[LOAD_ROWS, slot] = [_cut(amount) for amount in (*used, *load.non_zero)]
+        if len(load.amounts) > len(USUAL):
+            for name in load.amounts.keys() - self.scalars.keys() - set(USUAL):
+                self.scalars[name] = NodeTable(self._index, 2)
+        for name, table in self.scalars.items():
+            table.values[USED, slot] = _cut(load.get(name))
+
+    def clear(self, slot: int) -> None:
+        for table in (self._usual, *self.scalars.values()):
+            table.values[:, slot] = 0
+
+    def fork(self, index: NodeIndex) -> "ResourceColumns":
+        twin = ResourceColumns(index)
+        twin._usual = self._usual.fork(index)
+        twin.scalars = {name: table.fork(index) for name, table in self.scalars.items()}
+        return twin
+
+
+def _column(amounts: Iterable[int]) -> NDArray[np.int64]:
+    return np.array(list(amounts), np.int64)[:, None]
+
+
+def _cut(amount: int) -> int:
+    return max(-LARGEST, min(LARGEST, amount))

@@ -1,0 +1,28 @@
+from hypothesis import given, settings
+
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.nodes import slots_of
+from plimsoll.decide.scheduling.rules import node_unschedulable
+from tests.decide.scheduling.columns.clusters import (
+    Chance,
+    a_new_pod,
+    a_random_node,
+    by_identity,
+    seeds,
+)
+
+
+@given(seed=seeds)
+@settings(max_examples=300, deadline=None)
+def test_all_nodes_at_once_are_judged_like_each_by_itself(seed: int) -> None:
+    chance = Chance(seed)
+    columns = Columns.of(by_identity(a_random_node(chance) for _ in range(5)))
+    pod = a_new_pod(chance)
+
+    blocked = node_unschedulable.blocked(pod, columns)
+
+    refused = {
+        node.name for node in columns.nodes() if not node_unschedulable.judge(pod, node).is_fit
+    }
+    found = slots_of(blocked & columns.index.alive)
+    assert {columns.index.names[slot] for slot in found} == refused
