@@ -6,6 +6,7 @@ from plimsoll.api.meta import ObjectMeta
 from plimsoll.api.pods import Pod, PodSecurityContext, PodSpec
 from plimsoll.api.storage import CSIDriver, CSIDriverSpec
 from plimsoll.decide.csi.devices import Device
+from plimsoll.decide.node.desired_volumes import CsiVolume
 from plimsoll.decide.node.features import (
     AccessMode,
     NodeFeatures,
@@ -14,7 +15,6 @@ from plimsoll.decide.node.features import (
     must_set_group,
     volume_context,
 )
-from plimsoll.decide.node.wanted import CsiVolume
 
 PLAIN, APART = NodeFeatures(), NodeFeatures(tells_writers_apart=True)
 

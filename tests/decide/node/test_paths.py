@@ -1,7 +1,7 @@
 from pathlib import PurePosixPath
 
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import PublishedPlace, PublishedVolume, Staged
 from plimsoll.decide.node.paths import NodeLayout, inline_handle
 
 LAYOUT = NodeLayout(PurePosixPath("/node"))

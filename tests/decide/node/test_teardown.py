@@ -1,5 +1,5 @@
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import Actual, PublishedPlace, PublishedVolume, Staged
 from plimsoll.decide.node.teardown import Clean, NodeUnpublish, Unstage, next_teardown, unused
 
 DISK = Device("disk.example.com", "a")

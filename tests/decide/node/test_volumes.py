@@ -18,7 +18,8 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.volumes import ClaimStatus, PersistentVolumeClaim
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.desired_volumes import CsiVolume, OwnVolume, Unready
 from plimsoll.decide.node.features import NodeFeatures
 from plimsoll.decide.node.teardown import NodeUnpublish, next_teardown, unused
 from plimsoll.decide.node.volumes import (
@@ -33,7 +34,6 @@ from plimsoll.decide.node.volumes import (
     next_step,
     waits_for_node,
 )
-from plimsoll.decide.node.wanted import CsiVolume, OwnVolume, Unready
 from tests.builders import meta
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver
-from plimsoll.decide.node.wanted import CsiVolume
+from plimsoll.decide.node.desired_volumes import CsiVolume
 
 WRITES_ALONE = frozenset({"ReadWriteOnce", "ReadWriteOncePod"})
 POD_NAME = "csi.storage.k8s.io/pod.name"

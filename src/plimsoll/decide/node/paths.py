@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 
 from plimsoll.decide.csi.devices import PLUGIN, Device
-from plimsoll.decide.node.actual import PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import PublishedPlace, PublishedVolume, Staged
 
 CSI_DIRECTORY = PLUGIN.replace("/", "~")
 DATA_FILE = "vol_data.json"

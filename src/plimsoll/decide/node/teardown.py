@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import Actual, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import Actual, PublishedVolume, Staged
 
 
 @dataclass(frozen=True, slots=True)

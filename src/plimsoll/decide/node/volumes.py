@@ -19,7 +19,7 @@ from plimsoll.api.storage import CSIDriver, VolumeAttachment
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.csi.attach_detach import needs_attaching
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import (
+from plimsoll.decide.node.actual_state import (
     EPHEMERAL,
     PERSISTENT,
     Actual,
@@ -27,8 +27,8 @@ from plimsoll.decide.node.actual import (
     PublishedVolume,
     Staged,
 )
+from plimsoll.decide.node.desired_volumes import CsiVolume, OwnVolume, Unready, WantedVolume
 from plimsoll.decide.node.features import NodeFeatures
-from plimsoll.decide.node.wanted import CsiVolume, OwnVolume, Unready, WantedVolume
 
 ATTACH_DEADLINE = timedelta(seconds=30)
 """That a volume is not attached yet is reported only when it takes longer."""

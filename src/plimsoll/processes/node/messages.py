@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from plimsoll.api.quantity import parse_bytes
+from plimsoll.decide.node.desired_volumes import CsiVolume
 from plimsoll.decide.node.features import NodeFeatures, access_mode
 from plimsoll.decide.node.paths import NodeLayout
 from plimsoll.decide.node.volumes import ExpandOnNode, NodePublish, NodeStage
-from plimsoll.decide.node.wanted import CsiVolume
 from plimsoll.decide.provisioning.calls import Block, Mount, VolumeCapability
 from plimsoll.enact.volume_capability import capability_message
 from plimsoll.wire.csi.gen import csi_pb2 as csi

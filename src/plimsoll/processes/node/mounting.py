@@ -12,7 +12,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver
 from plimsoll.api.volumes import SecretReference
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import PublishedVolume, Staged
 from plimsoll.decide.node.features import (
     changes_only_roots,
     group_of,

@@ -12,8 +12,8 @@ from plimsoll.api.storage import CSIDriver, VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import View
 from plimsoll.decide.csi.devices import Device
+from plimsoll.decide.node.desired_volumes import CsiVolume, Storage, WantedVolume, wanted_volumes
 from plimsoll.decide.node.volumes import Sight, must_be_attached
-from plimsoll.decide.node.wanted import CsiVolume, Storage, WantedVolume, wanted_volumes
 from plimsoll.decide.plan import Emit, EventType
 from plimsoll.processes.node.served import ServedNode
 from plimsoll.reconcile.observed import Observed

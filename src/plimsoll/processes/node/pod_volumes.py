@@ -14,6 +14,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.csi.devices import Device
+from plimsoll.decide.node.desired_volumes import CsiVolume, WantedVolume
 from plimsoll.decide.node.expansion import resize_finished
 from plimsoll.decide.node.status import Reporting
 from plimsoll.decide.node.teardown import Clean, NodeUnpublish, Unstage, next_teardown, unused
@@ -27,7 +28,6 @@ from plimsoll.decide.node.volumes import (
     Wait,
     next_step,
 )
-from plimsoll.decide.node.wanted import CsiVolume, WantedVolume
 from plimsoll.decide.plan import EventType, Plan
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.node.directory.protocol import DirectoryError

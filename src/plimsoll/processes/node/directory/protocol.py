@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from plimsoll.decide.node.actual import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.desired_volumes import OwnVolume
 from plimsoll.decide.node.paths import NodeLayout
-from plimsoll.decide.node.wanted import OwnVolume
 
 
 class DirectoryError(Exception):

@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import ParamSpec, TypeVar
 
-from plimsoll.decide.node.actual import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.desired_volumes import OwnVolume
 from plimsoll.decide.node.paths import (
     CSI_DIRECTORY,
     DATA_FILE,
@@ -22,7 +23,6 @@ from plimsoll.decide.node.paths import (
     STAGING,
     NodeLayout,
 )
-from plimsoll.decide.node.wanted import OwnVolume
 from plimsoll.processes.node.directory.ownership import give_files
 from plimsoll.processes.node.directory.protocol import DirectoryError, FileGroup
 from plimsoll.processes.node.directory.recorded import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from plimsoll.decide.node.actual import PERSISTENT, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import PERSISTENT, PublishedPlace, PublishedVolume, Staged
 from plimsoll.decide.node.paths import CSI_DIRECTORY, DEVICES, STAGING, NodeLayout
 from plimsoll.processes.node.directory.volume_data import names, read_data
 

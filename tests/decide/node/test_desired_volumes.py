@@ -29,7 +29,13 @@ from plimsoll.api.volumes import (
     VolumeSpec,
 )
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.wanted import CsiVolume, OwnVolume, Storage, Unready, wanted_volumes
+from plimsoll.decide.node.desired_volumes import (
+    CsiVolume,
+    OwnVolume,
+    Storage,
+    Unready,
+    wanted_volumes,
+)
 from tests.builders import meta
 
 SOURCE = CsiSource(driver="disk.example.com", volume_handle="a", fs_type="xfs")

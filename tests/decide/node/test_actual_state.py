@@ -1,5 +1,11 @@
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual import EPHEMERAL, Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import (
+    EPHEMERAL,
+    Actual,
+    PublishedPlace,
+    PublishedVolume,
+    Staged,
+)
 
 DISK = Device("disk.example.com", "a")
 PLACE = PublishedPlace("pod-1", "volume-a")
