@@ -22,7 +22,7 @@ from plimsoll.decide.cluster.ownership_graph import (
     FOREGROUND,
     ORPHAN,
     Attention,
-    Known,
+    GraphObject,
     OwnershipGraph,
 )
 from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan, ResourceName
@@ -55,8 +55,8 @@ def examined(metadata: ObjectMeta) -> Examined:
     return Examined(resource=MAPS, metadata=metadata)
 
 
-def known(metadata: ObjectMeta) -> Known:
-    return Known.of("v1", "ConfigMap", metadata)
+def known(metadata: ObjectMeta) -> GraphObject:
+    return GraphObject.of("v1", "ConfigMap", metadata)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from plimsoll.decide.cluster.ownership_graph import (
     FOREGROUND,
     ORPHAN,
     Attention,
-    Known,
+    GraphObject,
     OwnedIdentity,
     OwnershipGraph,
 )
@@ -22,9 +22,11 @@ def ref(
     )
 
 
-def known(uid: str, *owners: OwnerReference, namespace: str = "default", ending: str = "") -> Known:
+def known(
+    uid: str, *owners: OwnerReference, namespace: str = "default", ending: str = ""
+) -> GraphObject:
     """`ending` is the finalizer with which it is being deleted."""
-    return Known(
+    return GraphObject(
         identity=OwnedIdentity("v1", "ConfigMap", namespace, uid, uid),
         version="1",
         owners=owners,
@@ -33,7 +35,7 @@ def known(uid: str, *owners: OwnerReference, namespace: str = "default", ending:
     )
 
 
-def graph_of(*objects: Known) -> OwnershipGraph:
+def graph_of(*objects: GraphObject) -> OwnershipGraph:
     graph = OwnershipGraph()
     for one in objects:
         graph.put(one)
@@ -70,7 +72,9 @@ def test_when_the_last_dependent_goes_the_owner_that_waits_is_looked_at() -> Non
         pytest.param(known("child", ref("owner")), id="no-longer-blocking"),
     ],
 )
-def test_an_owner_that_waits_is_looked_at_when_it_need_not_wait_any_more(after: Known) -> None:
+def test_an_owner_that_waits_is_looked_at_when_it_need_not_wait_any_more(
+    after: GraphObject,
+) -> None:
     graph = graph_of(known("owner", ending=FOREGROUND), known("child", ref("owner", block=True)))
     assert "owner" in graph.put(after).examine
 
@@ -132,7 +136,7 @@ def test_change_by_change_gives_the_same_graph_as_all_at_once(
     changes: list[tuple[str, tuple[list[OwnerReference], str] | None]],
 ) -> None:
     graph = OwnershipGraph()
-    objects: dict[str, Known] = {}
+    objects: dict[str, GraphObject] = {}
     for uid, change in changes:
         if change is None:
             objects.pop(uid, None)

@@ -1,7 +1,7 @@
 from pathlib import PurePosixPath
 
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual_state import PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import PublishedPlace, PublishedVolume, StagedVolume
 from plimsoll.decide.node.paths import NodeLayout, inline_handle
 
 LAYOUT = NodeLayout(PurePosixPath("/node"))
@@ -10,7 +10,7 @@ PLACE = PublishedPlace("uid", "pv")
 
 
 def test_file_systems_are_where_kubelet_has_them() -> None:
-    staged = LAYOUT.staging_path(Staged(device=DEVICE, name="pv"))
+    staged = LAYOUT.staging_path(StagedVolume(device=DEVICE, name="pv"))
     head, digest, tail = staged.rsplit("/", 2)
     assert head == "/node/plugins/kubernetes.io/csi/disk.example.com"
     assert (len(digest), tail) == (64, "globalmount")
@@ -20,7 +20,7 @@ def test_file_systems_are_where_kubelet_has_them() -> None:
 
 def test_devices_are_where_kubelet_has_them() -> None:
     base = "/node/plugins/kubernetes.io/csi/volumeDevices"
-    staged = Staged(device=DEVICE, name="pv", is_block=True)
+    staged = StagedVolume(device=DEVICE, name="pv", is_block=True)
     assert LAYOUT.staging_path(staged) == f"{base}/staging/pv"
     published = PublishedVolume(place=PLACE, device=DEVICE, is_block=True)
     assert LAYOUT.target_path(published) == f"{base}/publish/pv/uid"

@@ -1,15 +1,20 @@
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual_state import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import (
+    ActualState,
+    PublishedPlace,
+    PublishedVolume,
+    StagedVolume,
+)
 from plimsoll.decide.node.teardown import Clean, NodeUnpublish, Unstage, next_teardown, unused
 
 DISK = Device("disk.example.com", "a")
 HERE, THERE = PublishedPlace("pod-1", "pv"), PublishedPlace("pod-2", "pv")
 
 
-def shared() -> Actual:
+def shared() -> ActualState:
     return (
-        Actual()
-        .with_staged(Staged(device=DISK, name="pv"), sure=True)
+        ActualState()
+        .with_staged(StagedVolume(device=DISK, name="pv"), sure=True)
         .with_published(PublishedVolume(place=HERE, device=DISK), sure=True)
         .with_published(PublishedVolume(place=THERE, device=DISK), sure=False)
     )

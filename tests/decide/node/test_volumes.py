@@ -18,7 +18,12 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.volumes import ClaimStatus, PersistentVolumeClaim
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual_state import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import (
+    ActualState,
+    PublishedPlace,
+    PublishedVolume,
+    StagedVolume,
+)
 from plimsoll.decide.node.desired_volumes import CsiVolume, OwnVolume, Unready
 from plimsoll.decide.node.features import NodeFeatures
 from plimsoll.decide.node.teardown import NodeUnpublish, next_teardown, unused
@@ -27,8 +32,8 @@ from plimsoll.decide.node.volumes import (
     ExpandOnNode,
     NodePublish,
     NodeStage,
+    ObservedNode,
     PrepareVolume,
-    Sight,
     VolumeWaiting,
     Wait,
     next_step,
@@ -46,7 +51,7 @@ STAGES = {"disk.example.com": NodeFeatures(stages=True, expands=True)}
 UNATTACHED = CSIDriver(metadata=meta("disk.example.com"), spec=CSIDriverSpec(attach_required=False))
 PLAIN_DRIVER = {"disk.example.com": UNATTACHED}
 ENTRY = PublishedVolume(place=PLACE, device=DISK)
-STAGED = Staged(device=DISK, name="pv")
+STAGED = StagedVolume(device=DISK, name="pv")
 
 
 def listed(*, in_use: bool, attached: bool) -> Node:
@@ -64,38 +69,40 @@ def attachment(*, attached: bool) -> dict[str, VolumeAttachment]:
 
 
 def test_a_volume_is_staged_published_and_then_ready() -> None:
-    sight = Sight(node=NODE, registered=STAGES, drivers=PLAIN_DRIVER)
-    assert next_step(POD, VOLUME, sight, NOW) == NodeStage(volume=VOLUME, entry=STAGED)
-    staged = Actual().with_staged(STAGED, sure=True)
-    step = next_step(POD, VOLUME, with_actual(sight, staged), NOW)
+    observed = ObservedNode(node=NODE, registered=STAGES, drivers=PLAIN_DRIVER)
+    assert next_step(POD, VOLUME, observed, NOW) == NodeStage(volume=VOLUME, entry=STAGED)
+    staged = ActualState().with_staged(STAGED, sure=True)
+    step = next_step(POD, VOLUME, with_actual(observed, staged), NOW)
     assert step == NodePublish(volume=VOLUME, entry=ENTRY, staged=staged.staged[DISK])
     done = staged.with_published(ENTRY, sure=True)
-    assert next_step(POD, VOLUME, with_actual(sight, done), NOW) == READY
+    assert next_step(POD, VOLUME, with_actual(observed, done), NOW) == READY
 
 
-def with_actual(sight: Sight, actual: Actual) -> Sight:
-    return Sight(
-        node=sight.node,
+def with_actual(observed: ObservedNode, actual: ActualState) -> ObservedNode:
+    return ObservedNode(
+        node=observed.node,
         actual=actual,
-        registered=sight.registered,
-        drivers=sight.drivers,
-        attachments=sight.attachments,
+        registered=observed.registered,
+        drivers=observed.drivers,
+        attachments=observed.attachments,
     )
 
 
 def test_what_is_not_sure_is_asked_for_again() -> None:
-    unsure = Actual().with_staged(STAGED, sure=False).with_published(ENTRY, sure=False)
-    sight = Sight(node=NODE, actual=unsure, registered=STAGES, drivers=PLAIN_DRIVER)
-    assert isinstance(next_step(POD, VOLUME, sight, NOW), NodeStage)
+    unsure = ActualState().with_staged(STAGED, sure=False).with_published(ENTRY, sure=False)
+    observed = ObservedNode(node=NODE, actual=unsure, registered=STAGES, drivers=PLAIN_DRIVER)
+    assert isinstance(next_step(POD, VOLUME, observed, NOW), NodeStage)
 
 
 def test_a_driver_that_does_not_stage_is_not_asked_to() -> None:
-    sight = Sight(node=NODE, registered={DISK.driver: NodeFeatures()}, drivers=PLAIN_DRIVER)
-    assert isinstance(next_step(POD, VOLUME, sight, NOW), NodePublish)
+    observed = ObservedNode(
+        node=NODE, registered={DISK.driver: NodeFeatures()}, drivers=PLAIN_DRIVER
+    )
+    assert isinstance(next_step(POD, VOLUME, observed, NOW), NodePublish)
 
 
 def test_a_volume_waits_for_its_driver() -> None:
-    step = next_step(POD, VOLUME, Sight(node=NODE, drivers=PLAIN_DRIVER), NOW)
+    step = next_step(POD, VOLUME, ObservedNode(node=NODE, drivers=PLAIN_DRIVER), NOW)
     assert isinstance(step, Wait)
     assert step.why is VolumeWaiting.DRIVER
     assert "disk.example.com not found in the list of registered CSI drivers" in step.message
@@ -113,40 +120,40 @@ def test_a_volume_waits_for_its_driver() -> None:
 def test_a_device_is_touched_only_when_announced_and_attached(
     why: VolumeWaiting, *, in_use: bool, listed_as_attached: bool, attached: bool | None
 ) -> None:
-    sight = Sight(
+    observed = ObservedNode(
         node=listed(in_use=in_use, attached=listed_as_attached),
         registered=STAGES,
         attachments={} if attached is None else attachment(attached=attached),
     )
-    step = next_step(POD, VOLUME, sight, NOW)
+    step = next_step(POD, VOLUME, observed, NOW)
     assert isinstance(step, Wait)
     assert step.why is why
     assert not step.is_news
-    late = next_step(POD, VOLUME, sight, NOW + timedelta(minutes=1))
+    late = next_step(POD, VOLUME, observed, NOW + timedelta(minutes=1))
     assert isinstance(late, Wait)
     assert late.is_news == (why is VolumeWaiting.ATTACHMENT)
 
 
 def test_what_the_attacher_said_is_passed_on() -> None:
-    sight = Sight(
+    observed = ObservedNode(
         node=listed(in_use=True, attached=True),
         registered=STAGES,
         attachments=attachment(attached=True),
     )
-    step = next_step(POD, VOLUME, sight, NOW)
+    step = next_step(POD, VOLUME, observed, NOW)
     assert isinstance(step, NodeStage)
     assert step.publish_context == {"lun": "3"}
 
 
 def test_inline_volumes_need_a_driver_that_says_it_serves_them() -> None:
     inline = CsiVolume(name="i", device=Device(DISK.driver, "csi-1"), is_inline=True)
-    sight = Sight(node=NODE, registered=STAGES, drivers=PLAIN_DRIVER)
-    step = next_step(POD, inline, sight, NOW)
+    observed = ObservedNode(node=NODE, registered=STAGES, drivers=PLAIN_DRIVER)
+    step = next_step(POD, inline, observed, NOW)
     assert isinstance(step, Wait)
     assert step.why is VolumeWaiting.LIFECYCLE
     spec = CSIDriverSpec(volume_lifecycle_modes=("Ephemeral",))
     driver = {DISK.driver: CSIDriver(spec=spec)}
-    willing = Sight(node=NODE, registered=STAGES, drivers=driver)
+    willing = ObservedNode(node=NODE, registered=STAGES, drivers=driver)
     step = next_step(POD, inline, willing, NOW)
     assert isinstance(step, NodePublish)
     assert step.staged is None
@@ -155,25 +162,25 @@ def test_inline_volumes_need_a_driver_that_says_it_serves_them() -> None:
 def test_volumes_without_a_driver_are_prepared_once() -> None:
     own = OwnVolume(name="e", plugin="empty-dir")
     place = PublishedPlace(POD.uid, "e")
-    sight = Sight(node=NODE)
-    assert next_step(POD, own, sight, NOW) == PrepareVolume(volume=own, place=place)
-    assert next_step(POD, own, Sight(node=NODE, prepared=frozenset({place})), NOW) == READY
-    step = next_step(POD, Unready(name="x", message="not yet"), sight, NOW)
+    observed = ObservedNode(node=NODE)
+    assert next_step(POD, own, observed, NOW) == PrepareVolume(volume=own, place=place)
+    assert next_step(POD, own, ObservedNode(node=NODE, prepared=frozenset({place})), NOW) == READY
+    step = next_step(POD, Unready(name="x", message="not yet"), observed, NOW)
     assert step == Wait(why=VolumeWaiting.VOLUME, message="not yet")
 
 
 def test_a_claim_that_is_to_be_deleted_is_not_taken_from_its_pod() -> None:
     unready = Unready(name="pv", message="is being deleted")
-    held = Actual().with_published(ENTRY, sure=True)
-    assert next_step(POD, unready, Sight(node=NODE, actual=held), NOW) == READY
-    begun = Actual().with_published(ENTRY, sure=False)
-    assert isinstance(next_step(POD, unready, Sight(node=NODE, actual=begun), NOW), Wait)
+    held = ActualState().with_published(ENTRY, sure=True)
+    assert next_step(POD, unready, ObservedNode(node=NODE, actual=held), NOW) == READY
+    begun = ActualState().with_published(ENTRY, sure=False)
+    assert isinstance(next_step(POD, unready, ObservedNode(node=NODE, actual=begun), NOW), Wait)
 
 
 def test_a_driver_that_wants_tokens_is_not_called() -> None:
     spec = CSIDriverSpec(attach_required=False, token_requests=(TokenRequest(audience="x"),))
     drivers = {DISK.driver: CSIDriver(spec=spec)}
-    step = next_step(POD, VOLUME, Sight(node=NODE, registered=STAGES, drivers=drivers), NOW)
+    step = next_step(POD, VOLUME, ObservedNode(node=NODE, registered=STAGES, drivers=drivers), NOW)
     assert isinstance(step, Wait)
     assert step.why is VolumeWaiting.TOKENS
 
@@ -186,19 +193,19 @@ def a_resized_claim(condition: str = "FileSystemResizePending") -> PersistentVol
 
 
 def test_a_published_volume_is_expanded_when_its_claim_waits_for_the_node() -> None:
-    actual = Actual().with_staged(STAGED, sure=True).with_published(ENTRY, sure=True)
-    sight = Sight(node=NODE, actual=actual, registered=STAGES, drivers=PLAIN_DRIVER)
+    actual = ActualState().with_staged(STAGED, sure=True).with_published(ENTRY, sure=True)
+    observed = ObservedNode(node=NODE, actual=actual, registered=STAGES, drivers=PLAIN_DRIVER)
     claim = a_resized_claim()
     volume = CsiVolume(name="pv", device=DISK, claim=claim, capacity="2Gi")
-    step = next_step(POD, volume, sight, NOW)
+    step = next_step(POD, volume, observed, NOW)
     assert isinstance(step, ExpandOnNode)
     assert step.claim is claim
     done = CsiVolume(name="pv", device=DISK, claim=claim, capacity="1Gi")
-    assert next_step(POD, done, sight, NOW) == READY
+    assert next_step(POD, done, observed, NOW) == READY
     idle = CsiVolume(
         name="pv", device=DISK, claim=a_resized_claim("ModifyingVolume"), capacity="2Gi"
     )
-    assert next_step(POD, idle, sight, NOW) == READY
+    assert next_step(POD, idle, observed, NOW) == READY
 
 
 def test_newer_resizers_tell_by_a_status_that_the_node_is_waited_for() -> None:
@@ -212,12 +219,12 @@ class DevicesAreNeverPulledAway(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.actual = Actual()
+        self.actual = ActualState()
         self.in_use = self.is_listed = self.is_attached = False
         self.is_wanted = True
 
-    def _sight(self) -> Sight:
-        return Sight(
+    def _sight(self) -> ObservedNode:
+        return ObservedNode(
             node=listed(in_use=self.in_use, attached=self.is_listed),
             actual=self.actual,
             registered=STAGES,

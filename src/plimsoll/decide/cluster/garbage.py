@@ -15,7 +15,7 @@ import msgspec
 
 from plimsoll.api.meta import ObjectKey, ObjectMeta, OwnerReference
 from plimsoll.api.registry import Document
-from plimsoll.decide.cluster.ownership_graph import FOREGROUND, ORPHAN, BadReference, Known
+from plimsoll.decide.cluster.ownership_graph import FOREGROUND, ORPHAN, BadReference, GraphObject
 from plimsoll.decide.plan import (
     NOTHING,
     Delete,
@@ -78,7 +78,7 @@ def verdict_on_owner(reference: OwnerReference, owner: ObjectMeta | None) -> Gar
 
 
 def decide_garbage(
-    item: Examined, verdicts: Sequence[GarbageVerdict], dependents: Sequence[Known]
+    item: Examined, verdicts: Sequence[GarbageVerdict], dependents: Sequence[GraphObject]
 ) -> Plan:
     """`verdicts` are about the item's owner references, in their order."""
     references = item.metadata.owner_references
@@ -92,7 +92,7 @@ def decide_garbage(
     if len(solid) == len(references):
         return Plan(reason=Garbage.OWNED)
     if solid:
-        pruned = _references_patch(item.resource, Known.of("", "", item.metadata), solid)
+        pruned = _references_patch(item.resource, GraphObject.of("", "", item.metadata), solid)
         return Plan(reason=Garbage.REFERENCES_PRUNED, writes=(pruned,))
     if GarbageVerdict.AWAITING in verdicts and dependents:
         return Plan(reason=Garbage.COLLECTED_FIRST, writes=_foreground_deletion(item, dependents))
@@ -116,7 +116,7 @@ def _deletion(item: Examined, policy: str) -> Delete:
     )
 
 
-def _foreground_deletion(item: Examined, dependents: Sequence[Known]) -> tuple[Write, ...]:
+def _foreground_deletion(item: Examined, dependents: Sequence[GraphObject]) -> tuple[Write, ...]:
     """A dependent that waits for dependents itself may wait for this very object in the end: the
     circle is broken by letting no owner wait for this one."""
     if not any(dependent.awaits_dependents for dependent in dependents):
@@ -125,7 +125,7 @@ def _foreground_deletion(item: Examined, dependents: Sequence[Known]) -> tuple[W
         msgspec.structs.replace(reference, block_owner_deletion=False)
         for reference in item.metadata.owner_references
     ]
-    patch = _references_patch(item.resource, Known.of("", "", item.metadata), free)
+    patch = _references_patch(item.resource, GraphObject.of("", "", item.metadata), free)
     # The patch changes the version, so the deletion can only insist on the uid.
     deletion = Delete(
         resource=item.resource, key=item.key, uid=item.metadata.uid, propagation="Foreground"
@@ -133,7 +133,7 @@ def _foreground_deletion(item: Examined, dependents: Sequence[Known]) -> tuple[W
     return (patch, deletion)
 
 
-def decide_waiting_owner(item: Examined, blocking: Sequence[Known]) -> Plan:
+def decide_waiting_owner(item: Examined, blocking: Sequence[GraphObject]) -> Plan:
     """An owner that goes after its dependents; `blocking` are those it has to wait for."""
     if FOREGROUND not in item.metadata.finalizers:
         return NOTHING
@@ -143,7 +143,9 @@ def decide_waiting_owner(item: Examined, blocking: Sequence[Known]) -> Plan:
     return Plan(reason=Garbage.DEPENDENTS_REMAIN, wake=awaited)
 
 
-def decide_orphaning(item: Examined, dependents: Sequence[tuple[ResourceName, Known]]) -> Plan:
+def decide_orphaning(
+    item: Examined, dependents: Sequence[tuple[ResourceName, GraphObject]]
+) -> Plan:
     """An owner that goes without its dependents: it may go once none of them names it any more."""
     if ORPHAN not in item.metadata.finalizers:
         return NOTHING
@@ -157,7 +159,7 @@ def decide_orphaning(item: Examined, dependents: Sequence[tuple[ResourceName, Kn
 
 
 def _references_patch(
-    resource: ResourceName, known: Known, references: Sequence[OwnerReference]
+    resource: ResourceName, known: GraphObject, references: Sequence[OwnerReference]
 ) -> Patch:
     kept: Any = [msgspec.to_builtins(reference) for reference in references]
     return Patch(

@@ -37,7 +37,7 @@ def identity_in(reference: OwnerReference, namespace: str) -> OwnedIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class GraphObject:
     """An object as the watch showed it last; of its metadata what ownership is about."""
 
     identity: OwnedIdentity
@@ -47,7 +47,7 @@ class Known:
     is_being_deleted: bool = False
 
     @classmethod
-    def of(cls, api_version: str, kind: str, metadata: ObjectMeta) -> "Known":
+    def of(cls, api_version: str, kind: str, metadata: ObjectMeta) -> "GraphObject":
         return cls(
             identity=OwnedIdentity(
                 api_version, kind, metadata.namespace, metadata.name, metadata.uid
@@ -111,22 +111,22 @@ class Attention:
 
 class OwnershipGraph:
     def __init__(self) -> None:
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, GraphObject] = {}
         self._dependents: dict[str, set[str]] = {}
         """By the owner's uid, whether or not the owner was seen."""
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def find(self, uid: str) -> Known | None:
+    def find(self, uid: str) -> GraphObject | None:
         return self._known.get(uid)
 
-    def dependents(self, uid: str) -> list[Known]:
+    def dependents(self, uid: str) -> list[GraphObject]:
         """Ordered by identity."""
         found = (self._known[dependent] for dependent in self._dependents.get(uid, ()))
         return sorted(found, key=lambda known: known.identity)
 
-    def blocking(self, uid: str) -> list[Known]:
+    def blocking(self, uid: str) -> list[GraphObject]:
         """The dependents that an owner has to wait for: not those that wait for it in turn."""
         return [
             known
@@ -134,7 +134,7 @@ class OwnershipGraph:
             if known.blocks(uid) and not self._waits_for(known, uid)
         ]
 
-    def _waits_for(self, known: Known, other: str) -> bool:
+    def _waits_for(self, known: GraphObject, other: str) -> bool:
         """Whether it waits for the other, directly or through objects in between."""
         seen: set[str] = set()
         ahead = [known]
@@ -156,7 +156,7 @@ class OwnershipGraph:
             return False
         return known.is_being_deleted or all(self._is_solid(known, ref) for ref in known.owners)
 
-    def put(self, known: Known) -> Attention:
+    def put(self, known: GraphObject) -> Attention:
         before = self._known.get(known.uid)
         self._known[known.uid] = known
         self._link(before, known)
@@ -182,7 +182,7 @@ class OwnershipGraph:
         waiting = {ref.uid for ref in gone.owners if self._awaits(ref.uid)}
         return Attention(tuple(sorted(waiting | self._dependents.get(uid, set()))))
 
-    def _link(self, before: Known | None, after: Known) -> None:
+    def _link(self, before: GraphObject | None, after: GraphObject) -> None:
         wanted = {reference.uid for reference in after.owners}
         for reference in before.owners if before is not None else ():
             if reference.uid not in wanted:
@@ -196,7 +196,7 @@ class OwnershipGraph:
         if not left:
             self._dependents.pop(owner, None)
 
-    def _is_solid(self, known: Known, reference: OwnerReference) -> bool:
+    def _is_solid(self, known: GraphObject, reference: OwnerReference) -> bool:
         owner = self._known.get(reference.uid)
         return (
             owner is not None
@@ -208,7 +208,7 @@ class OwnershipGraph:
         known = self._known.get(uid)
         return known is not None and known.awaits_dependents
 
-    def _unblocked_owners(self, before: Known | None, after: Known) -> set[str]:
+    def _unblocked_owners(self, before: GraphObject | None, after: GraphObject) -> set[str]:
         """Owners that waited for this object and need not any more."""
         if before is None:
             return set()
@@ -220,10 +220,12 @@ class OwnershipGraph:
             and self._awaits(reference.uid)
         }
 
-    def _roused_dependents(self, owner: Known) -> set[str]:
+    def _roused_dependents(self, owner: GraphObject) -> set[str]:
         return set(self._dependents.get(owner.uid, ())) if owner.awaits_dependents else set()
 
-    def _misplaced_owners(self, before: Known | None, after: Known) -> list[BadReference]:
+    def _misplaced_owners(
+        self, before: GraphObject | None, after: GraphObject
+    ) -> list[BadReference]:
         """References that are new and lead into another namespace."""
         old = {reference.uid for reference in before.owners} if before is not None else set()
         owners = [
@@ -234,7 +236,7 @@ class OwnershipGraph:
         return [bad for owner in owners for bad in _misplaced([after], owner)]
 
 
-def _misplaced(dependents: Iterable[Known], owner: Known) -> list[BadReference]:
+def _misplaced(dependents: Iterable[GraphObject], owner: GraphObject) -> list[BadReference]:
     where = owner.identity.namespace
     return [
         BadReference(dependent.identity, reference)

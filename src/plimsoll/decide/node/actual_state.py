@@ -25,7 +25,7 @@ class PublishedPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
+class StagedVolume:
     device: Device
     name: str
     """Of the volume that it was staged for; block devices are kept under this name."""
@@ -43,10 +43,10 @@ class PublishedVolume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Actual:
+class ActualState:
     """All entries of one node at one moment."""
 
-    staged: Mapping[Device, Staged] = field(default_factory=dict)
+    staged: Mapping[Device, StagedVolume] = field(default_factory=dict)
     published: Mapping[PublishedPlace, PublishedVolume] = field(default_factory=dict)
 
     def of_pod(self, uid: str) -> list[PublishedVolume]:
@@ -71,16 +71,16 @@ class Actual:
 
     # Changes, each a new value
 
-    def with_staged(self, entry: Staged, *, sure: bool) -> "Actual":
+    def with_staged(self, entry: StagedVolume, *, sure: bool) -> "ActualState":
         return replace(self, staged={**self.staged, entry.device: replace(entry, sure=sure)})
 
-    def without_staged(self, entry: Staged) -> "Actual":
+    def without_staged(self, entry: StagedVolume) -> "ActualState":
         return replace(self, staged={d: e for d, e in self.staged.items() if d != entry.device})
 
-    def with_published(self, entry: PublishedVolume, *, sure: bool) -> "Actual":
+    def with_published(self, entry: PublishedVolume, *, sure: bool) -> "ActualState":
         entries = {**self.published, entry.place: replace(entry, sure=sure)}
         return replace(self, published=entries)
 
-    def without_published(self, entry: PublishedVolume) -> "Actual":
+    def without_published(self, entry: PublishedVolume) -> "ActualState":
         left = {place: e for place, e in self.published.items() if place != entry.place}
         return replace(self, published=left)

@@ -67,7 +67,7 @@ class Unready:
     message: str
 
 
-WantedVolume = CsiVolume | OwnVolume | Unready
+DesiredVolume = CsiVolume | OwnVolume | Unready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +88,12 @@ OWN_DIRECTORIES = {
 }
 
 
-def wanted_volumes(pod: Pod, storage: Storage) -> list[WantedVolume]:
+def wanted_volumes(pod: Pod, storage: Storage) -> list[DesiredVolume]:
     """In the order in which the pod names them."""
     return [wanted_volume(pod, volume, storage) for volume in pod.spec.volumes]
 
 
-def wanted_volume(pod: Pod, volume: PodVolume, storage: Storage) -> WantedVolume:
+def wanted_volume(pod: Pod, volume: PodVolume, storage: Storage) -> DesiredVolume:
     if pod.claim_of(volume) is not None:
         return _claimed(pod, volume, storage)
     if volume.csi is not None:
@@ -120,7 +120,7 @@ def _inline(pod: Pod, volume: PodVolume, source: CsiSource) -> CsiVolume:
     )
 
 
-def _by_itself(volume: PodVolume) -> WantedVolume:
+def _by_itself(volume: PodVolume) -> DesiredVolume:
     for field_, plugin in OWN_DIRECTORIES.items():
         if getattr(volume, field_) is not None:
             return OwnVolume(name=volume.name, plugin=plugin)
@@ -144,7 +144,7 @@ def _translated_inline(volume: PodVolume) -> CsiSource | None:
 # Volumes behind claims
 
 
-def _claimed(pod: Pod, volume: PodVolume, storage: Storage) -> WantedVolume:
+def _claimed(pod: Pod, volume: PodVolume, storage: Storage) -> DesiredVolume:
     key = pod.claim_of(volume) or ObjectKey("", "")
     claim = storage.claims.get(key)
     problem = _claim_problem(pod, volume, claim)
@@ -190,7 +190,7 @@ def _as_seen_by_drivers(volume: PersistentVolume) -> PersistentVolume:
 
 def _persistent(
     entry: PodVolume, claim: PersistentVolumeClaim, volume: PersistentVolume
-) -> WantedVolume:
+) -> DesiredVolume:
     spec = volume.spec
     if spec.csi is not None:
         return _of_driver(entry, claim, volume, spec.csi)

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 
 from plimsoll.decide.csi.devices import PLUGIN, Device
-from plimsoll.decide.node.actual_state import PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import PublishedPlace, PublishedVolume, StagedVolume
 
 CSI_DIRECTORY = PLUGIN.replace("/", "~")
 DATA_FILE = "vol_data.json"
@@ -74,7 +74,7 @@ class NodeLayout:
 
     # What drivers are told
 
-    def staging_path(self, staged: Staged) -> str:
+    def staging_path(self, staged: StagedVolume) -> str:
         if staged.is_block:
             return str(self.device_staging(staged.name))
         return str(self.global_directory(staged.device) / GLOBAL_MOUNT)

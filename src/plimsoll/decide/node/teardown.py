@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual_state import Actual, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import ActualState, PublishedVolume, StagedVolume
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class NodeUnpublish:
 
 @dataclass(frozen=True, slots=True)
 class Unstage:
-    entry: Staged
+    entry: StagedVolume
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Clean:
     """No driver has anything to do for the pod any more: its directory may go."""
 
 
-def next_teardown(uid: str, actual: Actual) -> NodeUnpublish | Clean:
+def next_teardown(uid: str, actual: ActualState) -> NodeUnpublish | Clean:
     published = actual.of_pod(uid)
     return NodeUnpublish(published[0]) if published else Clean()
 
 
-def unused(actual: Actual, wanted: Collection[Device]) -> list[Unstage]:
+def unused(actual: ActualState, wanted: Collection[Device]) -> list[Unstage]:
     """Devices that are staged and that no pod uses.
 
     `wanted` are devices that pods which stay on the node use, or wait for.

@@ -22,12 +22,12 @@ from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.actual_state import (
     EPHEMERAL,
     PERSISTENT,
-    Actual,
+    ActualState,
     PublishedPlace,
     PublishedVolume,
-    Staged,
+    StagedVolume,
 )
-from plimsoll.decide.node.desired_volumes import CsiVolume, OwnVolume, Unready, WantedVolume
+from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume, OwnVolume, Unready
 from plimsoll.decide.node.features import NodeFeatures
 
 ATTACH_DEADLINE = timedelta(seconds=30)
@@ -64,7 +64,7 @@ class Wait:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeStage:
     volume: CsiVolume
-    entry: Staged
+    entry: StagedVolume
     publish_context: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -72,7 +72,7 @@ class NodeStage:
 class NodePublish:
     volume: CsiVolume
     entry: PublishedVolume
-    staged: Staged | None = None
+    staged: StagedVolume | None = None
     publish_context: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -81,7 +81,7 @@ class ExpandOnNode:
     volume: CsiVolume
     claim: PersistentVolumeClaim
     entry: PublishedVolume
-    staged: Staged | None = None
+    staged: StagedVolume | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +105,11 @@ Step = Wait | NodeStage | NodePublish | ExpandOnNode | PrepareVolume | Ready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class ObservedNode:
     """What is known around one pod at one moment."""
 
     node: Node
-    actual: Actual = field(default_factory=Actual)
+    actual: ActualState = field(default_factory=ActualState)
     prepared: frozenset[PublishedPlace] = frozenset()
     """Volumes without a driver that are in place."""
     registered: Mapping[str, NodeFeatures] = field(default_factory=dict)
@@ -119,42 +119,42 @@ class Sight:
     """By name."""
 
 
-def next_step(pod: Pod, wanted: WantedVolume, sight: Sight, now: datetime) -> Step:
+def next_step(pod: Pod, wanted: DesiredVolume, observed: ObservedNode, now: datetime) -> Step:
     match wanted:
         case Unready(name=name, message=message):
-            published = sight.actual.published.get(PublishedPlace(pod.uid, name))
+            published = observed.actual.published.get(PublishedPlace(pod.uid, name))
             if published is not None and published.sure:
                 # It was ready once: a claim that is to be deleted later is not taken from its pod.
                 return READY
             return Wait(why=VolumeWaiting.VOLUME, message=message)
         case OwnVolume():
             place = PublishedPlace(pod.uid, wanted.name)
-            if place in sight.prepared:
+            if place in observed.prepared:
                 return READY
             return PrepareVolume(volume=wanted, place=place)
         case CsiVolume():
-            return _of_driver(pod, wanted, sight, now)
+            return _of_driver(pod, wanted, observed, now)
 
 
-def _of_driver(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime) -> Step:
+def _of_driver(pod: Pod, volume: CsiVolume, observed: ObservedNode, now: datetime) -> Step:
     place = PublishedPlace(pod.uid, volume.name)
-    published = sight.actual.published.get(place)
-    staged = sight.actual.staged.get(volume.device)
-    features = sight.registered.get(volume.device.driver)
+    published = observed.actual.published.get(place)
+    staged = observed.actual.staged.get(volume.device)
+    features = observed.registered.get(volume.device.driver)
     if published is not None and published.sure:
         return _grown(volume, published, staged, features)
     if features is None:
         return Wait(why=VolumeWaiting.DRIVER, message=_not_registered(volume))
     blocked = (
-        _lifecycle_problem(volume, sight)
-        or _token_problem(volume, sight)
-        or _attachment_problem(pod, volume, sight, now)
+        _lifecycle_problem(volume, observed)
+        or _token_problem(volume, observed)
+        or _attachment_problem(pod, volume, observed, now)
     )
     if blocked is not None:
         return blocked
-    context = _publish_context(volume, sight)
+    context = _publish_context(volume, observed)
     if features.stages and not volume.is_inline and (staged is None or not staged.sure):
-        entry = Staged(device=volume.device, name=volume.name, is_block=volume.is_block)
+        entry = StagedVolume(device=volume.device, name=volume.name, is_block=volume.is_block)
         return NodeStage(volume=volume, entry=entry, publish_context=context)
     return NodePublish(
         volume=volume,
@@ -176,9 +176,9 @@ def _not_registered(volume: CsiVolume) -> str:
     )
 
 
-def _lifecycle_problem(volume: CsiVolume, sight: Sight) -> Wait | None:
+def _lifecycle_problem(volume: CsiVolume, observed: ObservedNode) -> Wait | None:
     """A driver serves persistent volumes alone unless it says otherwise."""
-    driver = sight.drivers.get(volume.device.driver)
+    driver = observed.drivers.get(volume.device.driver)
     if driver is None and not volume.is_inline:
         return None
     modes = (driver.spec.volume_lifecycle_modes if driver else ()) or (PERSISTENT,)
@@ -193,8 +193,8 @@ def _lifecycle_problem(volume: CsiVolume, sight: Sight) -> Wait | None:
     return Wait(why=VolumeWaiting.LIFECYCLE, message=message)
 
 
-def _token_problem(volume: CsiVolume, sight: Sight) -> Wait | None:
-    driver = sight.drivers.get(volume.device.driver)
+def _token_problem(volume: CsiVolume, observed: ObservedNode) -> Wait | None:
+    driver = observed.drivers.get(volume.device.driver)
     if driver is None or not driver.spec.token_requests:
         return None
     message = (
@@ -211,37 +211,39 @@ def must_be_attached(volume: CsiVolume, drivers: Mapping[str, CSIDriver]) -> boo
     return not volume.is_inline and needs_attaching(drivers.get(volume.device.driver))
 
 
-def find_attachment(device: Device, sight: Sight) -> VolumeAttachment | None:
+def find_attachment(device: Device, observed: ObservedNode) -> VolumeAttachment | None:
     """The one by which the device is attached to the node at this moment."""
-    found = sight.attachments.get(device.attachment_name(sight.node.name))
+    found = observed.attachments.get(device.attachment_name(observed.node.name))
     if found is None or found.is_being_deleted or not found.status.attached:
         return None
     return found
 
 
-def _attachment_problem(pod: Pod, volume: CsiVolume, sight: Sight, now: datetime) -> Wait | None:
-    if not must_be_attached(volume, sight.drivers):
+def _attachment_problem(
+    pod: Pod, volume: CsiVolume, observed: ObservedNode, now: datetime
+) -> Wait | None:
+    if not must_be_attached(volume, observed.drivers):
         return None
     name = volume.device.unique_name
     since = pod.status.start_time
     is_overdue = since is not None and now - since >= ATTACH_DEADLINE
-    if name not in sight.node.status.volumes_in_use:
+    if name not in observed.node.status.volumes_in_use:
         message = f'volume "{volume.name}" is about to be reported as in use'
         return Wait(why=VolumeWaiting.ANNOUNCEMENT, message=message, is_news=False)
-    listed = any(name == entry.name for entry in sight.node.status.volumes_attached)
-    if listed and find_attachment(volume.device, sight) is not None:
+    listed = any(name == entry.name for entry in observed.node.status.volumes_attached)
+    if listed and find_attachment(volume.device, observed) is not None:
         return None
     message = (
         f'Unable to attach or mount volume "{volume.name}": '
-        f'it is not attached to node "{sight.node.name}" yet'
+        f'it is not attached to node "{observed.node.name}" yet'
     )
     return Wait(why=VolumeWaiting.ATTACHMENT, message=message, is_news=is_overdue)
 
 
-def _publish_context(volume: CsiVolume, sight: Sight) -> Mapping[str, str]:
-    if not must_be_attached(volume, sight.drivers):
+def _publish_context(volume: CsiVolume, observed: ObservedNode) -> Mapping[str, str]:
+    if not must_be_attached(volume, observed.drivers):
         return {}
-    found = find_attachment(volume.device, sight)
+    found = find_attachment(volume.device, observed)
     return found.status.attachment_metadata if found is not None else {}
 
 
@@ -251,7 +253,7 @@ def _publish_context(volume: CsiVolume, sight: Sight) -> Mapping[str, str]:
 def _grown(
     volume: CsiVolume,
     published: PublishedVolume,
-    staged: Staged | None,
+    staged: StagedVolume | None,
     features: NodeFeatures | None,
 ) -> ExpandOnNode | Ready:
     claim = volume.claim

@@ -12,7 +12,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver
 from plimsoll.api.volumes import SecretReference
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.actual_state import PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import PublishedVolume, StagedVolume
 from plimsoll.decide.node.features import (
     changes_only_roots,
     group_of,
@@ -116,7 +116,7 @@ class NodeMounting:
         except (DriverError, DirectoryError) as error:
             raise MountError(_not_undone("TearDown", entry.place.name, error)) from error
 
-    async def unstage(self, served: ServedNode, entry: Staged) -> None:
+    async def unstage(self, served: ServedNode, entry: StagedVolume) -> None:
         driver, directory = _driver(served, entry.device), served.directory
         request = csi.NodeUnstageVolumeRequest(
             volume_id=entry.device.handle, staging_target_path=directory.layout.staging_path(entry)

@@ -12,8 +12,8 @@ from plimsoll.api.storage import CSIDriver, VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import View
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.desired_volumes import CsiVolume, Storage, WantedVolume, wanted_volumes
-from plimsoll.decide.node.volumes import Sight, must_be_attached
+from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume, Storage, wanted_volumes
+from plimsoll.decide.node.volumes import ObservedNode, must_be_attached
 from plimsoll.decide.plan import Emit, EventType
 from plimsoll.processes.node.served import ServedNode
 from plimsoll.reconcile.observed import Observed
@@ -83,16 +83,16 @@ class NodeObservation:
             pod for pod in self.pods_of(node) if not pod.is_finished and not pod.is_being_deleted
         ]
 
-    def wanted(self, pod: Pod, node: Node) -> list[WantedVolume]:
+    def wanted(self, pod: Pod, node: Node) -> list[DesiredVolume]:
         volumes = _ByName(self.volumes.view())
         storage = Storage(node=node, claims=self.claims.view().objects, volumes=volumes)
         return wanted_volumes(pod, storage)
 
-    def sight(self, served: ServedNode, node: Node) -> Sight:
+    def observed_node(self, served: ServedNode, node: Node) -> ObservedNode:
         """`volumesInUse` as far as it is sure to stay."""
         in_use = tuple(n for n in node.status.volumes_in_use if n in served.announced)
         status = msgspec.structs.replace(node.status, volumes_in_use=in_use)
-        return Sight(
+        return ObservedNode(
             node=msgspec.structs.replace(node, status=status),
             actual=served.directory.actual,
             prepared=served.directory.prepared,

@@ -14,7 +14,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.desired_volumes import CsiVolume, WantedVolume
+from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume
 from plimsoll.decide.node.expansion import resize_finished
 from plimsoll.decide.node.status import Reporting
 from plimsoll.decide.node.teardown import Clean, NodeUnpublish, Unstage, next_teardown, unused
@@ -49,7 +49,7 @@ class PodVolumesOnNode:
         self._reports = reports
         self._mounting = NodeMounting(tools.client)
 
-    async def bring_in(self, served: ServedNode, pod: Pod, wanted: WantedVolume) -> Wait | Ready:
+    async def bring_in(self, served: ServedNode, pod: Pod, wanted: DesiredVolume) -> Wait | Ready:
         """As far as it goes now. Raises MountError."""
         if not isinstance(wanted, CsiVolume):
             return await self._step_by_step(served, pod, wanted)
@@ -57,14 +57,14 @@ class PodVolumesOnNode:
             return await self._step_by_step(served, pod, wanted)
 
     async def _step_by_step(
-        self, served: ServedNode, pod: Pod, wanted: WantedVolume
+        self, served: ServedNode, pod: Pod, wanted: DesiredVolume
     ) -> Wait | Ready:
         for _ in range(STEPS):
             node = self._observation.find_node(served.name)
             if node is None:
                 break
             now = self._tools.clock.now()
-            step = next_step(pod, wanted, self._observation.sight(served, node), now)
+            step = next_step(pod, wanted, self._observation.observed_node(served, node), now)
             if isinstance(step, Wait) and step.why is VolumeWaiting.ANNOUNCEMENT:
                 await self._reports.write(served)
                 continue

@@ -144,8 +144,8 @@ def _progress(
         return (*without(conditions, PROGRESSING), told)
     if _is_timed_out(deployment, conditions, now):
         text = f"{who} has timed out progressing."
-        late = condition(PROGRESSING, "False", TIMED_OUT, text, at=now)
-        return with_condition(conditions, late)
+        timed_out = condition(PROGRESSING, "False", TIMED_OUT, text, at=now)
+        return with_condition(conditions, timed_out)
     return conditions
 
 

@@ -84,7 +84,7 @@ def _failure(reason: str, message: str) -> JobVerdict:
 
 REACHED = _success("CompletionsReached", "Reached expected number of succeeded pods")
 OVER_LIMIT = _failure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
-TOO_LATE = _failure("DeadlineExceeded", "Job was active longer than specified deadline")
+DEADLINE_EXCEEDED = _failure("DeadlineExceeded", "Job was active longer than specified deadline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,7 @@ class _Look:
             return None
         left = self.started_at + timedelta(seconds=spec.active_deadline_seconds) - self.now
         if left <= timedelta():
-            return TOO_LATE
+            return DEADLINE_EXCEEDED
         self.recheck.append(left)
         return None
 
@@ -287,7 +287,7 @@ class _Look:
         elif was_suspended and not self.is_suspended:
             self._say("Suspended", "False", "JobResumed", "Job resumed")
             self.events.append(told(JOB, self.job, "Resumed", "Job resumed"))
-            # The deadline counts from here: a job is not late because it was kept waiting.
+            # The deadline counts from here: time in suspension does not count.
             self.started_at = self.now
 
     def _say(self, type_: str, status: str, reason: str, message: str) -> None:

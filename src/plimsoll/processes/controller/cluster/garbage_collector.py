@@ -27,7 +27,7 @@ from plimsoll.decide.cluster.garbage import (
 from plimsoll.decide.cluster.ownership_graph import (
     Attention,
     BadReference,
-    Known,
+    GraphObject,
     OwnedIdentity,
     OwnershipGraph,
     identity_in,
@@ -140,7 +140,7 @@ class GarbageCollector(Loop):
             if before is not None and (after is None or after.uid != before.uid):
                 self._attend(self.graph.remove(before.uid))
             if after is not None:
-                known = Known.of(resource.api_version, resource.kind, after.metadata)
+                known = GraphObject.of(resource.api_version, resource.kind, after.metadata)
                 self._attend(self.graph.put(known))
 
         return changed
@@ -173,7 +173,7 @@ class GarbageCollector(Loop):
         await self.enact(key, replace(plan, writes=told + plan.writes))
         return self._recheck(item.metadata)
 
-    async def _examine(self, known: Known) -> Examined | None:
+    async def _examine(self, known: GraphObject) -> Examined | None:
         identity = known.identity
         resource = self._resource(identity.api_version, identity.kind)
         key = ObjectKey(identity.namespace, identity.name)
@@ -185,7 +185,7 @@ class GarbageCollector(Loop):
     async def _decide(self, item: Examined) -> Plan | None:
         """None: to be decided when every watch has shown what there is."""
         uid = item.metadata.uid
-        current = Known.of("", "", item.metadata)
+        current = GraphObject.of("", "", item.metadata)
         if current.releases_dependents:
             if not self._is_complete:
                 # A dependent that is overlooked now would be collected afterwards.
@@ -225,7 +225,7 @@ class GarbageCollector(Loop):
             raise UnknownKindError(f"{api_version}/{kind}")
         return found
 
-    def _name_of(self, known: Known) -> ResourceName:
+    def _name_of(self, known: GraphObject) -> ResourceName:
         return _name(self._resource(known.identity.api_version, known.identity.kind))
 
 

@@ -12,7 +12,7 @@ from plimsoll.enact.enactor import Done, Obstacle
 from plimsoll.processes.controller.workloads.owners import BY_CONTROLLER, controller_of
 from plimsoll.reconcile.loop import Loop, Tools
 
-WATCH_IS_LATE = timedelta(seconds=1)
+WATCH_LAG = timedelta(seconds=1)
 
 
 class CronJobs(Loop):
@@ -38,7 +38,7 @@ class CronJobs(Loop):
             return None
         jobs = list(self._jobs.view().by(BY_CONTROLLER, cron_job.uid).values())
         if await self._has_unseen_job(cron_job, jobs):
-            return WATCH_IS_LATE
+            return WATCH_LAG
         plan = decide_cron_job(cron_job, jobs, self.tools.clock.now())
         outcome = await self.enact(key, plan)
         if isinstance(outcome, Obstacle) and isinstance(outcome.write, Create):

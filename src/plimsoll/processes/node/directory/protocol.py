@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from plimsoll.decide.node.actual_state import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import (
+    ActualState,
+    PublishedPlace,
+    PublishedVolume,
+    StagedVolume,
+)
 from plimsoll.decide.node.desired_volumes import OwnVolume
 from plimsoll.decide.node.paths import NodeLayout
 
@@ -33,7 +38,7 @@ class Directory(Protocol):
     def layout(self) -> NodeLayout: ...
 
     @property
-    def actual(self) -> Actual:
+    def actual(self) -> ActualState:
         """Everything that drivers may have done here."""
         ...
 
@@ -55,13 +60,13 @@ class Directory(Protocol):
         """
         ...
 
-    async def begin_stage(self, entry: Staged) -> None: ...
+    async def begin_stage(self, entry: StagedVolume) -> None: ...
 
-    async def end_stage(self, entry: Staged) -> None:
+    async def end_stage(self, entry: StagedVolume) -> None:
         """The driver has carried it out."""
         ...
 
-    async def drop_stage(self, entry: Staged) -> None:
+    async def drop_stage(self, entry: StagedVolume) -> None:
         """The driver has undone it. Raises DirectoryError if the kernel says otherwise."""
         ...
 
@@ -91,7 +96,7 @@ class NoDirectory:
 
     def __init__(self, node: str) -> None:
         self.layout = NodeLayout(PurePosixPath("/hollow") / node)
-        self.actual = Actual()
+        self.actual = ActualState()
         self.prepared: frozenset[PublishedPlace] = frozenset()
 
     @property
@@ -101,13 +106,13 @@ class NoDirectory:
     async def recall(self, running: Collection[str]) -> None:
         """There is nothing to be found."""
 
-    async def begin_stage(self, entry: Staged) -> None:
+    async def begin_stage(self, entry: StagedVolume) -> None:
         self.actual = self.actual.with_staged(entry, sure=False)
 
-    async def end_stage(self, entry: Staged) -> None:
+    async def end_stage(self, entry: StagedVolume) -> None:
         self.actual = self.actual.with_staged(entry, sure=True)
 
-    async def drop_stage(self, entry: Staged) -> None:
+    async def drop_stage(self, entry: StagedVolume) -> None:
         self.actual = self.actual.without_staged(entry)
 
     async def begin_publish(self, entry: PublishedVolume) -> None:

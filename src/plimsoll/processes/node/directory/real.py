@@ -13,7 +13,12 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import ParamSpec, TypeVar
 
-from plimsoll.decide.node.actual_state import Actual, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import (
+    ActualState,
+    PublishedPlace,
+    PublishedVolume,
+    StagedVolume,
+)
 from plimsoll.decide.node.desired_volumes import OwnVolume
 from plimsoll.decide.node.paths import (
     CSI_DIRECTORY,
@@ -58,7 +63,7 @@ class RealDirectory:
     def __init__(self, root: Path, node: str) -> None:
         self.layout = NodeLayout(PurePosixPath(root.absolute()))
         self._node = node
-        self.actual = Actual()
+        self.actual = ActualState()
         self.prepared: frozenset[PublishedPlace] = frozenset()
         self._pods: frozenset[str] = frozenset()
 
@@ -86,34 +91,34 @@ class RealDirectory:
         for device, found in staged.items():
             is_mounted = self.layout.staging_path(found) in points
             staged[device] = replace(found, sure=is_mounted and device in kept)
-        self.actual = Actual(staged=staged, published=published)
+        self.actual = ActualState(staged=staged, published=published)
         self.prepared = frozenset(found_prepared(self.layout))
         self._pods = frozenset(names(Path(self.layout.pods)))
 
     # Staging
 
-    async def begin_stage(self, entry: Staged) -> None:
+    async def begin_stage(self, entry: StagedVolume) -> None:
         self.actual = self.actual.with_staged(entry, sure=False)
         await _in_thread(self._write_staged, entry)
 
-    def _write_staged(self, entry: Staged) -> None:
+    def _write_staged(self, entry: StagedVolume) -> None:
         data = VolumeData(driver=entry.device.driver, handle=entry.device.handle, name=entry.name)
         write_data(Path(self._staged_data(entry)), data)
         make_directory(Path(self.layout.staging_path(entry)))
 
-    def _staged_data(self, entry: Staged) -> PurePosixPath:
+    def _staged_data(self, entry: StagedVolume) -> PurePosixPath:
         if entry.is_block:
             return self.layout.device_data(entry.name)
         return self.layout.global_directory(entry.device)
 
-    async def end_stage(self, entry: Staged) -> None:
+    async def end_stage(self, entry: StagedVolume) -> None:
         self.actual = self.actual.with_staged(entry, sure=True)
 
-    async def drop_stage(self, entry: Staged) -> None:
+    async def drop_stage(self, entry: StagedVolume) -> None:
         await _in_thread(self._remove_staged, entry)
         self.actual = self.actual.without_staged(entry)
 
-    def _remove_staged(self, entry: Staged) -> None:
+    def _remove_staged(self, entry: StagedVolume) -> None:
         remove_target(Path(self.layout.staging_path(entry)))
         if entry.is_block:
             self._remove_device_data(entry.name)

@@ -3,7 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from plimsoll.decide.node.actual_state import PERSISTENT, PublishedPlace, PublishedVolume, Staged
+from plimsoll.decide.node.actual_state import (
+    PERSISTENT,
+    PublishedPlace,
+    PublishedVolume,
+    StagedVolume,
+)
 from plimsoll.decide.node.paths import CSI_DIRECTORY, DEVICES, STAGING, NodeLayout
 from plimsoll.processes.node.directory.volume_data import names, read_data
 
@@ -25,7 +30,7 @@ def found_published(layout: NodeLayout) -> Iterator[PublishedVolume]:
                 )
 
 
-def found_staged(layout: NodeLayout) -> Iterator[Staged]:
+def found_staged(layout: NodeLayout) -> Iterator[StagedVolume]:
     plugins = Path(layout.plugins)
     for driver in names(plugins):
         if driver == DEVICES:
@@ -33,11 +38,11 @@ def found_staged(layout: NodeLayout) -> Iterator[Staged]:
         for digest in names(plugins / driver):
             data = read_data(plugins / driver / digest)
             if data is not None:
-                yield Staged(device=data.device, name=data.name)
+                yield StagedVolume(device=data.device, name=data.name)
     for name in names(plugins / DEVICES / STAGING):
         data = read_data(Path(layout.device_data(name)))
         if data is not None:
-            yield Staged(device=data.device, name=name, is_block=True)
+            yield StagedVolume(device=data.device, name=name, is_block=True)
 
 
 def found_prepared(layout: NodeLayout) -> Iterator[PublishedPlace]:
