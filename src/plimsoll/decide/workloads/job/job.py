@@ -26,11 +26,20 @@ from plimsoll.decide.workloads.job.pods import (
     is_tracked,
     pause_left,
     pod_document,
-    restarts_of,
     with_finalizer,
     without_finalizer,
 )
 from plimsoll.decide.workloads.job.status import status_document, tally_of
+from plimsoll.decide.workloads.job.verdict import (
+    DEADLINE_EXCEEDED,
+    OVER_LIMIT,
+    REACHED,
+    JobVerdict,
+    find_end,
+    find_recorded_verdict,
+    is_over_limit,
+    time_to_deadline,
+)
 from plimsoll.decide.workloads.owned import (
     JOB,
     PODS,
@@ -42,7 +51,6 @@ from plimsoll.decide.workloads.owned import (
 
 MANAGER = "kubernetes.io/job-controller"
 BURST = 500
-BACKOFF_LIMIT = 6
 UNSUPPORTED_FIELDS = (
     "pod_failure_policy",
     "success_policy",
@@ -61,33 +69,6 @@ class JobWork(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobVerdict:
-    """How the job will end. `aim` stands in the status before the `end` does, while pods leave."""
-
-    aim: str
-    end: str
-    reason: str
-    message: str
-
-    @property
-    def is_success(self) -> bool:
-        return self.end == "Complete"
-
-
-def _success(reason: str, message: str) -> JobVerdict:
-    return JobVerdict(aim="SuccessCriteriaMet", end="Complete", reason=reason, message=message)
-
-
-def _failure(reason: str, message: str) -> JobVerdict:
-    return JobVerdict(aim="FailureTarget", end="Failed", reason=reason, message=message)
-
-
-REACHED = _success("CompletionsReached", "Reached expected number of succeeded pods")
-OVER_LIMIT = _failure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
-DEADLINE_EXCEEDED = _failure("DeadlineExceeded", "Job was active longer than specified deadline")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JobSteps:
     """The report is made whatever came of what was done."""
 
@@ -98,7 +79,7 @@ class JobSteps:
 def decide_job(job: Job, pods: tuple[Pod, ...], suffixes: Iterator[str], now: datetime) -> JobSteps:
     if job.spec.managed_by not in (None, MANAGER):
         return JobSteps()
-    end = _end_of(job)
+    end = find_end(job)
     if end is not None:
         return JobSteps(report=_decide_expiry(job, end, now))
     refused = [name for name in UNSUPPORTED_FIELDS if getattr(job.spec, name) is not None]
@@ -124,11 +105,6 @@ def _field_name(attribute: str) -> str:
     """As the field is called in documents."""
     first, *rest = attribute.split("_")
     return first + "".join(part.title() for part in rest)
-
-
-def _end_of(job: Job) -> Condition | None:
-    found = (find_condition(job.status.conditions, end) for end in ("Complete", "Failed"))
-    return next((condition for condition in found if condition and condition.holds), None)
 
 
 def _decide_expiry(job: Job, end: Condition, now: datetime) -> Plan:
@@ -165,28 +141,16 @@ class _Look:
     def judge(self) -> None:
         if self.started_at is None and not self.is_suspended:
             self.started_at = self.now
-        self.verdict = self._recorded_verdict() or self._failure()
+        self.verdict = find_recorded_verdict(self.conditions) or self._find_failure()
         will_fail = self.verdict is not None and not self.verdict.is_success
         self.tally = tally_of(self.job, self.pods, will_fail=will_fail)
 
-    def _recorded_verdict(self) -> JobVerdict | None:
-        for make, aim in ((_success, "SuccessCriteriaMet"), (_failure, "FailureTarget")):
-            known = find_condition(self.conditions, aim)
-            if known is not None and known.holds:
-                return make(known.reason, known.message)
-        return None
-
-    def _failure(self) -> JobVerdict | None:
-        spec = self.job.spec
-        limit = BACKOFF_LIMIT if spec.backoff_limit is None else spec.backoff_limit
-        restarts = 0
-        if (spec.template.get("spec") or {}).get("restartPolicy") == "OnFailure":
-            restarts = restarts_of(self.pods)
-        if self.tally.failed > limit or restarts >= max(limit, 1):
+    def _find_failure(self) -> JobVerdict | None:
+        if is_over_limit(self.job, self.pods, self.tally.failed):
             return OVER_LIMIT
-        if spec.active_deadline_seconds is None or self.is_suspended or self.started_at is None:
+        left = time_to_deadline(self.job, self.started_at, self.now)
+        if left is None:
             return None
-        left = self.started_at + timedelta(seconds=spec.active_deadline_seconds) - self.now
         if left <= timedelta():
             return DEADLINE_EXCEEDED
         self.recheck.append(left)

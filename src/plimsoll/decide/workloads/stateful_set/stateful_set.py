@@ -13,7 +13,6 @@ from enum import Enum, StrEnum, auto
 
 from plimsoll.api.meta import ObjectKey, ObjectMeta
 from plimsoll.api.pods import Pod
-from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.api.workloads import ControllerRevision, RollingUpdate, StatefulSet
 from plimsoll.decide.plan import NOTHING, Plan, Write
@@ -52,10 +51,15 @@ from plimsoll.decide.workloads.stateful_set.pods import (
     ordinals_of,
     pod_document,
     pod_name,
-    replicas_of,
+)
+from plimsoll.decide.workloads.stateful_set.status import (
+    ROLLING_UPDATE,
+    ReportedRevisions,
+    known_status,
+    status_document,
 )
 
-ROLLING_UPDATE, ON_DELETE = "RollingUpdate", "OnDelete"
+ON_DELETE = "OnDelete"
 
 
 class Tending(StrEnum):
@@ -128,6 +132,15 @@ class _Round:
             by_ordinal[n] for n in sorted(by_ordinal, reverse=True) if n not in self.replicas
         ]
         self.condemned = [pod for pod in self.condemned if ordinal_of(pod) >= 0]
+
+    @property
+    def revisions(self) -> ReportedRevisions:
+        return ReportedRevisions(
+            current=self.current.name,
+            update=self.history.update.name,
+            collisions=self.history.collisions,
+            updating=self.updating,
+        )
 
     def tend(self) -> None:
         if not self._for_all(self.replicas, self._tend_replica):
@@ -315,9 +328,9 @@ class _Round:
 
 
 def _report(set_: StatefulSet, seen: StatefulSetView, round_: _Round) -> Plan:
-    status = _status(set_, seen, round_)
+    status = status_document(set_, seen.pods, round_.revisions, seen.now)
     writes: list[Write] = []
-    if any(status[name] != value for name, value in _known_status(set_).items()):
+    if any(status[name] != value for name, value in known_status(set_).items()):
         writes.append(status_patch(STATEFUL_SET.resource, set_, status))
     live = {pod.labels.get(REVISION_LABEL, "") for pod in seen.pods} | {round_.current.name}
     writes += round_.history.surplus(live, set_.spec.revision_history_limit)
@@ -325,43 +338,3 @@ def _report(set_: StatefulSet, seen: StatefulSetView, round_: _Round) -> Plan:
     if status["readyReplicas"] != status["availableReplicas"]:
         recheck = next_availability(seen.pods, set_.spec.min_ready_seconds, seen.now)
     return Plan(reason=Tending.REPORTED, writes=tuple(writes), recheck_after=recheck)
-
-
-def _known_status(set_: StatefulSet) -> Document:
-    status = set_.status
-    return {
-        "observedGeneration": status.observed_generation,
-        "replicas": status.replicas,
-        "readyReplicas": status.ready_replicas,
-        "availableReplicas": status.available_replicas,
-        "currentReplicas": status.current_replicas,
-        "updatedReplicas": status.updated_replicas,
-        "currentRevision": status.current_revision,
-        "updateRevision": status.update_revision,
-        "collisionCount": status.collision_count or 0,
-    }
-
-
-def _status(set_: StatefulSet, seen: StatefulSetView, round_: _Round) -> Document:
-    """As it was seen, but for the pods that are about to be updated."""
-    pods = [pod for pod in seen.pods if pod.status.phase and ordinal_of(pod) >= 0]
-    ready = [pod for pod in pods if pod.status.phase == "Running" and pod.is_ready]
-    available = [p for p in ready if is_available(p, set_.spec.min_ready_seconds, seen.now)]
-    staying = [p.labels.get(REVISION_LABEL, "") for p in pods if not p.is_being_deleted]
-    update, current = round_.history.update.name, round_.current.name
-    updated = staying.count(update)
-    status: Document = {
-        "observedGeneration": set_.metadata.generation,
-        "replicas": len(pods),
-        "readyReplicas": len(ready),
-        "availableReplicas": len(available),
-        "currentReplicas": max(staying.count(current) - round_.updating, 0),
-        "updatedReplicas": updated,
-        "currentRevision": current,
-        "updateRevision": update,
-        "collisionCount": round_.history.collisions,
-    }
-    is_complete = {updated, len(ready), len(pods)} == {replicas_of(set_)}
-    if is_complete and set_.spec.update_strategy.type == ROLLING_UPDATE:
-        status |= {"currentReplicas": updated, "currentRevision": update}
-    return status
