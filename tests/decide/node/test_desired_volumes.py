@@ -34,7 +34,7 @@ from plimsoll.decide.node.desired_volumes import (
     OwnVolume,
     Storage,
     Unready,
-    wanted_volumes,
+    desired_volumes,
 )
 from tests.builders import meta
 
@@ -87,7 +87,7 @@ def only(
         claims={claim.key: claim} if claim else {},
         volumes={volume.name: volume} if volume else {},
     )
-    (found,) = wanted_volumes(pod, storage)
+    (found,) = desired_volumes(pod, storage)
     return found
 
 

@@ -88,7 +88,7 @@ OWN_DIRECTORIES = {
 }
 
 
-def wanted_volumes(pod: Pod, storage: Storage) -> list[DesiredVolume]:
+def desired_volumes(pod: Pod, storage: Storage) -> list[DesiredVolume]:
     """In the order in which the pod names them."""
     return [wanted_volume(pod, volume, storage) for volume in pod.spec.volumes]
 

@@ -67,7 +67,7 @@ class VolumeRecord(LedgerRecord, frozen=True, kw_only=True):
     filesystem_bytes: int = 0
     """The size that the file system was grown to; 0: never grown."""
     growing_bytes: int = 0
-    """The size that it is being grown to, its placement having that room already; 0: it is not."""
+    """The size that it is being grown to, which its placement has already; 0: it is not."""
 
 
 class SnapshotRecord(LedgerRecord, frozen=True, kw_only=True):

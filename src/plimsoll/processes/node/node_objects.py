@@ -77,7 +77,7 @@ class NodeObjects(Loop):
         self._observation = observation
         self._reports = reports
         self._known: set[str] = set()
-        """Nodes that were there in this life. As with kubelet, a deleted one is not made again."""
+        """Nodes that existed since we started. As with kubelet, a deleted one is not made again."""
         self._written_at: dict[str, float] = {}
         observation.nodes.on_change(self._node_changed)
 

@@ -12,7 +12,7 @@ from plimsoll.api.storage import CSIDriver, VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import View
 from plimsoll.decide.csi.devices import Device
-from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume, Storage, wanted_volumes
+from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume, Storage, desired_volumes
 from plimsoll.decide.node.volumes import ObservedNode, must_be_attached
 from plimsoll.decide.plan import Emit, EventType
 from plimsoll.processes.node.served import ServedNode
@@ -86,7 +86,7 @@ class NodeObservation:
     def wanted(self, pod: Pod, node: Node) -> list[DesiredVolume]:
         volumes = _ByName(self.volumes.view())
         storage = Storage(node=node, claims=self.claims.view().objects, volumes=volumes)
-        return wanted_volumes(pod, storage)
+        return desired_volumes(pod, storage)
 
     def observed_node(self, served: ServedNode, node: Node) -> ObservedNode:
         """`volumesInUse` as far as it is sure to stay."""

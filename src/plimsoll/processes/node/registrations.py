@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 LOOK_EVERY = timedelta(seconds=1)
 STALE_AFTER = timedelta(minutes=2)
-"""How long entries of drivers from an earlier life may wait for these to come back."""
+"""How long entries of drivers that an earlier process registered wait for them to come back."""
 REGISTER_BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(minutes=1))
 CONFLICT_BACKOFF = Backoff(first=timedelta(milliseconds=50), limit=timedelta(seconds=2))
 ATTEMPTS = 8
@@ -168,7 +168,7 @@ class Registrations(Loop):
         return driver
 
     async def _write_down(self, served: ServedNode, driver: DriverOnNode) -> None:
-        """Patiently: a registrar that hears of a failure gives up, and the node changes often."""
+        """Tries again: a registrar that hears of a failure gives up, and the node changes often."""
         for attempt in range(ATTEMPTS):
             outcome = await self._try_to_write_down(served, driver)
             if isinstance(outcome, Done):

@@ -24,7 +24,7 @@ from plimsoll.decide.workloads.owned import POD, about
 NODES = ResourceName("", "v1", "nodes")
 READY = "Ready"
 AGENT_CONDITIONS = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
-"""What only the node's agent can know."""
+"""What only kubelet can know."""
 NODE_NOT_READY = "NodeNotReady"
 
 
@@ -34,7 +34,7 @@ class NodeHealth(StrEnum):
     SILENT = "NodeStatusUnknown"
     """The node renews neither its lease nor its status."""
     NEVER_HEARD = "NodeStatusNeverUpdated"
-    """The node's agent has never reported this condition."""
+    """kubelet has never reported this condition."""
     PODS_UNREADY = "PodsOfSilentNode"
     """Pods of a node that is silent are not ready, as far as can be known."""
 
@@ -89,7 +89,7 @@ def is_silent(sign: LastSign, grace: GracePeriods, now: float) -> bool:
 
 
 def decide_silence(node: Node, now: datetime) -> Plan:
-    """The status of a node that is silent: what its agent said last is not known to hold."""
+    """The status of a node that is silent: what kubelet said last is not known to hold."""
     changed = [c for c in (_unknown(node, type_, now) for type_ in AGENT_CONDITIONS) if c]
     if not changed:
         return NOTHING

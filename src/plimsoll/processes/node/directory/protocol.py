@@ -53,7 +53,7 @@ class Directory(Protocol):
         ...
 
     async def recall(self, running: Collection[str]) -> None:
-        """Once, in the beginning: find what an earlier life left.
+        """Once, in the beginning: find what an earlier process left.
 
         `running` are the uids of pods that were reported as running: what is mounted for them was
         carried out to the end. Raises DirectoryError when the directory cannot be used.

@@ -18,7 +18,7 @@ from plimsoll.processes.driver.backends.lvm.tags import OURS, UNFINISHED, checke
 GROUP_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9+_.-]{0,126}")
 DEVICE_PATH = re.compile(r"/dev/[A-Za-z0-9_/:@+-][A-Za-z0-9_/.:@+-]*")
 LOCK_SECONDS = 60
-"""How long a command of an earlier life of this driver may go on."""
+"""How long a command that an earlier driver process began may go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ class Options(
     extent_bytes: int = 4 * MEBIBYTE
     """Of a group that is made."""
     erase: bool = True
-    """Overwrite a volume that was ever used before its room is given to others."""
+    """Overwrite a volume that was ever used before its extents are given to others."""
 
 
 def parse_options(options: Mapping[str, Any]) -> Options:
