@@ -136,7 +136,7 @@ def a_volume(
 
 
 def _reference(claim: PersistentVolumeClaim | ObjectKey | None) -> ObjectReference | None:
-    """A claim itself binds; a key alone only keeps the volume for whoever comes by that name."""
+    """A claim itself binds; a key alone keeps the volume for the next claim of that name."""
     if claim is None:
         return None
     key, uid = (claim, "") if isinstance(claim, ObjectKey) else (claim.key, claim.uid)

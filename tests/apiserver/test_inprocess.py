@@ -84,7 +84,7 @@ async def test_an_answer_that_does_not_come_in_time_leaves_the_outcome_unknown(
             await create
         assert unknown.value.failure is Failure.UNKNOWN_OUTCOME
         store.release()
-        # Whoever gave up waiting may be surprised: the write was under way.
+        # The caller gave up waiting, and the write was under way all the same.
         await api.create("b")
         assert (await api.list()).names == ["a", "b"]
 

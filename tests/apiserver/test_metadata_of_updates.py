@@ -96,7 +96,7 @@ async def test_the_status_of_a_pod_is_written_whatever_its_metadata_say_of_delet
     assert reply.document["metadata"].keys().isdisjoint(meddling)
 
 
-async def test_owned_fields_are_shown_in_one_order_whoever_wrote_them(api: Api) -> None:
+async def test_owned_fields_are_shown_in_one_order_whichever_manager_wrote_them(api: Api) -> None:
     ports = [{"containerPort": 443}, {"containerPort": 80}]
     container = {"name": "c", "image": "i", "ports": ports, "args": ["x"]}
     pod = {"metadata": {"name": "a", "labels": {"z": "1", "a": "1"}}, "spec": {}}

@@ -1,4 +1,4 @@
-"""A server that is asked to stop does, whoever is still connected."""
+"""A server that is asked to stop does, whichever clients are still connected."""
 
 import socket
 import ssl

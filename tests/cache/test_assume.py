@@ -38,7 +38,7 @@ def test_an_intended_write_is_shown_at_once_and_in_the_indexes() -> None:
     assert store.observed().get(A) == an_object("a", 1)
 
 
-def test_somebody_elses_change_meanwhile_does_not_hide_ours() -> None:
+def test_a_change_by_another_writer_does_not_hide_ours() -> None:
     store = a_store(an_object("a", 1))
     store.assume(A, on_node("n1"), deadline=10)
     store.put(A, an_object("a", 2, "theirs"))
@@ -64,7 +64,7 @@ def test_a_written_object_is_shown_until_the_watch_has_caught_up() -> None:
     store = a_store(an_object("a", 1))
     store.assume(A, on_node("n1"), deadline=10)
     store.written(an_object("a", 5, "ours"), deadline=10)
-    store.put(A, an_object("a", 3, "somebody before us"))
+    store.put(A, an_object("a", 3, "another writer before us"))
     assert shown(store) == ("5", "ours")
     store.put(A, an_object("a", 5, "ours"))
     assert store.assumed == frozenset()
@@ -151,7 +151,7 @@ class TheWatchHasTheLastWord(RuleBasedStateMachine):
         return self.server[name]
 
     @rule(name=sampled_from("ab"))
-    def somebody_writes(self, name: str) -> None:
+    def another_writer_writes(self, name: str) -> None:
         self.write(name, "theirs")
 
     @rule(name=sampled_from("ab"))
@@ -166,7 +166,7 @@ class TheWatchHasTheLastWord(RuleBasedStateMachine):
 
     @precondition(lambda self: self.server)
     @rule()
-    def somebody_deletes(self) -> None:
+    def another_writer_deletes(self) -> None:
         name = min(self.server)
         del self.server[name]
         self.version += 1

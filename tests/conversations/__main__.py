@@ -52,7 +52,7 @@ def main() -> int:
     arguments = parsed_arguments()
     choice = replay.Choice(
         only=arguments.only,
-        # Whoever names a topic wants it, due or not.
+        # A topic that is named is replayed, due or not.
         without=frozenset() if arguments.all or arguments.only else replay.NOT_DUE_YET,
         strict_text=arguments.strict_text,
         jobs=arguments.jobs,

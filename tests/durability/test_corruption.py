@@ -116,7 +116,7 @@ def test_a_server_at_work_is_not_called_damaged(words: tuple[str, ...], tmp_path
         ended = run(server.data, *words[:1], *(str(tmp_path / word) for word in words[1:]))
         said = ended.stdout + ended.stderr
         assert ended.returncode == 0 or "running" in said, said
-        # Whoever reads this must not be told to throw the data away.
+        # The administrator who reads this must not be told to throw the data away.
         assert "empty data directory" not in said
         assert server.endpoint.request("GET", COLLECTION)[0] == 200
 

@@ -131,7 +131,7 @@ def test_acknowledged_writes_and_watches_survive_kill_9(server: EmbeddedServer) 
 
 
 def assert_versions_go_on(server: EmbeddedServer, highest: int, number: int) -> None:
-    """A version that anybody may have seen is never given out again."""
+    """A version that a client may have seen is never given out again."""
     body: dict[str, Any] = {"metadata": {"name": f"after-{number}"}}
     code, answer = server.endpoint.request("POST", COLLECTION, body)
     assert code == 201, answer
@@ -145,7 +145,7 @@ def test_a_second_server_on_the_same_data_is_refused(
     second = EmbeddedServer(tmp_path / "second", data=server.data)
     with pytest.raises(ServerDiedError, match="exit code 1") as death:
         second.start()
-    # Whoever reads this must not be told to throw the data away.
+    # The administrator who reads this must not be told to throw the data away.
     assert "empty data directory" not in str(death.value)
     assert server.endpoint.request("GET", COLLECTION)[0] == 200
 

@@ -76,7 +76,7 @@ async def test_a_version_means_as_decided_or_as_the_plan_itself_left_it(
     assert (await client.get(KIND, KEY))["data"] == {"a": "1", "b": "x", "c": "x"}
 
 
-async def test_a_write_that_somebody_overtook_ends_the_plan_without_effect(
+async def test_a_write_that_another_writer_overtook_ends_the_plan_without_effect(
     client: KubeClient, enactor: Enactor
 ) -> None:
     seen = (await client.create(KIND, a_map(a="1")))["metadata"]["resourceVersion"]
@@ -92,7 +92,7 @@ async def test_a_write_that_somebody_overtook_ends_the_plan_without_effect(
 
 async def test_a_patch_for_a_namesake_changes_nothing(client: KubeClient, enactor: Enactor) -> None:
     await client.create(KIND, a_map(a="1"))
-    other = Patch(resource=MAPS, key=KEY, patch={"data": {"a": "2"}}, uid="of-somebody-else")
+    other = Patch(resource=MAPS, key=KEY, patch={"data": {"a": "2"}}, uid="of-another-object")
 
     assert not isinstance(await enactor.enact(plan(other)), Done)
     assert (await client.get(KIND, KEY))["data"] == {"a": "1"}

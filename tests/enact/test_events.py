@@ -101,7 +101,7 @@ async def test_an_event_that_expired_on_the_server_is_written_anew(bench: Bench)
 
 
 async def test_emitting_never_waits_and_what_does_not_fit_is_counted() -> None:
-    bench = Bench(queue_limit=3)  # nobody writes
+    bench = Bench(queue_limit=3)  # no writer runs
     for number in range(5):
         bench.recorder.emit(CLAIM, "Waiting", f"Number {number}.")
     assert b'plimsoll_events_lost_total{cause="queue_full"} 2.0' in bench.metrics.exposition()

@@ -40,7 +40,7 @@ async def test_a_lease_that_does_not_exist_is_none() -> None:
     assert await a_store(MemoryApi()).read() is None
 
 
-async def test_a_lease_is_not_taken_from_somebody_who_was_faster() -> None:
+async def test_a_lease_is_not_taken_from_a_candidate_that_was_faster() -> None:
     api = MemoryApi()
     mine, theirs = a_store(api), a_store(api)
     stored = await mine.create(RECORD)

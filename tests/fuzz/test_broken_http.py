@@ -1,4 +1,4 @@
-"""What is not even HTTP, or far too much of it: refused or cut off, and nobody else minds."""
+"""What is not even HTTP, or far too much of it: refused or cut off, unnoticed by others."""
 
 import json
 import socket
@@ -103,7 +103,7 @@ def test_an_endless_body_is_cut_off(endpoint: Endpoint) -> None:
     assert not answer or answer.startswith(b"HTTP/1.1 413")
 
 
-def test_slow_and_silent_clients_hold_up_nobody(endpoint: Endpoint, exchange: Exchange) -> None:
+def test_slow_and_silent_clients_hold_up_no_other(endpoint: Endpoint, exchange: Exchange) -> None:
     context = endpoint.context()
     idle = []
     try:

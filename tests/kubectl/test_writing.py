@@ -161,7 +161,7 @@ def test_create_makes_simple_things_from_words(kubectl: Kubectl, tmp_path: Path)
 def test_quota_refuses_the_claim_that_is_too_many(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", stdin=named(claim(), "first"))
     kubectl("create", "quota", "storage", "--hard=requests.storage=1Gi")
-    # Where nobody counts, the use is written down by hand; where somebody does, it is the same.
+    # Without a controller the test writes the use itself; with one, it is the same.
     status = '{"status":{"hard":{"requests.storage":"1Gi"},"used":{"requests.storage":"1Gi"}}}'
     kubectl("patch", "quota", "storage", "--subresource=status", "--type=merge", "-p", status)
     complaint = kubectl.refused("create", "-f", "-", stdin=named(claim(), "second"))

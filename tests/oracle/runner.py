@@ -11,7 +11,7 @@ from typing import Any
 from tests.oracle.answers import ORACLES, Oracle
 
 HERE = Path(__file__).parent
-# Here the real program crashes, or does what nobody should copy.
+# Here the real program crashes, or does what we do not want to copy.
 NOT_COMPARED = frozenset({"upstream-panic", "upstream-quirk-empty-segment-churn"})
 
 Case = dict[str, Any]

@@ -66,7 +66,7 @@ def test_conversations_are_left_to_those_who_replay_them(
     assert "talk: 1 conversations, replayed by tests.conversations" in capsys.readouterr().out
 
 
-def test_what_nobody_should_copy_is_not_compared(
+def test_what_we_do_not_copy_is_not_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = a_case("1", "7", tags=["upstream-panic"])

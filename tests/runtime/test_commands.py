@@ -87,7 +87,7 @@ async def _until(holds: Callable[[], bool]) -> None:
 def _is_gone(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-        # An orphan's end is collected by whoever runs as the first process, sooner or later.
+        # The first process of the machine collects an orphan's end, sooner or later.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (ProcessLookupError, FileNotFoundError):
         return True

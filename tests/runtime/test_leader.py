@@ -138,7 +138,7 @@ async def test_the_lease_of_a_dead_leader_is_taken_only_after_it_stood_still_for
     await b.stop()
 
 
-async def test_a_leader_that_cannot_renew_stops_before_anybody_else_starts() -> None:
+async def test_a_leader_that_cannot_renew_stops_before_another_one_starts() -> None:
     clock, lease = SteppedClock(), LeaseInMemory()
     a = Candidate("a", lease, clock)
     await clock.run(20 * SECOND)

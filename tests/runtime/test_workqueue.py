@@ -34,7 +34,7 @@ async def test_a_key_added_during_work_runs_once_more_afterwards() -> None:
     key = await queue.get()
     queue.add("a")
     queue.add("a")
-    assert len(queue) == 0, "nobody else may work on it meanwhile"
+    assert len(queue) == 0, "no other worker may work on it meanwhile"
     queue.done(key)
     assert await queue.get() == "a"
     queue.done("a")

@@ -139,7 +139,7 @@ async def test_clean_up_code_of_a_dead_process_has_no_effect_and_does_not_block(
         try:
             await asyncio.Event().wait()
         finally:
-            await transport.request(WRITE)  # "release the lock, tell everybody goodbye"
+            await transport.request(WRITE)  # "release the lock, close the watches"
 
     task = asyncio.ensure_future(process())
     await settle()

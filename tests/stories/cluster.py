@@ -184,7 +184,7 @@ class StoryCluster:
     # Time
 
     async def settle(self, within: timedelta = SOON) -> None:
-        """Let everybody do what there is to do now, retries included."""
+        """Let every process do what there is to do now, retries included."""
         await self.wait(within)
 
     async def wait(self, duration: timedelta) -> None:

@@ -208,7 +208,7 @@ class Tethered:
     async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
         await self._client.raw_get("/version")
         if not self._plugin.is_there:
-            raise unreachable(method, "nobody listens there")
+            raise unreachable(method, "no driver listens there")
         try:
             return await self._inner.call(method, request, within=within)
         finally:

@@ -73,7 +73,7 @@ class Storage:
     calls: list[str] = field(default_factory=list)
     created: list[csi.CreateVolumeRequest] = field(default_factory=list)
     on_effect: Callable[[str], None] = lambda _call: None
-    """After a volume was made or deleted, before anybody is told."""
+    """After a volume was made or deleted, before the caller has the answer."""
 
     @property
     def names(self) -> list[str]:
@@ -94,7 +94,7 @@ class Storage:
 
     @property
     def client(self) -> CsiClient:
-        """For calls by somebody else than the provisioner."""
+        """For calls by other programs than the provisioner."""
         return CsiClient(self.transport(self.settings.nodes[0].id))
 
     def transport(self, node: str) -> InProcessCsi:

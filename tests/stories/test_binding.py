@@ -141,7 +141,7 @@ async def test_a_claim_whose_volume_vanishes_is_lost_and_comes_back_with_it() ->
         assert await pairs(cluster) == {"data": "volume-1"}
 
 
-async def test_late_binding_waits_for_the_schedulers_mark() -> None:
+async def test_delayed_binding_waits_for_the_schedulers_mark() -> None:
     async with a_cluster("binding") as cluster:
         await cluster.create(a_class(waits=True), volume(), claim())
         await cluster.settle()
@@ -180,7 +180,7 @@ async def test_an_external_provisioner_is_named_and_then_left_alone() -> None:
         assert await cluster.names("PersistentVolume") == []
 
 
-async def test_late_binding_hands_over_once_a_node_is_selected() -> None:
+async def test_delayed_binding_hands_over_once_a_node_is_selected() -> None:
     async with a_cluster("binding") as cluster:
         await cluster.create(a_class(waits=True), claim())
         await cluster.settle()

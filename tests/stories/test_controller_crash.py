@@ -2,7 +2,7 @@
 
 Claims are bound or provisioned for, then deleted, and their volumes reclaimed. The controller is
 cut off right after its n-th write, or right after its n-th effect outside the API (a disk made or
-deleted, before anybody could be told), and another one is started. Whatever n is, the end must be
+deleted, before the answer arrived), and another one is started. Whatever n is, the end must be
 the same: nothing lost, no disk leaked, none deleted twice.
 """
 
@@ -192,7 +192,7 @@ async def test_cut_off_after_any_effect_outside_the_end_is_the_same() -> None:
         assert other == end, f"cut off after effect {effects}"
 
 
-async def test_claims_deleted_while_nobody_looks_leave_nothing_behind() -> None:
+async def test_claims_deleted_while_no_controller_runs_leave_nothing_behind() -> None:
     """How far their volumes had come by then differs; what is left must be accounted for."""
     _, life = await undisturbed()
     cuts = [Cut(writes=number) for number in range(1, life.writes + 1)]

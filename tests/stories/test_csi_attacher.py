@@ -182,7 +182,7 @@ async def test_a_volume_that_is_deleted_is_kept_until_it_is_attached_nowhere() -
         assert volume["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
 
 
-async def test_the_driver_gets_the_secret_and_nobody_else() -> None:
+async def test_the_driver_alone_gets_the_secret() -> None:
     plugin = a_plugin()
     word = "correct-horse"
     plugin.fail("ControllerPublishVolume", StatusCode.INTERNAL, f"{word} is wrong", times=7)

@@ -42,7 +42,7 @@ async def delete(cluster: StoryCluster, name: str, propagation: str = "Backgroun
 
 
 async def a_family(cluster: StoryCluster) -> None:
-    """A grandparent, two children, one grandchild, and somebody unrelated."""
+    """A grandparent, two children, one grandchild, and an unrelated object."""
     await cluster.create(config_map("owner"), config_map("stranger"))
     await create_owned(cluster, "child-1", "owner")
     await create_owned(cluster, "child-2", "owner")
@@ -163,7 +163,7 @@ async def test_an_owner_in_another_namespace_is_none_and_the_event_says_so() -> 
         )
 
 
-async def test_a_kind_that_nobody_serves_costs_nothing() -> None:
+async def test_a_kind_that_no_server_has_costs_nothing() -> None:
     owner = {"apiVersion": "unknown.io/v1", "kind": "Thing", "name": "x", "uid": "u"}
     async with a_cluster(GC) as cluster:
         await cluster.create(config_map("child", ownerReferences=[owner]))
@@ -183,7 +183,7 @@ async def test_two_that_own_each_other_go_when_one_is_deleted_in_the_foreground(
         assert await cluster.names("ConfigMap") == []
 
 
-async def test_nothing_is_written_where_everybody_has_an_owner() -> None:
+async def test_nothing_is_written_where_every_object_has_its_owner() -> None:
     async with a_cluster() as cluster:
         await a_family(cluster)
         controller = await cluster.start(GC)

@@ -67,13 +67,13 @@ async def test_a_lease_is_renewed_and_the_status_is_left_alone() -> None:
 
 async def test_a_node_that_is_there_already_is_adopted_with_what_others_wrote() -> None:
     async with a_cluster() as cluster:
-        await cluster.add_node("node-0", owner="somebody")
+        await cluster.add_node("node-0", owner="storage-team")
         other = {"type": "NetworkUnavailable", "status": "False"}
         conditions = {"status": {"conditions": [other]}}
         await cluster.patch("Node", "node-0", conditions, subresource="status")
         await Nodes(cluster).start()
         node = await cluster.get("Node", "node-0")
-        assert node["metadata"]["labels"]["owner"] == "somebody"
+        assert node["metadata"]["labels"]["owner"] == "storage-team"
         assert {c["type"] for c in node["status"]["conditions"]} >= {"NetworkUnavailable", "Ready"}
 
 

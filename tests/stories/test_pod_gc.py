@@ -1,4 +1,4 @@
-"""Pods that nobody else will end."""
+"""Pods that no other controller ends."""
 
 from datetime import timedelta
 

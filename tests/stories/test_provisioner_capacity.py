@@ -120,7 +120,7 @@ async def test_a_volume_that_grows_takes_room_at_once() -> None:
         assert (await published(cluster))["fast", "b"] == "3Gi"
 
 
-async def test_what_nobody_told_is_found_by_the_next_poll() -> None:
+async def test_what_no_event_told_is_found_by_the_next_poll() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage, PUBLISHING):
         await cluster.create(a_class())
         await cluster.settle()
@@ -223,10 +223,12 @@ async def test_objects_made_by_hand_survive() -> None:
         await cluster.create(
             a_class(),
             capacity_object("without-labels"),
-            capacity_object("of-somebody-else", **(OURS | {"csi.storage.k8s.io/managed-by": "me"})),
+            capacity_object(
+                "of-another-publisher", **(OURS | {"csi.storage.k8s.io/managed-by": "me"})
+            ),
         )
         await cluster.wait(2 * POLL)
-        assert {"without-labels", "of-somebody-else"} <= set(
+        assert {"without-labels", "of-another-publisher"} <= set(
             await cluster.names("CSIStorageCapacity")
         )
 

@@ -149,7 +149,7 @@ async def everything(cluster: StoryCluster) -> str:
     return str(found)
 
 
-async def test_secrets_are_given_to_the_driver_and_to_nobody_else(
+async def test_secrets_are_given_to_the_driver_alone(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)

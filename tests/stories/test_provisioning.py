@@ -230,7 +230,7 @@ async def test_what_cannot_be_cleaned_up_is_reported_and_not_forgotten() -> None
         assert await cluster.find("PersistentVolumeClaim", "data") is None
 
 
-async def test_mount_options_are_refused_by_whoever_does_not_take_them() -> None:
+async def test_mount_options_are_refused_by_provisioners_that_do_not_take_them() -> None:
     moody = Moody()
     async with a_cluster(more=binding(moody)) as cluster:
         await cluster.create(a_class(MOODY, mountOptions=["ro"]), claim())

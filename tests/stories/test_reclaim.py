@@ -116,7 +116,7 @@ async def test_a_volume_in_use_is_not_a_failure_only_too_early() -> None:
 
 
 async def test_data_are_kept_while_a_pod_or_a_node_uses_them() -> None:
-    """Somebody has taken the claim away from under a pod that runs."""
+    """A user has taken the claim away from under a pod that runs."""
     moody = Moody()
     attachment: Document = {
         "apiVersion": "storage.k8s.io/v1",
@@ -207,7 +207,7 @@ async def test_a_recycled_volume_is_empty_and_free_for_the_next_claim(tmp_path: 
         assert ("VolumeRecycled", "Volume recycled") in await cluster.events("volume-1")
 
 
-async def test_what_nobody_can_recycle_fails_with_a_clear_event(tmp_path: Path) -> None:
+async def test_what_no_provisioner_can_recycle_fails_with_a_clear_event(tmp_path: Path) -> None:
     async with a_cluster(*PROTECTION, more=binding(zonal(SimulatedCloud()))) as cluster:
         await cluster.create(recyclable(str(tmp_path)), claim())
         await cluster.settle()

@@ -183,7 +183,7 @@ async def test_a_node_without_the_labels_that_the_driver_wants_is_left_before_an
         assert f"{DRIVER} refused node node-a: " in told
 
 
-# Refusals by others: the selected node disappears from the claim, whoever takes it off
+# Refusals by others: another program takes the selected node off the claim
 
 
 async def selected_node(cluster: StoryCluster, claim: str = "data") -> str:

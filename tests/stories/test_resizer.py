@@ -63,7 +63,7 @@ async def grow_on_node(cluster: StoryCluster) -> None:
     await cluster.patch("PersistentVolumeClaim", "data", {"status": patch}, subresource="status")
 
 
-async def test_a_claim_grows_while_nobody_uses_it() -> None:
+async def test_a_claim_grows_while_no_pod_uses_it() -> None:
     plugin = a_plugin()
     async with a_cluster(more=with_plugin(plugin, "resizer")) as cluster:
         await a_claim_to_grow(cluster)

@@ -244,7 +244,7 @@ async def test_pods_of_other_schedulers_take_room_and_are_left_alone() -> None:
         assert await node_of(cluster, "ours") == ""
 
 
-async def test_a_scheduler_called_default_takes_the_pods_of_everybody() -> None:
+async def test_a_scheduler_called_default_takes_all_pods_that_name_no_other() -> None:
     settings = SchedulerSettings(scheduler_name="default-scheduler", policy=Policy.COMPATIBLE)
     async with a_cluster() as cluster, a_scheduler(cluster, settings):
         await add_nodes(cluster, "node-a")
@@ -267,7 +267,7 @@ async def test_without_nodes_pods_are_told_so() -> None:
 # Waiting for volumes
 
 
-def a_claim_for_nobody(name: str) -> Document:
+def a_claim_without_a_provisioner(name: str) -> Document:
     """One that an external provisioner would have to serve, which does not run."""
     return a_claim(name, class_name="external")
 
@@ -276,7 +276,7 @@ async def test_a_pod_that_waits_for_its_volume_does_not_hold_up_others() -> None
     async with a_cluster("binding") as cluster, a_scheduler(cluster):
         await add_nodes(cluster, "node-a")
         await cluster.create(a_late_class("external", "disk.example.com"))
-        await cluster.create(a_claim_for_nobody("data"), a_pod("slow", claims=["data"]))
+        await cluster.create(a_claim_without_a_provisioner("data"), a_pod("slow", claims=["data"]))
         await cluster.settle()
         claim = await cluster.get("PersistentVolumeClaim", "data")
         assert claim["metadata"]["annotations"][SELECTED_NODE] == "node-a"
@@ -290,7 +290,7 @@ async def test_a_pod_gives_up_waiting_after_the_time_allowed_and_tries_again() -
     async with a_cluster("binding") as cluster, a_scheduler(cluster, settings) as running:
         await add_nodes(cluster, "node-a")
         await cluster.create(a_late_class("external", "disk.example.com"))
-        await cluster.create(a_claim_for_nobody("data"), a_pod("slow", claims=["data"]))
+        await cluster.create(a_claim_without_a_provisioner("data"), a_pod("slow", claims=["data"]))
         await cluster.wait(timedelta(seconds=33))
         status, reason, message = await scheduled_condition(cluster, "slow")
         assert (status, reason) == ("False", "SchedulerError")
@@ -325,7 +325,7 @@ async def test_a_claim_whose_node_was_taken_off_and_closed_gets_the_other_node()
     async with a_cluster("binding") as cluster, a_scheduler(cluster):
         await add_nodes(cluster, "node-a", "node-b")
         await cluster.create(a_late_class("external", "disk.example.com"))
-        await cluster.create(a_claim_for_nobody("data"), a_pod(claims=["data"]))
+        await cluster.create(a_claim_without_a_provisioner("data"), a_pod(claims=["data"]))
         await cluster.settle()
         claim = await cluster.get("PersistentVolumeClaim", "data")
         assert claim["metadata"]["annotations"][SELECTED_NODE] == "node-a"
@@ -350,7 +350,7 @@ async def test_pods_that_share_a_claim_follow_it_without_complaint(
     async with a_cluster("binding") as cluster, a_scheduler(cluster):
         await add_nodes(cluster, *THREE)
         await cluster.create(a_late_class("external", "disk.example.com"))
-        await cluster.create(a_claim_for_nobody("data"))
+        await cluster.create(a_claim_without_a_provisioner("data"))
         await cluster.create(*(a_pod(name, claims=["data"]) for name in pods))
         await cluster.settle(timedelta(seconds=5))
         claim = await cluster.get("PersistentVolumeClaim", "data")
@@ -368,7 +368,7 @@ async def test_a_pod_deleted_while_it_waits_gives_its_room_to_others() -> None:
         await add_node(cluster, "node-a", cpu="1")
         await cluster.create(a_late_class("external", "disk.example.com"))
         slow = a_pod("slow", claims=["data"], requests={"cpu": "1"})
-        await cluster.create(a_claim_for_nobody("data"), slow)
+        await cluster.create(a_claim_without_a_provisioner("data"), slow)
         await cluster.settle()
         await cluster.create(a_pod("next", requests={"cpu": "1"}))
         await cluster.settle()
@@ -385,11 +385,13 @@ async def test_a_pod_deleted_while_it_waits_gives_its_room_to_others() -> None:
 async def test_a_scheduler_that_dies_in_the_middle_of_a_binding_is_continued(
     cut_after: int,
 ) -> None:
-    """Two claims, one with a disk, one to be provisioned by somebody outside."""
+    """Two claims, one with a disk, one to be provisioned by another program."""
     async with a_cluster("binding") as cluster:
         await add_nodes(cluster, *THREE)
         await cluster.create(a_late_class(), a_late_class("external", "disk.example.com"))
-        await cluster.create(a_local_volume("node-b"), a_claim("one"), a_claim_for_nobody("two"))
+        await cluster.create(
+            a_local_volume("node-b"), a_claim("one"), a_claim_without_a_provisioner("two")
+        )
         await cluster.create(a_pod(claims=("one", "two")))
         first = a_scheduler(cluster, cut_after=cut_after)
         async with first:

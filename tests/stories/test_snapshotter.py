@@ -278,7 +278,7 @@ async def test_a_snapshot_that_is_being_restored_from_waits() -> None:
 
 
 async def test_what_the_driver_may_still_be_making_is_not_lost() -> None:
-    """Deleted while nobody knows whether the driver has taken it."""
+    """Deleted while it is unknown whether the driver has taken it."""
     plugin = a_plugin()
     plugin.fail("CreateSnapshot", StatusCode.DEADLINE_EXCEEDED, times=9)
     async with a_cluster(more=with_plugin(plugin, "snapshotter")) as cluster:

@@ -195,7 +195,7 @@ async def test_a_parallel_set_updates_as_many_pods_at_once_as_may_be_missing() -
         assert set(await images(cluster)) == {"web:2"}
 
 
-async def test_on_delete_updates_only_what_somebody_deletes() -> None:
+async def test_on_delete_updates_only_pods_that_a_user_deletes() -> None:
     async with a_cluster("statefulset") as cluster:
         await cluster.create(stateful_set(updateStrategy={"type": "OnDelete"}))
         await cluster.run_pods()
@@ -322,7 +322,7 @@ def a_stray(name: str) -> Document:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-async def test_a_pod_that_nobody_owns_is_adopted_if_it_has_the_name_of_a_member() -> None:
+async def test_a_pod_without_an_owner_is_adopted_if_it_has_the_name_of_a_member() -> None:
     async with a_cluster("statefulset") as cluster:
         await cluster.create(a_stray("web-0"), a_stray("other"))
         await cluster.create(stateful_set(replicas=1))

@@ -235,7 +235,7 @@ async def rolled_out(cluster: StoryCluster, cut_after: int | None) -> tuple[Any,
     return (counts, await images(cluster), sizes), writes
 
 
-async def test_a_rollout_is_finished_by_whoever_comes_after_a_crash() -> None:
+async def test_a_rollout_is_finished_by_the_next_controller_after_a_crash() -> None:
     async with a_cluster() as cluster:
         end, writes = await rolled_out(cluster, None)
     assert end[1] == ["web:2"] * 2

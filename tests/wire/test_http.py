@@ -27,7 +27,7 @@ from tests.wire.authority import Authority
 
 GET = Request(method="GET", path="/api/v1/nodes", headers={"accept": "application/json"})
 POST = Request(method="POST", path="/api/v1/nodes", body=b"{}")
-NOBODY = FixedCredentials(Identity())
+ANONYMOUS = FixedCredentials(Identity())
 
 
 @asynccontextmanager
@@ -52,7 +52,7 @@ async def serving(
         await runner.cleanup()
 
 
-def access(server: str, credentials: Credentials = NOBODY, **more: object) -> Access:
+def access(server: str, credentials: Credentials = ANONYMOUS, **more: object) -> Access:
     return Access(source="test", server=server, credentials=credentials, **more)  # type: ignore[arg-type] # a shorthand
 
 

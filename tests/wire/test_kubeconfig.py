@@ -115,11 +115,11 @@ async def test_users_may_be_known_by_certificates_passwords_files_and_plugins(
     plugin = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "login"}
     assert isinstance(access({"exec": plugin}).credentials, PluginCredentials)
 
-    nobody = access({})
-    assert (await nobody.credentials.identity()).authorization == ""
+    anonymous = access({})
+    assert (await anonymous.credentials.identity()).authorization == ""
 
-    someone = access({"token": "t", "as": "ann", "as-groups": ["a", "b"]})
-    assert someone.headers == (
+    impersonating = access({"token": "t", "as": "ann", "as-groups": ["a", "b"]})
+    assert impersonating.headers == (
         ("impersonate-user", "ann"),
         ("impersonate-group", "a"),
         ("impersonate-group", "b"),

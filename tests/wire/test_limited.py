@@ -72,7 +72,7 @@ async def test_a_long_rest_is_worth_one_burst_and_no_more() -> None:
     await asyncio.gather(*waiting, clock.run(timedelta(seconds=10)))
 
 
-async def test_whoever_gives_up_waiting_sends_nothing() -> None:
+async def test_a_caller_that_gives_up_waiting_sends_nothing() -> None:
     clock = SteppedClock()
     transport, inner = a_transport(clock, 1, 1)
     first, second = await send(transport, 2)

@@ -39,7 +39,7 @@ def test_a_known_client_stays_however_many_strangers_come() -> None:
     assert not known.is_cut
 
 
-def test_nobody_comes_in_when_known_clients_have_all_the_room() -> None:
+def test_no_unknown_client_comes_in_when_known_clients_have_all_the_room() -> None:
     limits = ConnectionLimits(most_connections=2, most_strangers=2)
     known = entered(limits, 2)
     for client in known:

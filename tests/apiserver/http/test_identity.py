@@ -30,7 +30,7 @@ def test_the_token_makes_an_administrator() -> None:
         pytest.param("Bearer", "", id="no-token-for-a-lost-token"),
     ],
 )
-def test_whoever_shows_something_else_is_nobody(header: str, token: str) -> None:
+def test_a_client_that_shows_something_else_is_anonymous(header: str, token: str) -> None:
     with pytest.raises(ApiError) as refused:
         user_for_token(header, token)
     assert refused.value.code == 401

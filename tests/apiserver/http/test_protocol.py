@@ -106,7 +106,7 @@ async def test_a_client_that_does_not_take_its_answer_is_cut_off(
             await asyncio.sleep(1)
             deaf.reader._transport.resume_reading()  # type: ignore[attr-defined]  # noqa: SLF001
             assert len(await deaf.rest()) < 20 * 900_000
-            # Whoever only waits is not meant.
+            # Connections that only wait are not meant.
             await idle.send(server.request("POST", "/api/v1/nodes", {"metadata": {"name": "n"}}))
             assert not idle.reader.at_eof()
 

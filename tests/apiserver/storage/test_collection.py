@@ -65,7 +65,7 @@ def test_a_key_deleted_created_and_deleted_again_stays_deleted_for_writers(
         collection.stage(batches[-1])
     for durable in batches[:2]:
         collection.settle(durable)
-    # The second deletion is still under way: nobody may build on what it deletes.
+    # The second deletion is still under way: no write may build on what it deletes.
     assert collection.newest("ns/a") is None
     collection.settle(batches[2])
     assert collection.get("ns/a") is None

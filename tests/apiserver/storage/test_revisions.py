@@ -60,7 +60,7 @@ def stage_removal(revisions: Revisions, key: str) -> Change:
     return change
 
 
-async def test_before_the_batch_is_on_disk_nobody_sees_it(clock: SteppedClock) -> None:
+async def test_before_the_batch_is_on_disk_no_client_sees_it(clock: SteppedClock) -> None:
     store = SlowStore(MemoryStore())
     async with serving(store, clock) as api, api.watch() as watching:
         await watching.events()
@@ -474,7 +474,7 @@ class StoredTruth(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "revisions"):
-            self.store.release()  # after a failure somebody may still be waiting
+            self.store.release()  # after a failure a request may still be waiting
             self.revisions.close()
         self.runner.close()
 

@@ -20,7 +20,7 @@ ROWS = [LogRow(n, "configmaps", f"default/map-{n}", b'{"text":"%d"}' % n) for n 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file with some rows that nobody has open."""
+    """A file with some rows that no server has open."""
     with closing(SqliteStore(tmp_path / "log.db")) as store:
         store.append(ROWS)
         store.compact(3, [1, 2])
@@ -145,7 +145,7 @@ def test_a_second_server_is_told_that_the_file_is_in_use(
     assert rows_in(file)[-1].revision == 40
 
 
-def test_nobody_else_may_read_the_file(tmp_path: Path) -> None:
+def test_no_other_user_may_read_the_file(tmp_path: Path) -> None:
     with closing(SqliteStore(tmp_path / "log.db")) as store:
         store.append(ROWS[:1])
         modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}

@@ -1,4 +1,4 @@
-"""Objects go at once, after a grace period, or when nobody holds them any more."""
+"""Objects go at once, after a grace period, or when their last finalizer is gone."""
 
 from datetime import timedelta
 from typing import Any

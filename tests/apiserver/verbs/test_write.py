@@ -70,7 +70,7 @@ async def test_a_dry_run_answers_and_changes_nothing(api: Api) -> None:
     assert (listed.names, listed.revision) == (["a"], made.revision)
 
 
-async def test_a_generated_name_is_one_that_nobody_has(api: Api) -> None:
+async def test_a_generated_name_is_one_that_no_object_has(api: Api) -> None:
     replies = [await api.ask("POST", MAPS, {"metadata": {"generateName": "m-"}}) for _ in range(20)]
     names = {reply.document["metadata"]["name"] for reply in replies}
     assert len(names) == 20

@@ -84,7 +84,9 @@ LONG_AGO = {"oldest-report": "2024-01-01T11:00:00Z"}
         pytest.param(a_lease("something-else", 9), [], id="another-lease"),
     ],
 )
-def test_a_lease_tells_that_nobody_looks(lease: Lease, expected: list[CapacityFinding]) -> None:
+def test_a_lease_tells_that_no_publisher_looks(
+    lease: Lease, expected: list[CapacityFinding]
+) -> None:
     found = findings(overview_of(replace(observed(published()), leases=[lease])))
     assert [each.finding for each in found] == expected
 

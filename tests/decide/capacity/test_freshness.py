@@ -88,7 +88,7 @@ def test_each_publisher_has_its_own() -> None:
         pytest.param(3 * MINUTE, True, id="too-late"),
     ],
 )
-def test_numbers_are_stale_when_nobody_looks_for_too_long(ago: timedelta, is_stale: bool) -> None:  # noqa: FBT001  what is expected
+def test_numbers_that_no_publisher_looks_after_are_stale(ago: timedelta, is_stale: bool) -> None:  # noqa: FBT001  what is expected
     freshness = find_freshness(a_lease())
     assert freshness is not None
     assert freshness.is_stale(NOW + ago) is is_stale

@@ -148,7 +148,7 @@ def test_a_publisher_on_a_node_speaks_for_its_own_segment() -> None:
 
 
 @pytest.mark.parametrize("binding_mode", ["WaitForFirstConsumer", ""])
-def test_classes_that_bind_late_are_published(binding_mode: str) -> None:
+def test_classes_with_delayed_binding_are_published(binding_mode: str) -> None:
     cluster = Cluster(local={HOST: "n1"})
     cluster.publisher.put_class(a_class("fast", binding_mode=binding_mode), NOW)
     cluster.publisher.put_class(a_class("now", binding_mode="Immediate"), NOW)
@@ -245,7 +245,7 @@ def test_a_refusal_throws_doubt_on_all_that_is_known_of_the_class() -> None:
     assert cluster.settle() == FAST
 
 
-def test_an_object_that_somebody_deletes_is_made_again() -> None:
+def test_an_object_that_a_user_deletes_is_made_again() -> None:
     cluster = a_cluster()
     key = next(iter(cluster.stored))
     del cluster.stored[key]
@@ -254,7 +254,7 @@ def test_an_object_that_somebody_deletes_is_made_again() -> None:
     assert cluster.published() == dict.fromkeys(ALL, "10Gi")
 
 
-def test_a_number_that_somebody_else_writes_is_put_right() -> None:
+def test_a_number_that_another_writer_changes_is_put_right() -> None:
     cluster = a_cluster()
     object_ = next(iter(cluster.stored.values()))
     cluster.store(msgspec.structs.replace(object_, capacity="1Ti"))
@@ -364,7 +364,7 @@ def test_a_driver_that_does_not_come_back_loses_its_objects() -> None:
     assert set(cluster.published()) == {("b", "fast"), ("b", "slow")}
 
 
-def test_nobody_waits_for_the_segment_of_a_class_that_is_gone() -> None:
+def test_no_object_waits_for_the_segment_of_a_class_that_is_gone() -> None:
     cluster = a_cluster()
     cluster.publisher.remove_csi_node("n1")
     cluster.publisher.catch_up(NOW)
@@ -448,12 +448,12 @@ class PublishedMatchesTheCluster(RuleBasedStateMachine):
         self.cluster.publisher.remove_class(name, NOW)
 
     @rule(name=st.sampled_from(["x", "y"]), zone=ZONES, class_name=CLASSES)
-    def somebody_publishes(self, name: str, zone: str, class_name: str) -> None:
+    def another_publisher_publishes(self, name: str, zone: str, class_name: str) -> None:
         object_ = marked(a_capacity(name, segment={ZONE: zone}, gib=7, class_name=class_name))
         self.cluster.store(object_)
 
     @rule(data=st.data())
-    def somebody_deletes(self, data: st.DataObject) -> None:
+    def another_writer_deletes(self, data: st.DataObject) -> None:
         if self.cluster.stored:
             key = data.draw(st.sampled_from(sorted(self.cluster.stored)))
             del self.cluster.stored[key]

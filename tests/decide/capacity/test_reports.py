@@ -124,7 +124,7 @@ def test_an_object_that_we_own_beside_another_is_left_alone() -> None:
     )
 
 
-def test_without_an_owner_references_are_nobodys_business() -> None:
+def test_without_an_owner_references_are_left_alone() -> None:
     settings = CapacitySettings(driver=DRIVER, publisher="p", namespace="plimsoll")
     assert decide_report(published(THEIRS), CapacityAnswer(5 * GIB), ABOUT, settings) == NOTHING
 

@@ -88,7 +88,7 @@ def test_a_driver_without_topology_has_the_whole_cluster_for_a_segment() -> None
     assert segments.take_change().added == ((),)
 
 
-def test_a_driver_that_comes_back_before_anybody_looks_was_never_away() -> None:
+def test_a_driver_that_comes_back_before_the_next_look_was_never_away() -> None:
     segments = segments_of(n1="a")
     segments.put_csi_node(a_csi_node("n1", driver="other.example.com"))
     segments.put_csi_node(a_csi_node("n1"))

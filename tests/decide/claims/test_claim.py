@@ -140,7 +140,7 @@ def test_a_bound_claim_whose_volume_forgot_it_is_bound_again() -> None:
             a_claim(volume="volume-1"),
             a_volume(claim=a_claim("other")),
             "ClaimMisbound",
-            id="volume-is-somebody-elses",
+            id="volume-is-another-claims",
         ),
     ],
 )
@@ -169,7 +169,7 @@ def test_a_named_volume_that_does_not_suit_is_refused() -> None:
     assert events(world) == [("Warning", "VolumeMismatch", message)]
 
 
-def test_a_claim_that_names_somebody_elses_volume_waits() -> None:
+def test_a_claim_that_names_the_volume_of_another_claim_waits() -> None:
     world = a_world(a_claim(volume="volume-1"), a_volume(claim=a_claim("other")), IMMEDIATE)
     [decision] = look_after(world, CLAIM, KEY)
     assert decision.complaint == ""

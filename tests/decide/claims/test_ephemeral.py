@@ -78,7 +78,7 @@ def test_a_claim_has_what_its_template_says_and_belongs_to_the_pod() -> None:
     }
 
 
-def test_a_claim_of_somebody_else_is_reported_and_left_alone() -> None:
+def test_a_claim_of_another_owner_is_reported_and_left_alone() -> None:
     pod = pod_with("scratch")
     claim = a_claim("web-0-scratch")
     plan = decide_ephemeral_claims(pod, {claim.key: claim})

@@ -97,7 +97,7 @@ def check_bound_pairs_agree(world: World) -> None:
         assert (claim.status.phase, volume.status.phase) == ("Bound", "Bound")
 
 
-def check_nobody_waits_in_vain(world: World) -> None:
+def check_no_claim_waits_in_vain(world: World) -> None:
     for claim in claims(world):
         if claim.spec.volume_name or BIND_COMPLETED in claim.annotations:
             continue
@@ -167,7 +167,7 @@ def a_volume_spec(draw: st.DrawFn, claim_names: list[str]) -> Document:
 def test_every_half_written_state_is_finished_or_undone(world: World) -> None:
     settle(world)
     check_bound_pairs_agree(world)
-    check_nobody_waits_in_vain(world)
+    check_no_claim_waits_in_vain(world)
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ class ClaimsAndVolumesLive(RuleBasedStateMachine):
         world = copy.deepcopy(self.world)
         settle(world)
         check_bound_pairs_agree(world)
-        check_nobody_waits_in_vain(world)
+        check_no_claim_waits_in_vain(world)
 
 
 TestClaimsAndVolumesLive: Any = ClaimsAndVolumesLive.TestCase

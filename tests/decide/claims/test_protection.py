@@ -75,7 +75,7 @@ def test_a_claim_without_the_finalizer_gets_it_after_those_it_has() -> None:
     )
 
 
-def test_a_deleted_claim_that_nobody_uses_loses_only_this_finalizer() -> None:
+def test_a_deleted_claim_that_no_pod_uses_loses_only_this_finalizer() -> None:
     plan = decide_claim_protection(deleted_claim(), ())
     assert plan.reason == Protection.RELEASED
     assert [write.patch for write in plan.writes if isinstance(write, Patch)] == [

@@ -1,4 +1,4 @@
-"""What becomes of volumes that nobody claims any more."""
+"""What becomes of volumes whose claim is gone."""
 
 import msgspec
 import pytest
@@ -103,7 +103,7 @@ def test_a_failed_deletion_is_told_once_and_tried_again() -> None:
     assert decide_reclaim(the_volume(world), world).operation is not None
 
 
-def test_a_volume_that_nobody_can_delete_has_failed() -> None:
+def test_a_volume_that_no_provisioner_can_delete_has_failed() -> None:
     world = a_world(RELEASED)
     look_after(world, VOLUME, KEY)
     message = 'error getting deleter volume plugin for volume "volume-1": no volume plugin matched'

@@ -34,7 +34,7 @@ CLAIM_KEY = ObjectKey("default", "data")
 @pytest.mark.parametrize(
     "volume",
     [
-        pytest.param(a_volume(), id="nobody-asked-for-it"),
+        pytest.param(a_volume(), id="no-claim-asked-for-it"),
         pytest.param(a_volume(claim=CLAIM_KEY), id="kept-by-name"),
     ],
 )
@@ -157,7 +157,7 @@ PLUGIN = Plugin({"provision": "ok", "delete": "ok", "recycle": "ok"}, name="host
         pytest.param("host-path", "Delete", (), (INTERNAL_DELETION,), id="one-of-ours"),
         pytest.param("host-path", "Retain", (INTERNAL_DELETION,), (), id="retained-instead"),
         pytest.param(
-            DRIVER, "Delete", (EXTERNAL_DELETION,), (EXTERNAL_DELETION,), id="somebody-elses"
+            DRIVER, "Delete", (EXTERNAL_DELETION,), (EXTERNAL_DELETION,), id="another-programs"
         ),
     ],
 )

@@ -135,7 +135,7 @@ def test_the_write_adds_the_affinity_to_the_volume_as_it_was_seen() -> None:
         pytest.param([{ZONE: "b"}], OLD_ZONE, id="no-node-is-in-the-zone-anyway"),
     ],
 )
-def test_the_newer_name_is_used_where_the_older_would_reach_nobody(
+def test_the_newer_name_is_used_where_the_older_would_reach_no_node(
     nodes: list[dict[str, str]], key: str
 ) -> None:
     upgrade = zonal_upgrade(labelled({OLD_ZONE: "a"}), nodes)

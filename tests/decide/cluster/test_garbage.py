@@ -103,7 +103,7 @@ def test_an_object_without_references_is_never_garbage() -> None:
     assert decide_garbage(examined(meta("item")), [], []) is NOTHING
 
 
-def test_an_object_about_whose_owner_nobody_can_tell_is_left_alone() -> None:
+def test_an_object_whose_owner_cannot_be_looked_up_is_left_alone() -> None:
     item = examined(meta("item", ref("a"), ref("b")))
     assert decide_garbage(item, [GarbageVerdict.ABSENT, GarbageVerdict.IMPOSSIBLE], []) is NOTHING
 

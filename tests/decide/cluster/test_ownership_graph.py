@@ -152,7 +152,7 @@ def test_change_by_change_gives_the_same_graph_as_all_at_once(
         assert graph.is_settled(uid) == anew.is_settled(uid)
 
 
-def test_nobody_waits_for_itself_or_for_those_that_wait_for_it() -> None:
+def test_no_object_waits_for_itself_or_for_those_that_wait_for_it() -> None:
     graph = graph_of(
         known("a", ref("a", block=True), ref("c", block=True), ending=FOREGROUND),
         known("b", ref("a", block=True), ending=FOREGROUND),

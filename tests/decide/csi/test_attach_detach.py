@@ -153,7 +153,7 @@ def test_a_failure_of_the_attacher_is_told_to_the_pods() -> None:
         pytest.param(
             [],
             "Volume is already exclusively attached to one node and can't be attached to another",
-            id="nobody-uses-it-any-more",
+            id="no-pod-uses-it-any-more",
         ),
         pytest.param(
             [a_pod("b", node="node-1"), a_pod("a", node="node-1")],
@@ -256,7 +256,7 @@ TAINT = Taint(key="node.kubernetes.io/out-of-service", effect="NoExecute")
             a_site(node=a_site_node(in_use=True, ready=False, taints=[TAINT])),
             True,
             None,
-            id="somebody-vouches-for-the-node",
+            id="the-node-is-out-of-service",
         ),
         pytest.param(a_site(node=a_site_node()), True, None, id="not-in-use"),
         pytest.param(Site(name="node-1"), False, SIX_MINUTES, id="a-node-that-is-gone"),

@@ -107,7 +107,7 @@ def events(plan: Plan) -> list[str]:
             a_growing_claim(allocated="4Gi", progress="ControllerResizeInProgress"),
             4,
             "4Gi",
-            id="the-driver-was-done-and-nobody-wrote-it-down",
+            id="the-driver-was-done-and-the-controller-had-not-written-it",
         ),
         pytest.param(
             a_growing_claim(conditions=(Condition(type="FileSystemResizePending", status="True"),)),

@@ -38,13 +38,13 @@ def test_a_bound_claim_names_its_volume_and_from_where_it_can_be_reached() -> No
     assert explanation.reachable_from == 1
 
 
-def test_a_late_claim_without_a_pod_waits_for_one() -> None:
+def test_a_delay_bound_claim_without_a_pod_waits_for_one() -> None:
     explanation = explained(a_class(), a_claim())
     assert explanation.message == "Waits for the first pod that uses it."
     assert codes(explanation) == []
 
 
-def test_a_late_claim_with_a_pod_shows_what_the_claim_has_to_do_with_the_wait() -> None:
+def test_a_delay_bound_claim_with_a_pod_shows_what_the_claim_has_to_do_with_the_wait() -> None:
     pod = a_pod(claims=["data"], requests={"cpu": "99"})
     explanation = explained(a_node(), a_local_class(), a_claim(), pods=(pod,))
     assert explanation.message == "Waits for its pod to get a node."
@@ -53,7 +53,7 @@ def test_a_late_claim_with_a_pod_shows_what_the_claim_has_to_do_with_the_wait() 
     assert [trouble.reason for trouble in group.troubles] == [Reason.NO_MATCHING_VOLUME]
 
 
-def test_a_late_claim_whose_pod_was_put_on_a_node_does_not_wait_for_a_pod() -> None:
+def test_a_delay_bound_claim_whose_pod_was_put_on_a_node_does_not_wait_for_a_pod() -> None:
     pod = a_pod(claims=["data"], node="a")
     explanation = explained(a_node("a"), a_class(), a_claim(), pods=(pod,))
     assert explanation.message == (

@@ -84,7 +84,7 @@ def test_nodes_where_less_has_to_change_are_tried_first() -> None:
     assert found == Remedy(("request at most 8 of cpu instead of 9",), "b")
 
 
-def test_nobody_is_told_to_tolerate_a_node_that_is_not_ready() -> None:
+def test_no_user_is_told_to_tolerate_a_node_that_is_not_ready() -> None:
     taint = Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
     assert remedy(a_pod(), a_node(taints=[taint])) is None
 

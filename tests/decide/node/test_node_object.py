@@ -57,7 +57,7 @@ def test_a_node_says_its_zone_under_both_names(
 
 def test_an_adopted_node_keeps_what_others_wrote() -> None:
     made = new_node(MACHINE)["metadata"]
-    labels = made["labels"] | {"owner": "somebody", "rack": "r2"}
+    labels = made["labels"] | {"owner": "storage-team", "rack": "r2"}
     node = Node(metadata=msgspec.structs.replace(meta("node-1"), labels=labels))
     assert missing_metadata(MACHINE, node) == {
         "labels": {"rack": "r1"},

@@ -30,7 +30,7 @@ def test_a_pod_is_cleaned_when_nothing_is_published_in_it() -> None:
     assert next_teardown("unknown", actual) == Clean()
 
 
-def test_a_device_is_unstaged_when_nobody_uses_or_wants_it() -> None:
+def test_a_device_is_unstaged_when_no_pod_uses_or_wants_it() -> None:
     actual = shared()
     assert unused(actual, []) == []
     for entry in shared().published.values():

@@ -165,7 +165,7 @@ def test_an_alpha_annotation_is_respected_where_no_node_is_needed() -> None:
     end = world.provision(CLAIM)
 
     assert problem(end) is Problem.NODE_NOT_FOUND
-    assert isinstance(end, Refuse), "nobody would select another node"
+    assert isinstance(end, Refuse), "no scheduler would select another node"
 
 
 def test_a_secret_that_cannot_be_read_is_waited_for_and_named() -> None:
@@ -241,7 +241,7 @@ def test_it_is_repeated_when_its_time_has_come() -> None:
     assert world.memory == NOTHING_KNOWN
 
 
-def test_it_is_repeated_when_somebody_made_a_new_class() -> None:
+def test_it_is_repeated_when_a_new_class_was_made() -> None:
     world = slow(a_world(class_=a_class_document(metadata={"name": "fast", "uid": "new"})))
 
     assert isinstance(world.provision(CLAIM), ProvisioningRecord)

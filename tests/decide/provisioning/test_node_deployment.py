@@ -121,7 +121,9 @@ def test_a_driver_that_cannot_tell_its_room_is_given_the_claim() -> None:
         pytest.param({"resources": {"requests": {"storage": "0"}}}, id="nothing-asked-for"),
     ],
 )
-def test_a_claim_with_a_problem_is_taken_so_that_somebody_tells_of_it(spec: Document) -> None:
+def test_a_claim_with_a_problem_is_taken_so_that_one_provisioner_tells_of_it(
+    spec: Document,
+) -> None:
     world = unclaimed(room=0)
     claim_in(world)["spec"] |= spec
 

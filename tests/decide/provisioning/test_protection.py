@@ -87,7 +87,7 @@ def test_a_cloned_claim_is_kept_until_its_clones_are_made(field: str) -> None:
     assert finalizers(decide_cloned_claim(source, [bound])) == ["other"]
 
 
-def test_a_claim_that_nobody_deletes_keeps_its_mark() -> None:
+def test_a_claim_that_is_not_deleted_keeps_its_mark() -> None:
     assert decide_cloned_claim(a_claim(), []) == NOTHING
 
 

@@ -83,7 +83,7 @@ MARKED = msgspec.structs.replace(
                 placed("a", "node-1"),
                 storage_class=a_class(provisioner="kubernetes.io/no-provisioner"),
             ),
-            id="nobody-provisions",
+            id="the-class-has-no-provisioner",
         ),
         pytest.param(
             decide(

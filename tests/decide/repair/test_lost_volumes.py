@@ -103,7 +103,7 @@ RUNNING = a_pod(claims=["data"], node="node-2")
         pytest.param(
             pinned(), replace(ALONE, attachments=[VolumeAttachment()]), HOUR, id="attached"
         ),
-        pytest.param(pinned(), replace(ALONE, claim=None), HOUR, id="bound-to-nobody-known"),
+        pytest.param(pinned(), replace(ALONE, claim=None), HOUR, id="bound-to-an-unknown-claim"),
         pytest.param(
             pinned(), replace(ALONE, claim=a_claim(volume="other")), HOUR, id="the-claim-moved-on"
         ),
@@ -147,7 +147,9 @@ HOST = NodeTermSpec(match_expressions=(requirement("kubernetes.io/hostname", "no
             "node-1",
             id="by-name",
         ),
-        pytest.param(with_terms(HOST, NodeTermSpec()), "node-1", id="an-empty-term-reaches-nobody"),
+        pytest.param(
+            with_terms(HOST, NodeTermSpec()), "node-1", id="an-empty-term-reaches-no-node"
+        ),
         pytest.param(
             with_terms(HOST, NodeTermSpec(match_expressions=(requirement("zone", "a"),))),
             "",

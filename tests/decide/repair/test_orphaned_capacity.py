@@ -73,7 +73,7 @@ def test_the_object_of_a_publisher_whose_owner_is_gone_is_deleted() -> None:
     ("found", "evidence"),
     [
         pytest.param(
-            capacity({}), replace(FINE, owner_is_gone=True), id="made-by-somebody-without-a-mark"
+            capacity({}), replace(FINE, owner_is_gone=True), id="made-by-hand-without-a-mark"
         ),
         pytest.param(capacity(), replace(FINE, nodes=()), id="nothing-known-of-the-publisher"),
         pytest.param(

@@ -62,7 +62,7 @@ def owned_by(claim: PersistentVolumeClaim, pod: Pod) -> PersistentVolumeClaim:
 
 
 def a_local_class(name: str = CLASS) -> StorageClass:
-    """Of volumes that somebody has to make by hand."""
+    """Of volumes that an administrator has to make by hand."""
     return a_class(name, provisioner="kubernetes.io/no-provisioner")
 
 

@@ -36,7 +36,7 @@ def test_the_lease_that_was_renewed_last_comes_first() -> None:
     assert [each.lease for each in find_identities("ours", [older, newer])] == [newer, older]
 
 
-def test_leases_of_others_and_policies_that_nobody_knows_do_not_count() -> None:
+def test_leases_of_others_and_unknown_policies_do_not_count() -> None:
     unknown = a_lease(
         "unknown",
         labels={"plimsoll.dev/lease": "scheduler"},

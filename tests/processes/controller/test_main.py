@@ -56,7 +56,7 @@ def test_drivers_are_reached_by_sockets() -> None:
         check(ControllerSettings(csi_addresses="10.0.0.1:10000"))
 
 
-async def test_without_the_kinds_of_snapshots_nobody_waits_for_them() -> None:
+async def test_without_the_kinds_of_snapshots_no_loop_waits_for_them() -> None:
     async with a_cluster() as cluster:
         names = ["resizer", "snapshotter"]
         assert await without_missing_kinds(cluster.client, names) == names

@@ -17,7 +17,7 @@ TOTAL = 1024
 
 
 class DiedError(BaseException):
-    """Nobody catches it."""
+    """No handler catches it."""
 
 
 class Mortal:

@@ -1,4 +1,4 @@
-"""Work is done alone, and to its end, whoever loses patience."""
+"""Work is done alone, and to its end, also when its caller gives up."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from plimsoll.wire.csi.refusals import internal
 
 
 class Door:
-    """Work that waits until somebody opens."""
+    """Work that waits until the test opens it."""
 
     def __init__(self) -> None:
         self.is_open = asyncio.Event()
@@ -33,7 +33,7 @@ def work(clock: SteppedClock) -> Work:
     return Work(clock)
 
 
-async def test_nobody_else_works_on_the_same_thing_meanwhile(work: Work) -> None:
+async def test_no_other_call_works_on_the_same_thing_meanwhile(work: Work) -> None:
     door = Door()
     first = asyncio.ensure_future(work.alone(door, "one"))
     await settle()
@@ -44,7 +44,7 @@ async def test_nobody_else_works_on_the_same_thing_meanwhile(work: Work) -> None
     assert await work.alone(door, "two", "one") == 2
 
 
-async def test_several_may_look_at_a_thing_that_nobody_changes(work: Work) -> None:
+async def test_several_may_look_at_a_thing_that_no_call_changes(work: Work) -> None:
     door = Door()
     looking = [asyncio.ensure_future(work.alone(door, name, shared=("origin",))) for name in "ab"]
     await settle()
@@ -55,7 +55,7 @@ async def test_several_may_look_at_a_thing_that_nobody_changes(work: Work) -> No
     assert await work.alone(door, "origin") == 3
 
 
-async def test_nobody_looks_at_a_thing_that_is_being_changed(work: Work) -> None:
+async def test_no_call_looks_at_a_thing_that_is_being_changed(work: Work) -> None:
     door = Door()
     changing = asyncio.ensure_future(work.alone(door, "origin"))
     await settle()

@@ -110,7 +110,7 @@ def test_every_refusal_has_its_code(code: StatusCode) -> None:
     assert messages.failed(error) == CallFailed(Code[code.name], "no")
 
 
-def test_a_secret_that_a_driver_repeats_is_told_to_nobody() -> None:
+def test_a_secret_that_a_driver_repeats_is_not_told() -> None:
     told = "login root:hunter22 failed, pin 42"
     error = driver_error(StatusCode.UNAUTHENTICATED, method="m", detail=told)
     outcome = messages.failed(error, {"password": "hunter22", "pin": "42"})

@@ -66,7 +66,7 @@ async def a_pod_for_a_disk(cluster: StoryCluster) -> None:
 
 
 @pytest.mark.parametrize("failure", [Failure.UNKNOWN_OUTCOME, Failure.TIMEOUT])
-async def test_a_pod_that_was_bound_although_nobody_said_so_is_not_tried_again(
+async def test_a_pod_that_was_bound_without_an_answer_is_not_tried_again(
     failure: Failure,
 ) -> None:
     async with a_cluster("binding") as cluster:

@@ -106,7 +106,7 @@ def test_woken_in_its_pause_a_pod_lets_others_go_first() -> None:
     assert entry.pod.name == "other"
 
 
-def test_nobody_waits_out_a_pause_while_there_is_nothing_else_to_do() -> None:
+def test_no_pod_waits_out_a_pause_while_there_is_nothing_else_to_do() -> None:
     queue = refused(VOLUMES)
     queue.wake(helps_with(Rule.VOLUME_BINDING), NOW)
     assert names(queue, NOW) == ["web-0"]
@@ -238,7 +238,7 @@ class EveryPodIsSomewhere(RuleBasedStateMachine):
         assert counts[QueuePlace.IN_FLIGHT] == 0
 
     @invariant()
-    def nobody_is_forgotten(self) -> None:
+    def no_pod_is_forgotten(self) -> None:
         waiting = self.queue.counts()
         if waiting[QueuePlace.BACKOFF] or waiting[QueuePlace.UNSCHEDULABLE]:
             due = self.queue.next_due()

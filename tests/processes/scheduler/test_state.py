@@ -22,7 +22,7 @@ POD = a_pod(claims=["data", "more"])
 
 
 class Watched:
-    """A state that somebody decides on, fed as a watch feeds it."""
+    """A state that the scheduler decides on, fed as a watch feeds it."""
 
     def __init__(self, *objects: ApiObject) -> None:
         self.state = SchedulerState()

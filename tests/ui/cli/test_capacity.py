@@ -217,7 +217,9 @@ def test_a_kubeconfig_that_is_not_there_is_bad_usage() -> None:
     assert result.exit_code == 2
 
 
-def test_nobody_at_home_is_exit_code_1(server: EmbeddedServer, tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_is_exit_code_1(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
     elsewhere = tmp_path / "config"
     text = server.endpoint.kubeconfig.read_text()
     elsewhere.write_text(text.replace(f":{server.endpoint.port}", f":{free_port()}"))

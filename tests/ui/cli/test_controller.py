@@ -43,7 +43,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield server.endpoint.kubeconfig
 
 
-NOBODY_THERE = """
+NO_SERVER_THERE = """
 apiVersion: v1
 kind: Config
 clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}]
@@ -65,7 +65,7 @@ def test_settings_that_make_no_sense_end_the_process_before_a_server_is_asked(
     tmp_path: Path, arguments: list[str], complaint: str
 ) -> None:
     kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(NOBODY_THERE)
+    kubeconfig.write_text(NO_SERVER_THERE)
     command = ["controller", "--kubeconfig", str(kubeconfig), "--metrics-port", "0", *arguments]
     ended = subprocess.run(
         [PLIMSOLL, *command], capture_output=True, text=True, timeout=60, check=False

@@ -213,7 +213,7 @@ def metrics(port: int) -> str:
             connection.request("GET", "/metrics")
             return connection.getresponse().read().decode()
         time.sleep(0.1)
-    raise AssertionError("nobody answers")
+    raise AssertionError("no server answers")
 
 
 def test_it_serves_a_driver_until_sigterm(

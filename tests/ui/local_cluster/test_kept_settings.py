@@ -62,7 +62,7 @@ def test_real_nodes_do_not_become_hollow(asked: dict[str, object]) -> None:
         settle(ClusterSettings(), asked)
 
 
-def test_a_setting_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("nodse: 3\n")
     with pytest.raises(ConfigError, match="nodse"):
         read(tmp_path)

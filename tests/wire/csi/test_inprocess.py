@@ -98,7 +98,7 @@ async def test_a_bug_in_a_driver_is_not_dressed_up_as_an_answer(transport: InPro
         await transport.call(BREAK, b"", within=PATIENCE)
 
 
-async def test_a_closed_transport_reaches_nobody(transport: InProcessCsi) -> None:
+async def test_a_closed_transport_reaches_no_server(transport: InProcessCsi) -> None:
     await transport.close()
     with pytest.raises(DriverError) as closed:
         await transport.call(ECHO, b"", within=PATIENCE)

@@ -1,4 +1,4 @@
-"""Nobody learns too late that a policy is only stored: the server says so with its answer."""
+"""The server answers with a warning where a policy is only stored and not enforced."""
 
 from pathlib import Path
 

@@ -59,7 +59,7 @@ def test_what_is_no_longer_applied_is_removed() -> None:
     assert owners(live) == {"m1": {"f:data": {"f:a": {}}}}
 
 
-def test_what_somebody_else_owns_too_is_kept() -> None:
+def test_what_another_manager_owns_too_is_kept() -> None:
     live = applied(None, wanted({"a": "1"}), "m1")
     live = applied(live, wanted({"a": "1", "c": "3"}), "m2")
     live = applied(live, wanted(), "m1")
@@ -67,7 +67,7 @@ def test_what_somebody_else_owns_too_is_kept() -> None:
     assert owners(live) == {"m2": {"f:data": {"f:a": {}, "f:c": {}}}}
 
 
-def test_what_nobody_applied_is_kept() -> None:
+def test_what_no_manager_applied_is_kept() -> None:
     live = a_config_map({"a": "1"})
     live["metadata"]["managedFields"] = track_create(AT, live, by("maker"))
     live = applied(live, wanted({"b": "2"}), "m1")
@@ -105,7 +105,7 @@ def test_an_update_takes_fields_from_an_applier() -> None:
     }
 
 
-def test_what_was_there_before_anybody_applied_has_an_owner() -> None:
+def test_what_was_there_before_the_first_apply_has_an_owner() -> None:
     live = applied(a_config_map({"a": "1"}), wanted({"b": "2"}), "m1")
     assert owners(live) == {
         "m1": {"f:data": {"f:b": {}}},

@@ -3,7 +3,7 @@ from plimsoll.apiserver.model.ownership.compiled_schema import compiled, tracked
 DEFINITION = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
 
 
-def test_names_and_versions_of_an_object_belong_to_nobody() -> None:
+def test_names_and_versions_of_an_object_belong_to_no_manager() -> None:
     pod = {
         "kind": "Pod",
         "apiVersion": "v1",

@@ -33,7 +33,7 @@ def test_other_managers_may_not() -> None:
         apply(AT, applied_by_client({"a": "1"}), a_config_map({"a": "2"}), by("m1"), force=False)
 
 
-def test_what_somebody_changed_since_is_a_conflict() -> None:
+def test_what_another_manager_changed_since_is_a_conflict() -> None:
     live = applied_by_client({"a": "1", "b": "1"}) | {"data": {"a": "7", "b": "1"}}
     with pytest.raises(ApplyConflictError) as refused:
         apply(AT, live, a_config_map({"a": "2", "b": "2"}), by("kubectl"), force=False)

@@ -44,7 +44,7 @@ def test_who_changes_a_field_takes_it_from_its_owner() -> None:
     }
 
 
-def test_a_removed_field_belongs_to_nobody() -> None:
+def test_a_removed_field_belongs_to_no_manager() -> None:
     old = created(a_config_map({"a": "1", "b": "1"}))
     entries = track_update(at("ConfigMap"), old | {"data": {"b": "1"}}, old, by("other"))
     assert owned(entries) == {"maker": {"f:data": {".": {}, "f:b": {}}}}

@@ -62,7 +62,7 @@ def test_the_content_says_that_the_driver_is_asked_before_it_is() -> None:
     ("content", "call"),
     [
         pytest.param(a_content(status=TAKEN), None, id="ready"),
-        pytest.param(a_content(prepared=True, uid=""), None, id="nobody-wants-it"),
+        pytest.param(a_content(prepared=True, uid=""), None, id="no-snapshot-wants-it"),
         pytest.param(a_content(prepared=True), FindSnapshot(handle="old"), id="prepared"),
         pytest.param(a_content(**GOING, status=TAKEN), None, id="its-snapshot-stays"),
         pytest.param(
@@ -89,7 +89,7 @@ def test_what_the_driver_is_asked_for(
     [
         pytest.param(a_content(**GOING, annotations=TOLD, policy="Retain"), id="retained"),
         pytest.param(a_content(**GOING, annotations=TOLD), id="never-taken"),
-        pytest.param(a_content(**GOING, prepared=True, uid=""), id="nobodys"),
+        pytest.param(a_content(**GOING, prepared=True, uid=""), id="of-no-snapshot"),
     ],
 )
 def test_a_content_without_anything_to_delete_goes_at_once(

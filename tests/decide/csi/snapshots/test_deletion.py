@@ -45,7 +45,7 @@ def test_a_retained_content_is_told_and_stays() -> None:
     assert deletions(plan) == []
 
 
-@pytest.mark.parametrize("uid", ["", "other"], ids=["nobodys", "anothers"])
+@pytest.mark.parametrize("uid", ["", "other"], ids=["of-no-snapshot", "of-another"])
 def test_a_content_that_is_not_this_snapshots_is_left_alone(uid: str) -> None:
     plan = decide_deletion(GOING, a_view(a_content(uid=uid)))
     assert patches(plan) == [{"metadata": {"finalizers": None}}]

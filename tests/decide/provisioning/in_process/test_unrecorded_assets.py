@@ -84,7 +84,7 @@ def test_a_claim_that_took_another_volume_is_rolled_back() -> None:
     assert isinstance(decide_guard(claim, a_world(a_volume("by-hand"))), DeleteUnrecorded)
 
 
-def test_whoever_has_to_clean_up_by_hand_is_told_what_and_how() -> None:
+def test_an_administrator_who_has_to_clean_up_is_told_what_and_how() -> None:
     operation = DeleteUnrecorded(claim=a_guarded_claim(), provisioner="disks", volume_name=MADE)
     [event] = after_failed_deletion(operation, "the store is away").writes
     assert isinstance(event, Emit)

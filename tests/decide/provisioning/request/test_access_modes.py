@@ -62,6 +62,6 @@ def test_a_claim_without_modes_asks_for_none() -> None:
     assert capabilities(accessModes=[]) == ()
 
 
-def test_a_mode_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(RefusalError, match="WriteOnFriday"):
         capabilities(accessModes=["ReadWriteOnce", "WriteOnFriday"])

@@ -79,7 +79,7 @@ def test_the_namespace_may_name_volume_and_namespace_only() -> None:
 
 
 @pytest.mark.parametrize("name", ["${pvc.annotations['missing']}", "$name", "$$", "${pod.name}"])
-def test_a_token_that_nobody_knows_is_refused(name: str) -> None:
+def test_an_unknown_token_is_refused(name: str) -> None:
     assert problem(pair(name, "vault")) is Problem.SECRET_TEMPLATE
 
 

@@ -73,7 +73,7 @@ def test_data_source_counts_before_data_source_ref() -> None:
     assert find_source(claim_of()) is None
 
 
-def test_a_kind_that_nobody_here_knows_is_left_to_populators() -> None:
+def test_a_kind_that_the_provisioner_does_not_know_is_left_to_populators() -> None:
     assert find_source(claim_of(dataSource={"kind": "Hello", "name": "x"})) == Populator("Hello")
 
 
@@ -131,7 +131,7 @@ def test_a_clone_may_be_larger_than_its_source_but_not_smaller() -> None:
         pytest.param(lambda w: w.documents.pop((VOLUMES, ObjectKey("", "disk"))), id="volume-gone"),
         pytest.param(lambda w: volume_in(w)["spec"].pop("csi"), id="not-csi"),
         pytest.param(lambda w: volume_in(w)["spec"]["csi"].update(driver="x"), id="other-driver"),
-        pytest.param(lambda w: volume_in(w)["spec"].pop("claimRef"), id="of-nobody"),
+        pytest.param(lambda w: volume_in(w)["spec"].pop("claimRef"), id="of-no-claim"),
         pytest.param(lambda w: volume_in(w)["spec"]["claimRef"].update(uid="x"), id="of-another"),
         pytest.param(lambda w: volume_in(w).update(status={"phase": "Released"}), id="released"),
         pytest.param(lambda w: volume_in(w)["spec"].update(volumeMode="Block"), id="other-mode"),

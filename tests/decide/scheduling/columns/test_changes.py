@@ -1,7 +1,7 @@
 from plimsoll.decide.scheduling.columns.changes import REMEMBERED, ChangeLog, KeptResults
 
 
-def test_a_reader_is_told_what_changed_since() -> None:
+def test_a_reader_is_told_what_changed_since_it_last_looked() -> None:
     log = ChangeLog()
     log.mark(1)
     position = log.position
@@ -12,7 +12,7 @@ def test_a_reader_is_told_what_changed_since() -> None:
     assert log.since(log.position) == set()
 
 
-def test_a_reader_that_was_away_too_long_has_to_expect_anything() -> None:
+def test_a_reader_that_looks_too_late_has_to_expect_anything() -> None:
     log = ChangeLog()
     for number in range(REMEMBERED + 1):
         log.mark(number)

@@ -14,7 +14,7 @@ def important(name: str, priority: int | None) -> Pod:
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, priority=priority))
 
 
-def test_priority_goes_before_patience() -> None:
+def test_priority_goes_before_waiting_time() -> None:
     later = NOON + timedelta(seconds=1)
     groups = in_turn(
         [

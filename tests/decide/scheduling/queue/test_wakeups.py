@@ -118,7 +118,7 @@ def test_a_node_that_matches_from_now_on_helps() -> None:
         pytest.param(a_class(), a_class(), id="nothing-changed"),
     ],
 )
-def test_most_changes_help_nobody(before: ApiObject | None, after: ApiObject | None) -> None:
+def test_most_changes_help_no_pod(before: ApiObject | None, after: ApiObject | None) -> None:
     assert not may_help_any_pod(before, after)
 
 

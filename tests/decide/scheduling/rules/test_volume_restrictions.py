@@ -70,7 +70,7 @@ def test_a_claim_for_one_pod_keeps_a_second_one_away_from_every_node() -> None:
     assert judge(pod, claims.without(a_pod("other", claims=["data"])), ()).is_fit
 
 
-def test_a_claim_that_nobody_else_uses_is_no_obstacle() -> None:
+def test_a_claim_that_no_other_pod_uses_is_no_obstacle() -> None:
     cluster = a_cluster(
         a_claim(access_modes=SINGLE),
         a_claim("shared"),

@@ -74,7 +74,7 @@ def test_an_owner_that_is_no_controller_is_made_one() -> None:
     assert owners_after(set_, weak, condemned=False) == ["StatefulSet"]
 
 
-def test_a_claim_of_somebody_else_is_not_touched_and_the_user_is_told() -> None:
+def test_a_claim_of_another_owner_is_not_touched_and_the_user_is_told() -> None:
     set_ = a_set("Delete", "Delete")
     assert owners_after(set_, STRANGER, condemned=True) is None
     ours = owned_by(STATEFUL_SET, set_)

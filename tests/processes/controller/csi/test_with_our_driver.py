@@ -61,7 +61,7 @@ class Cluster:
         return answer
 
     def change(self, path: str, change: Callable[[Any], None]) -> None:
-        """Read, change, write: as often as somebody else is faster."""
+        """Read, change, write: again for as long as another writer is faster."""
         for _ in range(10):
             document = self.get(path)
             change(document)
@@ -227,7 +227,7 @@ async def test_a_volume_lives_and_leaves_nothing_behind(tmp_path: Path) -> None:
             drivers[-1].kill()
             drivers[-1].wait()
             drivers.append(stack.enter_context(running(*driver, log=tmp_path / "driver.log")))
-            # A provisioner ends with its driver, and is started again by whoever looks after it.
+            # A provisioner ends with its driver, and is started again by its supervisor.
             provisioners[-1].terminate()
             provisioners.append(stack.enter_context(running(*provisioner, *retry, log=logs)))
 

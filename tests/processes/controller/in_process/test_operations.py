@@ -56,7 +56,7 @@ async def test_there_is_one_operation_at_a_time_for_a_volume() -> None:
         assert len(desk.begun) == 2
 
 
-async def test_whoever_asks_during_an_operation_is_woken_after_it() -> None:
+async def test_an_object_that_asks_during_an_operation_is_woken_after_it() -> None:
     async with a_desk() as desk:
         desk.door.clear()
         desk.ask()
@@ -67,7 +67,7 @@ async def test_whoever_asks_during_an_operation_is_woken_after_it() -> None:
         assert desk.woken == [timedelta()]
 
 
-async def test_nobody_is_woken_by_an_operation_that_is_done() -> None:
+async def test_no_object_is_woken_by_an_operation_that_is_done() -> None:
     async with a_desk() as desk:
         desk.ask()
         await settle()

@@ -44,7 +44,7 @@ async def test_what_could_not_be_written_is_written_when_the_server_takes_it() -
 
 async def test_an_unexpected_error_of_a_provisioner_stays_its_own() -> None:
     moody = Moody()
-    moody.labels = None  # type: ignore[assignment] # a bug in somebody's provisioner
+    moody.labels = None  # type: ignore[assignment] # a bug in a user's provisioner
     async with a_flaky_cluster(binding(moody)) as (cluster, _, _):
         kept = {"namespace": "default", "name": "other"}
         await cluster.create(a_class(MOODY), claim(), volume("other", claim_ref=kept))
@@ -57,7 +57,7 @@ async def test_an_unexpected_error_of_a_provisioner_stays_its_own() -> None:
 
 
 class Rude(Moody):
-    """A bug in somebody's provisioner."""
+    """A bug in a user's provisioner."""
 
     def objection(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> str:
         raise ZeroDivisionError(claim.name, storage_class.name)

@@ -69,7 +69,7 @@ async def test_the_same_call_gives_the_same_volume() -> None:
     ],
     ids=["larger", "smaller", "mode", "file system", "parameters", "mutable", "place"],
 )
-async def test_a_name_is_taken_for_anybody_who_wants_something_else(other: dict[str, Any]) -> None:
+async def test_a_name_is_taken_for_requests_that_want_something_else(other: dict[str, Any]) -> None:
     fast = {**TWO_ZONES[0], "kind": "fast"}
     async with a_driver(fast) as running:
         await running.create(mib=5)

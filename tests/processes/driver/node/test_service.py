@@ -220,7 +220,7 @@ async def test_a_publish_that_fails_counts_as_published(ground: Ground) -> None:
 
 
 @needs_root
-async def test_somebody_elses_mount_is_never_touched(ground: Ground) -> None:
+async def test_a_mount_of_another_program_is_never_touched(ground: Ground) -> None:
     mine, others = await directory(ground), await directory(ground, "other")
     await ground.stage(mine)
     await ground.use(others)

@@ -68,7 +68,7 @@ async def test_each_level_is_one_controller_further_up(
     assert owner.uid == (await cluster.get(kind, name))["metadata"]["uid"]
 
 
-async def test_nobody_need_own_them(cluster: StoryCluster) -> None:
+async def test_they_need_no_owner(cluster: StoryCluster) -> None:
     assert await find_owner(settings(-1), cluster.client) is None
 
 

@@ -64,7 +64,7 @@ def test_what_would_end_all_writes_the_same_way_concerns_all(outcome: Outcome) -
         pytest.param(Done(), id="done"),
         pytest.param(obstacle(Failure.INVALID), id="one-object-is-wrong"),
         pytest.param(overtaken(PATCH, Failure.NOT_FOUND), id="one-object-is-gone"),
-        pytest.param(overtaken(PATCH, Failure.CONFLICT), id="somebody-was-faster"),
+        pytest.param(overtaken(PATCH, Failure.CONFLICT), id="another-writer-was-faster"),
     ],
 )
 def test_what_is_about_one_object_concerns_no_other(outcome: Outcome) -> None:

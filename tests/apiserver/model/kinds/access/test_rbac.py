@@ -80,7 +80,7 @@ def test_groups_are_filled_in_where_only_one_is_possible() -> None:
         ({}, ACCOUNT | {"apiGroup": "x"}, [("NotSupported", "subjects[0].apiGroup")]),
     ],
 )
-def test_bindings_name_a_role_and_somebody(
+def test_bindings_name_a_role_and_a_subject(
     role: Document, subject: Document, expected: list[tuple[str, str]]
 ) -> None:
     assert complaints(ROLE_BINDING.validate(a_binding(role, subject))) == Counter(expected)

@@ -64,7 +64,7 @@ def test_the_wish_is_fixed() -> None:
     assert list(causes(RULES.validate_update(moved, an_attachment()))) == [("Invalid", "spec")]
 
 
-def test_a_wish_that_nobody_could_have_made_gets_all_complaints() -> None:
+def test_an_impossible_request_gets_all_complaints() -> None:
     found = causes(RULES.validate_update(an_attachment(attacher=""), an_attachment()))
 
     assert set(found) == {("Required", "spec.attacher"), ("Invalid", "spec")}

@@ -42,7 +42,7 @@ def test_a_claim_that_names_its_volume_is_left_to_the_controller() -> None:
 
 
 @pytest.mark.parametrize("class_name", [None, "", "unknown"])
-def test_without_a_class_nobody_waits_for_the_pod(class_name: str | None) -> None:
+def test_without_a_class_binding_does_not_wait_for_the_pod(class_name: str | None) -> None:
     cluster = a_cluster(a_claim(class_name=class_name), a_class())
     assert rejected(prepare(a_pod(claims=["data"]), cluster))[0] is Reason.UNBOUND_IMMEDIATE_CLAIM
 

@@ -88,7 +88,7 @@ def test_a_claim_that_names_a_node_is_provisioned_for_there_and_nowhere_else() -
     assert reasons(there) == [Reason.SELECTED_ELSEWHERE]
 
 
-def test_bound_and_late_claims_are_both_heard() -> None:
+def test_bound_and_delay_bound_claims_are_both_heard() -> None:
     claims = PodClaims((bound(a_claim("done"), "far"),), (a_claim("late"),))
     cluster = a_cluster(a_local_class(), a_volume("far", reachable_from=on_host("node-2")))
     judgement = judge(claims, a_node("node-1"), cluster)

@@ -117,7 +117,7 @@ def test_missing_room_is_explained(objects: tuple[ApiObject, ...], reason: Reaso
     assert (finding.reason, finding.sentence) == (reason, Sentence.NO_SPACE)
 
 
-def test_capacity_for_no_node_or_for_unreadable_nodes_helps_nobody() -> None:
+def test_capacity_for_no_node_or_for_unreadable_nodes_helps_no_pod() -> None:
     nowhere = msgspec.structs.replace(a_capacity(segment={}, gib=9), node_topology=None)
     broken = LabelSelectorSpec(match_expressions=(LabelRequirementSpec(key="x", operator="Gt"),))
     unreadable = msgspec.structs.replace(nowhere, node_topology=broken)
@@ -135,7 +135,7 @@ def test_a_class_keeps_to_the_places_it_allows() -> None:
     assert finding.sentence == Sentence.NO_VOLUME
 
 
-def test_nobody_makes_volumes_of_a_class_without_a_provisioner() -> None:
+def test_no_volume_is_provisioned_for_a_class_without_a_provisioner() -> None:
     finding = found(a_local_class())
     assert (finding.reason, finding.wanted) == (Reason.NO_MATCHING_VOLUME, 5 * GIB)
 

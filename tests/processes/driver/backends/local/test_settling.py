@@ -38,7 +38,7 @@ def _half_made(path: Path) -> Path:
     return path
 
 
-async def test_a_device_that_nobody_uses_is_let_go(ground_dir: Path) -> None:
+async def test_a_device_that_no_volume_uses_is_let_go(ground_dir: Path) -> None:
     async with a_local_driver(ground_dir) as ground:
         volume = await ground.create(mib=16)
         await attach(ground.images(volume)[0])

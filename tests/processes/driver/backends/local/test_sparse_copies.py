@@ -155,7 +155,7 @@ async def test_a_copy_that_shares_blocks_is_charged_in_full(sharing_disk: Path) 
         os.sync()
         after = (await ground.capacity(BLOCKS, block=True)).maximum_volume_size.value
         assert 60 * MIB <= before - after <= 68 * MIB
-        # All that is left is promised, and everybody can still write all of what they have.
+        # All that is left is promised, and every volume can still be written in full.
         rest = await ground.create("rest", size_bytes=after, parameters=BLOCKS, block=True)
         for each, size in ((volume, 64), (clone, 64), (rest, after // MIB)):
             await fill(ground, each, size)

@@ -176,7 +176,7 @@ async def test_promised_room_is_charged_once_while_a_volume_is_made(found: Found
     assert before == await free(backend, charges(record)) == [7, 8, 8]
 
 
-async def test_what_somebody_else_took_meanwhile_is_a_lack_of_room(found: Found) -> None:
+async def test_what_another_program_took_meanwhile_is_a_lack_of_room(found: Found) -> None:
     group, settings = found
     backend = await opened(settings)
     record = await a_record(backend, 12)

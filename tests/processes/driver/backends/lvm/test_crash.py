@@ -1,4 +1,4 @@
-"""A driver that is killed, whenever it is, leaves no volume that nobody knows of."""
+"""A driver that is killed, whenever it is, leaves no volume without a record."""
 
 import asyncio
 import subprocess

@@ -80,5 +80,5 @@ def test_what_is_promised_and_not_made_is_outstanding() -> None:
     assert outstanding({"a": 12, "b": 4}, [{"a": 1}], extent_bytes=4) == {"a": 8, "b": 4}
 
 
-def test_a_volume_that_somebody_moved_is_not_charged_twice() -> None:
+def test_a_volume_that_an_administrator_moved_is_not_charged_twice() -> None:
     assert outstanding({"a": 12}, [{"b": 3}], extent_bytes=4) == {"a": 0}

@@ -19,7 +19,7 @@ def test_different_names_stay_different(one: str, other: str) -> None:
     assert (tags.escaped(one) == tags.escaped(other)) == (one == other)
 
 
-def test_a_volume_is_known_by_its_id_whoever_made_it() -> None:
+def test_a_volume_is_known_by_its_id_whichever_driver_made_it() -> None:
     marks = tags.tags_of("lvm-1", owner="me", name="pvc-1")
     assert tags.is_volume("lvm-1", marks)
     assert not tags.is_volume("lvm-2", marks)

@@ -104,7 +104,7 @@ async def test_links_are_found_again_by_the_next_run(ground_dir: Path, volume: P
     assert len(again.places(DirectorySource(path=volume))) == 1
 
 
-async def test_a_link_never_replaces_somebodys_files(ground_dir: Path, volume: Path) -> None:
+async def test_a_link_never_replaces_files_of_a_user(ground_dir: Path, volume: Path) -> None:
     target = ground_dir / "data"
     target.mkdir()
     (target / "precious").write_text("")
