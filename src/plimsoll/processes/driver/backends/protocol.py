@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
 
 
@@ -53,15 +54,9 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VolumeLayout:
-    """What a volume of some class costs. See `plimsoll.v1.Cost` for the meaning of the numbers."""
+class VolumeLayout(Cost):
+    """What a volume of some class costs, where it may be, and how it is mounted."""
 
-    copies: int = 1
-    shares: int = 1
-    unit_bytes: int = 1
-    overhead_bytes: int = 0
-    minimum_bytes: int = 1
-    maximum_bytes: int | None = None
     domains: int = 1
     """In how many pools, of different segments, the whole of it is kept."""
     pools: frozenset[str] | None = None

@@ -12,7 +12,6 @@ from plimsoll.processes.driver.backends.protocol import BackendRequest, Pool, Vo
 from plimsoll.processes.driver.controller.answers import topologies
 from plimsoll.processes.driver.controller.placing import (
     TopologyRequirement,
-    cost_of,
     largest_place,
     total_places,
 )
@@ -62,7 +61,7 @@ class CapacityService:
         return csi.GetCapacityResponse(
             available_capacity=total_places(pools, layout, requirement),
             maximum_volume_size=Int64Value(value=largest_place(pools, layout, requirement)),
-            minimum_volume_size=Int64Value(value=cost_of(layout).smallest_bytes),
+            minimum_volume_size=Int64Value(value=layout.smallest_bytes),
         )
 
     async def list_pools(self, request: pools_pb2.ListPoolsRequest) -> pools_pb2.ListPoolsResponse:
@@ -107,7 +106,7 @@ def _costs(pool: Pool, layouts: dict[str, VolumeLayout]) -> Sequence[pools_pb2.C
             shares=layout.shares,
             unit_bytes=layout.unit_bytes,
             overhead_bytes=layout.overhead_bytes,
-            minimum_volume_size=cost_of(layout).smallest_bytes,
+            minimum_volume_size=layout.smallest_bytes,
         )
         for name, layout in sorted(layouts.items())
         if layout.pools is None or pool.name in layout.pools

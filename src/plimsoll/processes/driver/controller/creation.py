@@ -12,7 +12,6 @@ from plimsoll.processes.driver.backends.protocol import BackendRequest, VolumeLa
 from plimsoll.processes.driver.controller.answers import volume_message
 from plimsoll.processes.driver.controller.placing import (
     TopologyRequirement,
-    cost_of,
     find_place,
     is_reachable,
     largest_place,
@@ -215,8 +214,7 @@ def _is_where_wanted(known: VolumeRecord, wanted: VolumeRequest) -> bool:
 
 def chosen_size(wanted: SizeRange, layout: VolumeLayout, *, at_least: int = 0) -> int:
     """Rounded up to what the backend can make. Raises CsiStatusError (OUT_OF_RANGE)."""
-    cost = cost_of(layout)
-    size = cost.rounded(max(wanted.required_bytes, at_least) or _default(wanted, layout))
+    size = layout.rounded(max(wanted.required_bytes, at_least) or _default(wanted, layout))
     if wanted.limit_bytes and size > wanted.limit_bytes:
         raise out_of_range(
             f"capacity_range: the smallest volume possible here has {size} bytes, more than the"

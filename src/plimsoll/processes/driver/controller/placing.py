@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from plimsoll.decide.capacity.volume_sizes import (
-    Cost,
     find_grown_parts,
     find_parts,
     largest_volume,
@@ -31,17 +30,6 @@ class TopologyRequirement:
 
 
 ANYWHERE = TopologyRequirement()
-
-
-def cost_of(layout: VolumeLayout) -> Cost:
-    return Cost(
-        copies=layout.copies,
-        shares=layout.shares,
-        unit_bytes=layout.unit_bytes,
-        overhead_bytes=layout.overhead_bytes,
-        minimum_bytes=layout.minimum_bytes,
-        maximum_bytes=layout.maximum_bytes,
-    )
 
 
 def free_extents(pool: Pool) -> dict[str, int]:
@@ -77,8 +65,7 @@ def largest_place(
     pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement
 ) -> int:
     """The size of the largest volume that could be placed; 0: none fits."""
-    cost = cost_of(layout)
-    sizes = {largest_volume(free_extents(pool), cost) for pool in pools} - {0}
+    sizes = {largest_volume(free_extents(pool), layout) for pool in pools} - {0}
     # A volume in several pools is as large as the smallest of them allows: one of these sizes.
     fits = (size for size in sorted(sizes, reverse=True) if _fits(pools, layout, requirement, size))
     return next(fits, 0)
@@ -95,9 +82,8 @@ def total_places(
 ) -> int:
     """What could be placed in sum; for volumes in several pools, the largest again and again."""
     if layout.domains == 1:
-        cost = cost_of(layout)
         wanted = _ranked(_allowed(pools, layout), requirement, lambda _: 0)
-        return sum(total_volumes(free_extents(pool), cost) for pool in wanted)
+        return sum(total_volumes(free_extents(pool), layout) for pool in wanted)
     total, left = 0, list(pools)
     while size := largest_place(left, layout, requirement):
         place = find_place(left, layout, requirement, size)
@@ -112,13 +98,12 @@ def find_larger_place(
     pools: Sequence[Pool], layout: VolumeLayout, placement: VolumePlacement, size_bytes: int
 ) -> VolumePlacement | None:
     """The same place with the capacity of a larger volume; None: there is not that much."""
-    cost = cost_of(layout)
     taken = {part.extent: part.bytes for part in placement.parts}
     grown: list[Part] = []
     for pool in (pool for pool in pools if pool.name in placement.pools):
         free = free_extents(pool)
         own = {name: taken[name] for name in free if name in taken}
-        parts = find_grown_parts(free, cost, own, size_bytes)
+        parts = find_grown_parts(free, layout, own, size_bytes)
         if parts is None:
             return None
         grown += (Part(extent=name, bytes=parts[name]) for name in sorted(parts))
@@ -173,10 +158,9 @@ def _places(
     pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement, size_bytes: int
 ) -> Iterator[tuple[Pool, ...]]:
     """Every set of pools that could hold such a volume, the best first."""
-    cost = cost_of(layout)
 
     def largest(pool: Pool) -> int:
-        return largest_volume(free_extents(pool), cost)
+        return largest_volume(free_extents(pool), layout)
 
     large_enough = [pool for pool in _allowed(pools, layout) if largest(pool) >= size_bytes]
     wanted = _ranked(large_enough, requirement, largest)
@@ -216,10 +200,9 @@ def _covers(pools: Sequence[Pool], requirement: TopologyRequirement) -> bool:
 def _placement(
     pools: Sequence[Pool], layout: VolumeLayout, size_bytes: int
 ) -> VolumePlacement | None:
-    cost = cost_of(layout)
     parts: list[Part] = []
     for pool in pools:
-        found = find_parts(free_extents(pool), cost, size_bytes)
+        found = find_parts(free_extents(pool), layout, size_bytes)
         if found is None:
             return None
         parts += (Part(extent=name, bytes=taken) for name, taken in found.items())
