@@ -5,7 +5,7 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.processes.node.main import makers
-from plimsoll.processes.node.served import ServedNode
+from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.processes.node.settings import NodeProcessSettings, hollow_nodes
 from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.transport import CsiTransport

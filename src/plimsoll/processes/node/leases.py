@@ -7,7 +7,7 @@ from plimsoll.api.core import Lease
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.node.node_object import LEASES, lease_spec, new_lease, renewal_period
 from plimsoll.processes.node.observation import NodeObservation
-from plimsoll.processes.node.served import ServedNode
+from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import documents, typed

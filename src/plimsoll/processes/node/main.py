@@ -12,7 +12,7 @@ from plimsoll.processes.node.node_objects import NodeObjects, Reports
 from plimsoll.processes.node.observation import NodeObservation
 from plimsoll.processes.node.pods import Pods
 from plimsoll.processes.node.registrations import Registrations
-from plimsoll.processes.node.served import ServedNode
+from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.processes.node.settings import COMPONENT, NodeProcessSettings, nodes_of
 from plimsoll.reconcile.loop import Tools
 from plimsoll.reconcile.process import (

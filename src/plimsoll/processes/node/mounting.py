@@ -28,7 +28,7 @@ from plimsoll.processes.node.messages import (
     publish_request,
     stage_request,
 )
-from plimsoll.processes.node.served import ServedNode
+from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.methods import (

@@ -16,7 +16,7 @@ from plimsoll.decide.node.node_object import (
     unique_names,
 )
 from plimsoll.processes.node.observation import NodeObservation
-from plimsoll.processes.node.served import ServedNode
+from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import documents, typed

@@ -15,7 +15,7 @@ from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume, Storage, desired_volumes
 from plimsoll.decide.node.volumes import ObservedNode, must_be_attached
 from plimsoll.decide.plan import Emit, EventType
-from plimsoll.processes.node.served import ServedNode
+from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.reconcile.observed import Observed
 from plimsoll.wire.parameters import Selection
 

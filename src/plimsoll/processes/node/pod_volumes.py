@@ -34,7 +34,7 @@ from plimsoll.processes.node.directory.protocol import DirectoryError
 from plimsoll.processes.node.mounting import MountError, NodeMounting
 from plimsoll.processes.node.node_objects import Reports
 from plimsoll.processes.node.observation import NodeObservation, pod_event
-from plimsoll.processes.node.served import ServedNode
+from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.reconcile.loop import Tools
 
 STEPS = 20

@@ -44,7 +44,7 @@ from plimsoll.processes.node.observation import (
     pod_event,
 )
 from plimsoll.processes.node.pod_volumes import NodeHeldVolumes, PodVolumesOnNode
-from plimsoll.processes.node.served import ServedNode
+from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.config import parse_duration

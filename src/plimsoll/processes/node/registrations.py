@@ -19,7 +19,7 @@ from plimsoll.decide.node.registration import (
 from plimsoll.enact.enactor import Done, Obstacle, Outcome
 from plimsoll.processes.node.drivers import NodeCallMetrics, RegisteredDriver
 from plimsoll.processes.node.plugins import DriverPlugin, Introduction
-from plimsoll.processes.node.served import ServedNode
+from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.workqueue import WorkQueue

@@ -14,7 +14,7 @@ from plimsoll.decide.node.node_object import Machine
 from plimsoll.processes.node.directory.protocol import NoDirectory
 from plimsoll.processes.node.directory.real import RealDirectory
 from plimsoll.processes.node.plugins import GivenDrivers, RegistrationDirectory, address_of
-from plimsoll.processes.node.served import ServedNode
+from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.runtime import config
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.ids import hostname

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from plimsoll.processes.driver.controller.placing import Segment
+from plimsoll.processes.driver.controller.placement import Segment
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 from plimsoll.wire.csi.gen import csi_pb2 as csi

@@ -10,7 +10,7 @@ from google.protobuf.wrappers_pb2 import Int64Value
 
 from plimsoll.processes.driver.backends.protocol import BackendRequest, Pool, VolumeLayout
 from plimsoll.processes.driver.controller.answers import topologies
-from plimsoll.processes.driver.controller.placing import (
+from plimsoll.processes.driver.controller.placement import (
     TopologyRequirement,
     largest_place,
     total_places,

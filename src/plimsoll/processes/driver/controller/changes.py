@@ -3,7 +3,7 @@
 import msgspec
 
 from plimsoll.processes.driver.controller.creation import chosen_size
-from plimsoll.processes.driver.controller.placing import find_larger_place
+from plimsoll.processes.driver.controller.placement import find_larger_place
 from plimsoll.processes.driver.controller.requests import (
     SizeRange,
     parse_capability,

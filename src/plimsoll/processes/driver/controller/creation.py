@@ -10,7 +10,7 @@ import msgspec
 
 from plimsoll.processes.driver.backends.protocol import BackendRequest, VolumeLayout
 from plimsoll.processes.driver.controller.answers import volume_message
-from plimsoll.processes.driver.controller.placing import (
+from plimsoll.processes.driver.controller.placement import (
     TopologyRequirement,
     find_place,
     is_reachable,

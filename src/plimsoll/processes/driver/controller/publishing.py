@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from plimsoll.processes.driver.controller.placing import is_reachable
+from plimsoll.processes.driver.controller.placement import is_reachable
 from plimsoll.processes.driver.controller.requests import (
     MULTI_NODE,
     READERS,

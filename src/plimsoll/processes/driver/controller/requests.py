@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from plimsoll.processes.driver.backends.protocol import BackendFeatures, BackendRequest
-from plimsoll.processes.driver.controller.placing import Segment, TopologyRequirement
+from plimsoll.processes.driver.controller.placement import Segment, TopologyRequirement
 from plimsoll.processes.driver.mount_options import parse_options
 from plimsoll.processes.driver.records import VolumeMode
 from plimsoll.wire.csi.gen import csi_pb2 as csi

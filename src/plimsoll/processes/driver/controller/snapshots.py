@@ -4,7 +4,7 @@ import msgspec
 
 from plimsoll.processes.driver.backends.protocol import BackendRequest
 from plimsoll.processes.driver.controller.answers import snapshot_message
-from plimsoll.processes.driver.controller.placing import (
+from plimsoll.processes.driver.controller.placement import (
     TopologyRequirement,
     find_place,
     largest_place,

@@ -10,11 +10,11 @@ from pathlib import Path
 from plimsoll.processes.driver.controller.requests import parse_capability, required
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.node.inline import Inline, is_inline
-from plimsoll.processes.driver.node.measuring import usages
 from plimsoll.processes.driver.node.mounting.choice import chosen, state_dir
 from plimsoll.processes.driver.node.node_context import NodeContext, Use, failures_told
 from plimsoll.processes.driver.node.publishing import NodePublishing
 from plimsoll.processes.driver.node.staging import Staging
+from plimsoll.processes.driver.node.volume_stats import usages
 from plimsoll.processes.driver.records import RecordPhase, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
 from plimsoll.processes.driver.work import node_key, volume_key

@@ -13,7 +13,7 @@ from grpc import StatusCode
 from plimsoll.processes.driver.backends.lvm.backend import LvmBackend, make
 from plimsoll.processes.driver.backends.lvm.kernel import device_of as device_named
 from plimsoll.processes.driver.backends.protocol import BackendRequest, Charges, DeviceSource
-from plimsoll.processes.driver.controller.placing import (
+from plimsoll.processes.driver.controller.placement import (
     ANYWHERE,
     find_larger_place,
     find_place,

@@ -18,7 +18,7 @@ from plimsoll.processes.driver.backends.local.files import SECTOR
 from plimsoll.processes.driver.backends.local.shared_blocks import SHARING, counted_twice
 from plimsoll.processes.driver.backends.local.sharing import shared_fairly
 from plimsoll.processes.driver.backends.protocol import Charges, Extent
-from plimsoll.processes.driver.node.measuring import directory_bytes
+from plimsoll.processes.driver.node.volume_stats import directory_bytes
 from plimsoll.runtime.commands import CommandError
 from plimsoll.runtime.files.mountinfo import mount_above, read_mounts
 

@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.processes.driver.backends.protocol import Extent, Pool, VolumeLayout
-from plimsoll.processes.driver.controller.placing import (
+from plimsoll.processes.driver.controller.placement import (
     Segment,
     TopologyRequirement,
     agree,
