@@ -15,7 +15,7 @@ from plimsoll.decide.capacity.reports import CapacitySettings as Publishing
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.processes.controller.settings import COMPONENT
 from plimsoll.processes.provisioner.call_metrics import CallMetrics
-from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityMeans
+from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityContext
 from plimsoll.processes.provisioner.link import DriverLink
 from plimsoll.processes.provisioner.operation_metrics import ProvisionerOperationMetrics
 from plimsoll.reconcile.running import LoopEnvironment, RunningLoops
@@ -109,7 +109,7 @@ def provisioner_metrics() -> list[Described]:
     kube, metrics = client(), Metrics()
     driver = CsiClient(InProcessCsi({}, kube.clock))
     ProvisionerOperationMetrics(metrics)
-    means = CapacityMeans(
+    context = CapacityContext(
         publisher=Publisher(Publishing(driver="", publisher="", namespace="")),
         link=DriverLink(driver, kube.clock, CallMetrics(metrics)),
         client=kube,
@@ -120,7 +120,7 @@ def provisioner_metrics() -> list[Described]:
         watches_nodes=True,
     )
     setting = LoopEnvironment(client=kube, component=COMPONENT, metrics=metrics)
-    RunningLoops({"capacity": partial(Capacity, means=means)}, setting)
+    RunningLoops({"capacity": partial(Capacity, context=context)}, setting)
     return _supervised(kube, metrics)
 
 

@@ -201,7 +201,7 @@ class Claims(Loop):
         then = Then.RESCHEDULED if isinstance(step, Reschedule) else Then.RETRIED
         self._sidecar.metrics.refused(step.failure.problem, then)
         if step.failure.state is not ProvisioningState.NO_CHANGE and class_:
-            self._sidecar.room.refused(class_)
+            self._sidecar.capacity.refused(class_)
         if isinstance(step, Refuse) or not isinstance(outcome, Done):
             self.queue.add_rate_limited(key)
         else:
@@ -261,7 +261,7 @@ class Claims(Loop):
     def _told(self, record: ProvisioningRecord, seconds: float) -> None:
         claim, volume = record.claim, from_document(PersistentVolume, record.volume)
         self._sidecar.metrics.provisioned(claim.storage_class, _source_of(claim), seconds)
-        self._sidecar.room.provisioned(volume)
+        self._sidecar.capacity.provisioned(volume)
 
     async def _show(self, plan: Plan) -> Outcome:
         """Carry out a plan; what was written is shown to all loops at once."""

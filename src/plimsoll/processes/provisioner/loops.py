@@ -10,7 +10,7 @@ from plimsoll.decide.capacity.names import managed_by
 from plimsoll.decide.capacity.publishing import Publisher
 from plimsoll.decide.capacity.reports import CapacitySettings as PublishingSettings
 from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
-from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityMeans
+from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityContext
 from plimsoll.processes.provisioner.capacity.node_types import load_node_types
 from plimsoll.processes.provisioner.capacity.owner import find_owner
 from plimsoll.processes.provisioner.claims import Claims
@@ -18,7 +18,7 @@ from plimsoll.processes.provisioner.clients import Clients
 from plimsoll.processes.provisioner.link import DriverFacts, DriverLink
 from plimsoll.processes.provisioner.operation_metrics import ProvisionerOperationMetrics
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
-from plimsoll.processes.provisioner.sidecar import NobodyWatches, Pace, RoomWatcher, Sidecar
+from plimsoll.processes.provisioner.sidecar import NoCapacityWatcher, Pace, CapacityWatcher, Sidecar
 from plimsoll.processes.provisioner.sources import ClonedClaims, SnapshotSweep
 from plimsoll.processes.provisioner.volumes import Volumes
 from plimsoll.reconcile.loop import Loop, Tools
@@ -55,7 +55,7 @@ async def makers(parts: ProvisionerParts, facts: DriverFacts) -> dict[str, Make]
         client=clients.kube,
         clock=clients.clock,
         metrics=ProvisionerOperationMetrics(parts.metrics),
-        room=watched,
+        capacity=watched,
     )
     retries = Backoff(first=settings.retry_interval_start, limit=settings.retry_interval_max)
     pace = Pace(workers=settings.worker_threads, retries=retries)
@@ -71,14 +71,14 @@ async def makers(parts: ProvisionerParts, facts: DriverFacts) -> dict[str, Make]
         # A driver without it still gets its volumes provisioned.
         log.error("capacity not published: no GET_CAPACITY", extra={"driver": facts.name})
     elif settings.enable_capacity:
-        means = await _capacity_means(parts, facts, retries)
-        makers["capacity"] = partial(watched.make, means)
+        context = await _capacity_context(parts, facts, retries)
+        makers["capacity"] = partial(watched.make, context)
     return makers
 
 
-async def _capacity_means(
+async def _capacity_context(
     parts: ProvisionerParts, facts: DriverFacts, retries: Backoff
-) -> CapacityMeans:
+) -> CapacityContext:
     settings, client = parts.settings, parts.clients.capacity
     publishing = PublishingSettings(
         driver=facts.name,
@@ -89,7 +89,7 @@ async def _capacity_means(
         grace=settings.capacity_deletion_delay,
     )
     segment = (facts.segment or {}) if settings.node_deployment else None
-    return CapacityMeans(
+    return CapacityContext(
         publisher=Publisher(publishing, local_topology=segment),
         link=parts.link,
         client=client,
@@ -104,13 +104,13 @@ async def _capacity_means(
 
 
 class CapacityForwarder:
-    """Implements RoomWatcher: tells the capacity loop, if there is one."""
+    """Implements CapacityWatcher: tells the capacity loop, if there is one."""
 
     def __init__(self) -> None:
-        self._behind: RoomWatcher = NobodyWatches()
+        self._behind: CapacityWatcher = NoCapacityWatcher()
 
-    def make(self, means: CapacityMeans, tools: Tools) -> Loop:
-        made = Capacity(tools, means=means)
+    def make(self, context: CapacityContext, tools: Tools) -> Loop:
+        made = Capacity(tools, context=context)
         self._behind = made
         return made
 

@@ -32,8 +32,8 @@ from plimsoll.wire.kube import KubeClient
 SECRETS = typed(Secret)
 
 
-class RoomWatcher(Protocol):
-    """Who wants to know that there is more or less room than before."""
+class CapacityWatcher(Protocol):
+    """Is told when the free capacity may have changed."""
 
     def provisioned(self, volume: PersistentVolume) -> None: ...
 
@@ -42,8 +42,8 @@ class RoomWatcher(Protocol):
     def refused(self, storage_class: str) -> None: ...
 
 
-class NobodyWatches:
-    """Implements RoomWatcher, for provisioners that publish no capacity."""
+class NoCapacityWatcher:
+    """Implements CapacityWatcher, for provisioners that publish no capacity."""
 
     def provisioned(self, volume: PersistentVolume) -> None:
         del volume
@@ -74,7 +74,7 @@ class Sidecar:
     client: KubeClient
     clock: Clock
     metrics: ProvisionerOperationMetrics
-    room: RoomWatcher
+    capacity: CapacityWatcher
 
     def context(self, view: ProvisionerView) -> ProvisioningContext:
         return ProvisioningContext(view=view, settings=self.decisions, now=self.now())

@@ -62,7 +62,7 @@ class Volumes(Loop):
         if isinstance(outcome, Retry):
             await self._retry(key, volume, outcome)
             return
-        self._sidecar.room.deleted(volume)
+        self._sidecar.capacity.deleted(volume)
         if await self._is_gone(key, outcome):
             took = self.tools.clock.monotonic() - begun
             self._sidecar.metrics.deleted(volume.storage_class, took)

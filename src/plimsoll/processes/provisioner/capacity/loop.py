@@ -62,7 +62,7 @@ class Reported(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityMeans:
+class CapacityContext:
     publisher: Publisher
     link: DriverLink
     client: KubeClient
@@ -78,35 +78,35 @@ class CapacityMeans:
 
 
 class Capacity(Loop):
-    """Implements RoomWatcher as well."""
+    """Implements CapacityWatcher as well."""
 
     name = "capacity"
 
-    def __init__(self, tools: Tools, *, means: CapacityMeans) -> None:
+    def __init__(self, tools: Tools, *, context: CapacityContext) -> None:
         super().__init__(tools)
-        self._means = means
-        self._publisher = means.publisher
-        self._enactor = tools.enactor.through(means.client)
-        self._own = Observed(means.client)
+        self._context = context
+        self._publisher = context.publisher
+        self._enactor = tools.enactor.through(context.client)
+        self._own = Observed(context.client)
         self._due = asyncio.Event()
         """Something was observed that has to be acted on."""
         self._to_ask = asyncio.Event()
         """There may be pairs to ask the driver about."""
-        self._retries: WorkQueue[Pair] = WorkQueue(tools.clock, tools.chance, means.retries)
+        self._retries: WorkQueue[Pair] = WorkQueue(tools.clock, tools.chance, context.retries)
         # What is allowed again is to be published soon, however long it was not.
         pauses = Backoff(
-            first=means.retries.first,
-            limit=max(means.retries.first, min(means.retries.limit, means.poll_every)),
+            first=context.retries.first,
+            limit=max(context.retries.first, min(context.retries.limit, context.poll_every)),
         )
         self._publishing = WriteRetry(tools.clock, tools.chance, pauses)
         self._tidying = WriteRetry(tools.clock, tools.chance, pauses)
         looking = Looking(
-            holder=means.holder,
+            holder=context.holder,
             began_at=tools.clock.now(),
-            lasts=means.poll_every * POLLS_BELIEVED,
+            lasts=context.poll_every * POLLS_BELIEVED,
         )
-        settings = means.publisher.settings
-        self._lease = PublisherLease(means.client, self._enactor, settings, looking)
+        settings = context.publisher.settings
+        self._lease = PublisherLease(context.client, self._enactor, settings, looking)
         self._gauges = _gauges(tools)
         self._reports = tools.metrics.counter(
             "plimsoll_provisioner_capacity_reports_total",
@@ -116,14 +116,14 @@ class Capacity(Loop):
         self._observe()
 
     def _observe(self) -> None:
-        observed, means = self.tools.observed, self._means
+        observed, context = self.tools.observed, self._context
         observed.of(StorageClass).on_change(self._class_changed)
         observed.of(PersistentVolume).on_change(self._volume_changed)
         observed.of(PersistentVolume).index(BY_HANDLE, _handle_of)
-        if means.watches_nodes:
+        if context.watches_nodes:
             observed.of(Node).on_change(self._node_changed)
             observed.of(CSINode).on_change(self._csi_node_changed)
-        if means.watches_snapshots:
+        if context.watches_snapshots:
             # No loop waits for it: where there are no snapshots, it is never synced.
             self._own.of(VolumeSnapshotContent).on_change(self._snapshot_changed)
         capacities = self._own.of(CSIStorageCapacity)
@@ -133,7 +133,7 @@ class Capacity(Loop):
     def _selection(self) -> Selection:
         settings = self._publisher.settings
         labels = f"{DRIVER_NAME}={settings.driver}"
-        if not self._means.watches_nodes:
+        if not self._context.watches_nodes:
             # What the other publishers say of their nodes is not ours to know.
             labels += f",{MANAGED_BY} in ({settings.publisher},{TEMPLATES})"
         return Selection(namespace=settings.namespace, labels=labels)
@@ -245,7 +245,7 @@ class Capacity(Loop):
 
     async def run(self) -> None:
         watches = self._own.start()
-        asking = {f"ask {number}": self._ask for number in range(self._means.threads)}
+        asking = {f"ask {number}": self._ask for number in range(self._context.threads)}
         beside = {"poll": self._poll, "keep up": self._keep_up, "ask again": self._ask_again}
         tools = self.tools
         supervision = Supervision(clock=tools.clock, chance=tools.chance, metrics=tools.metrics)
@@ -261,14 +261,14 @@ class Capacity(Loop):
             self._publisher.poll(self.tools.clock.now())
             self._due.set()
             self._wake()
-            await self.tools.clock.sleep(self._means.poll_every)
+            await self.tools.clock.sleep(self._context.poll_every)
 
     async def _keep_up(self) -> None:
         """Act on changes, a burst of them at once."""
         again: timedelta | None = None
         while True:
             try:
-                async with self.tools.clock.timeout(again or self._means.poll_every):
+                async with self.tools.clock.timeout(again or self._context.poll_every):
                     await self._due.wait()
             except TimeoutError:
                 pass
@@ -314,7 +314,7 @@ class Capacity(Loop):
             accessible_topology=csi.Topology(segments=question.topology),
         )
         try:
-            answer = _answer(await self._means.link.call(methods.GET_CAPACITY, request))
+            answer = _answer(await self._context.link.call(methods.GET_CAPACITY, request))
         except DriverError as error:
             # With thousands of pairs, to log it again at every poll would hide the rest.
             level = logging.DEBUG if self._retries.failures(pairs[0]) else logging.WARNING
@@ -362,13 +362,13 @@ class Capacity(Loop):
         return outcome
 
     async def _publish_templates(self) -> Outcome:
-        if not self._means.types:
+        if not self._context.types:
             return Done()
         driver = self._publisher.settings.driver
         classes = self.tools.observed.of(StorageClass).view().objects.values()
         names = [class_.name for class_ in classes if class_.provisioner == driver]
         existing = self._own.of(CSIStorageCapacity).view().objects.values()
-        plan = decide_templates(self._means.types, names, existing, self._publisher.settings)
+        plan = decide_templates(self._context.types, names, existing, self._publisher.settings)
         outcome = await self._enactor.enact(plan)
         if isinstance(outcome, Done):
             self._own.written(outcome.left)
