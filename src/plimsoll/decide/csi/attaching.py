@@ -24,8 +24,8 @@ from plimsoll.decide.csi.steps import (
     Step,
     code_number,
     status_patch,
-    with_finalizers,
 )
+from plimsoll.decide.finalizers import add_finalizer, remove_finalizer, set_finalizers
 from plimsoll.decide.plan import NOTHING, Patch, Plan, ResourceName, Write
 from plimsoll.decide.provisioning.calls import VolumeCapability
 
@@ -160,7 +160,7 @@ def _held_volume(context: AttachmentContext) -> list[Write]:
     volume, finalizer = context.volume, context.driver.finalizer
     if volume is None or finalizer in volume.metadata.finalizers:
         return []
-    return [with_finalizers(volume, VOLUMES, (*volume.metadata.finalizers, finalizer))]
+    return [add_finalizer(VOLUMES, volume, finalizer)]
 
 
 def _held_attachment(
@@ -250,7 +250,7 @@ def _detach(attachment: VolumeAttachment, context: AttachmentContext) -> AttachS
 def decide_detached(attachment: VolumeAttachment, driver: AttachingDriver) -> Plan:
     """The finalizer goes first: without it, the driver is not called a second time."""
     left = [name for name in attachment.metadata.finalizers if name != driver.finalizer]
-    writes: list[Write] = [with_finalizers(attachment, ATTACHMENTS, left)]
+    writes: list[Write] = [set_finalizers(ATTACHMENTS, attachment, left)]
     if left:
         status = {"attached": False, "attachmentMetadata": None, "detachError": None}
         writes.append(status_patch(attachment, ATTACHMENTS, status))
@@ -264,7 +264,5 @@ def decide_volume(
     finalizers = volume.metadata.finalizers
     if not volume.is_being_deleted or driver.finalizer not in finalizers or any(attachments):
         return NOTHING
-    left = [name for name in finalizers if name != driver.finalizer]
-    return Plan(
-        reason=AttachmentState.VOLUME_RELEASED, writes=(with_finalizers(volume, VOLUMES, left),)
-    )
+    release = remove_finalizer(VOLUMES, volume, driver.finalizer)
+    return Plan(reason=AttachmentState.VOLUME_RELEASED, writes=(release,))

@@ -5,7 +5,7 @@ time, so an interrupted step begins again at its front. What is written afterwar
 the outcome is known.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -64,17 +64,6 @@ def is_infeasible(failure: Failure) -> bool:
 def code_number(failure: Failure) -> int | None:
     """As gRPC counts: the members of Code stand in that order."""
     return list(Code).index(failure.code) + 1 if isinstance(failure, CallFailed) else None
-
-
-def with_finalizers(object_: ApiObject, resource: ResourceName, finalizers: Iterable[str]) -> Patch:
-    """A merge patch replaces the whole list, so it must meet the list that was seen."""
-    return Patch(
-        resource=resource,
-        key=object_.key,
-        patch={"metadata": {"finalizers": list(finalizers) or None}},
-        version=object_.metadata.resource_version,
-        uid=object_.uid,
-    )
 
 
 def status_patch(object_: ApiObject, resource: ResourceName, status: Document) -> Patch:

@@ -8,10 +8,11 @@ provisioner stopped half-way or a claim was deleted, is swept.
 from collections.abc import Iterable
 from enum import StrEnum
 
-from plimsoll.api.meta import ObjectKey, ObjectMeta
+from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.snapshots import VolumeSnapshot
 from plimsoll.api.volumes import DataSource, PersistentVolumeClaim
 from plimsoll.decide.claims.writes import CLAIMS, ClaimPhase
+from plimsoll.decide.finalizers import add_finalizer, remove_finalizer
 from plimsoll.decide.plan import NOTHING, Patch, Plan, ResourceName
 from plimsoll.decide.provisioning.request.sources import (
     CLAIM_KIND,
@@ -40,9 +41,9 @@ def protect(source: ResolvedSource | None, view: ProvisionerView) -> Patch | Non
         return None
     if source.kind is SourceKind.CLAIM:
         claim = view.claim(source.key)
-        return None if claim is None else _marked(CLAIMS, claim.metadata, CLONE_PROTECTION)
+        return None if claim is None else _marked(CLAIMS, claim, CLONE_PROTECTION)
     snapshot = view.snapshot(source.key)
-    return None if snapshot is None else _marked(SNAPSHOTS, snapshot.metadata, SNAPSHOT_PROTECTION)
+    return None if snapshot is None else _marked(SNAPSHOTS, snapshot, SNAPSHOT_PROTECTION)
 
 
 def release_snapshot(claim: PersistentVolumeClaim, view: ProvisionerView) -> Patch | None:
@@ -62,7 +63,7 @@ def decide_cloned_claim(
         return NOTHING
     if any(_is_pending_clone(neighbour, claim) for neighbour in neighbours):
         return Plan(reason=Protecting.CLONING)
-    release = _unmarked(CLAIMS, claim.metadata, CLONE_PROTECTION)
+    release = remove_finalizer(CLAIMS, claim, CLONE_PROTECTION)
     return Plan(reason=Protecting.RELEASED, writes=(release,))
 
 
@@ -99,30 +100,13 @@ def _names_snapshot(reference: DataSource) -> bool:
     return reference.kind == SNAPSHOT_KIND and reference.api_group in (None, SNAPSHOT_GROUP)
 
 
-def _marked(resource: ResourceName, metadata: ObjectMeta, mark: str) -> Patch | None:
-    if mark in metadata.finalizers:
+def _marked(resource: ResourceName, source: ApiObject, mark: str) -> Patch | None:
+    if mark in source.metadata.finalizers:
         return None
-    return _with_finalizers(resource, metadata, (*metadata.finalizers, mark))
+    return add_finalizer(resource, source, mark)
 
 
 def _unmarked_snapshot(snapshot: VolumeSnapshot) -> Patch | None:
     if SNAPSHOT_PROTECTION not in snapshot.metadata.finalizers:
         return None
-    return _unmarked(SNAPSHOTS, snapshot.metadata, SNAPSHOT_PROTECTION)
-
-
-def _unmarked(resource: ResourceName, metadata: ObjectMeta, mark: str) -> Patch:
-    left = tuple(name for name in metadata.finalizers if name != mark)
-    return _with_finalizers(resource, metadata, left)
-
-
-def _with_finalizers(
-    resource: ResourceName, metadata: ObjectMeta, finalizers: tuple[str, ...]
-) -> Patch:
-    return Patch(
-        resource=resource,
-        key=ObjectKey(metadata.namespace, metadata.name),
-        patch={"metadata": {"finalizers": list(finalizers) or None}},
-        version=metadata.resource_version,
-        uid=metadata.uid,
-    )
+    return remove_finalizer(SNAPSHOTS, snapshot, SNAPSHOT_PROTECTION)

@@ -18,7 +18,7 @@ from plimsoll.processes.provisioner.clients import Clients
 from plimsoll.processes.provisioner.link import DriverFacts, DriverLink
 from plimsoll.processes.provisioner.operation_metrics import ProvisionerOperationMetrics
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
-from plimsoll.processes.provisioner.sidecar import NoCapacityWatcher, Pace, CapacityWatcher, Sidecar
+from plimsoll.processes.provisioner.sidecar import CapacityWatcher, NoCapacityWatcher, Pace, Sidecar
 from plimsoll.processes.provisioner.sources import ClonedClaims, SnapshotSweep
 from plimsoll.processes.provisioner.volumes import Volumes
 from plimsoll.reconcile.loop import Loop, Tools

@@ -39,8 +39,8 @@ from plimsoll.decide.csi.steps import (
     is_final,
     status_patch,
     warned,
-    with_finalizers,
 )
+from plimsoll.decide.finalizers import add_finalizer, remove_finalizer
 from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
 
 
@@ -110,7 +110,7 @@ def decide_protection(content: VolumeSnapshotContent) -> Plan:
     is_bound = bool(content.spec.volume_snapshot_ref.uid)
     if content.is_being_deleted or not is_bound or CONTENT_BOUND in finalizers:
         return NOTHING
-    patch = with_finalizers(content, CONTENTS, (*finalizers, CONTENT_BOUND))
+    patch = add_finalizer(CONTENTS, content, CONTENT_BOUND)
     return Plan(reason=Keeping.PROTECTED, writes=(patch,))
 
 
@@ -146,8 +146,8 @@ def _deleted(content: VolumeSnapshotContent) -> ContentStep:
 
 
 def _let_go(content: VolumeSnapshotContent) -> Plan:
-    left = [name for name in content.metadata.finalizers if name != CONTENT_BOUND]
-    return Plan(reason=Keeping.DELETED, writes=(with_finalizers(content, CONTENTS, left),))
+    release = remove_finalizer(CONTENTS, content, CONTENT_BOUND)
+    return Plan(reason=Keeping.DELETED, writes=(release,))
 
 
 def _answered(content: VolumeSnapshotContent) -> Plan:

@@ -20,7 +20,8 @@ from plimsoll.decide.csi.snapshots.names import (
     points_back,
 )
 from plimsoll.decide.csi.snapshots.view import SnapshotView
-from plimsoll.decide.csi.steps import warned, with_finalizers
+from plimsoll.decide.csi.steps import warned
+from plimsoll.decide.finalizers import remove_finalizer, set_finalizers
 from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan, Write
 
 OURS = (SNAPSHOT_AS_SOURCE, SNAPSHOT_BOUND)
@@ -52,7 +53,7 @@ def decide_deletion(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
     gone = set(OURS) - kept
     left = [name for name in snapshot.metadata.finalizers if name not in gone]
     if len(left) < len(snapshot.metadata.finalizers):
-        writes.append(with_finalizers(snapshot, SNAPSHOTS, left))
+        writes.append(set_finalizers(SNAPSHOTS, snapshot, left))
     return Plan(reason=SnapshotEnding.ENDED, writes=tuple(writes)) if writes else NOTHING
 
 
@@ -84,7 +85,5 @@ def decide_source(claim: PersistentVolumeClaim, snapshots: Iterable[VolumeSnapsh
     finalizers = claim.metadata.finalizers
     if CLAIM_AS_SOURCE not in finalizers or any(not each.is_ready for each in snapshots):
         return NOTHING
-    left = [name for name in finalizers if name != CLAIM_AS_SOURCE]
-    return Plan(
-        reason=SnapshotEnding.SOURCE_RELEASED, writes=(with_finalizers(claim, CLAIMS, left),)
-    )
+    release = remove_finalizer(CLAIMS, claim, CLAIM_AS_SOURCE)
+    return Plan(reason=SnapshotEnding.SOURCE_RELEASED, writes=(release,))

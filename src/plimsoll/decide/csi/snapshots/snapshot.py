@@ -29,7 +29,8 @@ from plimsoll.decide.csi.snapshots.names import (
 from plimsoll.decide.csi.snapshots.parameters import SNAPSHOTTER, parse_secret
 from plimsoll.decide.csi.snapshots.status import complaint, told_by_content
 from plimsoll.decide.csi.snapshots.view import SnapshotView
-from plimsoll.decide.csi.steps import told, with_finalizers
+from plimsoll.decide.csi.steps import told
+from plimsoll.decide.finalizers import add_finalizer, set_finalizers
 from plimsoll.decide.plan import NOTHING, Create, Patch, Plan, Write
 
 
@@ -213,7 +214,7 @@ def _protected(snapshot: VolumeSnapshot, content: VolumeSnapshotContent | None) 
     missing = [name for name in wanted if name not in present]
     if not missing:
         return None
-    patch = with_finalizers(snapshot, SNAPSHOTS, (*present, *missing))
+    patch = set_finalizers(SNAPSHOTS, snapshot, (*present, *missing))
     return Plan(reason=SnapshotRequest.PROTECTED, writes=(patch,))
 
 
@@ -247,8 +248,7 @@ def _made(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
         raise SnapshotRefusedError("SnapshotContentCreationFailed", message) from error
     writes: list[Write] = []
     if CLAIM_AS_SOURCE not in claim.metadata.finalizers:
-        held = (*claim.metadata.finalizers, CLAIM_AS_SOURCE)
-        writes.append(with_finalizers(claim, CLAIMS, held))
+        writes.append(add_finalizer(CLAIMS, claim, CLAIM_AS_SOURCE))
     message = f"Waiting for a snapshot {snapshot.key} to be created by the CSI driver."
     writes += [
         Create(resource=CONTENTS, document=document),

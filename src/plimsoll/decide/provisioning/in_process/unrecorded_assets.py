@@ -13,7 +13,8 @@ from plimsoll.decide.annotations import BETA_STORAGE_PROVISIONER, STORAGE_PROVIS
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.view import ClaimsAndVolumes
 from plimsoll.decide.claims.writes import CLAIMS, warning
-from plimsoll.decide.plan import Patch, Plan
+from plimsoll.decide.finalizers import add_finalizer, remove_finalizer
+from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.in_process.provision import volume_name_for
 
 GUARD = "plimsoll.dev/provisioning"
@@ -42,15 +43,13 @@ def is_guarded(claim: PersistentVolumeClaim) -> bool:
 
 
 def guard(claim: PersistentVolumeClaim) -> Plan:
-    finalizers = (*claim.metadata.finalizers, GUARD)
-    return Plan(reason=Guarding.BEGUN, writes=(_with_finalizers(claim, finalizers),))
+    return Plan(reason=Guarding.BEGUN, writes=(add_finalizer(CLAIMS, claim, GUARD),))
 
 
 def lift_guard(claim: PersistentVolumeClaim, reason: Guarding) -> Plan:
     if not is_guarded(claim):
         return Plan(reason=reason)
-    left = tuple(name for name in claim.metadata.finalizers if name != GUARD)
-    return Plan(reason=reason, writes=(_with_finalizers(claim, left),))
+    return Plan(reason=reason, writes=(remove_finalizer(CLAIMS, claim, GUARD),))
 
 
 def decide_guard(
@@ -77,14 +76,3 @@ def after_failed_deletion(operation: DeleteUnrecorded, error: str) -> Plan:
     )
     event = warning(operation.claim, BindingReason.PROVISIONING_CLEANUP_FAILED, message)
     return Plan(reason=BindingReason.PROVISIONING_CLEANUP_FAILED, writes=(event,))
-
-
-def _with_finalizers(claim: PersistentVolumeClaim, finalizers: tuple[str, ...]) -> Patch:
-    """A merge patch replaces the whole list, so it must meet the list that was seen."""
-    return Patch(
-        resource=CLAIMS,
-        key=claim.key,
-        patch={"metadata": {"finalizers": list(finalizers) or None}},
-        version=claim.metadata.resource_version,
-        uid=claim.uid,
-    )
