@@ -77,7 +77,7 @@ OURS = {
 }
 
 
-async def test_each_segment_and_class_has_an_object_with_its_room() -> None:
+async def test_each_segment_and_class_has_an_object_with_its_capacity() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage, PUBLISHING):
         await cluster.create(a_class(), a_class("other", provisioner="other.test"))
         await cluster.create(a_class("now", waits=False))
@@ -93,7 +93,7 @@ async def test_each_segment_and_class_has_an_object_with_its_room() -> None:
         assert first["maximumVolumeSize"] == first["capacity"]
 
 
-async def test_what_changes_the_room_is_seen_at_once() -> None:
+async def test_what_changes_the_capacity_is_seen_at_once() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage, PUBLISHING):
         await cluster.create(a_class(), claim(annotations={SELECTED_NODE: "node-b"}))
         await cluster.settle()
@@ -103,7 +103,7 @@ async def test_what_changes_the_room_is_seen_at_once() -> None:
         assert (await published(cluster))["fast", "b"] == "6Gi"
 
 
-async def test_a_volume_that_grows_takes_room_at_once() -> None:
+async def test_a_volume_that_grows_takes_capacity_at_once() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage, PUBLISHING):
         await cluster.create(a_class(), claim(annotations={SELECTED_NODE: "node-b"}))
         await cluster.settle()
@@ -320,7 +320,7 @@ async def test_where_leases_are_forbidden_numbers_are_published_all_the_same() -
         assert len(provisioner.door.turned_away) <= 12
 
 
-async def test_pods_wake_when_room_does_not_count_any_more() -> None:
+async def test_pods_wake_when_capacity_does_not_count_any_more() -> None:
     async with (
         a_world() as (cluster, storage),
         a_provisioner(cluster, storage, PUBLISHING),
@@ -369,7 +369,7 @@ async def templates(cluster: StoryCluster) -> list[tuple[dict[str, str], str]]:
         pytest.param({"node_deployment": True, "node_name": "node-a"}, id="on-a-node"),
     ],
 )
-async def test_nodes_that_do_not_exist_yet_have_the_room_of_their_type(
+async def test_nodes_that_do_not_exist_yet_have_the_capacity_of_their_type(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
     table = tmp_path / "types.yaml"

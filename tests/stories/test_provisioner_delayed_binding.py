@@ -82,9 +82,7 @@ async def test_a_volume_is_made_where_the_pod_is_to_run() -> None:
         } <= set(await cluster.events("data"))
 
 
-async def test_without_strict_topology_the_driver_picks_a_zone_with_room_and_the_pod_follows() -> (
-    None
-):
+async def test_without_strict_topology_the_driver_picks_a_zone_and_the_pod_follows() -> None:
     """No capacity is published: only the driver knows. It may leave the selected node's zone."""
     async with a_world(zonal_pools("1Mi", "1Mi", "10Gi")) as (cluster, storage):
         await cluster.create(
@@ -129,7 +127,9 @@ async def test_a_node_that_the_driver_cannot_serve_is_taken_off_the_claim(
             assert await told_zones(cluster, await volume_of(cluster, "data")) == ["a"]
 
 
-async def test_the_provisioner_takes_the_selected_node_off_when_the_driver_has_no_room() -> None:
+async def test_the_provisioner_takes_the_selected_node_off_when_the_driver_has_no_capacity() -> (
+    None
+):
     """No scheduler runs: what it does next is told in `test_refused_nodes`."""
     async with a_cluster("binding") as cluster, a_storage(cluster.clock, zonal_pools("1Gi")) as s:
         await add_storage_nodes(cluster, {"node-a": {"zone": "a"}})

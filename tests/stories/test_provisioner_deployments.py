@@ -75,7 +75,7 @@ async def test_each_node_serves_the_claims_that_were_put_on_it() -> None:
         assert storage.count("DeleteVolume") == 3
 
 
-async def test_a_pod_goes_where_a_nodes_own_provisioner_says_there_is_room() -> None:
+async def test_a_pod_goes_where_a_nodes_own_provisioner_says_there_is_capacity() -> None:
     async with on_each_node("1Gi", "8Gi", "2Gi") as (cluster, _, _), a_scheduler(cluster):
         await cluster.create(a_class())
         await cluster.settle()
@@ -117,7 +117,7 @@ async def test_a_claim_that_waits_for_no_pod_is_taken_by_exactly_one_node() -> N
         assert taken["metadata"]["annotations"][SELECTED_NODE] in ("node-1", "node-2")
 
 
-async def test_a_claim_that_no_node_has_room_for_is_served_when_one_has() -> None:
+async def test_a_claim_that_no_node_has_capacity_for_is_served_when_one_has() -> None:
     async with on_each_node("5Gi", "1Gi", "1Gi") as (cluster, storage, _):
         first = a_claim("first", class_name="now", size="5Gi")
         await cluster.create(a_class("now", waits=False), first)

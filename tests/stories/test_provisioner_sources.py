@@ -161,7 +161,7 @@ async def test_a_mark_that_was_left_on_a_snapshot_is_swept() -> None:
         assert await finalizers(cluster, "VolumeSnapshot", "backup") == ["example.com/other"]
 
 
-async def test_a_snapshot_takes_room_at_once() -> None:
+async def test_a_snapshot_takes_capacity_at_once() -> None:
     settings = msgspec.structs.replace(
         PLAIN,
         enable_capacity=True,

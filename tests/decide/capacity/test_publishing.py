@@ -191,7 +191,7 @@ def test_another_node_of_a_known_segment_changes_nothing() -> None:
     assert cluster.settle() == set()
 
 
-def test_a_volume_changes_the_room_of_all_classes_where_it_is() -> None:
+def test_a_volume_changes_the_capacity_of_all_classes_where_it_is() -> None:
     cluster, volume = a_cluster(), a_volume(class_name="fast", reachable_from={ZONE: "a"})
     publisher = cluster.publisher
     for happens in (
@@ -204,7 +204,7 @@ def test_a_volume_changes_the_room_of_all_classes_where_it_is() -> None:
         assert cluster.settle() == IN_A
 
 
-def test_a_volume_that_is_anywhere_changes_the_room_of_its_class() -> None:
+def test_a_volume_that_is_anywhere_changes_the_capacity_of_its_class() -> None:
     cluster, volume = a_cluster(), a_volume(class_name="fast")
     cluster.publisher.provisioned(volume)
     assert cluster.settle() == FAST
@@ -212,14 +212,14 @@ def test_a_volume_that_is_anywhere_changes_the_room_of_its_class() -> None:
     assert cluster.settle() == FAST
 
 
-def test_a_volume_whose_place_has_a_name_of_its_own_changes_the_room_of_its_class() -> None:
+def test_a_volume_whose_place_has_a_name_of_its_own_changes_the_capacity_of_its_class() -> None:
     cluster = a_cluster()
     volume = a_volume(class_name="fast", reachable_from={f"topology.{DRIVER}/serves.a": "true"})
     cluster.publisher.provisioned(volume)
     assert cluster.settle() == FAST
 
 
-def test_a_volume_of_two_zones_changes_the_room_of_both_but_not_for_csi_provisioner() -> None:
+def test_a_volume_of_two_zones_changes_the_capacity_of_both_but_not_for_csi_provisioner() -> None:
     volume = a_volume(class_name="fast", reachable_from={ZONE: "a"})
     affinity = volume.spec.node_affinity
     assert affinity is not None
@@ -460,7 +460,7 @@ class PublishedMatchesTheCluster(RuleBasedStateMachine):
             self.cluster.publisher.remove_object(key)
 
     @rule(gib=st.integers(0, 3))
-    def room_changes(self, gib: int) -> None:
+    def capacity_changes(self, gib: int) -> None:
         self.cluster.answer = CapacityAnswer(gib * GIB)
         self.cluster.publisher.poll(NOW)
 

@@ -69,7 +69,7 @@ def test_the_first_answer_makes_an_object() -> None:
     assert plan.writes == (Create(resource=CAPACITIES, document=document),)
 
 
-def test_no_room_at_all_is_published_too() -> None:
+def test_no_capacity_at_all_is_published_too() -> None:
     (write,) = decide_report(None, CapacityAnswer(0), ABOUT, SETTINGS).writes
     assert isinstance(write, Create)
     assert write.document["capacity"] == "0"
@@ -129,7 +129,7 @@ def test_without_an_owner_references_are_left_alone() -> None:
     assert decide_report(published(THEIRS), CapacityAnswer(5 * GIB), ABOUT, settings) == NOTHING
 
 
-def test_no_volume_is_larger_than_all_the_room() -> None:
+def test_no_volume_is_larger_than_all_the_capacity() -> None:
     assert believed(CapacityAnswer(3, 9), PublishingPolicy.DEFAULT) == CapacityAnswer(3, 3)
     assert believed(CapacityAnswer(3, 2), PublishingPolicy.DEFAULT) == CapacityAnswer(3, 2)
     assert believed(CapacityAnswer(3), PublishingPolicy.DEFAULT) == CapacityAnswer(3)

@@ -34,7 +34,7 @@ def test_the_smallest_that_is_large_enough_comes_first() -> None:
     assert [volume.name for volume in index.candidates(search)] == ["v10", "v20", "v50"]
 
 
-def test_rare_access_modes_are_spared_even_if_that_wastes_room() -> None:
+def test_rare_access_modes_are_spared_even_if_that_wastes_capacity() -> None:
     index = an_index(
         a_volume("plain", gib=50), a_volume("shared", gib=1, access_modes=MODES[:1] + MODES[2:])
     )

@@ -42,14 +42,14 @@ NODE = NodeDeployment(
 )
 
 
-def unclaimed(room: int = GIB, **class_: object) -> World:
+def unclaimed(capacity: int = GIB, **class_: object) -> World:
     """A claim that waits for no pod, and for which no node was selected."""
     world = a_world(
         settings=replace(ON_NODE, node=NODE),
         class_=a_class_document(**{"volumeBindingMode": "Immediate"} | class_),
         claim=annotate(a_claim_document(), selected_node=None),
     )
-    world.driver.capacity = CapacityReport(room)
+    world.driver.capacity = CapacityReport(capacity)
     return world
 
 
@@ -63,7 +63,7 @@ def ignored(end: End) -> Ignored:
     return end.reason
 
 
-def test_a_node_with_room_selects_itself_and_then_provisions() -> None:
+def test_a_node_with_capacity_selects_itself_and_then_provisions() -> None:
     world = unclaimed()
 
     world.provision(CLAIM)
@@ -83,8 +83,8 @@ def test_the_driver_is_asked_about_the_nodes_segment_and_this_volume() -> None:
     assert len(asked.capabilities) == 1
 
 
-def test_a_node_without_room_stands_back_without_a_word() -> None:
-    world = unclaimed(room=GIB - 1)
+def test_a_node_without_capacity_stands_back_without_a_word() -> None:
+    world = unclaimed(capacity=GIB - 1)
 
     end = world.provision(CLAIM)
 
@@ -95,7 +95,7 @@ def test_a_node_without_room_stands_back_without_a_word() -> None:
 
 
 def test_csi_provisioner_looks_again_only_when_something_changes() -> None:
-    world = unclaimed(room=0)
+    world = unclaimed(capacity=0)
     world.settings = replace(world.settings, mode=ProvisionerMode.COMPATIBLE)
 
     end = world.provision(CLAIM)
@@ -104,7 +104,7 @@ def test_csi_provisioner_looks_again_only_when_something_changes() -> None:
     assert end.recheck_after is None
 
 
-def test_a_driver_that_cannot_tell_its_room_is_given_the_claim() -> None:
+def test_a_driver_that_cannot_tell_its_capacity_is_given_the_claim() -> None:
     world = unclaimed()
     world.driver.capacity = CallFailed(Code.UNIMPLEMENTED)
 
@@ -124,7 +124,7 @@ def test_a_driver_that_cannot_tell_its_room_is_given_the_claim() -> None:
 def test_a_claim_with_a_problem_is_taken_so_that_one_provisioner_tells_of_it(
     spec: Document,
 ) -> None:
-    world = unclaimed(room=0)
+    world = unclaimed(capacity=0)
     claim_in(world)["spec"] |= spec
 
     world.provision(CLAIM)
@@ -138,7 +138,7 @@ def test_a_secret_that_cannot_be_read_is_no_reason_to_stand_back() -> None:
         "csi.storage.k8s.io/provisioner-secret-name": "missing",
         "csi.storage.k8s.io/provisioner-secret-namespace": "vault",
     }
-    world = unclaimed(room=0, parameters=parameters)
+    world = unclaimed(capacity=0, parameters=parameters)
 
     world.provision(CLAIM)
 
@@ -156,9 +156,9 @@ def test_a_driver_without_topology_is_asked_without_a_segment() -> None:
     assert selected(world) == "node-1"
 
 
-def test_one_segment_with_room_is_enough() -> None:
+def test_one_segment_with_capacity_is_enough() -> None:
     labels = [{"key": ZONE, "values": ["b", "a"]}]
-    world = unclaimed(room=0, allowedTopologies=[{"matchLabelExpressions": labels}])
+    world = unclaimed(capacity=0, allowedTopologies=[{"matchLabelExpressions": labels}])
 
     world.provision(CLAIM)
 
@@ -184,7 +184,7 @@ def test_competing_can_be_switched_off() -> None:
     assert ignored(world.provision(CLAIM)) is Ignored.NO_NODE_SELECTED
 
 
-def test_a_driver_that_has_no_room_after_all_opens_the_race_again() -> None:
+def test_a_driver_that_has_no_capacity_after_all_opens_the_race_again() -> None:
     world = unclaimed()
     world.provision(CLAIM)
     world.driver.create = CallFailed(Code.RESOURCE_EXHAUSTED)

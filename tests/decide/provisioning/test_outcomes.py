@@ -95,7 +95,7 @@ def test_an_answer_that_is_not_final_keeps_the_claim_in_mind(code: Code) -> None
     assert world.memory.topology != NO_TOPOLOGY
 
 
-def test_a_driver_without_room_gets_another_node() -> None:
+def test_a_driver_without_capacity_gets_another_node() -> None:
     world = answering(Code.RESOURCE_EXHAUSTED)
 
     assert isinstance(world.provision(CLAIM), Reschedule)

@@ -310,11 +310,11 @@ class World:
     def _ask(self, question: OwnershipQuestion) -> TakeOver | Ignore:
         if self.secret(question.attempt.secret) is None:
             return after_unanswered(question, self.context)
-        asking: OwnershipAttempt | TakeOver | Ignore = ask_capacity(question, self.context)
-        while isinstance(asking, OwnershipAttempt):
-            self.driver.asked.append(asking.calls[0])
-            asking = after_capacity(asking, self.driver.capacity, self.context)
-        return asking
+        step: OwnershipAttempt | TakeOver | Ignore = ask_capacity(question, self.context)
+        while isinstance(step, OwnershipAttempt):
+            self.driver.asked.append(step.calls[0])
+            step = after_capacity(step, self.driver.capacity, self.context)
+        return step
 
     # One look at a volume
 

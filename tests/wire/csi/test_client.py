@@ -35,7 +35,7 @@ async def test_messages_become_bytes_and_bytes_messages() -> None:
     assert transport.asked == [("/csi.v1.Controller/CreateVolume", raw, WITHIN)]
 
 
-async def test_a_call_may_have_its_own_patience() -> None:
+async def test_a_call_may_have_its_own_deadline() -> None:
     transport = Recorder(b"")
     client = CsiClient(transport, within=timedelta(seconds=3))
     request = csi.GetPluginInfoRequest()

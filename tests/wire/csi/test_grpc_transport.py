@@ -17,7 +17,7 @@ from plimsoll.wire.csi.grpc_transport import GrpcTransport
 ECHO, INFLATE, REFUSE, HANG = (
     f"/csi.v1.Controller/{name}" for name in ("Echo", "Inflate", "Refuse", "Hang")
 )
-PATIENCE = timedelta(seconds=10)
+DEADLINE = timedelta(seconds=10)
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
@@ -87,14 +87,14 @@ async def transport(address: str) -> AsyncIterator[GrpcTransport]:
 
 async def failure(transport: GrpcTransport, method: str, request: bytes = b"") -> DriverError:
     with pytest.raises(DriverError) as failed:
-        await transport.call(method, request, within=PATIENCE)
+        await transport.call(method, request, within=DEADLINE)
     return failed.value
 
 
 async def test_bytes_go_there_and_back_as_they_are(
     driver: Driver, transport: GrpcTransport
 ) -> None:
-    assert await transport.call(ECHO, b"\x00\xffabc", within=PATIENCE) == b"cba\xff\x00"
+    assert await transport.call(ECHO, b"\x00\xffabc", within=DEADLINE) == b"cba\xff\x00"
     assert driver.calls == 1
 
 
@@ -102,7 +102,7 @@ async def test_bytes_go_there_and_back_as_they_are(
 async def test_an_answer_larger_than_usual_is_no_lack_of_room(
     transport: GrpcTransport,
 ) -> None:
-    assert len(await transport.call(INFLATE, b"x", within=PATIENCE)) == 6_000_000
+    assert len(await transport.call(INFLATE, b"x", within=DEADLINE)) == 6_000_000
 
 
 async def test_a_driver_can_be_reached_over_tcp() -> None:
@@ -111,7 +111,7 @@ async def test_a_driver_can_be_reached_over_tcp() -> None:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     async with listening(Driver(), address):
         transport = GrpcTransport(address)
-        assert await transport.call(ECHO, b"ab", within=PATIENCE) == b"ba"
+        assert await transport.call(ECHO, b"ab", within=DEADLINE) == b"ba"
         await transport.close()
 
 
@@ -171,7 +171,7 @@ async def test_a_driver_that_dies_in_the_middle_of_a_call_may_have_done_somethin
 async def reached_again(transport: GrpcTransport) -> bytes:
     while True:
         with suppress(DriverError):
-            return await transport.call(ECHO, b"ab", within=PATIENCE)
+            return await transport.call(ECHO, b"ab", within=DEADLINE)
         await asyncio.sleep(0.05)
 
 
@@ -179,12 +179,12 @@ async def test_a_driver_that_comes_back_is_found_again(
     transport: GrpcTransport, address: str
 ) -> None:
     async with listening(Driver(), address):
-        await transport.call(ECHO, b"", within=PATIENCE)
+        await transport.call(ECHO, b"", within=DEADLINE)
     # A call over the connection that is just breaking cannot know; the next one does.
     first = (await failure(transport, ECHO)).failure
     assert first in (DriverFailure.UNREACHABLE, DriverFailure.UNKNOWN_OUTCOME)
     assert (await failure(transport, ECHO)).failure is DriverFailure.UNREACHABLE
-    async with listening(Driver(), address), asyncio.timeout(PATIENCE.total_seconds()):
+    async with listening(Driver(), address), asyncio.timeout(DEADLINE.total_seconds()):
         assert await reached_again(transport) == b"ba"
 
 

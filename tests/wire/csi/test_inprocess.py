@@ -12,7 +12,7 @@ from plimsoll.wire.csi.errors import CsiStatusError, DriverError, DriverFailure
 from plimsoll.wire.csi.inprocess import InProcessCsi
 
 ECHO, REFUSE, HANG, BREAK = (f"/csi.v1.Controller/{n}" for n in ("Echo", "Refuse", "Hang", "Break"))
-PATIENCE = timedelta(seconds=10)
+DEADLINE = timedelta(seconds=10)
 
 
 async def echo(request: bytes) -> bytes:
@@ -43,7 +43,7 @@ def transport(clock: SteppedClock) -> InProcessCsi:
 
 
 async def test_bytes_go_there_and_back(transport: InProcessCsi) -> None:
-    assert await transport.call(ECHO, b"abc", within=PATIENCE) == b"cba"
+    assert await transport.call(ECHO, b"abc", within=DEADLINE) == b"cba"
 
 
 async def test_nothing_mutable_is_shared(clock: SteppedClock) -> None:
@@ -55,7 +55,7 @@ async def test_nothing_mutable_is_shared(clock: SteppedClock) -> None:
 
     mine = bytearray(b"request")
     transport = InProcessCsi({ECHO: keep}, clock)
-    answer = await transport.call(ECHO, cast("bytes", mine), within=PATIENCE)
+    answer = await transport.call(ECHO, cast("bytes", mine), within=DEADLINE)
     mine[:] = b"changed"
     assert (kept, type(answer)) == ([b"request"], bytes)
 
@@ -72,22 +72,22 @@ async def test_a_refusal_arrives_as_what_it_means(
     transport: InProcessCsi, code: str, expected: DriverFailure
 ) -> None:
     with pytest.raises(DriverError) as refused:
-        await transport.call(REFUSE, code.encode(), within=PATIENCE)
+        await transport.call(REFUSE, code.encode(), within=DEADLINE)
     assert (refused.value.failure, refused.value.detail) == (expected, "as you like it")
 
 
 async def test_a_call_that_the_driver_does_not_know_is_unsupported(transport: InProcessCsi) -> None:
     with pytest.raises(DriverError) as unknown:
-        await transport.call("/csi.v1.Node/Dance", b"", within=PATIENCE)
+        await transport.call("/csi.v1.Node/Dance", b"", within=DEADLINE)
     assert unknown.value.failure is DriverFailure.UNSUPPORTED
 
 
 async def test_a_deadline_passes_by_the_clock_and_leaves_the_outcome_unknown(
     transport: InProcessCsi, clock: SteppedClock
 ) -> None:
-    call = asyncio.ensure_future(transport.call(HANG, b"", within=PATIENCE))
+    call = asyncio.ensure_future(transport.call(HANG, b"", within=DEADLINE))
     await settle()
-    clock.advance(PATIENCE)
+    clock.advance(DEADLINE)
     with pytest.raises(DriverError) as late:
         await call
     assert late.value.failure is DriverFailure.UNKNOWN_OUTCOME
@@ -95,11 +95,11 @@ async def test_a_deadline_passes_by_the_clock_and_leaves_the_outcome_unknown(
 
 async def test_a_bug_in_a_driver_is_not_dressed_up_as_an_answer(transport: InProcessCsi) -> None:
     with pytest.raises(ZeroDivisionError):
-        await transport.call(BREAK, b"", within=PATIENCE)
+        await transport.call(BREAK, b"", within=DEADLINE)
 
 
 async def test_a_closed_transport_reaches_no_server(transport: InProcessCsi) -> None:
     await transport.close()
     with pytest.raises(DriverError) as closed:
-        await transport.call(ECHO, b"", within=PATIENCE)
+        await transport.call(ECHO, b"", within=DEADLINE)
     assert closed.value.failure is DriverFailure.UNREACHABLE

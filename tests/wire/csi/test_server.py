@@ -17,7 +17,7 @@ from plimsoll.wire.csi.methods import DELETE_VOLUME, GET_PLUGIN_INFO, PROBE
 from plimsoll.wire.csi.refusals import failed_precondition
 from plimsoll.wire.csi.server import EndpointError, answering, listening, socket_path
 
-PATIENCE = timedelta(seconds=20)
+DEADLINE = timedelta(seconds=20)
 
 
 async def info(_request: csi.GetPluginInfoRequest) -> csi.GetPluginInfoResponse:
@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def client_of(path: Path) -> CsiClient:
-    return CsiClient(GrpcTransport(f"unix://{path}"), within=PATIENCE)
+    return CsiClient(GrpcTransport(f"unix://{path}"), within=DEADLINE)
 
 
 def is_there(path: Path) -> bool:
@@ -113,7 +113,7 @@ async def test_what_is_no_message_is_refused(path: Path) -> None:
     async with listening(str(path), HANDLERS):
         transport = GrpcTransport(f"unix://{path}")
         with pytest.raises(DriverError, match="cannot be read") as failed:
-            await transport.call(DELETE_VOLUME.name, b"\xff\xff\xff", within=PATIENCE)
+            await transport.call(DELETE_VOLUME.name, b"\xff\xff\xff", within=DEADLINE)
         assert failed.value.failure is DriverFailure.REJECTED
         await transport.close()
 

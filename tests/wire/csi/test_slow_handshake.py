@@ -20,7 +20,7 @@ from plimsoll.wire.csi.errors import DriverError, DriverFailure
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 
 METHOD = "/csi.v1.Controller/Echo"
-PATIENCE = timedelta(minutes=1)
+DEADLINE = timedelta(minutes=1)
 IMPATIENT = (
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -103,8 +103,8 @@ async def test_a_driver_that_is_slow_to_shake_hands_is_waited_for(
 ) -> None:
     door, other = doors
     transport = GrpcTransport(door.address)
-    async with asyncio.timeout(PATIENCE.total_seconds()):
-        call = asyncio.ensure_future(transport.call(METHOD, b"", within=PATIENCE))
+    async with asyncio.timeout(DEADLINE.total_seconds()):
+        call = asyncio.ensure_future(transport.call(METHOD, b"", within=DEADLINE))
         with closing(await door.comer()) as comer:
             await give_up(other)
             assert await shakes_hands_and_calls(comer)

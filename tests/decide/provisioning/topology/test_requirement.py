@@ -47,7 +47,7 @@ def cluster(zones: Mapping[str, str] | None = None, keys: Iterable[str] = (ZONE,
     )
 
 
-def wish(
+def requested(
     node: str = "", *, zones: Iterable[str] = (), strict: bool = False, at_once: bool = True
 ) -> TopologyRequest:
     labels = TopologyLabelSpec(key=ZONE, values=tuple(zones))
@@ -80,15 +80,15 @@ def problem(found: Located | NotLocated) -> TopologyProblem:
 
 
 def test_a_selected_node_comes_first_and_the_others_follow() -> None:
-    assert zones_of(locate(wish("node-b"), cluster(), NO_TOPOLOGY)) == ("abc", "bca")
+    assert zones_of(locate(requested("node-b"), cluster(), NO_TOPOLOGY)) == ("abc", "bca")
 
 
 def test_a_strict_driver_hears_of_the_selected_node_alone() -> None:
-    assert zones_of(locate(wish("node-b", strict=True), cluster(), NO_TOPOLOGY)) == ("b", "b")
+    assert zones_of(locate(requested("node-b", strict=True), cluster(), NO_TOPOLOGY)) == ("b", "b")
 
 
 def test_allowed_topologies_limit_where_the_volume_may_be() -> None:
-    found = locate(wish("node-b", zones=["b", "a"]), cluster(), NO_TOPOLOGY)
+    found = locate(requested("node-b", zones=["b", "a"]), cluster(), NO_TOPOLOGY)
 
     assert zones_of(found) == ("ab", "ba")
 
@@ -103,21 +103,21 @@ def test_allowed_topologies_limit_where_the_volume_may_be() -> None:
 def test_a_node_outside_of_the_allowed_topologies_is_refused(
     *, strict: bool, expected: TopologyProblem
 ) -> None:
-    found = locate(wish("node-c", zones=["a"], strict=strict), cluster(), NO_TOPOLOGY)
+    found = locate(requested("node-c", zones=["a"], strict=strict), cluster(), NO_TOPOLOGY)
 
     assert problem(found) is expected
 
 
 def test_without_a_selected_node_the_claims_name_decides_where_to_begin() -> None:
-    requisite, preferred = zones_of(locate(wish(), cluster(), NO_TOPOLOGY)) or ("", "")
+    requisite, preferred = zones_of(locate(requested(), cluster(), NO_TOPOLOGY)) or ("", "")
 
     assert requisite == "abc"
     assert preferred in ("abc", "bca", "cab")
 
 
 def test_a_driver_that_asked_not_to_be_told_decides_itself() -> None:
-    assert zones_of(locate(wish(at_once=False), cluster(), NO_TOPOLOGY)) is None
-    limited = locate(wish(at_once=False, zones=["b"]), cluster(), NO_TOPOLOGY)
+    assert zones_of(locate(requested(at_once=False), cluster(), NO_TOPOLOGY)) is None
+    limited = locate(requested(at_once=False, zones=["b"]), cluster(), NO_TOPOLOGY)
     assert zones_of(limited) == ("b", "b")
 
 
@@ -127,11 +127,11 @@ def test_nodes_without_the_driver_count_if_they_have_the_labels() -> None:
         [a_csi_node("node-a")],
     )
 
-    assert zones_of(locate(wish("node-a"), places, NO_TOPOLOGY)) == ("az", "az")
+    assert zones_of(locate(requested("node-a"), places, NO_TOPOLOGY)) == ("az", "az")
 
 
 def test_a_selected_node_that_the_driver_does_not_know_asks_for_another() -> None:
-    found = locate(wish("node-x"), cluster(), NO_TOPOLOGY)
+    found = locate(requested("node-x"), cluster(), NO_TOPOLOGY)
 
     assert problem(found) is TopologyProblem.CSI_NODE_NOT_FOUND
 
@@ -139,46 +139,50 @@ def test_a_selected_node_that_the_driver_does_not_know_asks_for_another() -> Non
 def test_a_selected_node_where_the_driver_has_no_keys_is_waited_for() -> None:
     places = Cluster([a_node("node-a")], [a_csi_node("node-a", driver="other")])
 
-    assert problem(locate(wish("node-a"), places, NO_TOPOLOGY)) is TopologyProblem.NO_KEYS_ON_NODE
+    assert (
+        problem(locate(requested("node-a"), places, NO_TOPOLOGY)) is TopologyProblem.NO_KEYS_ON_NODE
+    )
 
 
 @pytest.mark.parametrize("nodes", [[], [a_node("node-a")]], ids=["no-node", "no-label"])
 def test_a_selected_node_without_the_labels_is_waited_for(nodes: list[Node]) -> None:
     places = Cluster(nodes, [a_csi_node("node-a")])
 
-    assert problem(locate(wish("node-a"), places, NO_TOPOLOGY)) is TopologyProblem.LABELS_MISSING
+    assert (
+        problem(locate(requested("node-a"), places, NO_TOPOLOGY)) is TopologyProblem.LABELS_MISSING
+    )
 
 
 def test_a_driver_without_keys_anywhere_is_waited_for() -> None:
-    found = locate(wish(), cluster(keys=()), NO_TOPOLOGY)
+    found = locate(requested(), cluster(keys=()), NO_TOPOLOGY)
 
     assert problem(found) is TopologyProblem.NO_TOPOLOGY
 
 
 def test_keys_that_no_node_has_are_waited_for() -> None:
-    found = locate(wish(), cluster(keys=(RACK,)), NO_TOPOLOGY)
+    found = locate(requested(), cluster(keys=(RACK,)), NO_TOPOLOGY)
 
     assert problem(found) is TopologyProblem.KEYS_ON_NO_NODE
 
 
 def test_a_key_that_cannot_be_a_label_is_told() -> None:
-    found = locate(wish(), cluster(keys=("not a key",)), NO_TOPOLOGY)
+    found = locate(requested(), cluster(keys=("not a key",)), NO_TOPOLOGY)
 
     assert problem(found) is TopologyProblem.INVALID_KEY
 
 
 def test_a_call_is_repeated_with_the_same_places_although_labels_changed() -> None:
-    first = locate(wish("node-b"), cluster(), NO_TOPOLOGY)
+    first = locate(requested("node-b"), cluster(), NO_TOPOLOGY)
     moved = cluster({"node-b": "x", "node-y": "y"})
 
-    assert zones_of(locate(wish("node-b"), moved, first.memory)) == ("abc", "bca")
-    assert zones_of(locate(wish("node-b"), moved, NO_TOPOLOGY)) == ("xy", "xy")
+    assert zones_of(locate(requested("node-b"), moved, first.memory)) == ("abc", "bca")
+    assert zones_of(locate(requested("node-b"), moved, NO_TOPOLOGY)) == ("xy", "xy")
 
 
 def test_labels_are_read_again_when_a_remembered_node_lacks_a_key() -> None:
     memory = TopologyMemory(keys=(ZONE,), labels={"os": "linux"})
 
-    assert zones_of(locate(wish("node-a", strict=True), cluster(), memory)) == ("a", "a")
+    assert zones_of(locate(requested("node-a", strict=True), cluster(), memory)) == ("a", "a")
 
 
 def test_the_same_cluster_gives_the_same_keys_every_time() -> None:
@@ -187,6 +191,6 @@ def test_the_same_cluster_gives_the_same_keys_every_time() -> None:
         [a_csi_node("node-b"), a_csi_node("node-a", topology_keys=(RACK,))],
     )
 
-    found = locate(wish(), places, NO_TOPOLOGY)
+    found = locate(requested(), places, NO_TOPOLOGY)
 
     assert found.memory.keys == (RACK,)
