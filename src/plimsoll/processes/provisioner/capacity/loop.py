@@ -7,10 +7,8 @@ its own client and its own watches, and what it may not write is tried again les
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 
 from prometheus_client import Gauge
 
@@ -21,24 +19,18 @@ from plimsoll.api.storage import CSINode, CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, TEMPLATES
-from plimsoll.decide.capacity.published import Pair
 from plimsoll.decide.capacity.publishing import Publisher
-from plimsoll.decide.capacity.reports import CapacityAnswer
 from plimsoll.decide.capacity.templates import NodeType, decide_templates
-from plimsoll.decide.plan import Delete, Patch, Plan
-from plimsoll.enact.enactor import Done, Outcome, Overtaken
+from plimsoll.decide.plan import Delete, Plan
+from plimsoll.enact.enactor import Done, Outcome
 from plimsoll.processes.provisioner.capacity.lease import Looking, PublisherLease
-from plimsoll.processes.provisioner.capacity.write_retry import WriteRetry, concerns_all
+from plimsoll.processes.provisioner.capacity.queries import CapacityQueries, QueryContext
+from plimsoll.processes.provisioner.capacity.write_retry import WriteRetry
 from plimsoll.processes.provisioner.link import DriverLink
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.supervise import Supervision, supervise
-from plimsoll.runtime.workqueue import WorkQueue
-from plimsoll.wire.csi import methods
-from plimsoll.wire.csi.errors import DriverError
-from plimsoll.wire.csi.gen import csi_pb2 as csi
-from plimsoll.wire.errors import Failure
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import Selection
 
@@ -50,15 +42,6 @@ COALESCED = timedelta(milliseconds=50)
 """A burst of changes is one change."""
 POLLS_BELIEVED = 3
 """After so many polls without a renewal the publisher counts as gone."""
-
-
-class Reported(StrEnum):
-    WRITTEN = "Written"
-    UNCHANGED = "Unchanged"
-    UNANSWERED = "Unanswered"
-    """The driver gave no answer; the old number stays."""
-    REFUSED = "Refused"
-    """The server did not take the new number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +73,12 @@ class Capacity(Loop):
         self._own = Observed(context.client)
         self._due = asyncio.Event()
         """Something was observed that has to be acted on."""
-        self._to_ask = asyncio.Event()
-        """There may be pairs to ask the driver about."""
-        self._retries: WorkQueue[Pair] = WorkQueue(tools.clock, tools.chance, context.retries)
         # What is allowed again is to be published soon, however long it was not.
         pauses = Backoff(
             first=context.retries.first,
             limit=max(context.retries.first, min(context.retries.limit, context.poll_every)),
         )
-        self._publishing = WriteRetry(tools.clock, tools.chance, pauses)
+        self._queries = self._make_queries(pauses)
         self._tidying = WriteRetry(tools.clock, tools.chance, pauses)
         looking = Looking(
             holder=context.holder,
@@ -108,12 +88,19 @@ class Capacity(Loop):
         settings = context.publisher.settings
         self._lease = PublisherLease(context.client, self._enactor, settings, looking)
         self._gauges = _gauges(tools)
-        self._reports = tools.metrics.counter(
-            "plimsoll_provisioner_capacity_reports_total",
-            "Capacities of a segment and class that were looked at, by what came of it.",
-            ("outcome",),
-        )
         self._observe()
+
+    def _make_queries(self, pauses: Backoff) -> CapacityQueries:
+        context = QueryContext(
+            publisher=self._publisher,
+            link=self._context.link,
+            enactor=self._enactor,
+            own=self._own,
+            retries=self._context.retries,
+            pauses=pauses,
+            on_finish=self._due.set,
+        )
+        return CapacityQueries(self.tools, context)
 
     def _observe(self) -> None:
         observed, context = self.tools.observed, self._context
@@ -245,8 +232,12 @@ class Capacity(Loop):
 
     async def run(self) -> None:
         watches = self._own.start()
-        asking = {f"ask {number}": self._ask for number in range(self._context.threads)}
-        beside = {"poll": self._poll, "keep up": self._keep_up, "ask again": self._ask_again}
+        asking = self._queries.workers(self._context.threads)
+        beside = {
+            "poll": self._poll,
+            "keep up": self._keep_up,
+            "ask again": self._queries.ask_again,
+        }
         tools = self.tools
         supervision = Supervision(clock=tools.clock, chance=tools.chance, metrics=tools.metrics)
         async with asyncio.TaskGroup() as group:
@@ -260,7 +251,7 @@ class Capacity(Loop):
             self._publisher.catch_up(self.tools.clock.now())
             self._publisher.poll(self.tools.clock.now())
             self._due.set()
-            self._wake()
+            self._queries.wake()
             await self.tools.clock.sleep(self._context.poll_every)
 
     async def _keep_up(self) -> None:
@@ -275,83 +266,7 @@ class Capacity(Loop):
             await self.tools.clock.sleep(COALESCED)
             self._due.clear()
             again = await self.reconcile(ALL)
-            self._wake()
-
-    async def _ask_again(self) -> None:
-        while True:
-            pair = await self._retries.get()
-            self._retries.done(pair)
-            self._publisher.ask(pair)
-            self._wake()
-
-    def _wake(self) -> None:
-        if self._publisher.waiting:
-            self._to_ask.set()
-
-    async def _ask(self) -> None:
-        while True:
-            await self._publishing.over()
-            pair = self._publisher.take()
-            if pair is None:
-                self._to_ask.clear()
-                await self._to_ask.wait()
-                continue
-            pairs = [pair, *self._publisher.take_alike(pair)]
-            try:
-                await self._ask_about(pairs)
-            finally:
-                for each in pairs:
-                    self._publisher.finish(each, self.tools.clock.now())
-                self._due.set()
-
-    async def _ask_about(self, pairs: Sequence[Pair]) -> None:
-        """One call: the same question is asked about all of them."""
-        question = self._publisher.question(pairs[0])
-        if question is None:
-            return
-        request = csi.GetCapacityRequest(
-            parameters=question.parameters,
-            accessible_topology=csi.Topology(segments=question.topology),
-        )
-        try:
-            answer = _answer(await self._context.link.call(methods.GET_CAPACITY, request))
-        except DriverError as error:
-            # With thousands of pairs, to log it again at every poll would hide the rest.
-            level = logging.DEBUG if self._retries.failures(pairs[0]) else logging.WARNING
-            log.log(level, "capacity unknown", extra={**_named(pairs[0]), "error": str(error)})
-            for pair in pairs:
-                self._reports.labels(Reported.UNANSWERED).inc()
-                self._publisher.unanswered(pair)
-                self._retries.add_rate_limited(pair)
-            return
-        for pair in pairs:
-            await self._report(pair, answer)
-
-    async def _report(self, pair: Pair, answer: CapacityAnswer) -> None:
-        plan = self._publisher.answered(pair, answer, self.tools.clock.now())
-        if not plan.writes or await self._publish(plan):
-            is_new = bool(plan.writes)
-            self._reports.labels(Reported.WRITTEN if is_new else Reported.UNCHANGED).inc()
-            self._retries.forget(pair)
-            return
-        self._reports.labels(Reported.REFUSED).inc()
-        # What is published is as old as if the driver had said nothing.
-        self._publisher.unanswered(pair)
-        self._retries.add_rate_limited(pair)
-
-    async def _publish(self, plan: Plan) -> bool:
-        """Whether it was written; what was written is believed at once."""
-        outcome = await self._enactor.enact(plan)
-        if isinstance(outcome, Done):
-            self._own.written(outcome.left)
-            self._publishing.succeeded()
-            return True
-        if concerns_all(outcome):
-            self._publishing.refused()
-        match outcome:
-            case Overtaken(write=Patch(key=key), error=error) if error.failure is Failure.NOT_FOUND:
-                self._publisher.remove_object(key)
-        return False
+            self._queries.wake()
 
     async def _remove(self, removals: Plan) -> Outcome:
         outcome = await self._enactor.enact(removals)
@@ -381,16 +296,6 @@ class Capacity(Loop):
 
 def _handle_of(volume: PersistentVolume) -> tuple[str, ...]:
     return (volume.spec.csi.volume_handle,) if volume.spec.csi is not None else ()
-
-
-def _answer(answer: csi.GetCapacityResponse) -> CapacityAnswer:
-    largest = answer.maximum_volume_size.value if answer.HasField("maximum_volume_size") else None
-    return CapacityAnswer(answer.available_capacity, largest)
-
-
-def _named(pair: Pair) -> dict[str, str]:
-    segment = ",".join(f"{key}={value}" for key, value in pair.segment)
-    return {"segment": segment, "class": pair.storage_class}
 
 
 def _gauges(tools: Tools) -> tuple[Gauge, Gauge, Gauge]:
