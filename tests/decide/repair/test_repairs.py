@@ -1,7 +1,5 @@
 """How repairs are named, told and rehearsed."""
 
-import pytest
-
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.plan import Delete, Emit, ResourceName
 from plimsoll.decide.repair.repairs import (
@@ -10,7 +8,6 @@ from plimsoll.decide.repair.repairs import (
     RepairRule,
     as_plan,
     as_rehearsal,
-    parse_rules,
 )
 
 WRITE = Delete(resource=ResourceName("", "v1", "pods"), key=ObjectKey("a", "b"))
@@ -36,10 +33,3 @@ def test_a_rehearsal_only_tells() -> None:
     assert isinstance(event, Emit)
     assert event.reason == "RepairRehearsed"
     assert event.message == "Something is wrong. This is a dry run; otherwise it is mended."
-
-
-def test_rules_are_switched_on_by_name_and_a_misspelt_one_is_an_error() -> None:
-    assert parse_rules([]) == frozenset()
-    assert parse_rules(["direct-node"]) == {RepairRule.DIRECT_NODE}
-    with pytest.raises(ValueError, match="unknown repair rules: direct; known: direct-node, lost"):
-        parse_rules(["direct", "selected-node"])

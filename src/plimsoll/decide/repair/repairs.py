@@ -1,6 +1,5 @@
 """What all repairs have in common: a rule, what it would write, and a sentence about it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -41,17 +40,6 @@ class Repair:
     remedy: str
     """What is done about it, to go on with `so`: `the scheduler may choose another`."""
     writes: tuple[Write, ...]
-
-
-def parse_rules(names: Iterable[str]) -> frozenset[RepairRule]:
-    """Raises ValueError for a name that no rule has."""
-    known = {rule.value for rule in RepairRule}
-    unknown = sorted(set(names) - known)
-    if unknown:
-        raise ValueError(
-            f"unknown repair rules: {', '.join(unknown)}; known: {', '.join(sorted(known))}"
-        )
-    return frozenset(RepairRule(name) for name in names)
 
 
 def as_plan(repair: Repair) -> Plan:
