@@ -27,11 +27,7 @@ class SnapshotCalls:
             ),
             call.secret,
         )
-        match answer:
-            case CallFailed() | NotAsked():
-                return answer
-            case _:
-                return _taken(answer.snapshot)
+        return answer if isinstance(answer, Failure) else _taken(answer.snapshot)
 
     async def find(self, driver: KnownDriver, call: FindSnapshot) -> Taken | Failure:
         """If the driver cannot tell, the handle that the content names is believed."""
@@ -48,13 +44,11 @@ class SnapshotCalls:
             lambda secrets: csi.ListSnapshotsRequest(snapshot_id=call.handle, secrets=secrets),
             call.secret,
         )
-        match answer:
-            case CallFailed() | NotAsked():
-                return answer
-            case _ if not answer.entries:
-                return NotAsked(f"can not find snapshot for snapshotID {call.handle}")
-            case _:
-                return _taken(answer.entries[0].snapshot)
+        if isinstance(answer, Failure):
+            return answer
+        if not answer.entries:
+            return NotAsked(f"can not find snapshot for snapshotID {call.handle}")
+        return _taken(answer.entries[0].snapshot)
 
     async def _got(self, driver: KnownDriver, call: FindSnapshot) -> Taken | Failure:
         answer = await self._driver_calls.call(
@@ -63,11 +57,7 @@ class SnapshotCalls:
             lambda secrets: csi.GetSnapshotRequest(snapshot_id=call.handle, secrets=secrets),
             call.secret,
         )
-        match answer:
-            case CallFailed() | NotAsked():
-                return answer
-            case _:
-                return _taken(answer.snapshot)
+        return answer if isinstance(answer, Failure) else _taken(answer.snapshot)
 
     async def delete(self, driver: KnownDriver, call: DeleteSnapshot) -> Failure | None:
         answer = await self._driver_calls.call(
@@ -76,13 +66,8 @@ class SnapshotCalls:
             lambda secrets: csi.DeleteSnapshotRequest(snapshot_id=call.handle, secrets=secrets),
             call.secret,
         )
-        match answer:
-            case CallFailed(code=Code.NOT_FOUND):
-                return None
-            case CallFailed() | NotAsked():
-                return answer
-            case _:
-                return None
+        is_gone = isinstance(answer, CallFailed) and answer.code is Code.NOT_FOUND
+        return answer if isinstance(answer, Failure) and not is_gone else None
 
 
 def _taken(snapshot: csi.Snapshot) -> Taken:
