@@ -10,7 +10,8 @@ from plimsoll.api.meta import Condition, ObjectReference
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import CronJob, CronJobSpec, CronJobStatus, Job, JobStatus
 from plimsoll.decide.plan import Create, Delete, Emit, Patch, Plan
-from plimsoll.decide.workloads.cron_job.cron_job import SCHEDULED_AT, decide_cron_job
+from plimsoll.decide.workloads.cron_job.cron_job import decide_cron_job
+from plimsoll.decide.workloads.cron_job.jobs import SCHEDULED_AT
 from tests.builders import meta
 
 CREATED = datetime(2024, 1, 1, 12, 0, 30, tzinfo=UTC)

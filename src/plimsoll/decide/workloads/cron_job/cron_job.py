@@ -6,28 +6,32 @@ a job and the report about it finds the job and reports it.
 """
 
 from collections.abc import Iterable
-from copy import deepcopy
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from plimsoll.api.meta import ObjectReference, find_condition, wire_time
+from plimsoll.api.meta import wire_time
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import CronJob, Job
 from plimsoll.decide.plan import Create, Delete, Emit, Plan, Write
 from plimsoll.decide.statuses import status_patch
+from plimsoll.decide.workloads.cron_job.jobs import (
+    active_document,
+    active_reference,
+    has_ended,
+    job_document,
+    job_name,
+    scheduled_for,
+)
 from plimsoll.decide.workloads.cron_job.schedule import Schedule, parse_schedule, parse_zone
+from plimsoll.decide.workloads.job.verdict import find_end
 from plimsoll.decide.workloads.owned import (
     CRON_JOB,
     JOB,
-    controller_reference,
-    reference_document,
     told,
     warned,
 )
 
-SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-"""On a Job: the time that it was scheduled for."""
 TOO_MANY = 100
 """More missed times than that are most likely a mistake of a clock."""
 LONGEST_DEADLINE = 10**9
@@ -95,33 +99,16 @@ def decide_cron_job(cron_job: CronJob, jobs: Iterable[Job], now: datetime) -> Pl
 # Jobs that there are
 
 
-def end_of(job: Job) -> str:
-    """Complete or Failed; empty as long as it runs."""
-    ends = (find_condition(job.status.conditions, end) for end in ("Complete", "Failed"))
-    return next((end.type for end in ends if end is not None and end.holds), "")
-
-
-def scheduled_for(job: Job) -> datetime | None:
-    """None: a user has started it."""
-    text = job.annotations.get(SCHEDULED_AT)
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None
-
-
 def _note_jobs(look: _CronLook) -> list[Job]:
     """Those of its jobs that run; what is new about the others is told."""
     known = {reference.uid for reference in look.cron_job.status.active}
     running: list[Job] = []
     for job in look.jobs:
-        end = end_of(job)
-        if end:
+        end = find_end(job)
+        if end is not None:
             if job.uid in known:
-                look.tell("SawCompletedJob", f"Saw completed job: {job.name}, condition: {end}")
+                message = f"Saw completed job: {job.name}, condition: {end.type}"
+                look.tell("SawCompletedJob", message)
         elif job.is_being_deleted:
             continue
         elif job.uid in known or scheduled_for(job) is not None:
@@ -143,7 +130,7 @@ def _clear_history(look: _CronLook) -> None:
         "Failed": spec.failed_jobs_history_limit,
     }
     for end, limit in limits.items():
-        ended = [job for job in look.jobs if end_of(job) == end and not job.is_being_deleted]
+        ended = [job for job in look.jobs if has_ended(job, end) and not job.is_being_deleted]
         ended.sort(key=_age)
         if limit is not None:
             for job in ended[: max(len(ended) - limit, 0)]:
@@ -181,7 +168,7 @@ def _decide_start(look: _CronLook, active: list[Job]) -> Plan:
         for job in active:
             look.delete(job)
         active.clear()
-    look.writes.append(Create(resource=JOB.resource, document=_new_job(cron_job, due, zone)))
+    look.writes.append(Create(resource=JOB.resource, document=job_document(cron_job, due, zone)))
     look.tell("SuccessfulCreate", f"Created job {job_name(cron_job, due)}")
     return Plan(reason=CronWork.STARTED, recheck_after=_until_next(look, schedule))
 
@@ -254,29 +241,6 @@ def _until_next(look: _CronLook, schedule: Schedule) -> timedelta:
     return min(max(wait, MARGIN), LOOK_AGAIN)
 
 
-def job_name(cron_job: CronJob, due: datetime) -> str:
-    return f"{cron_job.name}-{int(due.timestamp()) // 60}"
-
-
-def _new_job(cron_job: CronJob, due: datetime, zone: tzinfo) -> Document:
-    template = cron_job.spec.job_template
-    metadata = template.get("metadata") or {}
-    at = due.astimezone(zone).isoformat(timespec="seconds").replace("+00:00", "Z")
-    owner = controller_reference(CRON_JOB, cron_job)
-    return {
-        "apiVersion": JOB.api_version,
-        "kind": JOB.kind,
-        "metadata": {
-            "namespace": cron_job.namespace,
-            "name": job_name(cron_job, due),
-            "labels": dict(metadata.get("labels") or {}),
-            "annotations": {**(metadata.get("annotations") or {}), SCHEDULED_AT: at},
-            "ownerReferences": [reference_document(owner)],
-        },
-        "spec": deepcopy(dict(template.get("spec") or {})),
-    }
-
-
 # What is reported
 
 
@@ -284,38 +248,15 @@ def _status(look: _CronLook, active: list[Job]) -> Document | None:
     """None: it says all that already."""
     before = look.cron_job.status
     known = {reference.uid: reference for reference in before.active}
-    references = [known.get(job.uid) or _reference(job) for job in active]
+    references = [known.get(job.uid) or active_reference(job) for job in active]
     last = max([*_started(look), *filter(None, [before.last_schedule_time])], default=None)
-    succeeded = [job.status.completion_time for job in look.jobs if end_of(job) == "Complete"]
+    succeeded = [job.status.completion_time for job in look.jobs if has_ended(job, "Complete")]
     success = max(
         [*filter(None, succeeded), *filter(None, [before.last_successful_time])], default=None
     )
     same = (list(before.active), before.last_schedule_time, before.last_successful_time)
     if (references, last, success) == same:
         return None
-    status: Document = {"active": [_reference_document(r) for r in references] or None}
+    status: Document = {"active": [active_document(r) for r in references] or None}
     times = {"lastScheduleTime": last, "lastSuccessfulTime": success}
     return status | {name: wire_time(at) for name, at in times.items() if at is not None}
-
-
-def _reference(job: Job) -> ObjectReference:
-    return ObjectReference(
-        api_version=JOB.api_version,
-        kind=JOB.kind,
-        namespace=job.namespace,
-        name=job.name,
-        uid=job.uid,
-        resource_version=job.metadata.resource_version,
-    )
-
-
-def _reference_document(reference: ObjectReference) -> Document:
-    fields = {
-        "apiVersion": reference.api_version,
-        "kind": reference.kind,
-        "namespace": reference.namespace,
-        "name": reference.name,
-        "uid": reference.uid,
-        "resourceVersion": reference.resource_version,
-    }
-    return {name: text for name, text in fields.items() if text}
