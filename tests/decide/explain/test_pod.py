@@ -17,7 +17,7 @@ from tests.decide.scheduling.builders import a_local_class
 
 GIB = 2**30
 ALONG_WITH = {
-    # A claim whose class is missing waits until a volume is bound to it.
+    # A claim whose class is missing waits for an administrator to bind it.
     Reason.CLASS_NOT_FOUND: {Reason.UNBOUND_IMMEDIATE_CLAIM},
     Reason.CLAIM_LOST: {Reason.VOLUME_NOT_FOUND},
 }

@@ -17,7 +17,7 @@ TOTAL = 1024
 
 
 class DiedError(BaseException):
-    """No handler catches it."""
+    """No code of the driver catches it."""
 
 
 class Mortal:

@@ -1,4 +1,4 @@
-"""Work is done alone, and to its end, also when its caller gives up."""
+"""Work is done alone, and to its end, even if its caller goes away."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from plimsoll.wire.csi.refusals import internal
 
 
 class Door:
-    """Work that waits until the test opens it."""
+    """Work that waits until the test opens."""
 
     def __init__(self) -> None:
         self.is_open = asyncio.Event()

@@ -27,8 +27,8 @@ from plimsoll.decide.workloads.owned import (
 RETAIN, DELETE = "Retain", "Delete"
 
 
-class Keeper(Enum):
-    NOBODY = auto()
+class ClaimOwner(Enum):
+    NONE = auto()
     SET = auto()
     POD = auto()
 
@@ -48,14 +48,14 @@ def policy_of(set_: StatefulSet) -> RetentionPolicy:
     )
 
 
-def keeper(policy: RetentionPolicy, *, is_condemned: bool) -> Keeper:
+def claim_owner(policy: RetentionPolicy, *, is_condemned: bool) -> ClaimOwner:
     if policy.when_scaled == DELETE and is_condemned:
-        return Keeper.POD
-    return Keeper.SET if policy.when_deleted == DELETE else Keeper.NOBODY
+        return ClaimOwner.POD
+    return ClaimOwner.SET if policy.when_deleted == DELETE else ClaimOwner.NONE
 
 
 def owners_of_new_claim(set_: StatefulSet) -> tuple[OwnerReference, ...]:
-    if keeper(policy_of(set_), is_condemned=False) is Keeper.SET:
+    if claim_owner(policy_of(set_), is_condemned=False) is ClaimOwner.SET:
         return (controller_reference(STATEFUL_SET, set_),)
     return ()
 
@@ -75,12 +75,12 @@ def decide_claim_owner(
     references = [o for o in claim.metadata.owner_references if (o.kind, o.name) not in ours]
     if is_taken:
         return (_conflict(set_, claim), with_owners(CLAIMS, claim, references))
-    match keeper(policy_of(set_), is_condemned=holder.is_condemned):
-        case Keeper.SET:
+    match claim_owner(policy_of(set_), is_condemned=holder.is_condemned):
+        case ClaimOwner.SET:
             references.append(controller_reference(STATEFUL_SET, set_))
-        case Keeper.POD:
+        case ClaimOwner.POD:
             references.append(controller_reference(POD, holder.pod))
-        case Keeper.NOBODY:
+        case ClaimOwner.NONE:
             pass
     return (with_owners(CLAIMS, claim, references),)
 
@@ -112,8 +112,8 @@ def _is_up_to_date(
         return not has_set and not has_pod
     if any(not owner.controller for owner in _ours(claim, set_, holder.pod)):
         return False
-    wanted = keeper(policy_of(set_), is_condemned=holder.is_condemned)
-    return has_set == (wanted is Keeper.SET) and has_pod == (wanted is Keeper.POD)
+    wanted = claim_owner(policy_of(set_), is_condemned=holder.is_condemned)
+    return has_set == (wanted is ClaimOwner.SET) and has_pod == (wanted is ClaimOwner.POD)
 
 
 def _has_other_controller(set_: StatefulSet, claim: PersistentVolumeClaim, pod: ApiObject) -> bool:

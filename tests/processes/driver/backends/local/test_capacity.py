@@ -73,7 +73,7 @@ class Churn:
         )
 
     def _write_into(self, volume: str) -> None:
-        """Of directories the driver knows only by looking how much of their room is used."""
+        """Of directories the driver knows only by looking how full they are."""
         record = self._ground.record(volume)
         for directory in self._ground.directory.glob(f"disk-*/volumes/{volume}"):
             used = self._chance.randint(0, record.size_bytes)
@@ -110,8 +110,8 @@ async def test_the_largest_volume_reported_can_be_made_and_no_larger_one(
                 if largest:
                     volume = await churn.make(largest)
                     assert ground.record(volume).size_bytes == largest
-            room = (await ground.capacity(parameters)).available_capacity
-            assert await churn.fill() == room
+            available = (await ground.capacity(parameters)).available_capacity
+            assert await churn.fill() == available
             for volume in [record.id for record in ground.driver.ledger.volumes.all()]:
                 await ground.delete(volume)
 

@@ -44,7 +44,7 @@ async def ground(ground_dir: Path) -> AsyncIterator[Ground]:
         yield found
 
 
-def room(path: Path) -> int:
+def total_bytes(path: Path) -> int:
     found = os.statvfs(path)
     return found.f_blocks * found.f_frsize
 
@@ -92,10 +92,10 @@ async def test_a_file_system_in_use_grows(ground: Ground, fs_type: str) -> None:
     volume = await ground.create(mib=size, fs_type=fs_type)
     target = await ground.use(volume, fs_type=fs_type)
     (target / "file").write_text("content")
-    before = room(target)
+    before = total_bytes(target)
     await ground.expand(volume, 2 * size)
     assert await ground.node_expand(volume) == 2 * size * MIB
-    assert room(target) - before > size * MIB * 0.8
+    assert total_bytes(target) - before > size * MIB * 0.8
     assert (target / "file").read_text() == "content"
     assert ground.record(volume).filesystem_bytes == 2 * size * MIB
 
@@ -108,11 +108,11 @@ async def test_a_volume_that_grew_while_unused_is_grown_when_staged(
     volume = await ground.create(mib=size, fs_type=fs_type)
     target = await ground.use(volume, fs_type=fs_type)
     (target / "file").write_text("content")
-    before = room(target)
+    before = total_bytes(target)
     await ground.leave(volume)
     await ground.expand(volume, 2 * size)
     target = await ground.use(volume, fs_type=fs_type)
-    assert room(target) - before > size * MIB * 0.8
+    assert total_bytes(target) - before > size * MIB * 0.8
     assert (target / "file").read_text() == "content"
 
 
@@ -142,7 +142,7 @@ async def test_a_clone_may_be_larger(ground: Ground, fs_type: str) -> None:
     clone = await ground.create("clone", mib=2 * size, volume=volume, fs_type=fs_type)
     cloned = await ground.use(clone, fs_type=fs_type)
     assert (cloned / "file").read_text() == "content"
-    assert room(cloned) - room(target) > size * MIB * 0.8
+    assert total_bytes(cloned) - total_bytes(target) > size * MIB * 0.8
     again = await ground.create("again", volume=clone, fs_type=fs_type)
     assert (await ground.use(again, fs_type=fs_type) / "file").read_text() == "content"
 

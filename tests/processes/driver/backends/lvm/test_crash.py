@@ -1,4 +1,4 @@
-"""A driver that is killed, whenever it is, leaves no volume without a record."""
+"""A driver that is killed, at whatever moment, leaves no volume that its next run misses."""
 
 import asyncio
 import subprocess
