@@ -17,10 +17,10 @@ from plimsoll.decide.provisioning.failures import (
     RefusalError,
 )
 from plimsoll.decide.provisioning.preparation import (
-    DesiredVolume,
     Preparation,
     PreparedRequest,
     Unprepared,
+    WantedVolume,
     create_call,
     secret_references,
 )
@@ -53,7 +53,7 @@ SECRET = {
 def prepared(
     world: World, class_: dict[str, Any] | None = None, node: str = "node-1", **spec: Any
 ) -> PreparedRequest | Unprepared | Populator:
-    wanted = DesiredVolume(
+    wanted = WantedVolume(
         claim=from_document(PersistentVolumeClaim, a_claim_document(**spec)),
         storage_class=from_document(StorageClass, a_class_document(**class_ or {})),
         selected_node=node,

@@ -26,10 +26,10 @@ from plimsoll.decide.provisioning.failures import (
 from plimsoll.decide.provisioning.node_deployment import consider_competing
 from plimsoll.decide.provisioning.outcomes import failed
 from plimsoll.decide.provisioning.preparation import (
-    DesiredVolume,
     Preparation,
     PreparedRequest,
     Unprepared,
+    WantedVolume,
     create_call,
     secret_references,
 )
@@ -171,7 +171,7 @@ def _prepare(
     context: ProvisioningContext,
 ) -> ClaimStep:
     selected = claim.annotations.get(SELECTED_NODE, claim.annotations.get(ALPHA_SELECTED_NODE, ""))
-    wanted = DesiredVolume(claim=claim, storage_class=class_, selected_node=selected)
+    wanted = WantedVolume(claim=claim, storage_class=class_, selected_node=selected)
     found = Preparation(wanted, context).prepare(memory.topology)
     begun = _announcement(claim)
     if isinstance(found, Populator):

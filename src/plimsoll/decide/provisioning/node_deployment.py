@@ -25,9 +25,9 @@ from plimsoll.decide.provisioning.calls import (
 )
 from plimsoll.decide.provisioning.failures import RefusalError
 from plimsoll.decide.provisioning.preparation import (
-    DesiredVolume,
     Preparation,
     PreparedRequest,
+    WantedVolume,
     create_call,
     secret_references,
 )
@@ -121,7 +121,7 @@ def decide_candidacy(
     class_ = context.view.storage_class(claim.storage_class)
     if class_ is None or not claim.spec.requested_bytes:
         return _take_over(claim, memory, context)
-    wanted = DesiredVolume(claim=claim, storage_class=class_, selected_node=node.node_name)
+    wanted = WantedVolume(claim=claim, storage_class=class_, selected_node=node.node_name)
     found = Preparation(wanted, context).prepare(memory.topology)
     if isinstance(found, Populator):
         return _take_over(claim, memory, context)

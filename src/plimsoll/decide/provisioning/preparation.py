@@ -54,7 +54,7 @@ from plimsoll.decide.provisioning.view import ProvisioningContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredVolume:
+class WantedVolume:
     """A claim that this provisioner shall provision for."""
 
     claim: PersistentVolumeClaim
@@ -81,7 +81,7 @@ class Unprepared:
 class Preparation:
     """One attempt's first half. It keeps what it has found out when a problem ends it."""
 
-    def __init__(self, wanted: DesiredVolume, context: ProvisioningContext) -> None:
+    def __init__(self, wanted: WantedVolume, context: ProvisioningContext) -> None:
         self._wanted = wanted
         self._view = context.view
         self._settings = context.settings
