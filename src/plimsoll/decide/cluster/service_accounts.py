@@ -1,4 +1,4 @@
-"""Every namespace that is in use has an account for pods that name none."""
+"""Every active namespace has a default service account, for pods that name none."""
 
 from collections.abc import Collection
 from enum import StrEnum

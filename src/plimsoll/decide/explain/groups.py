@@ -1,4 +1,4 @@
-"""Nodes that the same things speak against, and the numbers that differ among them."""
+"""Groups of nodes that are refused for the same reasons, and the numbers that differ among them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

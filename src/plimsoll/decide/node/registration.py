@@ -1,7 +1,7 @@
 """What a driver that registers on a node leaves there: an entry in CSINode, and topology labels.
 
 Topology labels are promises that volumes were made on: a driver that comes back with another value
-for a label is refused, and a person has to look.
+for a label is refused, and an administrator has to decide.
 """
 
 import re

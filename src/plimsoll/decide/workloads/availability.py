@@ -1,4 +1,4 @@
-"""Which pods serve, for how long they have to before they count, and how many may be missing."""
+"""Which pods are available (`minReadySeconds`), and how many may be unavailable."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Which of several equal pods go first: those that are missed least.
+"""Which pods are deleted first when there are too many, as in kube-controller-manager.
 
 Pods without a node before others, pending before running, not ready before ready, then by the cost
 that their owner put on them, then where several of them share a node. Among the rest the younger

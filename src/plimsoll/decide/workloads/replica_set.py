@@ -1,4 +1,4 @@
-"""ReplicaSet: as many pods as it says, whichever they are."""
+"""ReplicaSet: pods are created or deleted until there are as many as it says."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Every call is counted, timed and, when it is refused, logged; what it carried never is."""
+"""Counts and times every call, and logs it when it is refused. Its content is never logged."""
 
 import logging
 from collections.abc import Mapping

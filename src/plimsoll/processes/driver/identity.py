@@ -1,4 +1,4 @@
-"""The identity service: who this is and what it can do."""
+"""CSI's identity service: the name, version and capabilities of the driver."""
 
 from google.protobuf.wrappers_pb2 import BoolValue
 

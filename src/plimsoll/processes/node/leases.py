@@ -1,4 +1,4 @@
-"""Says that nodes are alive: a lease for each, renewed in time, spread so that many cost little."""
+"""Renews a Lease for each node, at different moments, so that many nodes cost little."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The messages that drivers get, made of what was decided."""
+"""Requests of CSI's node service, made from what was decided."""
 
 from collections.abc import Mapping
 

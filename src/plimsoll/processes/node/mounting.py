@@ -1,4 +1,4 @@
-"""Carries out the steps of a volume: written down first, then the driver, then what is now sure.
+"""Carries out the steps of a volume: each is recorded, then the driver called, then marked done.
 
 Every failure is one sentence for the pod's user, without secrets. Secrets are read at the moment
 of the call and kept nowhere.

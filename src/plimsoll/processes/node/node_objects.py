@@ -1,4 +1,4 @@
-"""Keeps the Node objects: made or adopted once, then reported when something changed, or rarely."""
+"""Creates or adopts each Node object once, then writes its status on changes, otherwise rarely."""
 
 import asyncio
 import logging

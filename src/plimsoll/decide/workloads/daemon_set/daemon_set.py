@@ -188,7 +188,7 @@ class _Look:
         rolling = self.set.spec.update_strategy.rolling_update or RollingUpdate()
         most = share_of(len(self.wanted), rolling.max_unavailable, round_up=True) or 1
         idle: list[Pod] = []
-        serving: list[Pod] = []
+        available: list[Pod] = []
         unavailable = 0
         for _, pods in sorted(self.pods.items()):
             staying = [pod for pod in pods if not pod.is_being_deleted]
@@ -196,8 +196,8 @@ class _Look:
             if len(staying) != 1 or not self._is_available(staying[0]):
                 unavailable += 1
             if len(staying) == 1 and old is not None:
-                (serving if self._is_available(old) else idle).append(old)
-        doomed = idle + serving[: max(most - unavailable, 0)]
+                (available if self._is_available(old) else idle).append(old)
+        doomed = idle + available[: max(most - unavailable, 0)]
         return [write for pod in doomed for write in self._deleted(pod)]
 
     def _is_updated(self, pod: Pod) -> bool:

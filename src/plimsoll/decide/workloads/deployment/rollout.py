@@ -1,6 +1,6 @@
 """How many pods each ReplicaSet of a Deployment should have while one replaces the others.
 
-Pure arithmetic: at most `surge` more pods than wanted, at most `unavailable` fewer that serve.
+Pure arithmetic: at most `surge` more pods than wanted, at most `unavailable` fewer available ones.
 """
 
 from collections.abc import Iterable, Mapping
@@ -95,8 +95,8 @@ def shrunk_sizes(posts: Fenceposts, new: ReplicaSet, old: list[ReplicaSet]) -> S
         if idle > 0:
             sizes[set_.name] -= idle
             removable -= idle
-    serving = new.status.available_replicas + sum(s.status.available_replicas for s in old)
-    spare = serving - posts.least_available
+    available = new.status.available_replicas + sum(s.status.available_replicas for s in old)
+    spare = available - posts.least_available
     for set_ in oldest_first:
         fewer = min(sizes[set_.name], max(spare, 0))
         sizes[set_.name] -= fewer

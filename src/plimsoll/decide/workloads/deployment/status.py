@@ -1,4 +1,4 @@
-"""What a Deployment says of itself: counts, whether enough pods serve, whether it gets on."""
+"""The status of a Deployment: counts, and the conditions Available and Progressing."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the server serves, asked of the server itself: built-in kinds and custom ones alike.
+"""Discovery: which kinds the server has, built-in and custom ones alike.
 
 For loops that work on objects of every kind. They need nothing of an object but its metadata.
 """

@@ -1,8 +1,9 @@
 """Which pools a volume goes to, and how large it could be there: pure, one answer for each state.
 
-A place is one pool, or several of different segments for a volume that is kept whole in each. What
-is preferred comes first, in its order; among equals the pool that is reachable from nowhere but
-where it is wanted, then the one that could hold the largest volume, then names. What `GetCapacity`
+A place is one pool, or several of different segments for a volume that is kept whole in each.
+Preferred segments come first, in their order. Among equal pools the one comes first that is
+reachable from the fewest segments beyond the requested ones, then the one that could hold the
+largest volume, then the first by name. What `GetCapacity`
 reports comes from the function that places volumes, so the two cannot disagree.
 """
 

@@ -1,6 +1,6 @@
-"""File systems on block devices: what is there, making one, checking it, growing it.
+"""File systems on block devices: recognised, made, checked and grown.
 
-Nothing here decides whether to make one: `staging` does, who knows whether there can be data.
+`staging` decides whether to make one: it knows whether the device may hold data.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Loop devices: files that look like disks. What there is, the kernel is asked each time."""
+"""Loop devices: files that look like disks. Which there are is read from the kernel each time."""
 
 from collections.abc import Sequence
 from contextlib import suppress

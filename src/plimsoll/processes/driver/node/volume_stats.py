@@ -1,4 +1,4 @@
-"""How full a volume is.
+"""How full a volume is, for NodeGetVolumeStats.
 
 A file system tells that itself. A directory shares its file system with others: what counts there
 is what lies in it, against what was promised.

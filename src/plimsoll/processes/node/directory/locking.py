@@ -1,4 +1,4 @@
-"""Two nodes on one directory would undo each other's mounts: only one gets it."""
+"""Lets one node process use a directory at a time: two would undo each other's mounts."""
 
 import fcntl
 import os

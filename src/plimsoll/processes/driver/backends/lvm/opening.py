@@ -15,7 +15,7 @@ from plimsoll.wire.csi.errors import CsiStatusError
 log = logging.getLogger(__name__)
 
 TOOLS = ("lvm", "flock")
-MAKING_A_GROUP = timedelta(minutes=2)
+CREATE_GROUP_WITHIN = timedelta(minutes=2)
 
 
 def refuse_without_tools() -> None:
@@ -45,7 +45,7 @@ async def _made(lvm: Lvm, options: Options) -> None:
     if not lvm.disks:
         raise SetupError(f'volume group "{lvm.group}" is to be made, but of which disks?')
     try:
-        await run(lvm.make_group(options.extent_bytes), within=MAKING_A_GROUP)
+        await run(lvm.make_group(options.extent_bytes), within=CREATE_GROUP_WITHIN)
     except CommandError as error:
         raise SetupError(f'volume group "{lvm.group}" cannot be made: {told(error)}') from error
     log.info("volume group made", extra={"volume_group": lvm.group, "disks": list(lvm.disks)})
