@@ -60,6 +60,60 @@ def test_a_late_answer_does_not_bring_back_what_was_seen_to_end() -> None:
     assert shown(store) is None
 
 
+def test_an_object_of_the_newest_version_is_shown_until_the_watch_shows_another() -> None:
+    store = a_store(an_object("a", 7))
+    assert store.assume_version(an_object("a", 7, "ours"))
+    assert shown(store) == ("7", "ours")
+    store.put(A, an_object("a", 7))
+    assert shown(store) == ("7", "ours")
+    store.replace({A: an_object("a", 7)})
+    assert shown(store) == ("7", "ours")
+    store.put(A, an_object("a", 8, "theirs"))
+    assert shown(store) == ("8", "theirs")
+    assert not store.assumed
+
+
+def test_an_object_of_the_newest_version_ends_with_the_object() -> None:
+    store = a_store(an_object("a", 7))
+    store.assume_version(an_object("a", 7, "ours"))
+    store.remove(A, "")
+    assert shown(store) is None
+    assert not store.assumed
+    store.put(A, an_object("a", 7))
+    store.assume_version(an_object("a", 7, "ours"))
+    store.replace({})
+    assert shown(store) is None
+    assert not store.assumed
+
+
+def test_nothing_is_assumed_of_an_outdated_version() -> None:
+    store = a_store(an_object("a", 8))
+    assert not store.assume_version(an_object("a", 7, "ours"))
+    assert not store.assume_version(an_object("b", 7, "ours"))
+    assert shown(store) == ("8", "")
+    assert not store.assumed
+
+
+def test_only_the_same_version_takes_an_assumption_back() -> None:
+    store = a_store(an_object("a", 7))
+    store.assume_version(an_object("a", 7, "ours"))
+    store.restore(an_object("a", 8))
+    assert shown(store) == ("7", "ours")
+    store.restore(an_object("a", 7))
+    assert shown(store) == ("7", "")
+
+
+def test_a_change_tells_what_was_observed_and_what_is_shown() -> None:
+    store = a_store(an_object("a", 7, "seen"))
+    store.assume_version(an_object("a", 7, "ours"))
+    change = store.put(A, an_object("a", 8, "theirs"))
+    assert change is not None
+    assert change.observed is not None
+    assert (change.before, change.after) == (an_object("a", 7, "ours"), an_object("a", 8, "theirs"))
+    assert change.observed.before == an_object("a", 7, "seen")
+    assert change.observed.after == an_object("a", 8, "theirs")
+
+
 def test_a_written_object_is_shown_until_the_watch_has_caught_up() -> None:
     store = a_store(an_object("a", 1))
     store.assume(A, on_node("n1"), deadline=10)

@@ -10,7 +10,6 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.decide.scheduling.assumptions import AssumingView, Assumptions
 from plimsoll.decide.scheduling.binding.bind_volumes import (
     AllBound,
     Choice,
@@ -33,6 +32,7 @@ from plimsoll.decide.scheduling.rules.volume_binding.static_matching import (
     StaticBinding,
 )
 from plimsoll.decide.scheduling.view import Cluster
+from tests.decide.scheduling.builders import Believed
 from tests.oracle.cluster_cases import Answer, cluster_of, shown
 from tests.oracle.comparison import agrees
 
@@ -122,8 +122,8 @@ def _node(result: PodVolumes | Judgement, shape: ScoringShape) -> Answer:
 
 
 def _reserve(pod: Pod, volumes: PodVolumes, node: str, cluster: Cluster) -> Answer:
-    view = AssumingView(cluster, Assumptions())
-    choice = assume(pod, volumes, node, view)
+    believed = Believed(*cluster.volumes.values(), *cluster.claims.values())
+    choice = assume(pod, volumes, node, believed)
     if isinstance(choice, Finding):
         return shown(failed(choice))
     if isinstance(choice, AllBound):
@@ -134,21 +134,23 @@ def _reserve(pod: Pod, volumes: PodVolumes, node: str, cluster: Cluster) -> Answ
             "preBindPreFlight": FIT.verdict.value,
             "apiUpdates": [f"{write.resource.plural}:{write.key}" for write in choice.writes],
         }
-    return shown(FIT) | binding | _assumed(view.assumptions)
+    return shown(FIT) | binding | _assumed(believed)
 
 
-def _assumed(assumptions: Assumptions) -> Answer:
+def _assumed(believed: Believed) -> Answer:
     return {
         "assumedPVs": {
             str(key): {
                 "claimRef": msgspec.to_builtins(volume.spec.claim_ref),
                 "annotations": dict(volume.annotations) or None,
             }
-            for key, volume in assumptions.volumes.by_key().items()
+            for key in sorted(believed.volumes.assumed)
+            if (volume := believed.volumes.snapshot().get(key))
         },
         "assumedPVCs": {
             str(key): {"annotations": dict(claim.annotations) or None}
-            for key, claim in assumptions.claims.by_key().items()
+            for key in sorted(believed.claims.assumed)
+            if (claim := believed.claims.snapshot().get(key))
         },
     }
 
@@ -183,43 +185,39 @@ class _Story:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._assumptions = Assumptions()
+        self._believed = Believed(*cluster.volumes.values(), *cluster.claims.values())
         self._choices: dict[str, Choice | AllBound] = {}
 
     def step(self, step: Document) -> Answer:
         operation = step["op"]
         answer: Answer = {"op": operation}
         answer |= getattr(self, f"_{operation}")(step)
-        return answer | _assumed(self._assumptions)
+        return answer | _assumed(self._believed)
 
     @property
-    def _view(self) -> AssumingView:
-        return AssumingView(self._cluster, self._assumptions)
+    def _view(self) -> Cluster:
+        volumes = self._believed.volumes.snapshot().objects
+        return replace(
+            self._cluster,
+            volumes={volume.name: volume for volume in volumes.values()},
+            claims=self._believed.claims.snapshot().objects,
+        )
 
     def _apply(self, step: Document) -> Answer:
         if step["kind"] == "PersistentVolume":
             volume = from_document(PersistentVolume, step["object"])
-            volumes = {**self._cluster.volumes, volume.name: volume}
-            self._cluster = replace(self._cluster, volumes=volumes)
-            self._assumptions.volumes.observe(volume.key, volume)
+            self._believed.volumes.put(volume.key, volume)
         else:
             claim = from_document(PersistentVolumeClaim, step["object"])
-            self._cluster = replace(
-                self._cluster, claims={**self._cluster.claims, claim.key: claim}
-            )
-            self._assumptions.claims.observe(claim.key, claim)
+            self._believed.claims.put(claim.key, claim)
         return {}
 
     def _delete(self, step: Document) -> Answer:
         key = ObjectKey.parse(step["name"])
         if step["kind"] == "PersistentVolume":
-            volumes = {n: volume for n, volume in self._cluster.volumes.items() if n != key.name}
-            self._cluster = replace(self._cluster, volumes=volumes)
-            self._assumptions.volumes.observe(key, None)
+            self._believed.volumes.remove(key)
         else:
-            kept = {k: claim for k, claim in self._cluster.claims.items() if k != key}
-            self._cluster = replace(self._cluster, claims=kept)
-            self._assumptions.claims.observe(key, None)
+            self._believed.claims.remove(key)
         return {}
 
     def _schedule(self, step: Document) -> Answer:
@@ -245,7 +243,7 @@ class _Story:
         return answer | {"reservedNode": name, "reserve": reserved}
 
     def _reserve(self, pod: Pod, volumes: PodVolumes, node: str) -> Answer:
-        choice = assume(pod, volumes, node, self._view)
+        choice = assume(pod, volumes, node, self._believed)
         if isinstance(choice, Finding):
             self._choices.pop(pod.name, None)
             return shown(failed(choice))
@@ -255,7 +253,7 @@ class _Story:
     def _unreserve(self, step: Document) -> Answer:
         choice = self._choices.pop(step["name"], None)
         if isinstance(choice, Choice):
-            forget(choice, self._assumptions)
+            forget(choice, self._believed)
         return {"done": choice is not None}
 
     def _bind(self, step: Document) -> Answer:
@@ -271,7 +269,7 @@ class _Story:
         choice = written(choice, objects[:fails_at])
         self._choices[step["name"]] = choice
         if fails_at < len(objects):
-            forget_unwritten(choice, self._assumptions, fails_at)
+            forget_unwritten(choice, self._believed, fails_at)
             answer["error"] = "simulated API failure"
         return answer | {"done": True}
 

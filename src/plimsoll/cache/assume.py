@@ -1,13 +1,19 @@
 """Believing our own writes before the watch confirms them.
 
 Between our write and its echo the store shows the past; deciding on it would repeat or contradict
-what we just did. An assumption lies over the store until one of four things happens: the watch
-shows the same version or a newer one; the object is seen deleted; it is forgotten because the
-write failed; its deadline passes. Then the store's word counts again.
+what we just did. There are three ways to assume, for objects of every kind:
+
+- `assume`: a change that is made again on every newer version, as for a pod that gets its node;
+- `assume_version`: an object that is worth something only as long as the version it was made of is
+  the newest, as for a claim or volume that the scheduler has chosen;
+- `written`: the server's answer, until the watch has caught up with it.
+
+An assumption ends when the watch shows what became of the object, when it is forgotten because the
+write failed, or when its deadline passes. Then the store's word counts again.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from plimsoll.api.meta import ApiObject, ObjectKey
@@ -25,6 +31,14 @@ class _Intended(Generic[T]):
 
     change: Callable[[T | None], T | None]
     deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class _OfVersion(Generic[T]):
+    """An object as our write will leave it; any other version that is observed replaces it."""
+
+    object: T
+    deadline: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +63,7 @@ class AssumingStore(Generic[T]):
     def __init__(self, indexes: Mapping[str, IndexFunction[T]] | None = None) -> None:
         self._observed: Store[T] = Store()
         self._shown: Store[T] = Store(indexes)
-        self._assumed: dict[ObjectKey, _Intended[T] | _Written[T] | _Gone] = {}
+        self._assumed: dict[ObjectKey, _Intended[T] | _OfVersion[T] | _Written[T] | _Gone] = {}
         self._latest = ""  # the newest version of any object that the watch has shown
 
     def snapshot(self) -> View[T]:
@@ -76,6 +90,26 @@ class AssumingStore(Generic[T]):
         self._assumed[key] = _Intended(change, deadline)
         return self._show(key)
 
+    def assume_version(self, object_: T) -> bool:
+        """Before a write to the newest version: show the object until the watch shows another.
+
+        False: the object was made of another version than the newest. Then nothing is assumed.
+        """
+        key = key_of(object_)
+        newest = self._observed.snapshot().get(key)
+        if newest is None or version_of(newest) != version_of(object_):
+            return False
+        self._assumed[key] = _OfVersion(object_)
+        self._show(key)
+        return True
+
+    def restore(self, object_: T) -> None:
+        """Take `assume_version` back. What was assumed of another version meanwhile stays."""
+        key = key_of(object_)
+        held = self._assumed.get(key)
+        if isinstance(held, _OfVersion) and version_of(held.object) == version_of(object_):
+            self.forget(key)
+
     def written(self, object_: T, *, deadline: float) -> StoreChange[T] | None:
         """After a write: show the server's answer until the watch has caught up with it."""
         key = key_of(object_)
@@ -91,59 +125,76 @@ class AssumingStore(Generic[T]):
 
     def expire(self, monotonic: float) -> list[StoreChange[T]]:
         """Forget everything whose deadline has passed."""
-        late = [key for key, held in self._assumed.items() if monotonic >= held.deadline]
-        return [change for key in sorted(late) if (change := self.forget(key)) is not None]
+        overdue = [key for key, held in self._assumed.items() if monotonic >= held.deadline]
+        return [change for key in sorted(overdue) if (change := self.forget(key)) is not None]
 
     # What the watch shows
 
     def put(self, key: ObjectKey, object_: T) -> StoreChange[T] | None:
-        self._observed.put(key, object_)
+        observed = self._observed.put(key, object_)
         self._heard(version_of(object_))
-        held = self._assumed.get(key)
-        if isinstance(held, _Written) and _is_seen(held.object, version_of(object_)):
-            del self._assumed[key]
-        return self._show(key)
+        self._confirm(key, version_of(object_))
+        return self._show(key, observed)
 
     def remove(self, key: ObjectKey, version: str = "") -> StoreChange[T] | None:
         """A deletion older than our write was of a namesake from before it."""
-        self._observed.remove(key, version)
+        observed = self._observed.remove(key, version)
         self._heard(version)
-        held = self._assumed.get(key)
-        if isinstance(held, _Intended):
-            self._assumed[key] = _Gone(version, held.deadline)
-        elif isinstance(held, _Written) and _is_seen(held.object, version):
-            del self._assumed[key]
-        return self._show(key)
+        match self._assumed.get(key):
+            case _Intended(deadline=deadline):
+                self._assumed[key] = _Gone(version, deadline)
+            case _Written(object=object_) if not _is_seen(object_, version):
+                pass
+            case _OfVersion() | _Written():
+                del self._assumed[key]
+            case _Gone() | None:
+                pass
+        return self._show(key, observed)
 
     def replace(self, objects: Mapping[ObjectKey, T]) -> list[StoreChange[T]]:
         """A list is newer than every write that was answered before it was asked for; those
         that it does not show yet keep their deadline."""
-        changes = self._observed.replace(objects)
-        for key, held in list(self._assumed.items()):
+        observed = {change.key: change for change in self._observed.replace(objects)}
+        assumed = list(self._assumed)
+        for key in assumed:
             seen = objects.get(key)
-            if isinstance(held, _Written) and seen and _is_seen(held.object, version_of(seen)):
+            if seen is not None:
+                self._confirm(key, version_of(seen))
+            elif isinstance(self._assumed[key], _OfVersion):
                 del self._assumed[key]
-        if not self._assumed:
+        if not assumed:
             return self._shown.replace(objects)
-        keys = sorted({change.key for change in changes} | self._assumed.keys())
-        return [change for key in keys if (change := self._show(key)) is not None]
+        keys = sorted(observed.keys() | set(assumed))
+        changes = (self._show(key, observed.get(key)) for key in keys)
+        return [change for change in changes if change is not None]
+
+    def _confirm(self, key: ObjectKey, version: str) -> None:
+        """The watch shows this version: end what it confirms or replaces."""
+        match self._assumed.get(key):
+            case _Written(object=object_) if _is_seen(object_, version):
+                del self._assumed[key]
+            case _OfVersion(object=object_) if version_of(object_) != version:
+                del self._assumed[key]
+            case _:
+                pass
 
     def _heard(self, version: str) -> None:
         if not self._latest or is_older_or_same(self._latest, version):
             self._latest = version
 
-    def _show(self, key: ObjectKey) -> StoreChange[T] | None:
+    def _show(
+        self, key: ObjectKey, observed: StoreChange[T] | None = None
+    ) -> StoreChange[T] | None:
         wanted = self._wanted(key)
-        if wanted is None:
-            return self._shown.remove(key)
-        return self._shown.put(key, wanted)
+        change = self._shown.remove(key) if wanted is None else self._shown.put(key, wanted)
+        return change if change is None else replace(change, observed=observed)
 
     def _wanted(self, key: ObjectKey) -> T | None:
         seen = self._observed.snapshot().get(key)
         match self._assumed.get(key):
             case _Intended(change=change):
                 return change(seen)
-            case _Written(object=object_):
+            case _Written(object=object_) | _OfVersion(object=object_):
                 return object_
             case _Gone() | None:
                 return seen

@@ -27,6 +27,8 @@ class StoreChange(Generic[T]):
     key: ObjectKey
     before: T | None
     after: T | None
+    observed: "StoreChange[T] | None" = field(default=None, compare=False)
+    """What the watch has shown, where an assumption shows something else."""
 
 
 class Selected(Mapping[ObjectKey, T], Generic[T]):

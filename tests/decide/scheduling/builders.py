@@ -17,6 +17,7 @@ from plimsoll.api.pods import (
 )
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.cache.assume import AssumingStore
 from plimsoll.decide.annotations import BIND_COMPLETED
 from plimsoll.decide.scheduling.view import Cluster
 from tests.builders import CLASS, HOSTNAME, a_class, meta
@@ -82,3 +83,16 @@ def a_container(name: str = "main", **requests: str) -> Container:
 
 def on_host(name: str) -> dict[str, str]:
     return {HOSTNAME: name}
+
+
+class Believed:
+    """Claims and volumes that were observed, and what is assumed of them."""
+
+    def __init__(self, *objects: ApiObject) -> None:
+        self.volumes: AssumingStore[PersistentVolume] = AssumingStore()
+        self.claims: AssumingStore[PersistentVolumeClaim] = AssumingStore()
+        for object_ in objects:
+            if isinstance(object_, PersistentVolume):
+                self.volumes.put(object_.key, object_)
+            elif isinstance(object_, PersistentVolumeClaim):
+                self.claims.put(object_.key, object_)

@@ -32,17 +32,17 @@ class Watched:
             self.see(object_)
 
     def see(self, object_: ApiObject) -> None:
-        observed = self.state.observed
+        stores = self.state.stores
         match object_:
             case Pod():
-                if change := observed.pods.put(object_.key, object_):
+                if change := stores.pods.put(object_.key, object_):
                     self.state.observe_pod(change)
             case PersistentVolume():
-                if change_ := observed.volumes.put(object_.key, object_):
-                    self.state.observe_volume(change_)
+                if change_ := stores.volumes.put(object_.key, object_):
+                    self.state.observe_other(change_)
             case PersistentVolumeClaim():
-                if change__ := observed.claims.put(object_.key, object_):
-                    self.state.observe_claim(change__)
+                if change__ := stores.claims.put(object_.key, object_):
+                    self.state.observe_other(change__)
             case _:
                 self.state.observe_other(StoreChange(object_.key, None, object_))
 
@@ -99,7 +99,7 @@ def test_what_was_decided_is_believed_before_it_is_written() -> None:
 def test_what_was_observed_does_not_change_by_assuming() -> None:
     watched = one_static_one_made()
     watched.assume()
-    observed = watched.state.observed
+    observed = watched.state.stores
     volume, claim = observed.volume("volume-1"), observed.claim(ObjectKey("default", "more"))
     assert volume is not None
     assert volume.spec.claim is None
@@ -115,7 +115,8 @@ def test_taking_a_decision_back_leaves_nothing_of_it() -> None:
     watched.state.forget(choice)
     watched.state.displace(POD)
     assert watched.picture() == before
-    assert len(watched.state.assumptions.volumes) == len(watched.state.assumptions.claims) == 0
+    assert not watched.state.stores.volumes.assumed
+    assert not watched.state.stores.claims.assumed
 
 
 @given(made=st.integers(0, 2))
@@ -123,8 +124,8 @@ def test_of_a_half_written_decision_only_the_rest_is_taken_back(made: int) -> No
     watched = one_static_one_made()
     choice = watched.assume()
     watched.state.forget_unwritten(choice, made)
-    assumptions = watched.state.assumptions
-    assert (len(assumptions.volumes), len(assumptions.claims)) == (min(made, 1), max(made - 1, 0))
+    volumes, claims = watched.state.stores.volumes.assumed, watched.state.stores.claims.assumed
+    assert (len(volumes), len(claims)) == (min(made, 1), max(made - 1, 0))
 
 
 def test_a_decision_on_what_has_changed_meanwhile_is_refused_whole() -> None:

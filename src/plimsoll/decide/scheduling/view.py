@@ -1,8 +1,9 @@
 """What the rules look at, without saying how it is found.
 
-Everything that one decision asks must come from the same moment. What this scheduler has decided
-but not yet seen confirmed is part of it: see `assumptions`. A process backs the protocol by its
-indexes; `Cluster` holds plain lists, for plans, explanations and tests.
+Everything that one decision asks must come from the same moment. Three classes show it, each for
+one need: `Columns` is the cluster that a scheduler decides on, with what it has decided itself made
+true; `NodeView` is the part of it that is about one node, so that an explanation need not look at
+every volume; `Cluster` holds plain lists, for callers that have no columns to keep up to date.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -176,7 +176,7 @@ class Binder:
                 with self._waiters.waiting(pod, choice) as woken:
                     while True:
                         woken.clear()
-                        progress = check_bindings(pod.key, choice, self._state.observed)
+                        progress = check_bindings(pod.key, choice, self._state.stores)
                         if not isinstance(progress, Waiting):
                             return progress
                         log.debug(

@@ -94,7 +94,7 @@ class Cycle:
 
     def _observe_pod(self, key: ObjectKey) -> None:
         queue = self._parts.queue
-        seen = self._parts.state.observed.pods.observed().get(key)
+        seen = self._parts.state.stores.pod(key)
         if seen is None or seen.spec.node_name or seen.is_being_deleted:
             queue.remove(key)
         elif self._is_ours(seen):
@@ -102,7 +102,7 @@ class Cycle:
             self._changed.set()
 
     def _wake(self, before: ApiObject | None, after: ApiObject | None) -> None:
-        view = self._parts.state.believed
+        view = self._parts.kernel.columns
 
         def may_help(pod: Pod, rule: AnyRule) -> bool:
             return helps(rule, pod, before, after) and concerns(pod, before, after, view)
@@ -204,10 +204,10 @@ class Cycle:
         state = self._parts.state
         if isinstance(choice, Choice):
             state.forget(choice)
-        placed = state.observed.pod(pod.key)
+        placed = state.stores.pods.snapshot().get(pod.key)
         state.displace(pod)
         if placed is not None:
             self._wake(placed, None)
         for binding in choice.static if isinstance(choice, Choice) else ():
-            if volume := state.believed.volume(binding.volume.name):
+            if volume := state.stores.volumes.snapshot().get(binding.volume.key):
                 self._wake(binding.volume, volume)

@@ -64,7 +64,7 @@ class RefusalLearner:
 
     async def learn(self, pod: Pod, node: str, claim: ObjectKey, *, since: datetime) -> str:
         """What to tell of the refusal that ended a binding which began at `since`."""
-        seen = self._state.observed.claim(claim)
+        seen = self._state.stores.claim(claim)
         if seen is None or not self._is_there(pod):
             return f'provisioning failed for PVC "{claim.name}"'
         known = self.memory.find(pod, node)
@@ -90,25 +90,25 @@ class RefusalLearner:
         return self.memory.add(pod, refusal)
 
     def _is_there(self, pod: Pod) -> bool:
-        seen = self._state.observed.pods.observed().get(pod.key)
+        seen = self._state.stores.pod(pod.key)
         return seen is not None and seen.uid == pod.uid
 
     def _driver_of(self, claim: PersistentVolumeClaim) -> str:
         for annotation in (STORAGE_PROVISIONER, BETA_STORAGE_PROVISIONER):
             if driver := claim.annotations.get(annotation):
                 return driver
-        storage_class = self._state.observed.storage_class(claim.storage_class)
+        storage_class = self._state.stores.storage_class(claim.storage_class)
         return storage_class.provisioner if storage_class else ""
 
     def _waiting_for(self, claim: PersistentVolumeClaim) -> Iterator[Pod]:
         """Pods of ours that name the claim and have no node yet."""
-        for pod in self._state.observed.pods.observed().objects.values():
+        for pod in self._state.stores.pods.observed().objects.values():
             is_waiting = not pod.spec.node_name and self._is_ours(pod)
             if is_waiting and pod.namespace == claim.namespace and claim.name in _claims_of(pod):
                 yield pod
 
     def _labels_of(self, node: str) -> Mapping[str, str]:
-        found = self._state.observed.node(node)
+        found = self._state.stores.node(node)
         return found.labels if found else {}
 
     async def _find_error(self, claim: PersistentVolumeClaim) -> str:

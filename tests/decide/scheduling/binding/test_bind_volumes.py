@@ -1,7 +1,6 @@
-from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.annotations import BOUND_BY_CONTROLLER, SELECTED_NODE
 from plimsoll.decide.plan import Patch, ResourceName
-from plimsoll.decide.scheduling.assumptions import AssumingView, Assumptions
 from plimsoll.decide.scheduling.binding.bind_volumes import (
     AllBound,
     Choice,
@@ -17,7 +16,7 @@ from plimsoll.decide.scheduling.rules.volume_binding.static_matching import (
     StaticBinding,
 )
 from tests.builders import a_claim, a_pod, a_volume
-from tests.decide.scheduling.builders import a_cluster, bound, versioned
+from tests.decide.scheduling.builders import Believed, bound, versioned
 
 OLD, NEW = versioned(a_claim("old"), 11), versioned(a_claim("new"), 12)
 VOLUME = versioned(a_volume(), 7)
@@ -26,18 +25,14 @@ VOLUMES = PodVolumes((StaticBinding(OLD, VOLUME),), (DynamicProvision(NEW),))
 VOLUME_KEY = ObjectKey("", "volume-1")
 
 
-def a_view(*objects: ApiObject) -> AssumingView:
-    return AssumingView(a_cluster(*objects), Assumptions())
-
-
-def chosen(view: AssumingView) -> Choice:
-    choice = assume(POD, VOLUMES, "node-1", view)
+def chosen(believed: Believed) -> Choice:
+    choice = assume(POD, VOLUMES, "node-1", believed)
     assert isinstance(choice, Choice)
     return choice
 
 
 def test_a_choice_is_written_volumes_first_on_the_versions_it_was_made_of() -> None:
-    choice = chosen(a_view(OLD, NEW, VOLUME))
+    choice = chosen(Believed(OLD, NEW, VOLUME))
     reference = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -66,66 +61,67 @@ def test_a_choice_is_written_volumes_first_on_the_versions_it_was_made_of() -> N
 
 
 def test_a_choice_is_believed_at_once() -> None:
-    view = a_view(OLD, NEW, VOLUME)
-    choice = chosen(view)
-    volume, claim = view.volume("volume-1"), view.claim(NEW.key)
+    believed = Believed(OLD, NEW, VOLUME)
+    choice = chosen(believed)
+    volume = believed.volumes.snapshot().get(VOLUME_KEY)
+    claim = believed.claims.snapshot().get(NEW.key)
     assert volume is choice.static[0].volume
     assert volume is not None
     assert volume.spec.claim == OLD.key
     assert claim is not None
     assert claim.annotations == {SELECTED_NODE: "node-1"}
-    forget(choice, view.assumptions)
-    assert view.volume("volume-1") is VOLUME
-    assert view.claim(NEW.key) is NEW
+    forget(choice, believed)
+    assert believed.volumes.snapshot().get(VOLUME_KEY) is VOLUME
+    assert believed.claims.snapshot().get(NEW.key) is NEW
 
 
 def test_a_volume_that_a_user_kept_for_the_claim_stays_marked_as_theirs() -> None:
     kept = versioned(a_volume(claim=OLD), 7)
-    view = a_view(OLD, NEW, kept)
+    believed = Believed(OLD, NEW, kept)
     volumes = PodVolumes((StaticBinding(OLD, kept),), ())
-    choice = assume(POD, volumes, "node-1", view)
+    choice = assume(POD, volumes, "node-1", believed)
     assert isinstance(choice, Choice)
     assert choice.static[0].volume is kept
-    assert not view.assumptions.volumes.by_key()
+    assert not believed.volumes.assumed
     assert [write.patch for write in choice.writes] == [{}]
 
 
 def test_nothing_is_assumed_if_a_claim_has_changed_meanwhile() -> None:
-    view = a_view(OLD, versioned(NEW, 13), VOLUME)
-    finding = assume(POD, VOLUMES, "node-1", view)
+    believed = Believed(OLD, versioned(NEW, 13), VOLUME)
+    finding = assume(POD, VOLUMES, "node-1", believed)
     assert isinstance(finding, Finding)
     assert finding.reason is Reason.CHANGED_MEANWHILE
     assert finding.sentence == '"default/new" is out of sync (stored: 13, assume: 12)'
-    assert not view.assumptions.volumes.by_key()
-    assert not view.assumptions.claims.by_key()
+    assert not believed.volumes.assumed
+    assert not believed.claims.assumed
 
 
 def test_nothing_is_assumed_if_a_volume_has_changed_meanwhile() -> None:
-    view = a_view(OLD, NEW, versioned(VOLUME, 8))
-    finding = assume(POD, VOLUMES, "node-1", view)
+    believed = Believed(OLD, NEW, versioned(VOLUME, 8))
+    finding = assume(POD, VOLUMES, "node-1", believed)
     assert isinstance(finding, Finding)
-    assert not view.assumptions.volumes.by_key()
+    assert not believed.volumes.assumed
 
 
 def test_a_pod_whose_claims_were_bound_meanwhile_needs_nothing() -> None:
-    view = a_view(bound(OLD, "volume-1"), bound(NEW, "volume-2"))
-    assert assume(POD, VOLUMES, "node-1", view) == AllBound()
+    believed = Believed(bound(OLD, "volume-1"), bound(NEW, "volume-2"))
+    assert assume(POD, VOLUMES, "node-1", believed) == AllBound()
 
 
 def test_what_was_written_stays_believed_when_a_later_write_fails() -> None:
-    view = a_view(OLD, NEW, VOLUME)
-    choice = chosen(view)
+    believed = Believed(OLD, NEW, VOLUME)
+    choice = chosen(believed)
     returned = versioned(choice.static[0].volume, 20)
     choice = written(choice, [returned])
-    forget_unwritten(choice, view.assumptions, made=1)
-    assert list(view.assumptions.volumes.by_key()) == [VOLUME_KEY]
-    assert not view.assumptions.claims.by_key()
-    forget(choice, view.assumptions)
-    assert list(view.assumptions.volumes.by_key()) == [VOLUME_KEY]
+    forget_unwritten(choice, believed, made=1)
+    assert list(believed.volumes.assumed) == [VOLUME_KEY]
+    assert not believed.claims.assumed
+    forget(choice, believed)
+    assert list(believed.volumes.assumed) == [VOLUME_KEY]
 
 
 def test_when_the_first_write_fails_nothing_stays_believed() -> None:
-    view = a_view(OLD, NEW, VOLUME)
-    forget_unwritten(chosen(view), view.assumptions, made=0)
-    assert not view.assumptions.volumes.by_key()
-    assert not view.assumptions.claims.by_key()
+    believed = Believed(OLD, NEW, VOLUME)
+    forget_unwritten(chosen(believed), believed, made=0)
+    assert not believed.volumes.assumed
+    assert not believed.claims.assumed

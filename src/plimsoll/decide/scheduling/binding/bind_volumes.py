@@ -8,23 +8,26 @@ is clear that this will not happen here. What was written stays written: the nex
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import msgspec
 
-from plimsoll.api.meta import ObjectReference
+from plimsoll.api.meta import ApiObject, ObjectKey, ObjectReference
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BOUND_BY_CONTROLLER, SELECTED_NODE, YES
 from plimsoll.decide.claims.match import is_kept_for
-from plimsoll.decide.claims.writes import bind_volume, patch_of, reference_to
+from plimsoll.decide.claims.writes import CLAIMS, VOLUMES, bind_volume, patch_of, reference_to
 from plimsoll.decide.plan import Patch
-from plimsoll.decide.scheduling.assumptions import AssumingView, Assumptions
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.claims import are_all_bound
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import (
     PodVolumes,
     StaticBinding,
 )
+
+T = TypeVar("T", bound=ApiObject)
+T_co = TypeVar("T_co", bound=ApiObject, covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,27 +50,73 @@ class AllBound:
     """Nothing is left to be done for the pod's volumes."""
 
 
+class ObjectsByKey(Protocol[T_co]):
+    """The objects of one kind at one moment."""
+
+    def get(self, key: ObjectKey) -> T_co | None: ...
+
+
+class AssumingCache(Protocol[T]):
+    """The objects of one kind, where our own writes are believed before the watch shows them."""
+
+    def snapshot(self) -> ObjectsByKey[T]:
+        """What is believed."""
+        ...
+
+    def observed(self) -> ObjectsByKey[T]:
+        """What the watch has shown."""
+        ...
+
+    def assume_version(self, object_: T) -> bool:
+        """Believe in the object. False: it was not made of the newest version."""
+        ...
+
+    def restore(self, object_: T) -> None:
+        """No longer believe in the object; what was assumed of another version stays."""
+        ...
+
+
+class Assumptions(Protocol):
+    """What a process believes of claims and volumes."""
+
+    @property
+    def volumes(self) -> AssumingCache[PersistentVolume]: ...
+
+    @property
+    def claims(self) -> AssumingCache[PersistentVolumeClaim]: ...
+
+
 def assume(
-    pod: Pod, volumes: PodVolumes, node: str, view: AssumingView
+    pod: Pod, volumes: PodVolumes, node: str, assumptions: Assumptions
 ) -> Choice | AllBound | Finding:
     """Believe in the choice from now on. A finding: something changed since the node was judged,
     and nothing is assumed."""
-    if are_all_bound(pod, view):
+    if are_all_bound(pod, assumptions.claims.snapshot().get):
         return AllBound()
     choice = choose(volumes, node)
     for done, (before, binding) in enumerate(zip(volumes.static, choice.static, strict=True)):
         if binding.volume is before.volume:
             continue
-        observed = view.observed.volume(binding.volume.name)
-        if complaint := view.assumptions.volumes.assume(binding.volume, observed):
-            forget(replace(choice, static=choice.static[:done], provisions=()), view.assumptions)
+        if complaint := _assume(assumptions.volumes, binding.volume, VOLUMES.plural):
+            forget(replace(choice, static=choice.static[:done], provisions=()), assumptions)
             about = SeenObject("PersistentVolume", binding.volume.key)
             return Finding(reason=Reason.CHANGED_MEANWHILE, sentence=complaint, about=about)
     for done, claim in enumerate(choice.provisions):
-        if complaint := view.assumptions.claims.assume(claim, view.observed.claim(claim.key)):
-            forget(replace(choice, provisions=choice.provisions[:done]), view.assumptions)
+        if complaint := _assume(assumptions.claims, claim, CLAIMS.plural):
+            forget(replace(choice, provisions=choice.provisions[:done]), assumptions)
             return Finding(reason=Reason.CHANGED_MEANWHILE, sentence=complaint, claim=claim.key)
     return choice
+
+
+def _assume(cache: AssumingCache[T], object_: T, plural: str) -> str:
+    """Why the object cannot be assumed, in kube-scheduler's words; empty: it is."""
+    if cache.assume_version(object_):
+        return ""
+    newest = cache.observed().get(object_.key)
+    if newest is None:
+        return f'{plural} "{object_.key}" not found'
+    stored, assumed = newest.metadata.resource_version, object_.metadata.resource_version
+    return f'"{object_.key}" is out of sync (stored: {stored}, assume: {assumed})'
 
 
 def choose(volumes: PodVolumes, node: str) -> Choice:

@@ -11,6 +11,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.selectors.node import NO_TERM_MATCHES, NodeSelector
+from plimsoll.api.storage import CSINode
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.csi.in_tree import seen_from_node
@@ -18,13 +19,20 @@ from plimsoll.decide.scheduling.binding.bind_volumes import Choice
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject, seen_volume
 from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_bound
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import StaticBinding
-from plimsoll.decide.scheduling.view import ClusterView
 
 
-class ObservedView(ClusterView, Protocol):
+class ObservedView(Protocol):
+    """What the watch has shown of the few objects that a binding waits for."""
+
     def node(self, name: str) -> Node | None: ...
 
     def pod(self, key: ObjectKey) -> Pod | None: ...
+
+    def claim(self, key: ObjectKey) -> PersistentVolumeClaim | None: ...
+
+    def volume(self, name: str) -> PersistentVolume | None: ...
+
+    def csi_node(self, node: str) -> CSINode | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ def check_bindings(pod: ObjectKey, choice: Choice, observed: ObservedView) -> Pr
     return Bound()
 
 
-def _check_static(binding: StaticBinding, node: Node, observed: ClusterView) -> Progress:
+def _check_static(binding: StaticBinding, node: Node, observed: ObservedView) -> Progress:
     key = binding.claim.key
     name = binding.volume.name
     volume = observed.volume(name)
@@ -97,7 +105,9 @@ def _check_static(binding: StaticBinding, node: Node, observed: ClusterView) -> 
     return Bound() if is_fully_bound(claim) else Waiting(key)
 
 
-def _check_provision(awaited: PersistentVolumeClaim, node: Node, observed: ClusterView) -> Progress:
+def _check_provision(
+    awaited: PersistentVolumeClaim, node: Node, observed: ObservedView
+) -> Progress:
     key = awaited.key
     claim = observed.claim(key)
     if claim is None:
@@ -129,7 +139,7 @@ def _volume_gone(claim: ObjectKey, volume: str, reason: Reason, sentence: str) -
 
 
 def _find_conflict(
-    claim: ObjectKey, volume: PersistentVolume, node: Node, observed: ClusterView
+    claim: ObjectKey, volume: PersistentVolume, node: Node, observed: ObservedView
 ) -> Finding | None:
     """Whether the node lost its labels, or the volume is elsewhere."""
     about = seen_volume(volume.name)

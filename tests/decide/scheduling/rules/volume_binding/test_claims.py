@@ -99,6 +99,6 @@ def test_an_ephemeral_volume_waits_for_its_claim_and_takes_no_other() -> None:
 def test_a_claim_counts_as_bound_only_when_the_binding_is_complete() -> None:
     pod = a_pod(claims=["data"])
     named = a_claim(volume="volume-1")
-    assert not are_all_bound(pod, a_cluster())
-    assert not are_all_bound(pod, a_cluster(named))
-    assert are_all_bound(pod, a_cluster(annotated(named, {BIND_COMPLETED: ""})))
+    assert not are_all_bound(pod, a_cluster().claim)
+    assert not are_all_bound(pod, a_cluster(named).claim)
+    assert are_all_bound(pod, a_cluster(annotated(named, {BIND_COMPLETED: ""})).claim)

@@ -4,6 +4,7 @@ Bound claims have their volume. Delay-bound ones get it when a node is chosen. A
 bound by the controller first, and the pod waits for that.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -126,13 +127,15 @@ def is_delayed(claim: PersistentVolumeClaim, view: ClusterView) -> bool:
     return storage_class.waits_for_consumer and not claim.spec.volume_name
 
 
-def are_all_bound(pod: Pod, view: ClusterView) -> bool:
+def are_all_bound(
+    pod: Pod, find_claim: Callable[[ObjectKey], PersistentVolumeClaim | None]
+) -> bool:
     """Nothing is left to do for the pod's volumes, on whatever node."""
     for volume in pod.spec.volumes:
         key = pod.claim_of(volume)
         if key is None:
             continue
-        claim = view.claim(key)
+        claim = find_claim(key)
         if claim is None or not is_fully_bound(claim):
             return False
         if volume.persistent_volume_claim is None and not is_for_pod(claim, pod):
