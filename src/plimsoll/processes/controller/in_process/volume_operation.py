@@ -12,11 +12,11 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.plan import Plan
 from plimsoll.enact.enactor import Done, Outcome, Overtaken
+from plimsoll.processes.controller.in_process.operation_metrics import ControllerOperationMetrics
 from plimsoll.processes.controller.in_process.provisioners import protocol
 from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError, Trouble
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
 from plimsoll.processes.controller.storage.binding_view import BindingClusterView
-from plimsoll.processes.controller.storage.operation_metrics import ControllerOperationMetrics
 from plimsoll.reconcile.loop import Tools
 from plimsoll.runtime.fence import Fence
 from plimsoll.wire.errors import Failure, KubeError

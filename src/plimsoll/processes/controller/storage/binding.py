@@ -31,6 +31,10 @@ from plimsoll.decide.claims.writes import VOLUMES, VolumePhase
 from plimsoll.decide.plan import Patch, Plan
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import DeleteUnrecorded, decide_guard
 from plimsoll.enact.enactor import Done
+from plimsoll.processes.controller.in_process.operation_metrics import (
+    ControllerOperationMetrics,
+    ObjectCounts,
+)
 from plimsoll.processes.controller.in_process.operations import Operations, OperationVerdict, Work
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
 from plimsoll.processes.controller.in_process.provisioning import Provisioning
@@ -41,10 +45,6 @@ from plimsoll.processes.controller.storage.binding_view import (
     VOLUMES_BY_CLAIM,
     BindingCaches,
     BindingClusterView,
-)
-from plimsoll.processes.controller.storage.operation_metrics import (
-    ControllerOperationMetrics,
-    ObjectCounts,
 )
 from plimsoll.reconcile.loop import Loop, Tools
 
