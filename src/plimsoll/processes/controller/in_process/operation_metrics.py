@@ -1,20 +1,13 @@
-"""What is counted about claims and volumes, under kube-controller-manager's names."""
+"""How long calls of provisioners take and how they end, under kube-controller-manager's names."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
-
-from plimsoll.api.volumes import FILESYSTEM, PersistentVolume, PersistentVolumeClaim
-from plimsoll.decide.claims.writes import ClaimPhase, VolumePhase
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.metrics import Metrics
 
 BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600)
 SUCCESS, FAILURE = "success", "fail-unknown"
-UNKNOWN_PLUGIN = "N/A"
 
 
 class ControllerOperationMetrics:
@@ -32,16 +25,6 @@ class ControllerOperationMetrics:
             ["plugin_name", "operation_name"],
         )
 
-        self._defaults = metrics.counter(
-            "retroactive_storageclass_total", "Claims that got the default class after the fact."
-        )
-        self._failed_defaults = metrics.counter(
-            "retroactive_storageclass_errors_total", "Claims that could not be given it."
-        )
-
-    def count_default_class(self, *, is_written: bool) -> None:
-        (self._defaults if is_written else self._failed_defaults).inc()
-
     @contextmanager
     def measured(self, plugin: str, operation: str) -> Iterator[None]:
         """Around one call of a provisioner; what it raises counts as a failure."""
@@ -54,65 +37,3 @@ class ControllerOperationMetrics:
             self._durations.labels(plugin, operation, status, "false").observe(took)
             if status == FAILURE:
                 self._errors.labels(plugin, operation).inc()
-
-
-class ObjectCounts(Collector):
-    """Claims and volumes, counted when the metrics are collected."""
-
-    def __init__(
-        self,
-        claims: Callable[[], Iterable[PersistentVolumeClaim]],
-        volumes: Callable[[], Iterable[PersistentVolume]],
-    ) -> None:
-        self._claims = claims
-        self._volumes = volumes
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        yield from self._count_volumes()
-        yield from self._count_claims()
-
-    def _count_volumes(self) -> Iterator[GaugeMetricFamily]:
-        bound: Counter[tuple[str, ...]] = Counter()
-        unbound: Counter[tuple[str, ...]] = Counter()
-        total: Counter[tuple[str, ...]] = Counter()
-        for volume in self._volumes():
-            total[_plugin(volume), volume.spec.volume_mode or FILESYSTEM] += 1
-            side = bound if volume.status.phase == VolumePhase.BOUND else unbound
-            side[(volume.spec.storage_class_name,)] += 1
-        by_class = ("storage_class",)
-        yield _gauge("total_pv_count", "All volumes.", ("plugin_name", "volume_mode"), total)
-        yield _gauge("bound_pv_count", "Volumes that are bound.", by_class, bound)
-        yield _gauge("unbound_pv_count", "Volumes that are not bound.", by_class, unbound)
-
-    def _count_claims(self) -> Iterator[GaugeMetricFamily]:
-        bound: Counter[tuple[str, ...]] = Counter()
-        unbound: Counter[tuple[str, ...]] = Counter()
-        for claim in self._claims():
-            attributes = claim.spec.volume_attributes_class_name or ""
-            side = bound if claim.status.phase == ClaimPhase.BOUND else unbound
-            side[claim.namespace, claim.storage_class, attributes] += 1
-        labels = ("namespace", "storage_class", "volume_attributes_class")
-        yield _gauge("bound_pvc_count", "Claims that are bound.", labels, bound)
-        yield _gauge("unbound_pvc_count", "Claims that are not bound.", labels, unbound)
-
-
-def _gauge(
-    name: str, about: str, labels: tuple[str, ...], counts: Counter[tuple[str, ...]]
-) -> GaugeMetricFamily:
-    gauge = GaugeMetricFamily(f"pv_collector_{name}", about, labels=labels)
-    for values, number in sorted(counts.items()):
-        gauge.add_metric(values, number)
-    return gauge
-
-
-def _plugin(volume: PersistentVolume) -> str:
-    spec = volume.spec
-    if spec.csi is not None:
-        return f"kubernetes.io/csi:{spec.csi.driver}"
-    plugins = {
-        "kubernetes.io/host-path": spec.host_path,
-        "kubernetes.io/local-volume": spec.local,
-        "kubernetes.io/nfs": spec.nfs,
-        "kubernetes.io/iscsi": spec.iscsi,
-    }
-    return next((name for name, source in plugins.items() if source), UNKNOWN_PLUGIN)

@@ -3,20 +3,20 @@ that are decided again after a conflict."""
 
 import logging
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from plimsoll.api.core import Secret
+from plimsoll.api.core import Node, Secret
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.claims.view import ClaimsAndVolumes
 from plimsoll.decide.plan import Plan
 from plimsoll.enact.enactor import Done, Outcome, Overtaken
 from plimsoll.processes.controller.in_process.operation_metrics import ControllerOperationMetrics
 from plimsoll.processes.controller.in_process.provisioners import protocol
 from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError, Trouble
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
-from plimsoll.processes.controller.storage.binding_view import BindingClusterView
 from plimsoll.reconcile.loop import Tools
 from plimsoll.runtime.fence import Fence
 from plimsoll.wire.errors import Failure, KubeError
@@ -35,11 +35,21 @@ VOLUMES = typed(PersistentVolume)
 SECRETS = typed(Secret)
 
 
+class OperationView(ClaimsAndVolumes, Protocol):
+    """The caches, as operations read them."""
+
+    def all_nodes(self) -> Iterable[Node]: ...
+
+    def attached_to(self, volume: str) -> list[str]:
+        """The nodes that it is attached to, or on its way to."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationContext:
     tools: Tools
     registry: Registry
-    view: Callable[[], BindingClusterView]
+    view: Callable[[], OperationView]
     metrics: ControllerOperationMetrics
 
     async def call(self, provisioner: str, call: Callable[[], Awaitable[T]]) -> T:

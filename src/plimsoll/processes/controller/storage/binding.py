@@ -31,10 +31,7 @@ from plimsoll.decide.claims.writes import VOLUMES, VolumePhase
 from plimsoll.decide.plan import Patch, Plan
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import DeleteUnrecorded, decide_guard
 from plimsoll.enact.enactor import Done
-from plimsoll.processes.controller.in_process.operation_metrics import (
-    ControllerOperationMetrics,
-    ObjectCounts,
-)
+from plimsoll.processes.controller.in_process.operation_metrics import ControllerOperationMetrics
 from plimsoll.processes.controller.in_process.operations import Operations, OperationVerdict, Work
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
 from plimsoll.processes.controller.in_process.provisioning import Provisioning
@@ -46,6 +43,7 @@ from plimsoll.processes.controller.storage.binding_view import (
     BindingCaches,
     BindingClusterView,
 )
+from plimsoll.processes.controller.storage.object_metrics import DefaultClassMetrics, ObjectCounts
 from plimsoll.reconcile.loop import Loop, Tools
 
 log = logging.getLogger(__name__)
@@ -89,6 +87,7 @@ class Binding(Loop):
         self._caches.volumes.on_change(self._volume_changed)
         self._caches.classes.on_change(self._class_changed)
         self._has_begun = False
+        self._default_class_metrics = DefaultClassMetrics(tools.metrics)
         tools.metrics.registry.register(ObjectCounts(self._all_claims, self._all_volumes))
 
     def _view(self) -> BindingClusterView:
@@ -236,7 +235,7 @@ class Binding(Loop):
             for name in taken:
                 self._reserved.pop(name, None)
         if decision.plan.reason == BindingReason.DEFAULT_CLASS_ASSIGNED:
-            self._context.metrics.count_default_class(is_written=is_written)
+            self._default_class_metrics.count(is_written=is_written)
         return is_written
 
     def _begin(
