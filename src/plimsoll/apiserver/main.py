@@ -26,11 +26,12 @@ from plimsoll.apiserver.http.certificates import ServerCredentials, load_or_crea
 from plimsoll.apiserver.http.connections import ConnectionLimits
 from plimsoll.apiserver.http.protocol import BoundedProtocol
 from plimsoll.apiserver.http.renewal import keep_current
-from plimsoll.apiserver.metrics import MeasuredStore, ServerMetrics
+from plimsoll.apiserver.metrics import ServerMetrics
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.cluster import StoredCluster, describe
 from plimsoll.apiserver.storage.event_expiry import EventExpiry
 from plimsoll.apiserver.storage.heavy_work import HeavyWork
+from plimsoll.apiserver.storage.measured_store import MeasuredStore
 from plimsoll.apiserver.storage.revisions import HistoryLimits, Revisions
 from plimsoll.apiserver.storage.sqlite_file import FILE_NAME
 from plimsoll.apiserver.storage.sqlite_store import SqliteStore

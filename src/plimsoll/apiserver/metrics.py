@@ -1,7 +1,5 @@
 """What the server counts, under kube-apiserver's names and labels where those exist."""
 
-from collections.abc import Iterable, Iterator, Sequence
-
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -13,9 +11,7 @@ from prometheus_client import (
 
 from plimsoll.apiserver.http.requests import Target
 from plimsoll.apiserver.storage.cluster import StoredCluster
-from plimsoll.apiserver.storage.store import LogRow, LogStore
 from plimsoll.apiserver.verbs.options.write_options import APPLY
-from plimsoll.runtime.clock import Clock
 from plimsoll.wire.transport import Request
 
 COMPONENT = "apiserver"
@@ -23,7 +19,6 @@ REQUEST_BUCKETS = (
     *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5),
     *(2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60),
 )
-STORE_BUCKETS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 2, 4, 8, 15, 30, 60)
 LABELS = ("verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component")
 VERBS = {"GET": "GET", "HEAD": "GET", "POST": "POST", "PUT": "PUT", "DELETE": "DELETE"}
 PLACES = ("api", "apis", "healthz", "livez", "metrics", "openapi", "readyz", "version")
@@ -138,56 +133,3 @@ def _scope(request: Request, target: Target) -> str:
     if target.name or request.method == "POST":
         return "resource"
     return "namespace" if target.namespace else "cluster"
-
-
-class MeasuredStore:
-    """A store that is timed: how long each change waited for the disk."""
-
-    def __init__(self, store: LogStore, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-        self.seconds = Histogram(
-            "etcd_request_duration_seconds",
-            "Time until a change was durable, in the server's own file; one batch, one time.",
-            ["operation", "group", "resource"],
-            buckets=STORE_BUCKETS,
-            registry=None,
-        )
-        self._children: dict[tuple[str, str], Histogram] = {}
-
-    @property
-    def inline(self) -> bool:
-        return self._store.inline
-
-    @property
-    def compacted(self) -> int:
-        return self._store.compacted
-
-    @property
-    def newest(self) -> int:
-        return self._store.newest
-
-    def load(self) -> Iterator[LogRow]:
-        return self._store.load()
-
-    def append(self, rows: Sequence[LogRow]) -> None:
-        began = self._clock.monotonic()
-        self._store.append(rows)
-        seconds = self._clock.monotonic() - began
-        for row in rows:
-            operation = "delete" if row.document is None else "update"
-            self._child(operation, row.resource).observe(seconds)
-
-    def _child(self, operation: str, resource: str) -> Histogram:
-        child = self._children.get((operation, resource))
-        if child is None:
-            plural, _, group = resource.partition(".")
-            child = self.seconds.labels(operation, group, plural)
-            self._children[operation, resource] = child
-        return child
-
-    def compact(self, revision: int, superseded: Iterable[int]) -> None:
-        self._store.compact(revision, superseded)
-
-    def close(self) -> None:
-        self._store.close()
