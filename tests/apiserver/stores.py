@@ -30,6 +30,10 @@ class FailingStore:
     def newest(self) -> int:
         return self.inner.newest
 
+    @property
+    def size_bytes(self) -> int:
+        return self.inner.size_bytes
+
     def load(self) -> Iterator[LogRow]:
         return self.inner.load()
 

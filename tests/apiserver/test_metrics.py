@@ -1,8 +1,14 @@
 """What monitoring reads: kube-apiserver's names and labels."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
-from tests.apiserver.api import MAPS, Api
+from plimsoll.apiserver.storage.sqlite_store import SqliteStore
+from plimsoll.apiserver.storage.store import MemoryStore
+from tests.apiserver.api import MAPS, Api, serving
+from tests.apiserver.stores import SlowStore
 
 
 async def lines(api: Api, *parts: str) -> list[str]:
@@ -65,3 +71,58 @@ async def test_the_time_until_changes_are_durable_is_told(api: Api) -> None:
 async def test_the_process_tells_of_itself(api: Api) -> None:
     for name in ("process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds"):
         assert len(await lines(api, name)) == 1
+
+
+async def in_flight(api: Api) -> dict[str, float]:
+    found = await lines(api, "apiserver_current_inflight_requests{")
+    return {line.split('"')[1]: float(line.rpartition(" ")[2]) for line in found}
+
+
+async def test_requests_count_for_as_long_as_they_wait_for_their_answers() -> None:
+    store = SlowStore(MemoryStore())
+    async with serving(store) as api, api.watch():
+        # The request for the metrics is one of them.
+        assert await in_flight(api) == {"readOnly": 1, "mutating": 0}
+        store.hold()
+        creating = asyncio.ensure_future(api.create("a"))
+        await store.arrival()
+        assert await in_flight(api) == {"readOnly": 1, "mutating": 1}
+        store.release()
+        await creating
+        assert await in_flight(api) == {"readOnly": 1, "mutating": 0}
+
+
+async def test_a_request_that_is_refused_is_not_in_flight_any_more(api: Api) -> None:
+    assert (await api.ask("POST", MAPS, [])).status == 400
+    assert await in_flight(api) == {"readOnly": 1, "mutating": 0}
+
+
+async def test_events_are_counted_for_every_watch_that_is_sent_them(api: Api) -> None:
+    await api.create("a")
+    async with api.watch() as one, api.watch() as another:
+        for watching in (one, another):
+            assert await watching.seen() == [("ADDED", "a")]
+        await api.delete("a")
+        for watching in (one, another):
+            assert await watching.seen() == [("DELETED", "a")]
+        labels = ('group=""', 'version="v1"', 'resource="configmaps"')
+        [counted] = await lines(api, "apiserver_watch_events_total{", *labels)
+    assert counted.endswith(" 4.0")
+
+
+async def test_bookmarks_are_events_as_well(api: Api) -> None:
+    asked = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    async with api.watch(allowWatchBookmarks="true", **asked) as watching:
+        assert [kind for kind, _ in await watching.events()] == ["BOOKMARK"]
+    [counted] = await lines(api, "apiserver_watch_events_total{", 'resource="configmaps"')
+    assert counted.endswith(" 1.0")
+
+
+async def test_the_size_of_the_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    async with serving(SqliteStore(path)) as api:
+        [before] = await lines(api, "apiserver_storage_size_bytes{")
+        await api.create("a", "x" * 200_000)
+        [after] = await lines(api, "apiserver_storage_size_bytes{")
+    grown = float(after.rpartition(" ")[2]) - float(before.rpartition(" ")[2])
+    assert grown >= 200_000

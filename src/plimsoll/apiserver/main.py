@@ -97,7 +97,7 @@ def make_server(
         work=HeavyWork(inline=store.inline),
         admission=Admission(disabled=disabled_plugins),
     )
-    return ApiServer(cluster, metrics=ServerMetrics(cluster, measured.seconds))
+    return ApiServer(cluster, metrics=ServerMetrics(cluster, measured))
 
 
 Tasks = frozenset["asyncio.Future[None]"]

@@ -1,5 +1,7 @@
 """What the server counts, under kube-apiserver's names and labels where those exist."""
 
+from collections.abc import Iterator
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -8,13 +10,19 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
+from prometheus_client.context_managers import InprogressTracker
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 from plimsoll.apiserver.http.requests import Target
 from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.measured_store import MeasuredStore
 from plimsoll.apiserver.verbs.options.write_options import APPLY
 from plimsoll.wire.transport import Request
 
 COMPONENT = "apiserver"
+STORAGE = "sqlite-0"
+READ_ONLY = ("GET", "HEAD")
 REQUEST_BUCKETS = (
     *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5),
     *(2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60),
@@ -28,8 +36,9 @@ Labels = tuple[str, ...]
 
 
 class ServerMetrics:
-    def __init__(self, cluster: StoredCluster, store_seconds: Histogram | None = None) -> None:
+    def __init__(self, cluster: StoredCluster, store: MeasuredStore | None = None) -> None:
         self._cluster = cluster
+        self._store = store
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "apiserver_request",
@@ -44,34 +53,41 @@ class ServerMetrics:
             buckets=REQUEST_BUCKETS,
             registry=self._registry,
         )
-        self._objects = Gauge(
-            "apiserver_resource_objects",
-            "Objects stored, by resource.",
-            ["group", "resource"],
-            registry=self._registry,
+        self._objects = self._gauge(
+            "apiserver_resource_objects", "Objects stored, by resource.", "group", "resource"
         )
-        self._stored = Gauge(
-            "apiserver_storage_objects",
-            "The same under an older name.",
-            ["resource"],
-            registry=self._registry,
+        self._stored = self._gauge(
+            "apiserver_storage_objects", "The same under an older name.", "resource"
         )
-        self._watches = Gauge(
+        self._watches = self._gauge(
             "apiserver_longrunning_requests",
             "Open watches, by resource.",
-            ["verb", "group", "version", "resource", "component"],
-            registry=self._registry,
+            *("verb", "group", "version", "resource", "component"),
         )
-        self._revision = Gauge(
-            "plimsoll_apiserver_revision_number",
-            "The newest durable revision.",
-            registry=self._registry,
+        self._revision = self._gauge(
+            "plimsoll_apiserver_revision_number", "The newest durable revision."
         )
-        if store_seconds is not None:
-            self._registry.register(store_seconds)
+        self._storage_size = self._gauge(
+            "apiserver_storage_size_bytes",
+            "Size of the server's own file on the disk.",
+            "storage_cluster_id",
+        )
+        in_flight = self._gauge(
+            "apiserver_current_inflight_requests",
+            "Requests being answered, `readOnly` or `mutating`; open watches do not count.",
+            "request_kind",
+        )
+        self._read_only = in_flight.labels("readOnly").track_inprogress()
+        self._mutating = in_flight.labels("mutating").track_inprogress()
+        self._registry.register(_SentEvents(cluster))
+        if store is not None:
+            self._registry.register(store.seconds)
         ProcessCollector(registry=self._registry)
         self._counters: dict[tuple[Labels, int], Counter] = {}
         self._histograms: dict[Labels, Histogram] = {}
+
+    def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
+        return Gauge(name, meaning, labels, registry=self._registry)
 
     def observe(self, request: Request, target: Target | None, code: int, seconds: float) -> None:
         """One request, answered."""
@@ -85,6 +101,10 @@ class ServerMetrics:
             histogram = self._histograms[labels] = self._durations.labels(*labels)
         histogram.observe(seconds)
 
+    def in_flight(self, request: Request) -> InprogressTracker:
+        """For as long as the request waits for its answer."""
+        return self._read_only if request.method in READ_ONLY else self._mutating
+
     def text(self) -> str:
         for collection in self._cluster.revisions.collections():
             plural, _, group = collection.name.partition(".")
@@ -95,7 +115,26 @@ class ServerMetrics:
             plural, _, group = name.partition(".")
             self._watches.labels("WATCH", group, "v1", plural, COMPONENT).set(number)
         self._revision.set(self._cluster.revisions.committed)
+        if self._store is not None:
+            self._storage_size.labels(STORAGE).set(self._store.size_bytes)
         return generate_latest(self._registry).decode()
+
+
+class _SentEvents(Collector):
+    """The events of watches, which the cluster counts."""
+
+    def __init__(self, cluster: StoredCluster) -> None:
+        self._cluster = cluster
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        family = CounterMetricFamily(
+            "apiserver_watch_events",
+            "Events sent to watches, bookmarks among them, by resource.",
+            labels=["group", "version", "resource"],
+        )
+        for path, number in sorted(self._cluster.sent_events.items()):
+            family.add_metric(path, number)
+        yield family
 
 
 def _labels(request: Request, target: Target | None) -> Labels:

@@ -39,7 +39,8 @@ class ApiServer:
         """Never raises for anything a client can send."""
         began = self.cluster.clock.monotonic()
         target = self._target(request.path)
-        answer = _completed(await self._handled(request, target, user), request, target)
+        with self.metrics.in_flight(request):
+            answer = _completed(await self._handled(request, target, user), request, target)
         seconds = self.cluster.clock.monotonic() - began
         self.metrics.observe(request, target, answer.status, seconds)
         return answer

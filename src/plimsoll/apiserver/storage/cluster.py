@@ -1,5 +1,6 @@
 """What all handlers share: the objects, the watches, and the sources of time and identity."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -7,7 +8,7 @@ from typing import Protocol, Self
 
 import msgspec
 
-from plimsoll.api.registry import Document
+from plimsoll.api.registry import Document, Resource
 from plimsoll.apiserver.admission.chain import Admission
 from plimsoll.apiserver.storage.collection import (
     Change,
@@ -61,6 +62,10 @@ class NewestReader:
         return self._revisions.collection(f"{plural}.{group}" if group else plural)
 
 
+ResourcePath = tuple[str, str, str]
+"""Group, version and plural name of a resource."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCluster:
     revisions: Revisions
@@ -69,6 +74,8 @@ class StoredCluster:
     ids: Ids
     work: HeavyWork
     admission: Admission = field(default_factory=Admission)
+    sent_events: Counter[ResourcePath] = field(default_factory=Counter)
+    """Events that were sent to watches."""
     draft: Draft | None = None
     """Where the changes of a large write wait until it is decided."""
 
@@ -79,6 +86,10 @@ class StoredCluster:
     def with_draft(self, draft: Draft) -> Self:
         """The same cluster, for one write that is decided beside the event loop."""
         return replace(self, draft=draft)
+
+    def count_sent(self, resource: Resource, number: int) -> None:
+        """A watch of the resource was sent that many events."""
+        self.sent_events[resource.group, resource.version, resource.plural] += number
 
     @property
     def reader(self) -> NewestReader:

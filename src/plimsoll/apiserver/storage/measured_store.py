@@ -37,6 +37,10 @@ class MeasuredStore:
     def newest(self) -> int:
         return self._store.newest
 
+    @property
+    def size_bytes(self) -> int:
+        return self._store.size_bytes
+
     def load(self) -> Iterator[LogRow]:
         return self._store.load()
 

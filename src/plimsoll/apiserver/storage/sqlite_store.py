@@ -32,6 +32,13 @@ def checksum(row: LogRow) -> int:
     return zlib.crc32(row.document if row.document is not None else b"\0deleted", zlib.crc32(head))
 
 
+def _size_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 class SqliteStore:
     inline = False
 
@@ -63,6 +70,11 @@ class SqliteStore:
     def newest(self) -> int:
         """The highest revision ever written, also when its row was compacted away."""
         return max(self._totals.newest, self._totals.compacted)
+
+    @property
+    def size_bytes(self) -> int:
+        """The file, and the write-ahead log beside it while there is one."""
+        return _size_bytes(self._path) + _size_bytes(self._path.with_name(f"{self._path.name}-wal"))
 
     def check_structure(self) -> None:
         """SQLite's own check of the whole file; raises StoreCorruptError."""

@@ -58,6 +58,11 @@ class LogStore(Protocol):
         """Forget the rows with the given revisions; history up to `revision` is gone."""
         ...
 
+    @property
+    def size_bytes(self) -> int:
+        """How much of the disk the log takes."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -65,6 +70,7 @@ class MemoryStore:
     """Forgets everything with the process: for the simulator and for tests."""
 
     inline = True
+    size_bytes = 0
 
     def __init__(self) -> None:
         self._rows: dict[int, LogRow] = {}

@@ -50,6 +50,7 @@ async def answer_watch(request: ReadRequest) -> Answer:
             raise
         # Clients look for these in the stream; as the answer itself, some of them take it for a
         # mishap and ask again for ever.
+        request.cluster.count_sent(request.kind.resource, 1)
         stream = Stream(
             chunks=_only(expired_event(error)), close=nothing_to_close, overflow=asyncio.Event()
         )
@@ -167,6 +168,7 @@ class OpenWatch:
                 yield chunk
             await self._cluster.clock.sleep(NO_TIME)
         if self._request.announce_end:
+            self._count_sent(1)
             yield self._request.view.bookmark(self._began_at, ends_initial_events=True)
 
     async def _encoded(self, events: list[Event]) -> AsyncIterator[bytes]:
@@ -178,7 +180,11 @@ class OpenWatch:
                 return b"".join(view.event(kind, record, now) for kind, record in group)
 
             is_heavy = view.is_slow and is_large([record for _, record in group])
+            self._count_sent(len(group))
             yield await self._cluster.work.run(encode) if is_heavy else encode()
+
+    def _count_sent(self, number: int) -> None:
+        self._cluster.count_sent(self._request.kind.resource, number)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         async for chunk in self._first_chunks():
@@ -193,6 +199,7 @@ class OpenWatch:
                 continue
             # Only now that nothing waits to be sent is it true what a bookmark says.
             if self._request.bookmarks and (is_due or self._ending):
+                self._count_sent(1)
                 yield view.bookmark(self._cluster.revisions.committed)
             if self._ending:
                 return
