@@ -324,7 +324,6 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
     ),
     (DEVICES, "ResourceSlice"): KindRules(
         selectable_fields=slice_fields,
-        selectable_names=frozenset(slice_fields({})),
         has_generation=True,
         returns_deleted=True,
     ),

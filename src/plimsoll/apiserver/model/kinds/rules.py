@@ -9,7 +9,7 @@ in place; those that validate change nothing.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from plimsoll.api.names import name_is_dns_subdomain
@@ -88,9 +88,8 @@ class KindRules:
     name_errors: Callable[[str, bool], list[str]] = name_is_dns_subdomain
     """(name, is a generateName prefix): why the name is not allowed; empty when it is."""
     selectable_fields: Callable[[Document], dict[str, str]] = no_fields
-    """Fields that fieldSelector may name, besides metadata.name and metadata.namespace."""
-    selectable_names: frozenset[str] = field(default_factory=frozenset)
-    """The keys of `selectable_fields`, known without a document."""
+    """Fields that fieldSelector may name, besides metadata.name and metadata.namespace. Every
+    document has all of them, an empty one as well."""
     has_generation: bool = False
     """metadata.generation is 1 on create and counts changes of spec."""
     generation_stays: bool = False
@@ -116,6 +115,10 @@ class KindRules:
     """A generateName that an update brings must still be one that the kind could have."""
     is_custom: bool = False
     """Served as if a CustomResourceDefinition had brought it: there is no strategic patch."""
+
+    @property
+    def selectable_names(self) -> frozenset[str]:
+        return frozenset(self.selectable_fields({}))
 
     def for_update(self, subresource: str) -> tuple[Prepare, ValidateUpdate]:
         """How an update through this endpoint is prepared and validated."""

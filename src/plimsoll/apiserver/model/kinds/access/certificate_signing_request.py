@@ -137,5 +137,4 @@ RULES = KindRules(
     validate_approval=condition_errors,
     name_errors=name_is_path_segment,
     selectable_fields=signer_field,
-    selectable_names=frozenset(signer_field({})),
 )

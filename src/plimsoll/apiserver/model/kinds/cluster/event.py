@@ -186,7 +186,6 @@ CORE_RULES = KindRules(
     validate_update=validate_core_update,
     name_errors=name_is_path_segment,
     selectable_fields=core_fields,
-    selectable_names=frozenset(core_fields({})),
     create_on_update=True,
     plain_finalizers=True,
     owns_others=False,
@@ -195,7 +194,6 @@ NEW_RULES = KindRules(
     validate=validate_new,
     validate_update=validate_new_update,
     selectable_fields=new_fields,
-    selectable_names=frozenset(new_fields({})),
     create_on_update=True,
     owns_others=False,
 )

@@ -123,7 +123,6 @@ RULES = KindRules(
     validate_status=validate_status,
     name_errors=name_is_dns_label,
     selectable_fields=selectable_fields,
-    selectable_names=frozenset({"status.phase"}),
     returns_deleted=True,
     name_checked_on_update=True,
 )

@@ -216,6 +216,5 @@ RULES = KindRules(
     validate_status=validate_status,
     warnings=warnings,
     selectable_fields=selectable_fields,
-    selectable_names=frozenset({"spec.unschedulable"}),
     name_checked_on_update=True,
 )

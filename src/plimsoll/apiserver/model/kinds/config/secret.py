@@ -116,6 +116,5 @@ RULES = KindRules(
     validate_update=validate_update,
     warnings=warnings,
     selectable_fields=selectable_fields,
-    selectable_names=frozenset({"type"}),
     name_checked_on_update=True,
 )

@@ -251,7 +251,6 @@ RULES = KindRules(
     warnings=warnings,
     name_errors=name_is_dns_label,
     selectable_fields=selectable_fields,
-    selectable_names=frozenset({"spec.clusterIP", "spec.type"}),
     create_on_update=True,
     returns_deleted=True,
 )

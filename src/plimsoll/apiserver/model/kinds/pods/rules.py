@@ -80,7 +80,6 @@ RULES = KindRules(
     validate_status=validate_status,
     warnings=pod_warnings,
     selectable_fields=selectable_fields,
-    selectable_names=frozenset(selectable_fields({})),
     has_generation=True,
     returns_deleted=True,
     name_checked_on_update=True,

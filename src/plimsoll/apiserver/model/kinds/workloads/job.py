@@ -233,7 +233,6 @@ RULES = KindRules(
     validate_status=validate_status,
     warnings=warnings,
     selectable_fields=selectable_fields,
-    selectable_names=frozenset(selectable_fields({})),
     has_generation=True,
     name_checked_on_update=True,
     orphans_by_default=True,

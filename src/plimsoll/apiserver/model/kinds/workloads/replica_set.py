@@ -69,6 +69,5 @@ RULES = KindRules(
     validate_status=validate_status,
     warnings=changed_template_warnings,
     selectable_fields=selectable_fields,
-    selectable_names=frozenset(selectable_fields({})),
     has_generation=True,
 )
