@@ -1,9 +1,11 @@
 from hypothesis import given, settings
 
+from plimsoll.api.pods import Pod, PodSpec
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.nodes import slots_of
 from plimsoll.decide.scheduling.rules import node_affinity
 from plimsoll.decide.scheduling.rules.node_affinity import AffinityTerms
+from tests.builders import a_node
 from tests.decide.scheduling.columns.clusters import (
     Chance,
     a_new_pod,
@@ -29,3 +31,10 @@ def test_all_nodes_at_once_are_judged_like_each_by_itself(seed: int) -> None:
     for node in columns.nodes():
         preferred = terms.preferred.score(node.labels, node.name)
         assert (0 if weights is None else weights[columns.index.find(node.name)]) == preferred
+
+
+def test_a_node_selector_asks_for_all_of_its_labels() -> None:
+    terms = AffinityTerms.of(Pod(spec=PodSpec(node_selector={"disk": "ssd", "zone": "a"})))
+
+    assert node_affinity.judge(terms, a_node(labels={"disk": "ssd", "zone": "a"})).is_fit
+    assert not node_affinity.judge(terms, a_node(labels={"disk": "ssd"})).is_fit

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, settings
 
 from plimsoll.api.core import Taint
@@ -6,7 +7,7 @@ from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.nodes import slots_of
 from plimsoll.decide.scheduling.rules import taint_toleration
 from plimsoll.decide.scheduling.rules.taint_toleration import SOFT, tolerates, tolerates_softly
-from tests.builders import meta
+from tests.builders import a_node, a_pod, meta
 from tests.decide.scheduling.columns.clusters import (
     Chance,
     a_new_pod,
@@ -43,3 +44,14 @@ def test_a_toleration_of_hard_taints_does_not_make_soft_ones_welcome() -> None:
 
     assert tolerates(pod, Taint(key="gpu", effect="NoSchedule"))
     assert not tolerates_softly(pod, Taint(key="gpu", effect=SOFT))
+
+
+@pytest.mark.parametrize(
+    ("effect", "fits"), [("NoSchedule", False), ("NoExecute", False), (SOFT, True)]
+)
+def test_a_hard_taint_keeps_pods_away_that_do_not_tolerate_it(effect: str, *, fits: bool) -> None:
+    node = a_node(taints=[Taint(key="gpu", effect=effect)])
+    tolerant = Pod(spec=PodSpec(tolerations=(Toleration(key="gpu", operator="Exists"),)))
+
+    assert taint_toleration.judge(a_pod(), node).is_fit is fits
+    assert taint_toleration.judge(tolerant, node).is_fit
