@@ -23,7 +23,7 @@ from plimsoll.decide.cluster.node_lifecycle.taints import decide_taints, is_give
 from plimsoll.decide.cluster.node_lifecycle.zones import zone_of
 from plimsoll.decide.node.node_object import LEASES
 from plimsoll.decide.plan import Plan
-from plimsoll.processes.controller.indexes import PODS_BY_NODE, node_of
+from plimsoll.reconcile.indexes import PODS_BY_NODE, node_of
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.parameters import Selection
 

@@ -9,7 +9,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.cluster.lost_nodes import PodEnding, decide_ending, reason_to_end, surplus
 from plimsoll.enact.enactor import Obstacle
-from plimsoll.processes.controller.indexes import PODS_BY_NODE, node_of
+from plimsoll.reconcile.indexes import PODS_BY_NODE, node_of
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.kind import typed
 

@@ -13,7 +13,7 @@ from plimsoll.decide.cluster.node_lifecycle.eviction import (
     no_execute_taints,
 )
 from plimsoll.enact.enactor import Done
-from plimsoll.processes.controller.indexes import PODS_BY_NODE, node_of
+from plimsoll.reconcile.indexes import PODS_BY_NODE, node_of
 from plimsoll.reconcile.loop import Loop, Tools
 
 NO_TAINTS: tuple[Taint, ...] = ()

@@ -27,7 +27,7 @@ from plimsoll.decide.csi.attach_detach import (
 from plimsoll.decide.csi.devices import PLUGIN, Device, device_of_volume, inline_device
 from plimsoll.decide.plan import Delete, Emit, Plan
 from plimsoll.enact.enactor import Done
-from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, PODS_BY_NODE, claims_of, node_of
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM, PODS_BY_NODE, claims_of, node_of
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.kind import typed
 

@@ -36,7 +36,7 @@ from plimsoll.enact.volume_capability import capability_message
 from plimsoll.processes.controller.csi.csi_loop import NO_DRIVERS, CsiLoop, CsiSettings
 from plimsoll.processes.controller.csi.drivers import KnownDriver
 from plimsoll.processes.controller.csi.infeasible_retry import InfeasibleRetry
-from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.loop import Tools
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi

@@ -12,7 +12,7 @@ from plimsoll.cache.store import View
 from plimsoll.decide.claims.match import Search
 from plimsoll.decide.claims.volume_index import VolumeIndex
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
-from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.observed import Cached, Observed
 
 VOLUMES_BY_CLAIM = "claim"

@@ -7,7 +7,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.claims.protection import Protection, decide_claim_protection
-from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.kind import typed
 from plimsoll.wire.parameters import Selection

@@ -13,7 +13,7 @@ from plimsoll.decide.claims.ephemeral import (
 )
 from plimsoll.decide.plan import Create, Plan
 from plimsoll.enact.enactor import Obstacle
-from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.loop import Loop, Tools
 
 

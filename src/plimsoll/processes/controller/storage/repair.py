@@ -39,7 +39,7 @@ from plimsoll.decide.repair.orphaned_capacity import (
 from plimsoll.decide.repair.repairs import Repair, RepairRule, as_plan, as_rehearsal
 from plimsoll.decide.repair.selected_node import decide_selected_node, selected_node_while_unbound
 from plimsoll.processes.controller.cluster.discovery import metadata_only
-from plimsoll.processes.controller.indexes import PODS_BY_CLAIM, claims_of
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.kind import typed
 from plimsoll.wire.parameters import Selection
