@@ -1,4 +1,4 @@
-"""Indexes that several loops read: one name, one function."""
+"""Indexes that several loops and processes read: one name, one function."""
 
 from collections.abc import Iterable
 

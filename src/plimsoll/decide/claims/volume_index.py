@@ -6,16 +6,15 @@ on a claim without need of them. In a group come first the volumes kept for the 
 ones of its class from the smallest that is large enough.
 """
 
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.api.quantity import Quantity
 from plimsoll.api.volumes import FILESYSTEM, PersistentVolume
 from plimsoll.decide.claims.match import AVAILABLE, Search, size_of
+from plimsoll.decide.claims.volumes_by_size import SizedVolume, VolumesBySize
 
 Modes = frozenset[str]
 
@@ -28,15 +27,10 @@ class VolumeKind(NamedTuple):
     attributes_class: str
 
 
-class IndexPlace(NamedTuple):
-    size: Quantity
-    name: str
-
-
 @dataclass(slots=True)
 class _Group:
     kept: dict[ObjectKey, set[str]] = field(default_factory=dict)
-    free: dict[VolumeKind, list[IndexPlace]] = field(default_factory=dict)
+    free: dict[VolumeKind, VolumesBySize] = field(default_factory=dict)
 
 
 class VolumeIndex:
@@ -65,7 +59,7 @@ class VolumeIndex:
         if claim := volume.spec.claim:
             group.kept.setdefault(claim, set()).add(volume.name)
         else:
-            insort(group.free.setdefault(_kind(volume), []), _place(volume))
+            group.free.setdefault(_kind(volume), VolumesBySize()).add(_sized(volume))
 
     def remove(self, name: str) -> None:
         volume = self._volumes.pop(name, None)
@@ -81,7 +75,7 @@ class VolumeIndex:
         if claim := volume.spec.claim:
             _drop_name(group.kept, claim, name)
         else:
-            _drop_place(group.free, _kind(volume), _place(volume))
+            _drop_volume(group.free, _kind(volume), _sized(volume))
         if not group.kept and not group.free:
             del self._groups[modes]
 
@@ -102,9 +96,8 @@ def _names(group: _Group, search: Search) -> Iterator[str]:
     if search.waits_for_scheduler:
         return
     kind = VolumeKind(search.storage_class, search.volume_mode, search.attributes_class)
-    places = group.free.get(kind, [])
-    for position in range(bisect_left(places, IndexPlace(search.requested, "")), len(places)):
-        yield places[position].name
+    if volumes := group.free.get(kind):
+        yield from (volume.name for volume in volumes.from_size(search.requested.rank))
 
 
 def _modes(volume: PersistentVolume) -> Modes:
@@ -130,8 +123,8 @@ def _kind(volume: PersistentVolume) -> VolumeKind:
     )
 
 
-def _place(volume: PersistentVolume) -> IndexPlace:
-    return IndexPlace(size_of(volume.spec.capacity), volume.name)
+def _sized(volume: PersistentVolume) -> SizedVolume:
+    return SizedVolume(size_of(volume.spec.capacity).rank, volume.name)
 
 
 def _drop_name(kept: dict[ObjectKey, set[str]], claim: ObjectKey, name: str) -> None:
@@ -140,10 +133,9 @@ def _drop_name(kept: dict[ObjectKey, set[str]], claim: ObjectKey, name: str) -> 
         del kept[claim]
 
 
-def _drop_place(
-    free: dict[VolumeKind, list[IndexPlace]], kind: VolumeKind, place: IndexPlace
+def _drop_volume(
+    free: dict[VolumeKind, VolumesBySize], kind: VolumeKind, volume: SizedVolume
 ) -> None:
-    places = free[kind]
-    del places[bisect_left(places, place)]
-    if not places:
+    free[kind].remove(volume)
+    if not free[kind]:
         del free[kind]

@@ -16,14 +16,13 @@ from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume, Stora
 from plimsoll.decide.node.volumes import ObservedNode, must_be_attached
 from plimsoll.decide.plan import Emit, EventType
 from plimsoll.processes.node.served_node import ServedNode
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM, PODS_BY_NODE, claims_of, node_of
 from plimsoll.reconcile.observed import Observed
 from plimsoll.wire.parameters import Selection
 
 T = TypeVar("T", bound=ApiObject)
 
-PODS_BY_NODE = "node"
 PODS_BY_UID = "uid"
-PODS_BY_CLAIM = "claim"
 CLAIMS_BY_VOLUME = "volume"
 VOLUMES_BY_DRIVER = "driver"
 
@@ -59,9 +58,9 @@ class NodeObservation:
         self.volumes = observed.of(PersistentVolume)
         self.drivers = observed.of(CSIDriver)
         self.attachments = observed.of(VolumeAttachment)
-        self.pods.index(PODS_BY_NODE, lambda pod: [pod.spec.node_name])
+        self.pods.index(PODS_BY_NODE, node_of)
         self.pods.index(PODS_BY_UID, lambda pod: [pod.uid])
-        self.pods.index(PODS_BY_CLAIM, lambda pod: map(str, pod.claims))
+        self.pods.index(PODS_BY_CLAIM, claims_of)
         self.claims.index(CLAIMS_BY_VOLUME, lambda claim: [claim.spec.volume_name])
         if len(nodes) == 1:
             (name,) = nodes

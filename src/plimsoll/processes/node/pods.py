@@ -39,12 +39,12 @@ from plimsoll.processes.node.mounting import MountError
 from plimsoll.processes.node.node_objects import Reports
 from plimsoll.processes.node.observation import (
     CLAIMS_BY_VOLUME,
-    PODS_BY_CLAIM,
     NodeObservation,
     pod_event,
 )
 from plimsoll.processes.node.pod_volumes import NodeHeldVolumes, PodVolumesOnNode
 from plimsoll.processes.node.served_node import ServedNode
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.config import parse_duration

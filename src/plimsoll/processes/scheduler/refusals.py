@@ -22,6 +22,7 @@ from plimsoll.decide.scheduling.refusals import (
     tell_refusal,
 )
 from plimsoll.processes.scheduler.state import SchedulerState
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM
 from plimsoll.runtime.log import without_secrets
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed
@@ -102,9 +103,10 @@ class RefusalLearner:
 
     def _waiting_for(self, claim: PersistentVolumeClaim) -> Iterator[Pod]:
         """Pods of ours that name the claim and have no node yet."""
-        for pod in self._state.stores.pods.observed().objects.values():
-            is_waiting = not pod.spec.node_name and self._is_ours(pod)
-            if is_waiting and pod.namespace == claim.namespace and claim.name in _claims_of(pod):
+        stores = self._state.stores
+        for key in sorted(stores.pods.snapshot().by(PODS_BY_CLAIM, str(claim.key))):
+            pod = stores.pod(key)
+            if pod is not None and not pod.spec.node_name and self._is_ours(pod):
                 yield pod
 
     def _labels_of(self, node: str) -> Mapping[str, str]:
@@ -135,15 +137,6 @@ class RefusalLearner:
         selection = Selection(namespace=claim.namespace, fields=wanted)
         events = (await self._client.list_page(EVENTS, selection)).items
         return max(events, key=_seen_at).message if events else ""
-
-
-def _claims_of(pod: Pod) -> Iterator[str]:
-    """By name, also those that are made for its ephemeral volumes."""
-    for volume in pod.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            yield volume.persistent_volume_claim.claim_name
-        elif volume.ephemeral is not None:
-            yield f"{pod.name}-{volume.name}"
 
 
 def _seen_at(event: Event) -> tuple[str, str]:

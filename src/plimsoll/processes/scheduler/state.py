@@ -29,6 +29,7 @@ from plimsoll.decide.scheduling.binding import bind_volumes
 from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
 from plimsoll.decide.scheduling.reasons import Finding
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import EVERYTHING, Selection
@@ -52,7 +53,7 @@ class Stores:
     """
 
     def __init__(self) -> None:
-        self.pods: AssumingStore[Pod] = AssumingStore()
+        self.pods: AssumingStore[Pod] = AssumingStore({PODS_BY_CLAIM: claims_of})
         self.claims: AssumingStore[PersistentVolumeClaim] = AssumingStore()
         self.volumes: AssumingStore[PersistentVolume] = AssumingStore()
         self.nodes: Store[Node] = Store()

@@ -1,10 +1,11 @@
 from hypothesis import given, strategies as st
 
 from plimsoll.api.quantity import parse_quantity
-from plimsoll.decide.scheduling.columns.free_volumes import FreeVolumePlace, FreeVolumes
+from plimsoll.decide.claims.volumes_by_size import SizedVolume
+from plimsoll.decide.scheduling.columns.free_volumes import FreeVolumes
 
 PLACES = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), max_size=12).map(
-    lambda found: [(seg, FreeVolumePlace(size, f"v{i}")) for i, (seg, size) in enumerate(found)]
+    lambda found: [(seg, SizedVolume(size, f"v{i}")) for i, (seg, size) in enumerate(found)]
 )
 
 
@@ -15,7 +16,7 @@ PLACES = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), max_size=12).
     gone=st.sets(st.integers(0, 11)),
 )
 def test_the_smallest_that_is_large_enough_and_left_is_found(
-    places: list[tuple[int, FreeVolumePlace]], rank: int, taken: set[int], gone: set[int]
+    places: list[tuple[int, SizedVolume]], rank: int, taken: set[int], gone: set[int]
 ) -> None:
     free_volumes = FreeVolumes()
     for segment, place in places:

@@ -9,13 +9,7 @@ from typing import NamedTuple
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.volumes import FILESYSTEM, PersistentVolume
 from plimsoll.decide.claims.match import Search
-
-
-class FreeVolumePlace(NamedTuple):
-    """How free volumes are sorted: by the rank of its size, then by name."""
-
-    rank: int
-    name: str
+from plimsoll.decide.claims.volumes_by_size import SizedVolume, VolumesBySize
 
 
 class FreeVolumeKind(NamedTuple):
@@ -57,24 +51,24 @@ class FreeVolumes:
     """Volumes of one class that suit one kind of claim, by segment."""
 
     def __init__(self) -> None:
-        self._places: dict[int, list[FreeVolumePlace]] = {}
+        self._by_segment: dict[int, VolumesBySize] = {}
         self._sizes: list[int] = []
         self._count: Counter[int] = Counter()
 
-    def add(self, segment: int, place: FreeVolumePlace) -> None:
-        insort(self._places.setdefault(segment, []), place)
-        self._count[place.rank] += 1
-        if self._count[place.rank] == 1:
-            insort(self._sizes, place.rank)
+    def add(self, segment: int, volume: SizedVolume) -> None:
+        self._by_segment.setdefault(segment, VolumesBySize()).add(volume)
+        self._count[volume.rank] += 1
+        if self._count[volume.rank] == 1:
+            insort(self._sizes, volume.rank)
 
-    def take(self, segment: int, place: FreeVolumePlace) -> None:
-        places = self._places[segment]
-        del places[bisect_left(places, place)]
-        if not places:
-            del self._places[segment]
-        self._count[place.rank] -= 1
-        if not self._count[place.rank]:
-            del self._count[place.rank], self._sizes[bisect_left(self._sizes, place.rank)]
+    def take(self, segment: int, volume: SizedVolume) -> None:
+        volumes = self._by_segment[segment]
+        volumes.remove(volume)
+        if not volumes:
+            del self._by_segment[segment]
+        self._count[volume.rank] -= 1
+        if not self._count[volume.rank]:
+            del self._count[volume.rank], self._sizes[bisect_left(self._sizes, volume.rank)]
 
     def next_size(self, rank: int) -> int | None:
         """The smallest size here that is large enough: all claims between two sizes get the same
@@ -82,30 +76,23 @@ class FreeVolumes:
         position = bisect_left(self._sizes, rank)
         return self._sizes[position] if position < len(self._sizes) else None
 
-    def fitting(self, segments: Iterable[int], rank: int) -> list[FreeVolumePlace]:
+    def fitting(self, segments: Iterable[int], rank: int) -> list[SizedVolume]:
         """All that are large enough, smallest first."""
-        found: list[FreeVolumePlace] = []
-        for segment in segments:
-            places = self._places.get(segment, [])
-            found += places[bisect_left(places, FreeVolumePlace(rank, "")) :]
-        return sorted(found)
+        reached = [found for segment in segments if (found := self._by_segment.get(segment))]
+        return sorted(volume for volumes in reached for volume in volumes.from_size(rank))
 
-    def find(self, segments: Iterable[int], rank: int, taken: set[str]) -> FreeVolumePlace | None:
+    def find(self, segments: Iterable[int], rank: int, taken: set[str]) -> SizedVolume | None:
         """The smallest that is large enough and not taken; of equal ones the first by name."""
-        best: FreeVolumePlace | None = None
+        best: SizedVolume | None = None
         for segment in segments:
-            places = self._places.get(segment)
-            if places is None:
-                continue
-            position = bisect_left(places, FreeVolumePlace(rank, ""))
-            while position < len(places) and places[position].name in taken:
-                position += 1
-            if position < len(places) and (best is None or places[position] < best):
-                best = places[position]
+            volumes = self._by_segment.get(segment)
+            found = None if volumes is None else volumes.find(rank, taken)
+            if found is not None and (best is None or found < best):
+                best = found
         return best
 
     def fork(self) -> "FreeVolumes":
         twin = FreeVolumes()
-        twin._places = {segment: places.copy() for segment, places in self._places.items()}
+        twin._by_segment = {segment: each.fork() for segment, each in self._by_segment.items()}
         twin._sizes, twin._count = self._sizes.copy(), self._count.copy()
         return twin

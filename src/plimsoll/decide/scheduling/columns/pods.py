@@ -1,6 +1,5 @@
 """The pods that are on nodes, found by node, by claim and by disk, and what they take together."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -42,7 +41,6 @@ class PodIndex:
         self._on: dict[str, dict[ObjectKey, Pod]] = {}
         self._loads: dict[str, Load] = {}
         self._using: dict[ObjectKey, set[ObjectKey]] = {}
-        self._naming: Counter[ObjectKey] = Counter()
         self._with_disk: dict[Disk, set[ObjectKey]] = {}
         self._read: KeptResults[bytes, Demands] = KeptResults(KEPT_DEMANDS)
 
@@ -61,7 +59,8 @@ class PodIndex:
         return self._using.get(claim, set())
 
     def is_named(self, claim: ObjectKey) -> bool:
-        return claim in self._naming
+        """Whether a pod names the claim itself; ephemeral volumes do not name theirs."""
+        return any(claim.name in claim_names(self._pods[key]) for key in self.using(claim))
 
     def nodes_with(self, disk: Disk) -> set[str]:
         return {self._pods[key].spec.node_name for key in self._with_disk.get(disk, ())}
@@ -93,8 +92,6 @@ class PodIndex:
         self._loads.setdefault(node, Load()).add(demands, 1)
         for claim in pod.claims:
             self._using.setdefault(claim, set()).add(key)
-        for name in set(claim_names(pod)):
-            self._naming[ObjectKey(pod.namespace, name)] += 1
         for disk in exclusive_disks(pod):
             self._with_disk.setdefault(disk, set()).add(key)
 
@@ -109,11 +106,6 @@ class PodIndex:
             del self._on[node], self._loads[node]
         for claim in pod.claims:
             _discard(self._using, claim, key)
-        for name in set(claim_names(pod)):
-            claim = ObjectKey(pod.namespace, name)
-            self._naming[claim] -= 1
-            if not self._naming[claim]:
-                del self._naming[claim]
         for disk in exclusive_disks(pod):
             _discard(self._with_disk, disk, key)
         return pod
@@ -124,7 +116,6 @@ class PodIndex:
         twin._on = {node: pods.copy() for node, pods in self._on.items()}
         twin._loads = {node: load.fork() for node, load in self._loads.items()}
         twin._using = {claim: pods.copy() for claim, pods in self._using.items()}
-        twin._naming = self._naming.copy()
         twin._with_disk = {disk: pods.copy() for disk, pods in self._with_disk.items()}
         return twin
 

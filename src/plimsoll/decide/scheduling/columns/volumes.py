@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.claims.match import AVAILABLE, Mismatch, Search, mismatches, size_of
+from plimsoll.decide.claims.volumes_by_size import SizedVolume
 from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.free_volumes import (
     FreeVolumeKind,
-    FreeVolumePlace,
     FreeVolumes,
     Want,
     Wants,
@@ -50,7 +50,7 @@ class Fits:
 
 class _Free(NamedTuple):
     volume: PersistentVolume
-    place: FreeVolumePlace
+    place: SizedVolume
     segment: int
     size: int
 
@@ -105,7 +105,7 @@ class ClassVolumes:
     def _offer(self, volume: PersistentVolume) -> None:
         size = size_of(volume.spec.capacity)
         segment = self._segments.acquire(volume_terms(volume.spec.required_nodes))
-        free = _Free(volume, FreeVolumePlace(size.rank, volume.name), segment, size.value)
+        free = _Free(volume, SizedVolume(size.rank, volume.name), segment, size.value)
         self._free[volume.name] = free
         if segment not in self._by_segment:
             self._by_segment[segment] = set()
@@ -172,10 +172,10 @@ class ClassVolumes:
         places = self._free_of_kind(want.kind).fitting(segments, want.rank)
         return [self._volumes[place.name] for place in places]
 
-    def _places(self, cell: int, wants: Sequence[Want]) -> list[FreeVolumePlace | None]:
+    def _places(self, cell: int, wants: Sequence[Want]) -> list[SizedVolume | None]:
         taken: set[str] = set()
         segments = self.cells.segments[cell]
-        found: list[FreeVolumePlace | None] = []
+        found: list[SizedVolume | None] = []
         for want in wants:
             place = None
             if want.rank >= 0:
@@ -208,7 +208,7 @@ class ClassVolumes:
             for row, place in enumerate(places):
                 fits.sizes[row, cell] = NOT_MATCHED if place is None else self._size(place)
 
-    def _size(self, place: FreeVolumePlace) -> int:
+    def _size(self, place: SizedVolume) -> int:
         return self._free[place.name].size
 
     def fork(self, index: NodeIndex, segments: Segments) -> "ClassVolumes":
