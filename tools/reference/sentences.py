@@ -543,9 +543,4 @@ SETTINGS: dict[Name, dict[str, str]] = {
         "data_dir": "Where objects, keys and certificates are kept.",
         "write_kubeconfig": "Where the administrator's kubeconfig is written.",
     },
-    ("processes.controller.settings", "ControllerSettings"): {
-        "context": "Of the kubeconfig; empty: its current one.",
-        "leader_elect_namespace": "Where the lease is.",
-        "leader_elect_name": "What the lease is called.",
-    },
 }

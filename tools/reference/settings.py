@@ -2,7 +2,13 @@
 
 import ast
 import importlib
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
 
+from msgspec.structs import FieldInfo, fields
+
+from plimsoll.runtime.config import Settings
+from plimsoll.runtime.flags import description, plain_type
 from plimsoll.ui.cli.main import COMMANDS
 from tools.reference.markdown import code, document, table
 from tools.reference.sentences import SETTINGS
@@ -31,12 +37,13 @@ def page() -> str:
 
 
 def _section(struct: Class) -> str:
+    fields = _fields(struct)
     rows = [
         (
             code(member.name),
-            code(member.annotation),
+            code(_written(fields[member.name].type) if fields else member.annotation),
             _default(struct, member),
-            _about(struct, member),
+            description(fields[member.name]) if fields else _about(struct, member),
         )
         for member in struct.members
         if member.annotation not in NOT_SET_BY_PEOPLE
@@ -44,6 +51,25 @@ def _section(struct: Class) -> str:
     head = f"## {struct.module}.{struct.name}"
     parts = (head, struct.about, table(("setting", "type", "default", "meaning"), rows))
     return "\n\n".join(part for part in parts if part)
+
+
+def _fields(struct: Class) -> dict[str, FieldInfo]:
+    """Of a struct that describes its own fields; those of others are read from the source."""
+    found = getattr(importlib.import_module(f"plimsoll.{struct.module}"), struct.name)
+    return {f.name: f for f in fields(found)} if issubclass(found, Settings) else {}
+
+
+def _written(annotation: Any) -> str:
+    """A type as the source writes it, without metadata."""
+    annotation = plain_type(annotation)
+    parts = get_args(annotation)
+    if isinstance(annotation, UnionType):
+        return " | ".join(map(_written, parts))
+    if parts:
+        return f"{get_origin(annotation).__name__}[{', '.join(map(_written, parts))}]"
+    if annotation in (Ellipsis, NoneType):
+        return {Ellipsis: "...", NoneType: "None"}[annotation]
+    return str(annotation.__name__)
 
 
 def _about(struct: Class, member: Member) -> str:

@@ -6,12 +6,8 @@ field name. A key that the struct does not have is an error that names the known
 are written as `1m30s`. Nothing else in the code base reads the environment.
 """
 
-import ast
-import inspect
-import itertools
 import os
 import re
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,6 +17,8 @@ from typing import Any, TypeVar
 
 import msgspec
 import yaml
+
+from plimsoll.runtime.flags import plain_type
 
 
 class Settings(
@@ -37,7 +35,7 @@ class ConfigError(ValueError):
 
 
 def environment() -> Mapping[str, str]:
-    """The environment of this process, for the few who must pass it on."""
+    """The environment of this process, for the few callers that must pass it on."""
     return MappingProxyType(dict(os.environ))
 
 
@@ -119,7 +117,7 @@ def _from_environment(
 
 
 def _durations(form: type[Settings]) -> set[str]:
-    types = {f.encode_name: f.type for f in msgspec.structs.fields(form)}
+    types = {f.encode_name: plain_type(f.type) for f in msgspec.structs.fields(form)}
     return {name for name, kind in types.items() if kind in (timedelta, timedelta | None)}
 
 
@@ -159,24 +157,6 @@ def _explained(problem: str, origin: Mapping[str, str]) -> str:
 
 def _listed(names: Mapping[str, str] | set[str]) -> str:
     return ", ".join(sorted(names))
-
-
-def meanings(form: type[Settings]) -> Mapping[str, str]:
-    """The line that stands under each field, by field name: what help texts are made of."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(form))).body[0]
-    if not isinstance(body, ast.ClassDef):
-        raise TypeError(f"{form.__name__} is not defined by a class statement")
-    found: dict[str, str] = {}
-    for field_, after in itertools.pairwise(body.body):
-        match field_, after:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                found[name] = inspect.cleandoc(text)
-            case _:
-                pass
-    return found
 
 
 def written_duration(duration: timedelta) -> str:

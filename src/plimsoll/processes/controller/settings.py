@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from plimsoll.decide.cluster.node_lifecycle.health import GracePeriods
 from plimsoll.decide.cluster.node_lifecycle.survey import SurveySettings
@@ -12,9 +14,18 @@ from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.controller.csi.csi_loop import CsiSettings
 from plimsoll.processes.controller.csi.drivers import DriverSources
 from plimsoll.processes.controller.storage.repair import RepairSettings
+from plimsoll.reconcile.options import (
+    KubeconfigContext,
+    KubeconfigPath,
+    LeaderElect,
+    LeaseIdentity,
+    LeaseNamespace,
+    MetricsPort,
+)
 from plimsoll.runtime import config
 from plimsoll.runtime.clock import NO_TIME
 from plimsoll.runtime.config import ConfigError
+from plimsoll.runtime.flags import Flag, PathKind, gather_joined
 from plimsoll.wire.csi.server import EndpointError, socket_path
 from plimsoll.wire.csi.transport import CsiTransport
 
@@ -22,59 +33,143 @@ COMPONENT = "plimsoll-controller"
 PREFIX = "PLIMSOLL_CONTROLLER"
 
 
+def gather_provisioner_options(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """`NAME:KEY=VALUE`, each. Raises ValueError."""
+    found: dict[str, dict[str, str]] = {}
+    for text in texts:
+        name, colon, option = text.partition(":")
+        key, equals, value = option.partition("=")
+        if not (name and colon and key and equals):
+            raise ValueError(f"{text}: write NAME:KEY=VALUE")
+        found.setdefault(name, {})[key] = value
+    return found
+
+
 class ControllerSettings(config.Settings, frozen=True, kw_only=True):
     """Defaults of `plimsoll controller`."""
 
-    kubeconfig: str = ""
-    """Empty: KUBECONFIG, ~/.kube/config, or the service account of the pod we run in."""
-    context: str = ""
-    controllers: str = "*"
-    """Names of loops, separated by commas; `*`: those that make sense here; `-name`: without."""
-    leader_elect: bool = True
-    """Of several copies only one acts."""
-    leader_elect_namespace: str = "kube-system"
-    leader_elect_name: str = COMPONENT
-    leader_elect_identity: str = ""
-    """Who this copy is to the others; empty: the machine's name and an id that is never the same.
-    To be set only where something else ensures that no two copies with it ever run."""
-    metrics_port: int = 10267
-    """On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0 takes a free one."""
-    dynamic_provisioning: bool = True
-    """Whether volumes may be made for claims, by whomever."""
-    data_dir: str = "plimsoll-data"
-    """Where provisioners inside the controller keep what has to survive."""
-    provisioners: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
-    """Options of provisioners inside the controller, by name."""
-    csi_addresses: str = ""
-    """Unix sockets of CSI drivers, separated by commas; drivers may come later, and restart."""
-    csi_timeout: timedelta = timedelta(seconds=15)
-    """How long a CSI driver may take for one call."""
-    csi_extra_metadata: bool = False
-    """Tell CSI drivers, by parameters, for which objects they take snapshots."""
-    node_monitor_grace_period: timedelta = timedelta(seconds=50)
-    """For how long a node may be silent before it counts as not ready."""
-    node_startup_grace_period: timedelta = timedelta(seconds=60)
-    """For how long a node that has never reported its status may be silent."""
-    node_monitor_period: timedelta = timedelta(seconds=5)
-    """How often all nodes are looked at."""
-    node_eviction_rate: float = 0.1
-    """Of how many nodes per second and zone the pods may be ended."""
-    secondary_node_eviction_rate: float = 0.01
-    """The same in a zone of which a large part is not ready."""
-    large_cluster_size_threshold: int = 50
-    """In such a zone, if it has no more nodes than that, no pods are ended."""
-    unhealthy_zone_threshold: float = 0.55
-    """From which fraction of nodes that are not ready this is the case; three at least."""
-    terminated_pod_gc_threshold: int = 12_500
-    """So many finished pods may stay before the oldest are deleted; 0: all of them."""
-    repair: str = ""
-    """Rules of the repair loop that are switched on, separated by commas."""
-    repair_dry_run: bool = False
-    """Only tell by events what would be repaired."""
-    repair_per_minute: int = 10
-    """How many repairs at most."""
-    repair_node_lost_after: timedelta = timedelta(hours=1)
-    """How long a node must be gone before volumes on its disks are given up."""
+    kubeconfig: KubeconfigPath = ""
+    context: KubeconfigContext = ""
+    controllers: Annotated[
+        str,
+        Meta(
+            description="Names of loops, separated by commas; `*`: those that make sense here;"
+            " `-name`: without."
+        ),
+        Flag(
+            "Loops to run, separated by commas: '*' for the default, '-name' to leave one out.",
+            metavar="LOOP,…",
+        ),
+    ] = "*"
+    leader_elect: LeaderElect = True
+    leader_elect_namespace: LeaseNamespace = "kube-system"
+    leader_elect_name: Annotated[str, Meta(description="What the lease is called.")] = COMPONENT
+    leader_elect_identity: LeaseIdentity = ""
+    metrics_port: MetricsPort = 10267
+    dynamic_provisioning: Annotated[
+        bool,
+        Meta(description="Whether volumes may be made for claims, by whomever."),
+        Flag("Let volumes be made for claims."),
+    ] = True
+    data_dir: Annotated[
+        str,
+        Meta(description="Where provisioners inside the controller keep what has to survive."),
+        Flag(
+            "Where provisioners inside the controller keep what they make.", path=PathKind.DIRECTORY
+        ),
+    ] = "plimsoll-data"
+    provisioners: Annotated[
+        dict[str, dict[str, str]],
+        Meta(description="Options of provisioners inside the controller, by name."),
+        Flag(
+            "Set an option of a provisioner, such as plimsoll.dev/host-path:root=/srv/volumes.",
+            name="provisioner-option",
+            metavar="NAME:KEY=VALUE",
+            gather=gather_provisioner_options,
+        ),
+    ] = msgspec.field(default_factory=dict)
+    csi_addresses: Annotated[
+        str,
+        Meta(
+            description="Unix sockets of CSI drivers, separated by commas; drivers may come"
+            " later, and restart."
+        ),
+        Flag(
+            "The unix socket of a CSI driver, for csi-attacher, resizer and snapshotter; may be"
+            " given several times. On a real cluster these loops run by default if there is one.",
+            name="csi-address",
+            metavar="SOCKET",
+            gather=gather_joined,
+        ),
+    ] = ""
+    csi_timeout: Annotated[
+        timedelta, Meta(description="How long a CSI driver may take for one call."), Flag()
+    ] = timedelta(seconds=15)
+    csi_extra_metadata: Annotated[
+        bool,
+        Meta(description="Tell CSI drivers, by parameters, for which objects they take snapshots."),
+        Flag("Tell drivers for which objects they take snapshots."),
+    ] = False
+    node_monitor_grace_period: Annotated[
+        timedelta,
+        Meta(description="For how long a node may be silent before it counts as not ready."),
+        Flag(),
+    ] = timedelta(seconds=50)
+    node_startup_grace_period: Annotated[
+        timedelta,
+        Meta(description="For how long a node that has never reported its status may be silent."),
+    ] = timedelta(seconds=60)
+    node_monitor_period: Annotated[
+        timedelta, Meta(description="How often all nodes are looked at.")
+    ] = timedelta(seconds=5)
+    node_eviction_rate: Annotated[
+        float, Meta(description="Of how many nodes per second and zone the pods may be ended.")
+    ] = 0.1
+    secondary_node_eviction_rate: Annotated[
+        float, Meta(description="The same in a zone of which a large part is not ready.")
+    ] = 0.01
+    large_cluster_size_threshold: Annotated[
+        int,
+        Meta(description="In such a zone, if it has no more nodes than that, no pods are ended."),
+    ] = 50
+    unhealthy_zone_threshold: Annotated[
+        float,
+        Meta(
+            description="From which fraction of nodes that are not ready this is the case; three"
+            " at least."
+        ),
+    ] = 0.55
+    terminated_pod_gc_threshold: Annotated[
+        int,
+        Meta(
+            description="So many finished pods may stay before the oldest are deleted; 0: all of"
+            " them."
+        ),
+        Flag(
+            "How many finished pods may stay before the oldest are deleted; 0: all of them.",
+            at_least=0,
+        ),
+    ] = 12_500
+    repair: Annotated[
+        str,
+        Meta(description="Rules of the repair loop that are switched on, separated by commas."),
+        Flag(
+            f"Switch repair rules on, separated by commas: {', '.join(RepairRule)}.",
+            metavar="RULE,…",
+            default="none",
+        ),
+    ] = ""
+    repair_dry_run: Annotated[
+        bool, Meta(description="Only tell by events what would be repaired."), Flag()
+    ] = False
+    repair_per_minute: Annotated[
+        int, Meta(description="How many repairs at most."), Flag(at_least=1)
+    ] = 10
+    repair_node_lost_after: Annotated[
+        timedelta,
+        Meta(description="How long a node must be gone before volumes on its disks are given up."),
+        Flag(),
+    ] = timedelta(hours=1)
 
 
 def listed(text: str) -> list[str]:

@@ -9,10 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import yaml
+from msgspec import Meta
 
 from plimsoll.api.sizes import parse_size
 from plimsoll.processes.driver.backends.registry import BACKENDS
@@ -23,8 +24,17 @@ from plimsoll.processes.driver.settings import (
     NodeSettings,
     topology_key,
 )
+from plimsoll.reconcile.options import KubeconfigContext
 from plimsoll.runtime import config
 from plimsoll.runtime.config import ConfigError
+from plimsoll.runtime.flags import (
+    Flag,
+    PathKind,
+    gather_all,
+    gather_pairs,
+    gather_values,
+    parse_list,
+)
 from plimsoll.runtime.ids import hostname
 
 PREFIX = "PLIMSOLL_DRIVER"
@@ -53,46 +63,153 @@ class NodeEntry(config.Settings, frozen=True, kw_only=True):
 class DriverSettings(config.Settings, frozen=True, kw_only=True):
     """Defaults of `plimsoll driver`."""
 
-    backend: str = "local"
-    """What volumes are made of: local, lvm or pools."""
-    endpoint: str = ""
-    """The socket, unix:///…; empty: csi.sock in the data directory."""
-    node_id: str = ""
-    """Empty: the name of this machine."""
-    data_dir: str = "plimsoll-data/driver"
-    """Where the driver's records are, and volumes that are nowhere else."""
-    driver_name: str = ""
-    """Empty: the backend's, `local.plimsoll.dev` and so on."""
-    disks: tuple[str, ...] = ()
-    """Directories, disks or partitions for volumes, each with the size to be used: /srv/a=100Gi."""
-    create_disk: bool = False
-    """Make the directories of disks that do not exist; otherwise a missing one is refused."""
-    memory: str = "0"
-    """How much memory volumes of `medium: memory` may take in sum."""
-    volume_group: str = ""
-    """For lvm."""
-    pools: str = ""
-    """For pools: a file that describes them."""
-    options: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Whatever else the backend understands."""
-    topology: dict[str, str] = msgspec.field(default_factory=dict)
-    """Where this node is: zone: a. A name without a prefix gets the driver's."""
-    domain_labels: tuple[str, ...] = ()
-    """Labels of the Node object that tell where this node is, read once from the API."""
-    kubeconfig: str = ""
-    """For the labels. Empty: KUBECONFIG, ~/.kube/config, or the service account of our pod."""
-    context: str = ""
-    """Of the kubeconfig; empty: its current one."""
-    max_volumes: int = 0
-    """How many volumes a node can have at once; 0: no limit."""
-    plugin_registration_dir: str = ""
-    """Where kubelet, or plimsoll node, looks for drivers; empty: somebody else registers it."""
-    nodes: tuple[NodeEntry, ...] = ()
-    """For a driver that serves several nodes at once, instead of the settings of one."""
-    mounts: Mounts | None = None
-    """real, linked or none; not set: real for root, linked for others."""
-    metrics_port: int | None = None
-    """On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0: a free one; not set: none."""
+    backend: Annotated[
+        str,
+        Meta(description="What volumes are made of: local, lvm or pools."),
+        Flag("What volumes are made of.", choices=tuple(BACKENDS)),
+    ] = "local"
+    endpoint: Annotated[
+        str,
+        Meta(description="The socket, unix:///…; empty: csi.sock in the data directory."),
+        Flag(
+            "The socket to answer on.",
+            metavar="unix://PATH",
+            default="csi.sock in the data directory",
+        ),
+    ] = ""
+    node_id: Annotated[
+        str,
+        Meta(description="Empty: the name of this machine."),
+        Flag("This node.", metavar="NAME", default="the name of the machine"),
+    ] = ""
+    data_dir: Annotated[
+        str,
+        Meta(description="Where the driver's records are, and volumes that are nowhere else."),
+        Flag("Where records are kept, and volumes.", path=PathKind.DIRECTORY),
+    ] = "plimsoll-data/driver"
+    driver_name: Annotated[
+        str,
+        Meta(description="Empty: the backend's, `local.plimsoll.dev` and so on."),
+        Flag("What classes call it.", metavar="NAME", default="BACKEND.plimsoll.dev"),
+    ] = ""
+    disks: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Directories, disks or partitions for volumes, each with the size to be"
+            " used: /srv/a=100Gi."
+        ),
+        Flag(
+            "A directory or disk for volumes, and how much of it; may be repeated.",
+            name="disk",
+            metavar="PATH[=SIZE]",
+            gather=gather_all,
+        ),
+    ] = ()
+    create_disk: Annotated[
+        bool,
+        Meta(
+            description="Make the directories of disks that do not exist; otherwise a missing"
+            " one is refused."
+        ),
+        Flag(
+            "Make directories of --disk that do not exist, on the file system above them.",
+            default="",
+        ),
+    ] = False
+    memory: Annotated[
+        str,
+        Meta(description="How much memory volumes of `medium: memory` may take in sum."),
+        Flag("Memory for volumes of medium memory, in sum.", metavar="SIZE", default=""),
+    ] = "0"
+    volume_group: Annotated[
+        str, Meta(description="For lvm."), Flag("For the lvm backend.", metavar="NAME")
+    ] = ""
+    pools: Annotated[
+        str,
+        Meta(description="For pools: a file that describes them."),
+        Flag("For the pools backend: a file of pools.", path=PathKind.FILE),
+    ] = ""
+    options: Annotated[
+        dict[str, Any],
+        Meta(description="Whatever else the backend understands."),
+        Flag(
+            "Another option of the backend; may be repeated.",
+            name="backend-option",
+            metavar="KEY=VALUE",
+            gather=gather_values,
+        ),
+    ] = msgspec.field(default_factory=dict)
+    topology: Annotated[
+        dict[str, str],
+        Meta(description="Where this node is: zone: a. A name without a prefix gets the driver's."),
+        Flag(
+            "Where this node is, such as zone=a; may be repeated.",
+            metavar="KEY=VALUE",
+            gather=gather_pairs,
+        ),
+    ] = msgspec.field(default_factory=dict)
+    domain_labels: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Labels of the Node object that tell where this node is, read once from"
+            " the API."
+        ),
+        Flag(
+            "Labels of the Node object that tell where this node is, separated by commas.",
+            metavar="LABEL,…",
+            parse=parse_list,
+        ),
+    ] = ()
+    kubeconfig: Annotated[
+        str,
+        Meta(
+            description="For the labels. Empty: KUBECONFIG, ~/.kube/config, or the service"
+            " account of our pod."
+        ),
+        Flag("The cluster, for --domain-labels.", metavar="FILE"),
+    ] = ""
+    context: KubeconfigContext = ""
+    max_volumes: Annotated[
+        int,
+        Meta(description="How many volumes a node can have at once; 0: no limit."),
+        Flag(at_least=0, default=""),
+    ] = 0
+    plugin_registration_dir: Annotated[
+        str,
+        Meta(
+            description="Where kubelet, or plimsoll node, looks for drivers; empty: somebody"
+            " else registers it."
+        ),
+        Flag(
+            "Where kubelet looks for drivers: register there without a sidecar.",
+            path=PathKind.DIRECTORY,
+        ),
+    ] = ""
+    nodes: Annotated[
+        tuple[NodeEntry, ...],
+        Meta(
+            description="For a driver that serves several nodes at once, instead of the settings"
+            " of one."
+        ),
+    ] = ()
+    mounts: Annotated[
+        Mounts | None,
+        Meta(description="real, linked or none; not set: real for root, linked for others."),
+        Flag("How volumes get to pods.", default="real for root, linked for others"),
+    ] = None
+    metrics_port: Annotated[
+        int | None,
+        Meta(
+            description="On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0: a free"
+            " one; not set: none."
+        ),
+        Flag(
+            "Port on 127.0.0.1 for /metrics, /healthz and /readyz; 0 takes a free one.",
+            at_least=0,
+            at_most=65535,
+            default="none",
+        ),
+    ] = None
 
 
 OF_ONE_NODE = (

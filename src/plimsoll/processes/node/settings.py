@@ -8,6 +8,9 @@ from importlib.metadata import version
 from ipaddress import IPv4Network
 from itertools import islice
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
 
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.decide.node.node_object import Machine
@@ -15,8 +18,10 @@ from plimsoll.processes.node.directory.protocol import NoDirectory
 from plimsoll.processes.node.directory.real import RealDirectory
 from plimsoll.processes.node.plugins import GivenDrivers, RegistrationDirectory, address_of
 from plimsoll.processes.node.served_node import ServedNode
+from plimsoll.reconcile.options import KubeconfigContext, KubeconfigPath, MetricsPort
 from plimsoll.runtime import config
 from plimsoll.runtime.config import ConfigError
+from plimsoll.runtime.flags import Flag, PathKind
 from plimsoll.runtime.ids import hostname
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.csi.transport import CsiTransport
@@ -36,36 +41,106 @@ DriversOf = Callable[[str], Mapping[str, CsiTransport]]
 class NodeProcessSettings(config.Settings, frozen=True, kw_only=True):
     """Defaults of `plimsoll node`."""
 
-    kubeconfig: str = ""
-    """Empty: KUBECONFIG, ~/.kube/config, or the service account of the pod we run in."""
-    context: str = ""
-    node_name: str = ""
-    """Empty: the name of the machine, in lower case."""
-    data_dir: str = "plimsoll-node"
-    """The node's directory, laid out like kubelet's: pods, plugins, plugins_registry."""
-    plugin_registration_dir: str = ""
-    """Where drivers put their registration sockets; empty: plugins_registry in the data
-    directory."""
-    labels: str = ""
-    """More labels for the node: key=value, separated by commas."""
-    capacity: str = "cpu=4,memory=8Gi,pods=110,ephemeral-storage=100Gi"
-    """What pods can be given: resource=quantity, separated by commas. Nothing is measured."""
-    node_ip: str = "127.0.0.1"
-    """The address that the node and its pods on the host network are reported with."""
-    pod_cidr: str = ""
-    """Where pods' addresses are from, which nobody can reach; empty: a piece of 100.64.0.0/10."""
-    lease_renew: timedelta = timedelta(seconds=10)
-    """How often a node says that it is alive. Of more than 500 hollow nodes each does it less
-    often, up to every 20 seconds."""
-    hollow: int = 0
-    """How many nodes without a directory and without mounts to be, instead of one real node."""
-    name_prefix: str = "hollow-"
-    """Of the names of hollow nodes; a number follows."""
-    drivers: str = ""
-    """Drivers of hollow nodes: name=endpoint, separated by commas; {node} in an endpoint stands
-    for the node's name."""
-    metrics_port: int = 10268
-    """On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0 takes a free one."""
+    kubeconfig: KubeconfigPath = ""
+    context: KubeconfigContext = ""
+    node_name: Annotated[
+        str,
+        Meta(description="Empty: the name of the machine, in lower case."),
+        Flag("The node to be.", metavar="NAME", default="the machine's name"),
+    ] = ""
+    data_dir: Annotated[
+        str,
+        Meta(
+            description="The node's directory, laid out like kubelet's: pods, plugins,"
+            " plugins_registry."
+        ),
+        Flag(
+            "The node's directory, laid out like kubelet's; pods' volumes are below it.",
+            path=PathKind.DIRECTORY,
+        ),
+    ] = "plimsoll-node"
+    plugin_registration_dir: Annotated[
+        str,
+        Meta(
+            description="Where drivers put their registration sockets; empty: plugins_registry"
+            " in the data directory."
+        ),
+        Flag(
+            "Where drivers put their registration sockets.",
+            path=PathKind.DIRECTORY,
+            default="plugins_registry in the data directory",
+        ),
+    ] = ""
+    labels: Annotated[
+        str,
+        Meta(description="More labels for the node: key=value, separated by commas."),
+        Flag("More labels for the node.", metavar="KEY=VALUE,…"),
+    ] = ""
+    capacity: Annotated[
+        str,
+        Meta(
+            description="What pods can be given: resource=quantity, separated by commas. Nothing"
+            " is measured."
+        ),
+        Flag("What pods can be given; nothing is measured.", metavar="RESOURCE=QUANTITY,…"),
+    ] = "cpu=4,memory=8Gi,pods=110,ephemeral-storage=100Gi"
+    node_ip: Annotated[
+        str,
+        Meta(
+            description="The address that the node and its pods on the host network are reported"
+            " with."
+        ),
+        Flag("The address that the node is reported with.", metavar="ADDRESS"),
+    ] = "127.0.0.1"
+    pod_cidr: Annotated[
+        str,
+        Meta(
+            description="Where pods' addresses are from, which nobody can reach; empty: a piece"
+            " of 100.64.0.0/10."
+        ),
+        Flag(
+            "Where pods' addresses are from, which nobody can reach.",
+            metavar="NETWORK",
+            default="a piece of 100.64.0.0/10",
+        ),
+    ] = ""
+    lease_renew: Annotated[
+        timedelta,
+        Meta(
+            description="How often a node says that it is alive. Of more than 500 hollow nodes"
+            " each does it less often, up to every 20 seconds."
+        ),
+        Flag("How often a node says that it is alive."),
+    ] = timedelta(seconds=10)
+    hollow: Annotated[
+        int,
+        Meta(
+            description="How many nodes without a directory and without mounts to be, instead of"
+            " one real node."
+        ),
+        Flag(
+            "Be so many nodes without directories and mounts, instead of a real one.",
+            at_least=1,
+            default="",
+        ),
+    ] = 0
+    name_prefix: Annotated[
+        str,
+        Meta(description="Of the names of hollow nodes; a number follows."),
+        Flag(metavar="TEXT"),
+    ] = "hollow-"
+    drivers: Annotated[
+        str,
+        Meta(
+            description="Drivers of hollow nodes: name=endpoint, separated by commas; {node} in"
+            " an endpoint stands for the node's name."
+        ),
+        Flag(
+            "Drivers of hollow nodes; {node} in an endpoint stands for the node's name.",
+            metavar="NAME=ENDPOINT,…",
+        ),
+    ] = ""
+    metrics_port: MetricsPort = 10268
 
 
 def pairs(text: str, option: str) -> dict[str, str]:

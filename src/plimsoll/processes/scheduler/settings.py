@@ -8,17 +8,27 @@ import logging
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import yaml
+from msgspec import Meta
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.queue.backoff import PodBackoff
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, ScoringShape
+from plimsoll.reconcile.options import (
+    KubeconfigContext,
+    KubeconfigPath,
+    LeaderElect,
+    LeaseIdentity,
+    LeaseNamespace,
+    MetricsPort,
+)
 from plimsoll.runtime import config
 from plimsoll.runtime.config import ConfigError, Sources, load_settings
+from plimsoll.runtime.flags import Flag
 
 log = logging.getLogger(__name__)
 
@@ -38,30 +48,63 @@ class ShapePoint(config.Settings, frozen=True, kw_only=True):
 class SchedulerSettings(config.Settings, frozen=True, kw_only=True):
     """Defaults of `plimsoll scheduler`."""
 
-    kubeconfig: str = ""
-    """Empty: KUBECONFIG, ~/.kube/config, or the service account of the pod we run in."""
-    context: str = ""
-    scheduler_name: str = DEFAULT_NAME
-    """Pods that name this scheduler are scheduled; with `default-scheduler`, those of everybody."""
-    policy: Policy = Policy.DEFAULT
-    leader_elect: bool = True
-    """Of several copies only one acts."""
-    leader_elect_namespace: str = "kube-system"
-    leader_elect_name: str = ""
-    """Empty: `plimsoll-scheduler`, followed by the scheduler's name unless that is `plimsoll`."""
-    leader_elect_identity: str = ""
-    """Who this copy is to the others; empty: the machine's name and an id that is never the same.
-    To be set only where something else ensures that no two copies with it ever run."""
-    metrics_port: int = 10269
-    """On 127.0.0.1, for /metrics, /healthz, /livez and /readyz; 0 takes a free one."""
-    bind_timeout: timedelta = timedelta(minutes=10)
-    """For how long a pod waits for its volumes to be bound before it is scheduled anew."""
-    shape: tuple[ShapePoint, ...] = ()
-    """How good it is to fill storage to some percentage; empty: the emptier the better."""
-    pod_initial_backoff: timedelta = timedelta(seconds=1)
-    """For how long a pod waits after its first attempt in vain."""
-    pod_max_backoff: timedelta = timedelta(seconds=10)
-    """The longest that a pod waits after an attempt in vain."""
+    kubeconfig: KubeconfigPath = ""
+    context: KubeconfigContext = ""
+    scheduler_name: Annotated[
+        str,
+        Meta(
+            description="Pods that name this scheduler are scheduled; with `default-scheduler`,"
+            " those of everybody."
+        ),
+        Flag(
+            "Schedule the pods that name this scheduler; default-scheduler: those that name none.",
+            metavar="NAME",
+        ),
+    ] = DEFAULT_NAME
+    policy: Annotated[
+        Policy,
+        Flag(
+            "compatible: decide as kube-scheduler does; default: also share existing volumes out"
+            " where that takes more than a first try, and prefer nodes that were not refused."
+        ),
+    ] = Policy.DEFAULT
+    bind_timeout: Annotated[
+        timedelta,
+        Meta(
+            description="For how long a pod waits for its volumes to be bound before it is"
+            " scheduled anew."
+        ),
+        Flag("How long a pod waits for its volumes before it is scheduled anew."),
+    ] = timedelta(minutes=10)
+    leader_elect: LeaderElect = True
+    leader_elect_namespace: LeaseNamespace = "kube-system"
+    leader_elect_name: Annotated[
+        str,
+        Meta(
+            description="Empty: `plimsoll-scheduler`, followed by the scheduler's name unless"
+            " that is `plimsoll`."
+        ),
+        Flag(
+            "What the lease is called.",
+            metavar="NAME",
+            default="plimsoll-scheduler, and the scheduler's name",
+        ),
+    ] = ""
+    leader_elect_identity: LeaseIdentity = ""
+    metrics_port: MetricsPort = 10269
+    shape: Annotated[
+        tuple[ShapePoint, ...],
+        Meta(
+            description="How good it is to fill storage to some percentage; empty: the emptier"
+            " the better."
+        ),
+    ] = ()
+    pod_initial_backoff: Annotated[
+        timedelta, Meta(description="For how long a pod waits after its first attempt in vain.")
+    ] = timedelta(seconds=1)
+    pod_max_backoff: Annotated[
+        timedelta, Meta(description="The longest that a pod waits after an attempt in vain.")
+    ] = timedelta(seconds=10)
 
 
 def lease_of(settings: SchedulerSettings) -> ObjectKey:

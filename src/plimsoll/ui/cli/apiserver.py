@@ -1,7 +1,6 @@
 """`plimsoll apiserver`: run the embedded API server, and look after its file."""
 
 import sqlite3
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,122 +8,45 @@ import click
 import uvloop
 
 from plimsoll.apiserver import main as process
-from plimsoll.apiserver.admission.chain import parse_disabled
+from plimsoll.apiserver.flags import ApiServerFlags
 from plimsoll.apiserver.http.certificates import UnreadableKeysError
 from plimsoll.apiserver.storage import maintenance
 from plimsoll.apiserver.storage.store import StoreCorruptError, StoreFailedError
-from plimsoll.runtime.config import parse_duration
+from plimsoll.runtime.config import Sources, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
+from plimsoll.ui.options.log_options import log_options
+from plimsoll.ui.options.settings_options import OptionDefaults, settings_options
 from plimsoll.ui.stdout import say
 
-# Whatever a user can mend gets a sentence, not a traceback.
+# What a user can mend gets a sentence, not a traceback.
 NO_MAINTENANCE = (StoreCorruptError, StoreFailedError, OSError, sqlite3.Error)
-LEVELS = click.Choice(["debug", "info", "warning", "error"])
-
-
-class Duration(click.ParamType[timedelta]):
-    """A length of time that is not zero."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> timedelta:
-        try:
-            duration = parse_duration(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        if not duration:
-            self.fail("it must be longer than nothing", param, ctx)
-        return duration
 
 
 @click.group(invoke_without_command=True)
-@click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("plimsoll-data"),
-    show_default=True,
-    help="Where objects, keys and certificates are kept.",
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=6443,
-    show_default=True,
-    help="Port on 127.0.0.1; 0 takes a free one.",
-)
-@click.option(
-    "--write-kubeconfig",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a kubeconfig for the administrator here (mode 0600).",
-)
-@click.option(
-    "--history-seconds",
-    type=click.FloatRange(min=1),
-    default=300,
-    show_default=True,
-    help="How far back watches can resume.",
-)
-@click.option(
-    "--event-ttl",
-    type=Duration(),
-    default="1h",
-    show_default=True,
-    help="How long events are kept after they were last written.",
-)
-@click.option(
-    "--disable-admission-plugins",
-    default="",
-    metavar="NAMES",
-    help="Admission plugins to switch off, by kube-apiserver's names, separated by commas.",
-)
-@click.option("--log-level", type=LEVELS, default="info", show_default=True)
-@click.option(
-    "--log-format", type=click.Choice([f.value for f in LogFormat]), default=LogFormat.CONSOLE.value
-)
+@settings_options(ApiServerFlags, defaults=OptionDefaults.FINAL)
+@log_options
 @click.pass_context
-def apiserver(  # noqa: PLR0913 one parameter for each option
-    ctx: click.Context,
-    *,
-    data_dir: Path,
-    port: int,
-    write_kubeconfig: Path | None,
-    history_seconds: float,
-    event_ttl: timedelta,
-    disable_admission_plugins: str,
-    log_level: str,
-    log_format: str,
-) -> None:
+def apiserver(ctx: click.Context, /, *, log_level: str, log_format: str, **given: Any) -> None:
     """Serve the Kubernetes API on loopback, durable in one SQLite file.
 
     Prints one line when it is ready and runs until it gets SIGTERM or SIGINT.
     """
-    ctx.obj = data_dir
+    flags = load_settings(ApiServerFlags, Sources(flags=given))
+    ctx.obj = Path(flags.data_dir)
     if ctx.invoked_subcommand is not None:
         return
     configure_logging(level=log_level, form=LogFormat(log_format))
     try:
-        disabled = parse_disabled(disable_admission_plugins)
+        settings = flags.settings()
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--disable-admission-plugins") from error
-    settings = process.ApiServerSettings(
-        data_dir=data_dir,
-        port=port,
-        write_kubeconfig=write_kubeconfig,
-        history=timedelta(seconds=history_seconds),
-        event_ttl=event_ttl,
-        disabled_admission_plugins=disabled,
-    )
-
     try:
         uvloop.run(process.run(settings, say))
     except (StoreCorruptError, UnreadableKeysError) as error:
         raise click.ClickException(str(error)) from error
     except (OSError, sqlite3.OperationalError) as error:
-        raise click.ClickException(
-            f"cannot serve on port {port} from {data_dir}: {error}"
-        ) from error
+        where = f"on port {flags.port} from {flags.data_dir}"
+        raise click.ClickException(f"cannot serve {where}: {error}") from error
 
 
 @apiserver.command()

@@ -1,31 +1,27 @@
 """`plimsoll provisioner`: csi-provisioner's place beside a CSI driver."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
 
 import click
-import msgspec
 import uvloop
 
 from plimsoll.processes.provisioner import main as process
 from plimsoll.processes.provisioner.clients import DriverLostError
-from plimsoll.processes.provisioner.settings import FROM_THE_ENVIRONMENT, ProvisionerFlags, load
-from plimsoll.runtime.config import environment, meanings, written_duration
+from plimsoll.processes.provisioner.settings import ProvisionerFlags, load
+from plimsoll.runtime.config import environment
 from plimsoll.runtime.log import LogFormat, configure_logging
 from plimsoll.ui.failures import failures_told
 from plimsoll.ui.options.go_flags import Gates, GoBool, GoCommand, Pairs
+from plimsoll.ui.options.settings_options import Types, settings_options
 from plimsoll.ui.stdout import say
 from plimsoll.wire.csi.errors import DriverError
 
 DEBUG_FROM = 5
 """The klog verbosity from which on everything is told."""
-NOT_FLAGS = frozenset(FROM_THE_ENVIRONMENT.values())
-TYPES: dict[Any, click.ParamType[Any]] = {
+TYPES: Types = {
     bool: GoBool(),
-    int: click.INT,
-    float: click.FLOAT,
     dict[str, str]: Pairs(":"),
     dict[str, bool]: Gates(),
 }
@@ -40,38 +36,6 @@ WITHOUT_EFFECT: dict[str, click.ParamType[Any]] = {
     "log-text-split-stream": GoBool(),
     "vmodule": click.STRING,
 }
-METAVARS: dict[Any, str] = {timedelta: "DURATION", dict[str, str]: "KEY:VALUE,…"}
-
-
-def _flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """One option for each setting; the setting's own words are its help."""
-    about = meanings(ProvisionerFlags)
-    for field in reversed(msgspec.structs.fields(ProvisionerFlags)):
-        if field.name in NOT_FLAGS:
-            continue
-        told = _told(field.default)
-        ending = f"  [default: {told}]" if told else ""
-        command = click.option(
-            f"--{field.name.replace('_', '-')}",
-            field.name,
-            type=TYPES.get(field.type, click.STRING),
-            metavar=METAVARS.get(field.type),
-            default=None,
-            help=about.get(field.name, "") + ending,
-        )(command)
-    return command
-
-
-def _told(default: object) -> str:
-    match default:
-        case bool():
-            return str(default).lower()
-        case timedelta():
-            return written_duration(default)
-        case int() | float() | str():
-            return str(default)
-        case _:
-            return ""
 
 
 def _without_effect(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,7 +46,7 @@ def _without_effect(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(cls=GoCommand)
-@_flags
+@settings_options(ProvisionerFlags, TYPES)
 @click.option("--v", "verbosity", type=click.INT, default=0, help="klog's verbosity; 5: debug.")
 @click.option(
     "--log-level",

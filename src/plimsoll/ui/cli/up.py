@@ -11,7 +11,6 @@ from typing import Any
 import click
 import uvloop
 
-from plimsoll.api.sizes import parse_size
 from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.runtime.config import ConfigError
@@ -19,29 +18,19 @@ from plimsoll.runtime.log import configure_logging
 from plimsoll.ui.local_cluster import addresses
 from plimsoll.ui.local_cluster.children import ChildFailedError
 from plimsoll.ui.local_cluster.directory_lock import DirectoryInUseError
-from plimsoll.ui.local_cluster.kept_settings import MOST_REAL_NODES, ClusterSettings
+from plimsoll.ui.local_cluster.kept_settings import ClusterSettings
 from plimsoll.ui.local_cluster.running import (
     ClusterRequest,
     LocalCluster,
     StartReports,
     local_cluster,
 )
+from plimsoll.ui.options.log_options import LEVELS
+from plimsoll.ui.options.settings_options import settings_options
 from plimsoll.wire.errors import KubeError
 
-LEVELS = click.Choice(["debug", "info", "warning", "error"])
-MOST_NODES = 5000
-DEFAULTS = ClusterSettings()
 BY_SIGNAL = 128
 """Shells report a command that a signal ended with this, and the number of the signal."""
-
-
-def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    try:
-        if value is not None:
-            parse_size(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx=ctx, param=param) from error
-    return value
 
 
 @click.command()
@@ -52,33 +41,7 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
     show_default=True,
     help="Where everything is kept; the next start goes on from there.",
 )
-@click.option(
-    "--port", type=click.IntRange(0, 65535), help="Of the API.  [default: a free one, then kept]"
-)
-@click.option(
-    "--nodes",
-    type=click.IntRange(1, MOST_NODES),
-    help="Fewer than before only if nothing is kept on those that go."
-    f"  [default: {DEFAULTS.nodes}]",
-)
-@click.option(
-    "--hollow/--real",
-    default=None,
-    help="Nodes that mount nothing, all in one process, or real ones."
-    f"  [default: hollow from {MOST_REAL_NODES + 1} nodes on]",
-)
-@click.option(
-    "--disk-size",
-    metavar="SIZE",
-    callback=_size,
-    help=f"Of each of the two disks of a node.  [default: {DEFAULTS.disk_size}]",
-)
-@click.option(
-    "--memory",
-    metavar="SIZE",
-    callback=_size,
-    help=f"For volumes in memory, on each node.  [default: {DEFAULTS.memory}]",
-)
+@settings_options(ClusterSettings)
 @click.option(
     "--csi-address",
     "csi_addresses",

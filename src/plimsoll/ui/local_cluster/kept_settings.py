@@ -8,28 +8,61 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import yaml
+from msgspec import Meta
 
+from plimsoll.api.sizes import parse_size
 from plimsoll.runtime.config import ConfigError, Settings, Sources, load_settings
+from plimsoll.runtime.flags import Flag
 
 FILE_NAME = "settings.yaml"
+MOST_NODES = 5000
 MOST_REAL_NODES = 16
 """Each is a process of its own; more than that are hollow unless told otherwise."""
+
+
+def checked_size(text: str) -> str:
+    """As it was written. Raises ValueError."""
+    parse_size(text)
+    return text
 
 
 class ClusterSettings(Settings, frozen=True, kw_only=True):
     """The file `settings.yaml` in the directory of a cluster."""
 
-    port: int = 0
-    """Of the API; 0: one that is free at the first start, the same from then on."""
-    nodes: int = 3
-    hollow: bool = False
-    """Nodes that mount nothing, all in one process."""
-    disk_size: str = "10Gi"
-    memory: str = "1Gi"
+    port: Annotated[
+        int,
+        Meta(
+            description="Of the API; 0: one that is free at the first start, the same from then on."
+        ),
+        Flag("Of the API.", at_least=0, at_most=65535, default="a free one, then kept"),
+    ] = 0
+    nodes: Annotated[
+        int,
+        Flag(
+            "Fewer than before only if nothing is kept on those that go.",
+            at_least=1,
+            at_most=MOST_NODES,
+        ),
+    ] = 3
+    hollow: Annotated[
+        bool,
+        Meta(description="Nodes that mount nothing, all in one process."),
+        Flag(
+            "Nodes that mount nothing, all in one process, or real ones.",
+            off="real",
+            default=f"hollow from {MOST_REAL_NODES + 1} nodes on",
+        ),
+    ] = False
+    disk_size: Annotated[
+        str, Flag("Of each of the two disks of a node.", metavar="SIZE", parse=checked_size)
+    ] = "10Gi"
+    memory: Annotated[
+        str, Flag("For volumes in memory, on each node.", metavar="SIZE", parse=checked_size)
+    ] = "1Gi"
     pool_size: str = "100Gi"
 
 

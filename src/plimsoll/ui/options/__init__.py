@@ -1,1 +1,1 @@
-"""How flags become options of a command."""
+"""How settings and flags become options of a command."""
