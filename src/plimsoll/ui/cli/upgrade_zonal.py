@@ -1,14 +1,13 @@
 """`plimsoll upgrade-zonal`: turn zone labels of volumes into node affinity, once and for all."""
 
 import asyncio
-import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 
 import click
-import yaml
+import msgspec
 
 from plimsoll.api.core import Node
 from plimsoll.api.volumes import PersistentVolume
@@ -20,14 +19,11 @@ from plimsoll.decide.claims.zonal import (
     zonal_upgrade,
 )
 from plimsoll.decide.plan import Patch, Plan
-from plimsoll.runtime.clock import SystemClock
-from plimsoll.runtime.config import environment
-from plimsoll.runtime.ids import system_chance
-from plimsoll.wire.connect import connect
+from plimsoll.ui.documents import TABLE, output_option, written_document
+from plimsoll.ui.options.cluster_options import ClusterFlags, cluster_options
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 from plimsoll.wire.parameters import WriteOptions, merge_patch
 
@@ -60,14 +56,9 @@ class Row:
 
 @click.command("upgrade-zonal")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option(
-    "--kubeconfig", default="", metavar="FILE", help="Which cluster; default: as kubectl."
-)
-@click.option("--context", "context_name", default="", metavar="NAME", help="Of the kubeconfig.")
-@click.option(
-    "-o", "output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
-)
-def upgrade_zonal(*, dry_run: bool, kubeconfig: str, context_name: str, output: str) -> None:
+@cluster_options
+@output_option
+def upgrade_zonal(*, dry_run: bool, kubeconfig: str, context: str, output_format: str) -> None:
     """Give volumes with zone or region labels the node affinity that these labels mean.
 
     Labels stay as they are. An affinity that speaks about zones already is never changed. A dry run
@@ -76,17 +67,15 @@ def upgrade_zonal(*, dry_run: bool, kubeconfig: str, context_name: str, output: 
     Exit codes: 0 all volumes are as they should be (or would be), 1 some volume needs a person, or
     the cluster could not be reached, 2 bad usage.
     """
-    wish = ConnectionOptions(kubeconfig=kubeconfig, context=context_name)
-    around = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
     try:
-        client = connect(wish, around, system_chance())
+        client = ClusterFlags(kubeconfig=kubeconfig, context=context).client("plimsoll")
     except KubeconfigError as error:
         raise click.UsageError(str(error)) from error
     try:
         rows, others = asyncio.run(_upgrade(client, dry_run=dry_run))
     except KubeError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(_shown(rows, output))
+    click.echo(_shown(rows, output_format))
     if others:
         click.echo(f"{others} volumes have no zone or region labels.", err=True)
     sys.exit(1 if any(row.is_trouble for row in rows) else 0)
@@ -107,7 +96,7 @@ async def _upgrade(client: KubeClient, *, dry_run: bool) -> tuple[list[Row], int
 async def _upgrade_one(
     client: KubeClient, volume: PersistentVolume, labels: Labels, *, dry_run: bool
 ) -> Row:
-    """Decided anew when somebody else writes to the volume at the same time."""
+    """Decided anew when another writer changes the volume at the same time."""
     for attempt in range(ATTEMPTS):
         upgrade = zonal_upgrade(volume, labels)
         if upgrade.affinity is None:
@@ -147,13 +136,9 @@ def _row(
     return Row(volume=volume.name, result=result, added=upgrade.described, reason=reason, why=why)
 
 
-def _shown(rows: Sequence[Row], output: str) -> str:
-    if output == "json":
-        return json.dumps([asdict(row) for row in rows], indent=2)
-    if output == "yaml":
-        plain = json.loads(json.dumps([asdict(row) for row in rows]))
-        text: str = yaml.safe_dump(plain, sort_keys=False)
-        return text.rstrip()
+def _shown(rows: Sequence[Row], output_format: str) -> str:
+    if output_format != TABLE:
+        return written_document(msgspec.to_builtins(rows), output_format)
     lines = [("VOLUME", "RESULT", "ADDED", "WHY")]
     lines += [(row.volume, row.result.value, row.added or "-", row.why or "-") for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(3)]

@@ -1,0 +1,37 @@
+"""Which cluster a command looks at: the options, and the client that they lead to."""
+
+from typing import Annotated
+
+from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.config import Settings, environment
+from plimsoll.runtime.flags import Flag
+from plimsoll.runtime.ids import system_chance
+from plimsoll.ui.options.settings_options import OptionDefaults, settings_options
+from plimsoll.wire.connect import connect
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, find_access
+
+
+class ClusterFlags(Settings, frozen=True, kw_only=True):
+    kubeconfig: Annotated[str, Flag("Which cluster; default: as kubectl.", metavar="FILE")] = ""
+    context: Annotated[str, Flag("Of the kubeconfig.", metavar="NAME")] = ""
+
+    def client(self, component: str) -> KubeClient:
+        """Nothing is sent yet. Raises KubeconfigError."""
+        return connect(self._options, _found(), system_chance(), manager=component)
+
+    @property
+    def namespace(self) -> str:
+        """Of the context. Raises KubeconfigError."""
+        return find_access(self._options, _found()).namespace
+
+    @property
+    def _options(self) -> ConnectionOptions:
+        return ConnectionOptions(kubeconfig=self.kubeconfig, context=self.context)
+
+
+def _found() -> KubeconfigEnvironment:
+    return KubeconfigEnvironment(environment=environment(), clock=SystemClock())
+
+
+cluster_options = settings_options(ClusterFlags, defaults=OptionDefaults.FINAL)
