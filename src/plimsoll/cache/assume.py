@@ -51,7 +51,7 @@ class _Written(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """The object was seen deleted while our write was under way; its answer comes too late."""
+    """The object was seen deleted while our write was under way; its answer comes after that."""
 
     version: str
     deadline: float

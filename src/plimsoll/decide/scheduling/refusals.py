@@ -1,4 +1,4 @@
-"""Which nodes were refused to a pod, by whom and why: the scheduler prefers other nodes meanwhile.
+"""Which nodes provisioners refused to a pod, and why: the scheduler prefers other nodes meanwhile.
 
 A provisioner refuses a node by taking it off the claim that names it. What published capacity does
 not tell (it is not tracked, a zone fails, a topology key is missing) is learned from that. A node

@@ -199,7 +199,7 @@ class Binder:
         return None
 
     async def _is_on(self, pod: Pod, node: str) -> bool:
-        """Nobody knows what became of the request: look. If that fails, the watch will tell."""
+        """What became of the request is unknown: ask the server. If that fails, the watch tells."""
         try:
             seen = await self._client.find(PODS, pod.key)
         except KubeError:

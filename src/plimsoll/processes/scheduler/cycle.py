@@ -56,7 +56,7 @@ class Cycle:
         parts.state.on_observed(self.observe)
 
     async def run(self) -> None:
-        """Never returns; cancel it: bindings under way are left to whoever schedules next."""
+        """Never returns; cancel it: bindings under way are left to the next scheduler."""
         async with asyncio.TaskGroup() as bindings:
             while True:
                 entry = await self._next()
@@ -85,7 +85,7 @@ class Cycle:
     # What is observed
 
     def observe(self, before: ApiObject | None, after: ApiObject | None) -> None:
-        """Who comes, who goes, and whom that may help."""
+        """Which pods come and go, and which pods a change may help."""
         either = after or before
         if isinstance(either, Pod):
             self._observe_pod(either.key)

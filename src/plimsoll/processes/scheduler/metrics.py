@@ -128,7 +128,7 @@ class SchedulerMetrics:
 
 
 class PendingPods(Collector):
-    """Counted when somebody asks."""
+    """Counted when the metrics are read."""
 
     def __init__(self, queue: SchedulingQueue, profile: str) -> None:
         self._queue = queue

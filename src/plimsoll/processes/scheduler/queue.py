@@ -2,8 +2,8 @@
 
 A pod is in exactly one place. Those to be tried come in the order of priority and time. One that
 no node was good enough for is left alone until a change can help it; it then still waits out its
-pause, unless nobody else is there to be tried. Whatever was missed, after five minutes every pod is
-tried again. Nothing here waits or looks at a clock.
+pause, unless no other pod is there to be tried. Whatever was missed, after five minutes every pod
+is tried again. Nothing here waits or looks at a clock.
 """
 
 from collections import Counter
@@ -134,7 +134,7 @@ class SchedulingQueue:
         self._enter(entry, place, Cause.ADDED)
 
     def remove(self, key: ObjectKey) -> None:
-        """The pod is gone, has its node, or is somebody else's."""
+        """The pod is gone, has its node, or belongs to another scheduler."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._leave(entry)
@@ -145,7 +145,7 @@ class SchedulingQueue:
     def pop(self, now: datetime) -> QueuedPod | None:
         """The next to be tried; its attempt must be ended by `refuse`, `fail` or `remove`."""
         self.flush(now)
-        # If nobody else is there, a pause would help nobody.
+        # If no other pod is there, a pause would help none.
         entry = self._pop_from(self._active) or self._pop_from(self._early)
         if entry is not None:
             entry.place, entry.ticket = QueuePlace.IN_FLIGHT, 0

@@ -124,7 +124,7 @@ def choose(volumes: PodVolumes, node: str) -> Choice:
         replace(binding, volume=naming_claim(binding.volume, binding.claim))
         for binding in volumes.static
     )
-    claims = [made.claim for made in volumes.provisions]
+    claims = [provision.claim for provision in volumes.provisions]
     return Choice(
         node=node,
         static=static,
@@ -138,14 +138,14 @@ def choose(volumes: PodVolumes, node: str) -> Choice:
 
 def written(choice: Choice, returned: Sequence[PersistentVolume | PersistentVolumeClaim]) -> Choice:
     """After the first so many writes went through, with what the server returned for each."""
-    volumes = {made.name: made for made in returned if isinstance(made, PersistentVolume)}
+    volumes = {each.name: each for each in returned if isinstance(each, PersistentVolume)}
     return replace(
         choice,
         static=tuple(
             replace(binding, volume=volumes.get(binding.volume.name, binding.volume))
             for binding in choice.static
         ),
-        awaited=tuple(made for made in returned if isinstance(made, PersistentVolumeClaim)),
+        awaited=tuple(each for each in returned if isinstance(each, PersistentVolumeClaim)),
     )
 
 

@@ -1,6 +1,7 @@
-"""What has changed since somebody last looked, so that what they worked out can be kept.
+"""What has changed since a reader last looked, so that the results that it worked out can be kept.
 
-The log remembers only so much. Whoever looks too delayed is told that anything may have changed.
+The log remembers a limited number of changes. A reader that asks for older ones is told that
+anything may have changed.
 """
 
 from collections.abc import Hashable

@@ -46,9 +46,9 @@ class Columns:
         self.claims = ClaimIndex()
         self.held = HeldVolumes()
         self.loads = ChangeLog()
-        """Slots of nodes that have more or less room for pods now."""
+        """Slots of nodes whose free resources changed."""
         self.stamp = 0
-        """Another number whenever nodes came, went, or differ in more than the room they have."""
+        """Another number whenever nodes came, went, or differ in more than their resources."""
         self.classes_stamp = 0
         """Another number whenever a class or a driver is another."""
         self._nodes: dict[str, Node] = {}
@@ -125,7 +125,7 @@ class Columns:
         if is_new:
             self.attach.add_node(name, slot)
         self.taints.change(slot, old, node)
-        if is_new or old is None or _stands_out(old) != _stands_out(node):
+        if is_new or old is None or _distinction(old) != _distinction(node):
             self.stamp += 1
         if old is None or old.status.allocatable != node.status.allocatable:
             self.resources.write(slot, NodeResources.of(node), self.pods.load_of(name))
@@ -290,8 +290,8 @@ class Columns:
         return twin
 
 
-def _stands_out(node: Node) -> tuple[Any, ...]:
-    """What tells nodes apart beside their room."""
+def _distinction(node: Node) -> tuple[Any, ...]:
+    """What tells nodes apart beside their resources."""
     return node.labels, node.spec.taints, node.spec.unschedulable
 
 

@@ -87,7 +87,7 @@ class NodeIndex:
 
 
 class NodeColumn:
-    """A whole number for each slot; slots that nobody has written to have the `fill`."""
+    """A whole number for each slot; slots without a value have the `fill`."""
 
     def __init__(self, index: NodeIndex, fill: int) -> None:
         self._index = index
@@ -96,7 +96,7 @@ class NodeColumn:
 
     @property
     def values(self) -> NDArray[np.int64]:
-        """Indexed by slot. Whoever holds on to it has to expect that it grows."""
+        """Indexed by slot. Read it anew each time: a longer one replaces it when nodes come."""
         missing = self._index.size - len(self._values)
         if missing:
             self._values = np.append(self._values, np.full(missing, self._fill, np.int64))
@@ -109,7 +109,7 @@ class NodeColumn:
 
 
 class NodeTable:
-    """Some rows of whole numbers over all slots, zero where nobody has written."""
+    """Some rows of whole numbers over all slots, zero where nothing was written."""
 
     def __init__(self, index: NodeIndex, rows: int) -> None:
         self._index = index

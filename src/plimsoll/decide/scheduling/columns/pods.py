@@ -127,7 +127,7 @@ def _discard(index: dict[K, set[ObjectKey]], key: K, pod: ObjectKey) -> None:
 
 
 def _fingerprint(pod: Pod) -> bytes:
-    """Pods with the same one take the same room."""
+    """Pods with the same one take the same resources."""
     spec, status = pod.spec, pod.status
     parts = (spec.containers, spec.init_containers, spec.overhead, spec.resources)
     granted = [

@@ -1,7 +1,7 @@
-"""Whether published capacity is looked at when a volume is to be made for a claim.
+"""Whether published capacity is looked at when a new volume is to be provisioned.
 
-A scheduler that does not look sends pods where there is no room. Whether it looks is the driver's
-choice, and easily forgotten: this says so for each claim.
+A scheduler that does not look sends pods where no capacity is left. Whether it looks is the
+driver's choice, and easily forgotten: this says so for each claim.
 """
 
 from enum import StrEnum
@@ -21,7 +21,7 @@ class CapacityUse(StrEnum):
 
 
 def capacity_uses(pod: Pod, view: ClusterView) -> list[CapacityUse]:
-    """One for each of the pod's delay-bound claims that a volume may be made for."""
+    """One for each of the pod's delay-bound claims that a volume may be provisioned for."""
     claims = prepare(pod, view) if pod.spec.volumes else None
     if not isinstance(claims, PodClaims):
         return []

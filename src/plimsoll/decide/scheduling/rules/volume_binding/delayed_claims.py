@@ -16,7 +16,7 @@ from plimsoll.decide.scheduling.rules.volume_binding.provisioning import Provisi
 class DelayedClaim(NamedTuple):
     claim: PersistentVolumeClaim
     request: ProvisioningQuery
-    """For the case that a volume is made for it."""
+    """For the case that a new volume is provisioned for it."""
     kept: PersistentVolume | None
     """The volume that is kept for it: it gets that or none that exists."""
     want: Want | None
@@ -37,7 +37,7 @@ class DelayedClaims:
     """In the order in which they get volumes."""
 
     here: tuple[DelayedClaim, ...]
-    """Volumes are to be made for them on the node that they name."""
+    """New volumes are to be provisioned for them on the node that they name."""
     free: tuple[DelayedClaim, ...]
     """The smallest first."""
     selected_nodes: frozenset[str]

@@ -51,7 +51,7 @@ class DynamicProvision:
 
     claim: PersistentVolumeClaim
     capacity: CSIStorageCapacity | None = None
-    """Where there is room for it; None: the driver publishes no capacity."""
+    """That is large enough for it; None: the driver publishes no capacity."""
 
 
 def judge_provisioning(
@@ -130,7 +130,7 @@ def is_in_segment(node_labels: Mapping[str, str], capacity: CSIStorageCapacity) 
 def _too_small(claim: PersistentVolumeClaim, reachable: Sequence[CSIStorageCapacity]) -> Finding:
     known = [(limit.value, c.key) for c in reachable if (limit := largest_volume(c)) is not None]
     if not known:
-        # An object without a number says where there may be room, not how much.
+        # An object without a number says where there may be capacity, not how much.
         about = SeenObject("CSIStorageCapacity", reachable[0].key)
         return _no_space(claim, Reason.NO_CAPACITY_PUBLISHED, about, None)
     seen, key = max(known)

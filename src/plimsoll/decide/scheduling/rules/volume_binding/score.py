@@ -88,7 +88,7 @@ def score(volumes: PodVolumes, shape: ScoringShape = DEFAULT_SHAPE) -> int:
     if volumes.static:
         usage = static_usage((binding.claim, binding.volume) for binding in volumes.static)
     else:
-        usage = dynamic_usage((made.claim, made.capacity) for made in volumes.provisions)
+        usage = dynamic_usage((new.claim, new.capacity) for new in volumes.provisions)
     return score_usage(usage, shape)
 
 

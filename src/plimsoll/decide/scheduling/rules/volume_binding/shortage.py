@@ -1,4 +1,4 @@
-"""How much room a pod's claims need, and how much is published: the numbers in the event."""
+"""How much capacity a pod's claims need, and how much is published: the numbers in the event."""
 
 from collections.abc import Iterator
 
