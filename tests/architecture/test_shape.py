@@ -1,6 +1,7 @@
 """The rules that no linter knows."""
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ FLOW_MODULES = [
 ]
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"})
 
+START = re.compile(r"\bStart(?:: | with | at | in | reading at )`([^`]+)`")
 SUPERVISOR = Path("runtime/supervise.py")
 
 # Where one test covers a family: a package or module, and the test that reads it as a whole.
@@ -77,6 +79,15 @@ def test_a_package_begins_with_a_docstring_and_holds_no_code(package: Path) -> N
     parsed = tree(package)
     assert ast.get_docstring(parsed)
     assert len(parsed.body) == 1
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=str)
+def test_where_a_package_says_to_start_there_is_a_module(package: Path) -> None:
+    text = ast.get_docstring(tree(package)) or ""
+    for name in START.findall(text):
+        place = Path(*name.removesuffix(".py").removeprefix("plimsoll.").split("."))
+        near = (PACKAGE / package.parent / place, PACKAGE / place)
+        assert any(path.with_suffix(".py").exists() or path.is_dir() for path in near), name
 
 
 def _passes_on(handler: ast.ExceptHandler) -> bool:
