@@ -12,13 +12,18 @@ from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import make_server, running
 from plimsoll.apiserver.storage.revisions import HistoryLimits
 from plimsoll.apiserver.storage.store import MemoryStore
-from plimsoll.enact.leading import LeadershipLostError, lead_alone
+from plimsoll.enact.leading import Candidacy, LeadershipLostError, lead_as
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids
+from plimsoll.runtime.leader import ElectionSettings
 from plimsoll.wire.kube import KubeClient
 
 LEASE = ObjectKey("kube-system", "plimsoll-test")
+
+
+def candidacy(name: str) -> Candidacy:
+    return Candidacy(lease=LEASE, pace=ElectionSettings(identity=name))
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ async def test_a_second_copy_does_not_act_while_the_first_leads(client: KubeClie
 
     copies = [
         asyncio.ensure_future(
-            lead_alone(client, LEASE, name, partial(lead, name), fence=Fence(client.clock))
+            lead_as(client, candidacy(name), partial(lead, name), fence=Fence(client.clock))
         )
         for name in ("one", "two")
     ]
@@ -55,4 +60,4 @@ async def test_a_leader_that_stops_leading_says_so(client: KubeClient) -> None:
         """There is nothing to do."""
 
     with pytest.raises(LeadershipLostError, match="another copy"):
-        await lead_alone(client, LEASE, "one", lead, fence=Fence(client.clock))
+        await lead_as(client, candidacy("one"), lead, fence=Fence(client.clock))

@@ -26,10 +26,9 @@ class Candidacy:
     """Of a lease that is made anew."""
 
 
-async def lead_alone(
+async def lead_as(
     client: KubeClient,
-    lease: ObjectKey,
-    identity: str,
+    candidacy: Candidacy,
     lead: Callable[[], Awaitable[None]],
     *,
     fence: Fence,
@@ -38,18 +37,6 @@ async def lead_alone(
 
     `fence` is what everything that leads asks before each of its effects.
     """
-    candidacy = Candidacy(lease=lease, pace=ElectionSettings(identity=identity))
-    await lead_as(client, candidacy, lead, fence=fence)
-
-
-async def lead_as(
-    client: KubeClient,
-    candidacy: Candidacy,
-    lead: Callable[[], Awaitable[None]],
-    *,
-    fence: Fence,
-) -> None:
-    """The same at another pace."""
     store = KubeLeaseStore(client, candidacy.lease, candidacy.labels)
     election = Election(candidacy.pace, store, client.clock, client.chance, fence=fence)
     await election.run(lead)
