@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 from plimsoll.runtime.clock import SystemClock
-from plimsoll.ui.local_cluster.children import COMMAND, Around, Child, ChildFailedError, kept_up
+from plimsoll.ui.local_cluster.children import (
+    COMMAND,
+    Child,
+    ChildEnvironment,
+    ChildFailedError,
+    kept_up,
+)
 from plimsoll.ui.local_cluster.health_watch import HealthRule
 from plimsoll.wire.health import is_answered
 
@@ -22,8 +28,8 @@ IMPATIENT = HealthRule(
 )
 
 
-def around(lines: list[str], health: HealthRule | None = None) -> Around:
-    return Around(
+def child_environment(lines: list[str], health: HealthRule | None = None) -> ChildEnvironment:
+    return ChildEnvironment(
         clock=SystemClock(),
         environment=dict(os.environ),
         on_line=lambda name, line: lines.append(f"{name}: {line}"),
@@ -40,12 +46,12 @@ def server(directory: object, port: str = "0") -> Child:
 async def test_a_child_that_does_not_come_up_says_why() -> None:
     child = Child(name="scheduler", arguments=("scheduler", "--policy", "none"))
     with pytest.raises(ChildFailedError, match=r"scheduler did not come up: .*--policy"):
-        async with kept_up([[child]], around([])):
+        async with kept_up([[child]], child_environment([])):
             pass
 
 
 async def test_a_child_that_is_killed_is_started_again(tmp_path: object) -> None:
-    async with kept_up([[server(tmp_path)]], around([])) as children:
+    async with kept_up([[server(tmp_path)]], child_environment([])) as children:
         (first,) = children.values()
         assert first.pid is not None
         before = first.pid
@@ -61,7 +67,7 @@ async def test_a_child_that_is_alive_and_does_not_answer_is_replaced(
 ) -> None:
     """A stopped process takes connections and says nothing; only SIGKILL ends it."""
     monkeypatch.setattr("plimsoll.ui.local_cluster.children.STOP_LIMIT", timedelta(seconds=1))
-    async with kept_up([[server(tmp_path)]], around([], IMPATIENT)) as children:
+    async with kept_up([[server(tmp_path)]], child_environment([], IMPATIENT)) as children:
         (child,) = children.values()
         assert child.pid is not None
         before = child.pid
@@ -79,7 +85,7 @@ async def test_a_child_that_is_alive_and_does_not_answer_is_replaced(
 
 
 async def test_no_child_is_left_when_the_block_ends(tmp_path: object) -> None:
-    async with kept_up([[server(tmp_path)]], around([])) as children:
+    async with kept_up([[server(tmp_path)]], child_environment([])) as children:
         pid = children["apiserver"].pid
     assert pid is not None
     with pytest.raises(ProcessLookupError):
@@ -90,15 +96,16 @@ async def test_a_child_may_say_lines_of_any_length() -> None:
     lines: list[str] = []
     child = Child(name="scheduler", arguments=("scheduler", "--policy", "x" * 100_000))
     with pytest.raises(ChildFailedError, match="scheduler did not come up"):
-        async with kept_up([[child]], around(lines)):
+        async with kept_up([[child]], child_environment(lines)):
             pass
     assert "x" * 100_000 in "".join(line.removeprefix("scheduler: ") for line in lines)
 
 
 async def test_a_child_that_cannot_be_started_says_why() -> None:
     environment = {**os.environ, "TOO_LARGE": "x" * 200_000}
+    too_large = replace(child_environment([]), environment=environment)
     with pytest.raises(ChildFailedError, match="apiserver cannot be started: Argument list"):
-        async with kept_up([[server("unused")]], replace(around([]), environment=environment)):
+        async with kept_up([[server("unused")]], too_large):
             pass
 
 
@@ -115,7 +122,7 @@ class RepairWhenTold(logging.Handler):
 
 
 async def test_a_child_is_started_again_when_the_machine_allows_it_again(tmp_path: Path) -> None:
-    context = around([])
+    context = child_environment([])
     async with kept_up([[server(tmp_path)]], context) as children:
         (child,) = children.values()
         assert child.pid is not None

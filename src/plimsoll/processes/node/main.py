@@ -36,17 +36,17 @@ def makers(
     """The loops that are these nodes; all of them see through the same informers."""
     shared: list[tuple[NodeObservation, Reports]] = []
 
-    def around(tools: Tools) -> tuple[NodeObservation, Reports]:
+    def observed_by(tools: Tools) -> tuple[NodeObservation, Reports]:
         if not shared:
             observation = NodeObservation(tools.observed, nodes)
             shared.append((observation, Reports(tools, observation)))
         return shared[0]
 
     return {
-        NodeObjects.name: lambda tools: NodeObjects(tools, nodes, *around(tools)),
-        Leases.name: lambda tools: Leases(tools, nodes, around(tools)[0], lease_renew),
+        NodeObjects.name: lambda tools: NodeObjects(tools, nodes, *observed_by(tools)),
+        Leases.name: lambda tools: Leases(tools, nodes, observed_by(tools)[0], lease_renew),
         Registrations.name: lambda tools: Registrations(tools, nodes),
-        Pods.name: lambda tools: Pods(tools, nodes, *around(tools)),
+        Pods.name: lambda tools: Pods(tools, nodes, *observed_by(tools)),
     }
 
 

@@ -33,8 +33,8 @@ class SchedulerProcess:
 
         def begin() -> Scheduler:
             # Users look for events of the scheduler that their pods name.
-            around = process.environment(component=settings.scheduler_name)
-            scheduler = Scheduler(settings, around, beside={"identity": identity.run})
+            environment = process.environment(component=settings.scheduler_name)
+            scheduler = Scheduler(settings, environment, beside={"identity": identity.run})
             log.info("scheduling", extra={"scheduler": settings.scheduler_name})
             on_begin()
             return scheduler

@@ -98,24 +98,24 @@ class DemoStage:
         volumes = self.cluster.wanted.data_dir / "nodes" / pod.spec.node_name / "pods" / pod.uid
         return volumes / "volumes" / "kubernetes.io~csi" / claim.spec.volume_name / "mount"
 
-    async def room(self, class_: str) -> dict[str, str]:
-        """By node or zone, the room that is published for a class."""
+    async def capacity(self, class_: str) -> dict[str, str]:
+        """By node or zone, the capacity that is published for a class."""
         page = await self.client.list(CAPACITIES, Selection(namespace=SYSTEM))
         found: dict[str, str] = {}
-        for capacity in page.items:
-            if capacity.storage_class_name == class_ and capacity.node_topology is not None:
-                labels = capacity.node_topology.match_labels
+        for published in page.items:
+            if published.storage_class_name == class_ and published.node_topology is not None:
+                labels = published.node_topology.match_labels
                 by_name = {key.rpartition("/")[2]: value for key, value in labels.items()}
                 place = by_name.get("node") or by_name.get("zone") or "everywhere"
-                found[place] = str(capacity.capacity)
+                found[place] = str(published.capacity)
         return dict(sorted(found.items()))
 
-    async def until_room(
+    async def until_capacity(
         self, class_: str, wanted: Callable[[dict[str, str]], bool]
     ) -> dict[str, str]:
         clock = self.client.clock
         begun = clock.monotonic()
-        while not wanted(found := await self.room(class_)):
+        while not wanted(found := await self.capacity(class_)):
             if clock.monotonic() - begun > LONGEST_WAIT.total_seconds():
                 raise DemoFailedError(f"room of class {class_} stays {found}")
             await clock.sleep(timedelta(milliseconds=100))

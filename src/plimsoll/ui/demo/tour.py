@@ -36,11 +36,11 @@ class Tour:
     def __init__(self, stage: DemoStage, say: Say) -> None:
         self._stage = stage
         self._say = say
-        self._room: dict[str, str] = {}
+        self._free: dict[str, str] = {}
 
     async def run(self) -> None:
         """Raises DemoFailedError and KubeError."""
-        await self._show_room()
+        await self._show_capacity()
         await self._place_a_database()
         text = await self._write()
         await self._snapshot_and_clone(text)
@@ -48,13 +48,13 @@ class Tour:
         await self._refuse()
         await self._survive(text)
 
-    async def _show_room(self) -> None:
+    async def _show_capacity(self) -> None:
         names = self._stage.cluster.wanted.names
-        self._room = await self._stage.until_room("local", lambda room: set(room) == set(names))
+        self._free = await self._stage.until_capacity("local", lambda free: set(free) == set(names))
         self._say("2. The nodes have registered their drivers, and room is published:")
-        for node, free in self._room.items():
+        for node, free in self._free.items():
             self._say(f"     {node}   class local {free:>6}")
-        pools = await self._stage.until_room("zonal", lambda room: len(room) == len(ZONES))
+        pools = await self._stage.until_capacity("zonal", lambda free: len(free) == len(ZONES))
         self._say("     " + "   ".join(f"zone {zone} {free}" for zone, free in pools.items()))
 
     async def _place_a_database(self) -> None:
@@ -67,8 +67,8 @@ class Tour:
             claimed = await self._stage.client.get(CLAIMS, ObjectKey(NAMESPACE, f"data-{name}"))
             volume = claimed.spec.volume_name
             self._say(f"     {name} is Running on {found.spec.node_name} with {volume}")
-        left = await self._stage.until_room(
-            "local", lambda room: all(room.get(node) != self._room[node] for node in nodes)
+        left = await self._stage.until_capacity(
+            "local", lambda free: all(free.get(node) != self._free[node] for node in nodes)
         )
         used = [f"{node} {left[node]}" for node in sorted(nodes)]
         self._say(f"   Room is down at once: {', '.join(used)}.")
@@ -144,7 +144,7 @@ class Tour:
         self._say("8. Killed the API server and the driver: both are back, the data is the same.")
 
     async def clean_up(self) -> None:
-        """Everything is deleted, and its room is free again."""
+        """Everything is deleted, and its capacity is free again."""
         stage = self._stage
         await stage.client.delete(typed(StatefulSet), ObjectKey(NAMESPACE, "db"))
         for name in ("restored", "cloned"):
@@ -158,8 +158,8 @@ class Tour:
         volumes = [found.spec.volume_name for found in claims.items if found.spec.volume_name]
         for name in volumes:
             await stage.until_gone(VOLUMES, name)
-        room = await stage.until_room("local", lambda room: room == self._room)
-        told = ", ".join(f"{node} {free}" for node, free in room.items())
+        back = await stage.until_capacity("local", lambda free: free == self._free)
+        told = ", ".join(f"{node} {free}" for node, free in back.items())
         self._say(f"10. Deleted: volumes and snapshot are gone, and the room is back: {told}.")
 
 

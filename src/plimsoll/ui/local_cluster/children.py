@@ -65,7 +65,7 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class ChildEnvironment:
     """What children are started in."""
 
     clock: Clock
@@ -81,12 +81,12 @@ class Around:
 
 
 class RunningChild:
-    def __init__(self, child: Child, around: Around) -> None:
+    def __init__(self, child: Child, environment: ChildEnvironment) -> None:
         self.child = child
         self.restarts = 0
         self.address = ""
         """Where it answers, as its first line says; empty if it does not say."""
-        self._around = around
+        self._environment = environment
         self._process: Process | None = None
         self._last_lines: list[str] = []
         self._keeper: asyncio.Future[None] | None = None
@@ -146,10 +146,10 @@ class RunningChild:
                 *COMMAND,
                 str(os.getpid()),
                 *self.child.arguments,
-                env={**self._around.environment, **dict(self.child.environment)},
+                env={**self._environment.environment, **dict(self.child.environment)},
                 stdout=PIPE,
                 stderr=PIPE,
-                pass_fds=self._around.inherited,
+                pass_fds=self._environment.inherited,
                 # Ctrl-C in a terminal is for us: children end in their order.
                 start_new_session=True,
             )
@@ -165,7 +165,7 @@ class RunningChild:
             raise ChildFailedError(f"{self.child.name} cannot be started: {text}") from error
 
     async def _keep_up(self, process: Process, reader: "asyncio.Future[None]") -> None:
-        clock, failures, begun = self._around.clock, 0, self._around.clock.monotonic()
+        clock, failures, begun = self._environment.clock, 0, self._environment.clock.monotonic()
         while True:
             code = await self._life_of(process)
             await reader
@@ -182,19 +182,19 @@ class RunningChild:
                     facts = {"child": self.child.name, "error": str(error)}
                     log.warning("process not up again, is started once more", extra=facts)
             self.restarts += 1
-            self._around.on_restart()
+            self._environment.on_restart()
             self._again.set()
 
     async def _life_of(self, process: Process) -> int:
         """The exit code of a process that ended, or was ended because it did not answer."""
-        rule = self._around.health
+        rule = self._environment.health
         if rule is None or not self.address:
             return await process.wait()
         page = HealthPage(
             url=PATH.sub("", self.address) + "/healthz", authority=self.child.authority
         )
         ended = asyncio.ensure_future(process.wait())
-        silent = asyncio.ensure_future(until_silent(page, rule, self._around.clock))
+        silent = asyncio.ensure_future(until_silent(page, rule, self._environment.clock))
         try:
             await asyncio.wait((ended, silent), return_when=asyncio.FIRST_COMPLETED)
             if silent.done():
@@ -215,7 +215,7 @@ class RunningChild:
         async for raw in _lines(process.stderr):
             line = raw.decode(errors="replace").rstrip()
             self._last_lines = [*self._last_lines[-4:], line]
-            self._around.on_line(self.child.name, line)
+            self._environment.on_line(self.child.name, line)
 
     def _said(self) -> str:
         return " | ".join(self._last_lines) or "it said nothing"
@@ -248,7 +248,7 @@ async def _ended(process: Process) -> None:
 
 @asynccontextmanager
 async def kept_up(
-    stages: Sequence[Sequence[Child]], around: Around
+    stages: Sequence[Sequence[Child]], environment: ChildEnvironment
 ) -> AsyncIterator[dict[str, RunningChild]]:
     """Children by name. Those of one stage start together, a stage when the one before is up.
 
@@ -257,7 +257,7 @@ async def kept_up(
     running: dict[str, RunningChild] = {}
     async with AsyncExitStack() as stack:
         for stage in stages:
-            started = [RunningChild(child, around) for child in stage]
+            started = [RunningChild(child, environment) for child in stage]
             for each in started:
                 stack.push_async_callback(each.stop)
                 running[each.child.name] = each

@@ -158,7 +158,7 @@ def _provisioner(wanted: ClusterOptions, driver: str, *more: str) -> Child:
             *("--kubeconfig", str(wanted.kubeconfig)),
             *("--csi-address", wanted.socket(driver, wanted.names[0])),
             *("--http-endpoint", "127.0.0.1:0"),
-            # Nobody else is on this server: no need to hold back.
+            # No other client is on this server: no need to hold back.
             *("--kube-api-qps", "0", "--kube-api-capacity-qps", "0"),
             *("--enable-capacity", "--capacity-ownerref-level", "-1"),
             *("--retry-interval-start", "250ms"),

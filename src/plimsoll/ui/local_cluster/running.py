@@ -14,7 +14,7 @@ from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.ids import system_chance
 from plimsoll.ui.local_cluster import addresses, kept_settings, removed_nodes
-from plimsoll.ui.local_cluster.children import Around, RunningChild, kept_up
+from plimsoll.ui.local_cluster.children import ChildEnvironment, RunningChild, kept_up
 from plimsoll.ui.local_cluster.directory_lock import locked
 from plimsoll.ui.local_cluster.health_watch import HealthRule
 from plimsoll.ui.local_cluster.hollow import hollow
@@ -86,7 +86,7 @@ async def local_cluster(
         start = _prepared(_planned(request), reports)
         wanted = start.wanted
         children: dict[str, RunningChild] = {}
-        around = Around(
+        starting = ChildEnvironment(
             clock=clock,
             environment=dict(environment()),
             on_line=reports.on_line,
@@ -94,7 +94,7 @@ async def local_cluster(
             health=HealthRule() if request.restart_unresponsive else None,
             on_restart=lambda: addresses.write(wanted, children.values()),
         )
-        children |= await stack.enter_async_context(kept_up([[api_server(wanted)]], around))
+        children |= await stack.enter_async_context(kept_up([[api_server(wanted)]], starting))
         client = _client(wanted, clock)
         stack.push_async_callback(client.close)
         await removed_nodes.delete_objects(client, start.removed)
@@ -102,7 +102,7 @@ async def local_cluster(
         await create_missing(client, first_objects(real=not wanted.hollow, root=is_root))
         if wanted.hollow:
             await stack.enter_async_context(hollow(wanted, client, clock))
-        children |= await stack.enter_async_context(kept_up(stages(wanted), around))
+        children |= await stack.enter_async_context(kept_up(stages(wanted), starting))
         addresses.write(wanted, children.values())
         yield LocalCluster(wanted=wanted, client=client, children=children)
 
@@ -162,9 +162,9 @@ def _free_port() -> int:
 
 
 def _client(wanted: ClusterOptions, clock: Clock) -> KubeClient:
-    wish = ConnectionOptions(kubeconfig=str(wanted.kubeconfig))
-    around = KubeconfigEnvironment(environment=environment(), clock=clock)
-    return connect(wish, around, system_chance(), manager=MANAGER)
+    options = ConnectionOptions(kubeconfig=str(wanted.kubeconfig))
+    found = KubeconfigEnvironment(environment=environment(), clock=clock)
+    return connect(options, found, system_chance(), manager=MANAGER)
 
 
 async def create_missing(client: KubeClient, objects: list[Document]) -> None:
