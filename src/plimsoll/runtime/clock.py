@@ -1,7 +1,7 @@
 """Time as an argument.
 
 Everything that waits takes a Clock. SystemClock is the real one. SteppedClock stands still until
-somebody advances it: tests take no time, and the simulator wakes sleepers in the same order for
+the program advances it: tests take no time, and the simulator wakes sleepers in the same order for
 the same seed.
 """
 
@@ -147,13 +147,13 @@ class SteppedClock(Clock):
         return alarm
 
     def next_due(self) -> timedelta | None:
-        """How long until somebody wakes; None when nobody sleeps."""
+        """How long until the next sleeper wakes; None when there is none."""
         while self._alarms and self._alarms[0].callback is None:
             heapq.heappop(self._alarms)
         return self._alarms[0].due - self._elapsed if self._alarms else None
 
     def advance(self, duration: timedelta) -> None:
-        """Wake everybody who is due within that time, at once; they run when the loop runs."""
+        """Wake all sleepers that are due within that time, at once; they run when the loop runs."""
         end = self._elapsed + duration
         while (wait := self.next_due()) is not None and self._elapsed + wait <= end:
             self._ring(heapq.heappop(self._alarms))
@@ -166,7 +166,7 @@ class SteppedClock(Clock):
             callback()
 
     async def run(self, duration: timedelta) -> None:
-        """Let that much time pass, stopping at every moment at which somebody wakes."""
+        """Let that much time pass, stopping at every moment at which a sleeper wakes."""
         end = self._elapsed + duration
         await settle()
         while (wait := self.next_due()) is not None and self._elapsed + wait <= end:

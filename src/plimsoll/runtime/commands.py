@@ -1,8 +1,8 @@
 """External commands: an argument list, a time limit, and no shell.
 
 A command gets no input unless some is given, and messages in no language but English (`LC_ALL=C`):
-whoever parses its output can rely on that. It runs in a process group of its own, which is killed
-as a whole when the time is up or the caller is cancelled, so nothing goes on behind our back.
+callers can rely on that when they parse its output. It runs in a process group of its own, which is
+killed as a whole when the time is up or the caller is cancelled: no part of it goes on afterwards.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ async def run(
 async def _surely_started(
     argv: Sequence[str | Path], environment: Mapping[str, str], *, reads: bool
 ) -> asyncio.subprocess.Process:
-    """Whoever is cancelled while a command starts waits until it can be killed as a group.
+    """A caller that is cancelled while a command starts waits until it can be killed as a group.
 
     asyncio itself would kill the leader alone, and wait for as long as one of its children has its
     output open.
@@ -105,7 +105,7 @@ async def _started(
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:
-    """Whatever happened before, when this returns the whole group is gone."""
+    """When this returns the whole group is gone, also after a failure."""
     # Its leader may have ended while a child goes on: the group is killed in any case.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

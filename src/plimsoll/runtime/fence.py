@@ -1,8 +1,8 @@
 """Whether this process may still act as the leader: a moment by its own clock, and nothing else.
 
 Election extends the fence with each renewal of its lease, counted from before the renewal was sent,
-so that it closes before another copy can take over. Whatever has an effect outside the process asks
-the fence right before: a process that was stopped, or whose machine slept, finds it closed when it
+so that it closes before another copy can take over. The transports ask it right before each effect
+outside the process: a process that was stopped, or whose machine slept, finds it closed when it
 wakes, however long it takes until its own timers have told it so.
 
 A fence that turned an effect away stays closed: what was decided before may not be true any more.

@@ -34,7 +34,7 @@ class RandomIds:
 
 
 def system_ids() -> Ids:
-    """Ids that nobody can guess and that do not repeat."""
+    """Ids that cannot be guessed and do not repeat."""
     return RandomIds(SystemRandom())
 
 

@@ -45,7 +45,7 @@ class StoredLease:
 
 
 class LeaseError(Exception):
-    """The lease could not be read or written: somebody was faster, or the store is away."""
+    """The lease could not be read or written: another writer was first, or no answer came."""
 
 
 class LeaseStore(Protocol):
@@ -118,7 +118,7 @@ class Election:
         *,
         fence: Fence | None = None,
     ) -> None:
-        """`fence` is for those who act for the leader."""
+        """`fence` is asked by everything that acts for the leader."""
         self._settings = settings
         self._fence = fence or Fence(clock)
         self._store = store
@@ -135,7 +135,7 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """Who held the lease when last seen; empty when nobody did."""
+        """Who held the lease when last seen; empty when no candidate did."""
         return self._seen.stored.record.holder if self._seen else ""
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
@@ -191,7 +191,7 @@ class Election:
     async def _renew(self) -> None:
         while not await self._try_to_hold():
             if self._seen is not None and self.holder != self._settings.identity:
-                self._leads = False  # somebody else has it: no reason to wait for the deadline
+                self._leads = False  # another copy has it: no reason to wait for the deadline
                 return
             await self._clock.sleep(self._settings.retry_period)
 

@@ -20,7 +20,7 @@ class LogFormat(StrEnum):
 
 
 TALKATIVE = ("asyncio", "grpc")
-"""Libraries whose debugging nobody who debugs Plimsoll wants to read."""
+"""Libraries whose debug messages are of no use for debugging Plimsoll."""
 HIDDEN = "[hidden]"
 SECRET_NAME = re.compile(r"token|password|passwd|secret_data|authorization|private_key|credential")
 SECRET_TEXT = re.compile(

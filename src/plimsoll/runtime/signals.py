@@ -1,4 +1,4 @@
-"""How a process is asked to end: SIGTERM and SIGINT, once, without losing its place."""
+"""How a process is asked to end: by SIGTERM and SIGINT, of which only the first counts."""
 
 import asyncio
 import contextlib

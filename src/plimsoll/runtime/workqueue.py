@@ -1,7 +1,7 @@
-"""Work by key: each key is in the queue at most once and in one pair of hands at most.
+"""Work by key: each key is in the queue at most once, and at one worker at most.
 
-The queue carries keys and nothing else; whoever takes one looks at the state of the world. A key
-that is added while somebody works on it runs once more afterwards, so no change is missed.
+The queue carries keys and nothing else; the worker that takes one looks at the present state. A
+key that is added while a worker has it runs once more afterwards, so no change is missed.
 """
 
 import asyncio
@@ -100,7 +100,7 @@ class WorkQueue(Generic[K]):
             self._make_ready(key)
 
     def close(self) -> None:
-        """Nobody gets a key any more; work in progress is for its worker to finish."""
+        """No worker gets a key any more; work in progress is for its worker to finish."""
         self._is_closed = True
         for _, alarm in self._later.values():
             alarm.cancel()

@@ -68,7 +68,7 @@ class ControllerSettings(config.Settings, frozen=True, kw_only=True):
     metrics_port: MetricsPort = 10267
     dynamic_provisioning: Annotated[
         bool,
-        Meta(description="Whether volumes may be made for claims, by whomever."),
+        Meta(description="Whether any provisioner may make volumes for claims."),
         Flag("Let volumes be made for claims."),
     ] = True
     data_dir: Annotated[

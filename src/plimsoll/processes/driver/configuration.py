@@ -131,7 +131,7 @@ class DriverSettings(config.Settings, frozen=True, kw_only=True):
     ] = ""
     options: Annotated[
         dict[str, Any],
-        Meta(description="Whatever else the backend understands."),
+        Meta(description="What only this backend understands."),
         Flag(
             "Another option of the backend; may be repeated.",
             name="backend-option",
@@ -177,8 +177,8 @@ class DriverSettings(config.Settings, frozen=True, kw_only=True):
     plugin_registration_dir: Annotated[
         str,
         Meta(
-            description="Where kubelet, or plimsoll node, looks for drivers; empty: somebody"
-            " else registers it."
+            description="Where kubelet, or plimsoll node, looks for drivers; empty: another"
+            " program registers it."
         ),
         Flag(
             "Where kubelet looks for drivers: register there without a sidecar.",

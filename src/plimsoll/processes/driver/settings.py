@@ -30,7 +30,7 @@ class Disk:
     size_bytes: int | None = None
     """How much of it volumes may take; None: what the file system has."""
     create: bool = False
-    """Whether it may be made, on whatever file system is above it, should it not exist."""
+    """Whether it may be made, on the file system above it, should it not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class NodeSettings:
     memory_bytes: int = 0
     """How much memory volumes may take in sum."""
     plugin_registration_dir: str = ""
-    """Where the driver makes itself known for this node; empty: somebody else does."""
+    """Where the driver registers itself for this node; empty: another program registers it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from plimsoll.wire.csi.transport import CsiTransport
 COMPONENT = "plimsoll-node"
 PREFIX = "PLIMSOLL_NODE"
 POD_ADDRESSES = IPv4Network("100.64.0.0/10")
-"""Set aside for uses that nobody routes; a piece of it for each node."""
+"""Set aside for uses that are not routed; a piece of it for each node."""
 ADDRESSES_PER_NODE = 24
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 NODE_IN_ENDPOINT = "{node}"

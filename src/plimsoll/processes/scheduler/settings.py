@@ -54,7 +54,7 @@ class SchedulerSettings(config.Settings, frozen=True, kw_only=True):
         str,
         Meta(
             description="Pods that name this scheduler are scheduled; with `default-scheduler`,"
-            " those of everybody."
+            " those that name none."
         ),
         Flag(
             "Schedule the pods that name this scheduler; default-scheduler: those that name none.",
@@ -154,7 +154,7 @@ def _foreign_document(file: Path) -> dict[str, Any] | None:
     try:
         document = yaml.safe_load(file.read_text())
     except (OSError, yaml.YAMLError, UnicodeDecodeError):
-        return None  # whoever reads it as our own file says what is wrong
+        return None  # reading it as our own file tells what is wrong
     if isinstance(document, dict) and document.get("kind") == KIND:
         return document
     return None

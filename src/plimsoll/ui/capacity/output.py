@@ -150,7 +150,7 @@ def _show_table(head: Row, rows: Sequence[Row]) -> None:
             head[i], style=style, justify="right" if head[i] in NUMBERS else "left", overflow="fold"
         )
     for row in rows:
-        # Names and sentences are not markup, whatever brackets they have.
+        # Names and sentences are not markup, even with brackets in them.
         shown.add_row(*(row[i].replace("[", r"\[") for i in kept))
     Console(highlight=False).print(shown)
 

@@ -1,6 +1,6 @@
 """Reads from a cluster what `plimsoll capacity` looks at.
 
-Leases and owners are worth knowing, but not everybody may read them: what is forbidden is left
+Leases and owners are worth knowing, but not every user may read them: what is forbidden is left
 out, and nothing is concluded from that.
 """
 

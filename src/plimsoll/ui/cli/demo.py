@@ -63,7 +63,7 @@ def demo(*, once: bool, port: int) -> None:
 async def _show(directory: Path, said: deque[str], *, port: int, once: bool) -> None:
     loop = asyncio.get_running_loop()
     begun = loop.time()
-    # Whoever ends the tour in the middle is not left with its mounts.
+    # A user who ends the tour in the middle is not left with its mounts.
     tour_task = asyncio.current_task()
     if tour_task is not None:
         loop.add_signal_handler(signal.SIGTERM, tour_task.cancel)
