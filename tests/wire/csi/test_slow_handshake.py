@@ -34,7 +34,7 @@ HEAD_BYTES, KIND, HEADERS = 9, 3, 1
 
 
 class Door:
-    """A socket that connects everyone and says nothing by itself."""
+    """A socket that accepts every connection and says nothing by itself."""
 
     def __init__(self, path: Path) -> None:
         self.address = f"unix://{path}"
