@@ -80,7 +80,7 @@ EVENTS = (
         "CreatingSnapshot",
         "Normal",
         "snapshot",
-        "Its content was made: the driver is asked for the snapshot.",
+        "Its content was created: the driver is asked for the snapshot.",
     ),
     Event("DeadlineExceeded", "Warning", "Job", "The job was active for longer than it allows."),
     Event(
@@ -100,9 +100,9 @@ EVENTS = (
         "Normal or Warning",
         "claim, pod",
         "No volume suits the claim and it has no class; or the volume that it names is taken; or, "
-        "about a pod, the claim of an ephemeral volume could not be made.",
+        "about a pod, the claim of an ephemeral volume could not be created.",
     ),
-    Event("FailedCreate", "Warning", "workload", "A pod or claim of the workload was not made."),
+    Event("FailedCreate", "Warning", "workload", "A pod or claim of it was not created."),
     Event("FailedDaemonPod", "Warning", "DaemonSet", "A pod failed and is replaced."),
     Event("FailedDelete", "Warning", "workload", "A pod of the workload could not be deleted."),
     Event(
@@ -144,11 +144,13 @@ EVENTS = (
         "any object",
         "It names an owner that cannot be one, because it is in another namespace.",
     ),
-    Event("ProvisioningCleanupFailed", "Warning", "claim", "What was made could not be deleted."),
     Event(
-        "ProvisioningFailed", "Warning", "claim", "No volume could be made; the message says why."
+        "ProvisioningCleanupFailed", "Warning", "claim", "The unwanted volume could not be deleted."
     ),
-    Event("ProvisioningSucceeded", "Normal", "claim", "A volume was made and stored."),
+    Event(
+        "ProvisioningFailed", "Warning", "claim", "No volume was provisioned; the message says why."
+    ),
+    Event("ProvisioningSucceeded", "Normal", "claim", "A volume was provisioned and stored."),
     Event("RepairRehearsed", "Warning", "what a rule found", "A repair rule would act; a dry run."),
     Event("RepairedDirectNode", "Warning", "claim", "Its pod's node was selected for it."),
     Event("RepairedLostNodeVolume", "Warning", "volume", "It was given up with its node's disks."),
@@ -180,7 +182,7 @@ EVENTS = (
         "SnapshotContentCreationFailed",
         "Warning",
         "snapshot",
-        "No content could be made; the message says why.",
+        "No content could be created; the message says why.",
     ),
     Event(
         "SnapshotContentMisbound",
@@ -220,7 +222,7 @@ EVENTS = (
     Event("SnapshotReady", "Normal", "snapshot", "Volumes can be made of the snapshot."),
     Event("SucceededDaemonPod", "Normal", "DaemonSet", "A pod ended although it should not."),
     Event("SuccessfulAttachVolume", "Normal", "pod", "The volume is attached to the pod's node."),
-    Event("SuccessfulCreate", "Normal", "workload", "A pod or claim was made."),
+    Event("SuccessfulCreate", "Normal", "workload", "A pod or claim was created."),
     Event("SuccessfulDelete", "Normal", "workload", "A pod was deleted."),
     Event("SuccessfulUpdate", "Normal", "StatefulSet", "A pod or claim was changed."),
     Event("Suspended", "Normal", "Job", "The job is suspended: its pods are ended."),
@@ -359,20 +361,20 @@ STATUS = "What is known of its pods is written into the status."
 
 SENTENCES: dict[Name, dict[str, str]] = {
     ("decide.csi.attach_detach", "AttachSettings"): {
-        "CHANGED": "An attachment is made or deleted, or the node's list of devices is corrected.",
+        "CHANGED": "An attachment comes or goes, or the node's list of devices is corrected.",
         "WAITING": "Another program, mostly the node, has to do something first.",
     },
     ("decide.claims.reasons", "BindingReason"): {
         "FAILED_BINDING": "No volume and no class, or the volume that the claim names is taken.",
         "VOLUME_MISMATCH": "The volume that was asked for does not suit the claim.",
-        "WAIT_FOR_FIRST_CONSUMER": "The class binds late, and no pod uses the claim yet.",
-        "WAIT_FOR_POD_SCHEDULED": "The class binds late, and the pod has no node yet.",
+        "WAIT_FOR_FIRST_CONSUMER": "The class delays binding, and no pod uses the claim yet.",
+        "WAIT_FOR_POD_SCHEDULED": "The class delays binding, and the pod has no node yet.",
         "CLAIM_LOST": "A claim that was bound names a volume that is gone, or none any more.",
         "CLAIM_MISBOUND": "A claim that was bound names a volume that serves another claim.",
         "EXTERNAL_PROVISIONING": "The claim is handed over to a provisioner outside this process.",
-        "PROVISIONING_FAILED": "No volume was made: the class, the provisioner or the API refused.",
+        "PROVISIONING_FAILED": "No volume: the class, the provisioner or the API refused.",
         "PROVISIONING_CLEANUP_FAILED": "An asset that is not wanted could not be deleted.",
-        "PROVISIONING_SUCCEEDED": "The asset was made and its volume is stored.",
+        "PROVISIONING_SUCCEEDED": "The asset was created and its volume is stored.",
         "VOLUME_DELETE": "The volume is still in use and is deleted later.",
         "VOLUME_FAILED_DELETE": "The asset could not be deleted; it is tried again.",
         "VOLUME_FAILED_RECYCLE": "The volume is in use, or no provisioner could empty it.",
@@ -384,7 +386,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "CLASS_WITHOUT_BINDING_MODE": "The class does not say when to bind.",
         "SELECTOR_IS_INVALID": "The claim's selector cannot be read.",
         "PROVISIONING_IS_DISABLED": "Nothing is provisioned in this cluster.",
-        "PROVISIONING": "A provisioner inside this process makes the volume.",
+        "PROVISIONING": "A provisioner inside this process provisions the volume.",
         "PROVISIONED_ALREADY": "The volume for this claim is stored; binding follows.",
         "AVAILABLE": "The volume is free, or kept for a claim that does not exist yet.",
         "RETAINED": "The claim is gone and the volume is kept for a person to look at.",
@@ -393,7 +395,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "RECYCLING": "The volume is being emptied for its next claim.",
     },
     ("decide.claims.ephemeral", "Ephemeral"): {
-        "CLAIM_MISSING": "The pod's claim is made.",
+        "CLAIM_MISSING": "The pod's claim is created.",
         "CLAIM_NOT_OWNED": "A claim of that name exists and does not belong to the pod.",
     },
     ("decide.cluster.garbage", "Garbage"): {
@@ -415,7 +417,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "WRONG_VOLUME_MODE": "One is a block device, the other a file system.",
         "WRONG_ATTRIBUTES_CLASS": "Claim and volume differ in their VolumeAttributesClass.",
         "BEING_DELETED": "It is on its way out.",
-        "LEFT_TO_SCHEDULER": "The class binds late: only the scheduler may choose a free volume.",
+        "LEFT_TO_SCHEDULER": "Binding is delayed: only the scheduler may choose a free volume.",
         "NOT_AVAILABLE": "Its phase is not Available.",
         "WRONG_LABELS": "The claim's selector does not match its labels.",
         "WRONG_CLASS": "It is of another class.",
@@ -434,7 +436,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "CAPACITY_ORPHANED": "No publisher keeps the capacity up to date, and it misleads.",
     },
     ("decide.provisioning.in_process.unrecorded_assets", "Guarding"): {
-        "BEGUN": "Before anything is made, the claim gets the finalizer.",
+        "BEGUN": "Before anything is created, the claim gets the finalizer.",
     },
     ("decide.scheduling.reasons", "Reason"): {
         "NO_CAPACITY_PUBLISHED": (
@@ -451,7 +453,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "OUTSIDE_ALLOWED_TOPOLOGIES": "The class does not allow volumes where the node is.",
         "CLASS_NOT_FOUND": "The claim's class does not exist.",
         "CLASS_WITHOUT_BINDING_MODE": "The class does not say when to bind.",
-        "NO_MATCHING_VOLUME": "No volume suits the claim here, and none can be made.",
+        "NO_MATCHING_VOLUME": "No volume suits the claim here, and none can be provisioned.",
         "VOLUME_AFFINITY_CONFLICT": "A bound volume cannot be reached from the node.",
         "VOLUME_ZONE_CONFLICT": "A bound volume is labelled with another zone or region.",
         "VOLUME_NOT_FOUND": "The claim is bound to a volume that does not exist.",
@@ -468,7 +470,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "DATA_SOURCE_NOT_READY": "The claim or snapshot that the claim is to be a copy of cannot "
         "be copied yet.",
         "PROVISIONER_STOPPED": "The lease of the provisioner, or of its capacity publisher, ran "
-        "out: no process makes volumes for the claim.",
+        "out: no process provisions volumes for the claim.",
         "PROVISIONER_REFUSED": "The provisioner, or the driver behind it, said no to the claim, "
         "or turned the node down.",
         "PROVISIONING_FAILED": "The provisioner tries to make the volume, and fails.",
