@@ -31,7 +31,7 @@ from plimsoll.decide.provisioning.settings import (
     ProvisionerMode,
     ProvisionerSettings,
 )
-from plimsoll.decide.provisioning.steps import Delay, Ignore, Ignored, Refuse, Reschedule
+from plimsoll.decide.provisioning.steps import Delay, Ignore, IgnoreReason, Refuse, Reschedule
 from tests.decide.provisioning.world import (
     CLAIMS,
     SNAPSHOTS,
@@ -262,7 +262,7 @@ def _ending(world: World, end: End) -> Answer:
         case Refuse(failure=failure) | Reschedule(failure=failure):
             answer["error"] = _error(failure, world.driver.create)
             answer |= {"state": str(failure.state)} if was_tried else {}
-        case Ignore(reason=Ignored.POPULATOR):
+        case Ignore(reason=IgnoreReason.POPULATOR):
             answer |= {"error": "ignored", "state": "Finished"}
         case Ignore():
             pass

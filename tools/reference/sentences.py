@@ -284,7 +284,7 @@ EVENTS = (
 )
 
 TITLES: dict[Name, str] = {
-    ("decide.csi.attach_detach", "AttachSettings"): "About the attachments of one device.",
+    ("decide.csi.attach_detach", "AttachDetachReason"): "About the attachments of one device.",
     (
         "decide.claims.reasons",
         "BindingReason",
@@ -294,47 +294,50 @@ TITLES: dict[Name, str] = {
         "decide.capacity.findings",
         "CapacityFinding",
     ): "What `plimsoll capacity` finds wrong with published capacity. No plan or event has these.",
-    ("decide.capacity.reports", "CapacityPublishing"): "Why published capacity is written.",
+    ("decide.capacity.reports", "CapacityReason"): "Why published capacity is written.",
     (
         "decide.cluster.disruption",
-        "DisruptionState",
+        "DisruptionReason",
     ): "About PodDisruptionBudgets; also the reasons of their condition `DisruptionAllowed`.",
-    ("decide.claims.ephemeral", "Ephemeral"): "About the claims of generic ephemeral volumes.",
-    ("decide.cluster.garbage", "Garbage"): "About objects and their owners.",
-    ("decide.cluster.lost_nodes", "PodEnding"): "Why a pod is ended by force.",
+    (
+        "decide.claims.ephemeral",
+        "EphemeralReason",
+    ): "About the claims of generic ephemeral volumes.",
+    ("decide.cluster.garbage", "GarbageReason"): "About objects and their owners.",
+    ("decide.cluster.lost_nodes", "PodEndingReason"): "Why a pod is ended by force.",
     ("decide.claims.match", "Mismatch"): "What speaks against giving a volume to a claim.",
     (
         "decide.cluster.namespace_content",
-        "NamespaceContent",
+        "NamespaceReason",
     ): "About namespaces that are being deleted.",
     (
         "decide.cluster.node_lifecycle.eviction",
-        "TaintEviction",
+        "TaintEvictionReason",
     ): "About pods and the NoExecute taints of their nodes.",
     (
         "decide.cluster.node_lifecycle.health",
-        "NodeHealth",
+        "NodeHealthReason",
     ): "About nodes that are not heard of. The first two are reasons of their conditions as well.",
     (
         "decide.cluster.node_lifecycle.taints",
         "EvictionLeave",
     ): "Whether the pods of a node that is not ready may be ended. No plan or event has these.",
-    ("decide.cluster.node_lifecycle.taints", "Tainting"): "About the taints of nodes.",
+    ("decide.cluster.node_lifecycle.taints", "TaintReason"): "About the taints of nodes.",
     (
         "decide.cluster.node_lifecycle.zones",
         "ZoneState",
     ): "How much of a zone is ready. No plan or event has these.",
     (
         "decide.claims.protection",
-        "Protection",
+        "ProtectionReason",
     ): "About the finalizers of claims in use and bound volumes.",
     (
         "decide.repair.repairs",
-        "Repaired",
+        "RepairReason",
     ): "About what repair rules have found. Each is an event, too.",
     (
         "decide.provisioning.in_process.unrecorded_assets",
-        "Guarding",
+        "UnrecordedAssetReason",
     ): "About the finalizer that guards a claim while an asset may exist that no volume tells of.",
     ("decide.scheduling.reasons", "Reason"): "What speaks against a node for a pod, or keeps a pod "
     "from its node or its volumes. The scheduler puts them in brackets behind the message of the "
@@ -342,15 +345,18 @@ TITLES: dict[Name, str] = {
     "`plimsoll explain` prints them with numbers. No rule gives `CapacityReserved`, "
     "`ClaimsDoNotFitTogether`, `PodAffinityConflict`, `PodAntiAffinityConflict`, `SpreadConflict` "
     "and `PortConflict` yet.",
-    ("decide.cluster.service_accounts", "Accounts"): "About the default account of a namespace.",
-    ("decide.workloads.cron_job.cron_job", "CronWork"): "About CronJobs.",
-    ("decide.workloads.daemon_set.daemon_set", "Daemons"): "About DaemonSets.",
-    ("decide.workloads.deployment.deployment", "Rollout"): "About Deployments.",
-    ("decide.workloads.job.job", "JobWork"): "About Jobs.",
-    ("decide.workloads.owned", "Ownership"): "About what belongs to a workload.",
-    ("decide.workloads.replica_set", "Replicas"): "About ReplicaSets.",
-    ("decide.workloads.stateful_set.stateful_set", "Tending"): "About StatefulSets.",
-    ("decide.claims.zonal", "Zonal"): "About volumes with zone labels.",
+    (
+        "decide.cluster.service_accounts",
+        "ServiceAccountReason",
+    ): "About the default account of a namespace.",
+    ("decide.workloads.cron_job.cron_job", "CronJobReason"): "About CronJobs.",
+    ("decide.workloads.daemon_set.daemon_set", "DaemonSetReason"): "About DaemonSets.",
+    ("decide.workloads.deployment.deployment", "DeploymentReason"): "About Deployments.",
+    ("decide.workloads.job.job", "JobReason"): "About Jobs.",
+    ("decide.workloads.owned", "OwnershipReason"): "About what belongs to a workload.",
+    ("decide.workloads.replica_set", "ReplicaSetReason"): "About ReplicaSets.",
+    ("decide.workloads.stateful_set.stateful_set", "StatefulSetReason"): "About StatefulSets.",
+    ("decide.claims.zonal", "ZonalReason"): "About volumes with zone labels.",
     (
         "processes.controller.in_process.provisioners.protocol",
         "Trouble",
@@ -360,7 +366,7 @@ TITLES: dict[Name, str] = {
 STATUS = "What is known of its pods is written into the status."
 
 SENTENCES: dict[Name, dict[str, str]] = {
-    ("decide.csi.attach_detach", "AttachSettings"): {
+    ("decide.csi.attach_detach", "AttachDetachReason"): {
         "CHANGED": "An attachment comes or goes, or the node's list of devices is corrected.",
         "WAITING": "Another program, mostly the node, has to do something first.",
     },
@@ -394,17 +400,17 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "DELETED": "The asset is gone, and the volume goes, too.",
         "RECYCLING": "The volume is being emptied for its next claim.",
     },
-    ("decide.claims.ephemeral", "Ephemeral"): {
+    ("decide.claims.ephemeral", "EphemeralReason"): {
         "CLAIM_MISSING": "The pod's claim is created.",
         "CLAIM_NOT_OWNED": "A claim of that name exists and does not belong to the pod.",
     },
-    ("decide.cluster.garbage", "Garbage"): {
+    ("decide.cluster.garbage", "GarbageReason"): {
         "OWNED": "Some owner exists: the object stays.",
         "DEPENDENTS_GONE": "The object waited for its dependents, and they are gone.",
         "DEPENDENTS_REMAIN": "The object still waits for its dependents.",
         "ORPHANED": "The dependents no longer name the object, which may go now.",
     },
-    ("decide.cluster.lost_nodes", "PodEnding"): {
+    ("decide.cluster.lost_nodes", "PodEndingReason"): {
         "NODE_GONE": "Its node does not exist any more.",
         "OUT_OF_SERVICE": "It is being deleted, and a taint says that its node is off.",
         "NEVER_SCHEDULED": "It is being deleted and was never on a node.",
@@ -424,18 +430,18 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "WRONG_ACCESS_MODES": "It does not offer every access mode that is asked for.",
         "UNREACHABLE": "Its node affinity excludes the node.",
     },
-    ("decide.cluster.namespace_content", "NamespaceContent"): {
+    ("decide.cluster.namespace_content", "NamespaceReason"): {
         "GONE": "The namespace is empty and its finalizer goes.",
         "REMAINS": "Objects are still on their way out; the namespace's conditions say which.",
         "FAILED": "Some objects could not be listed or deleted; it is tried again.",
     },
-    ("decide.repair.repairs", "Repaired"): {
+    ("decide.repair.repairs", "RepairReason"): {
         "SELECTED_NODE_GONE": "The selected node is gone: it is taken off the claim.",
         "SELECTED_NODE_SET": "A pod was put on a node directly: the claim gets that node.",
         "VOLUME_LOST": "The only node that could reach the volume is gone for good.",
         "CAPACITY_ORPHANED": "No publisher keeps the capacity up to date, and it misleads.",
     },
-    ("decide.provisioning.in_process.unrecorded_assets", "Guarding"): {
+    ("decide.provisioning.in_process.unrecorded_assets", "UnrecordedAssetReason"): {
         "BEGUN": "Before anything is created, the claim gets the finalizer.",
     },
     ("decide.scheduling.reasons", "Reason"): {
@@ -497,21 +503,21 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "SPREAD_CONFLICT": "The pod's spreading would become too uneven.",
         "PORT_CONFLICT": "A port that the pod needs on the node is taken.",
     },
-    ("decide.cluster.service_accounts", "Accounts"): {
+    ("decide.cluster.service_accounts", "ServiceAccountReason"): {
         "MISSING": "The namespace gets its account `default`.",
     },
-    ("decide.workloads.daemon_set.daemon_set", "Daemons"): {
+    ("decide.workloads.daemon_set.daemon_set", "DaemonSetReason"): {
         "REPORTED": STATUS,
         "UNSELECTIVE": "The selector is empty: nothing is done.",
     },
-    ("decide.workloads.deployment.deployment", "Rollout"): {"REPORTED": STATUS},
-    ("decide.workloads.job.job", "JobWork"): {
+    ("decide.workloads.deployment.deployment", "DeploymentReason"): {"REPORTED": STATUS},
+    ("decide.workloads.job.job", "JobReason"): {
         "REPORTED": STATUS,
         "EXPIRED": "The job ended long enough ago to be deleted, or will have.",
     },
-    ("decide.workloads.replica_set", "Replicas"): {"REPORTED": STATUS},
-    ("decide.workloads.stateful_set.stateful_set", "Tending"): {"REPORTED": STATUS},
-    ("decide.claims.zonal", "Zonal"): {
+    ("decide.workloads.replica_set", "ReplicaSetReason"): {"REPORTED": STATUS},
+    ("decide.workloads.stateful_set.stateful_set", "StatefulSetReason"): {"REPORTED": STATUS},
+    ("decide.claims.zonal", "ZonalReason"): {
         "UPGRADED": "The labels became node affinity.",
         "NO_LABELS": "The volume has no zone or region labels.",
         "ALREADY_THERE": "Its node affinity speaks about zone or region already.",

@@ -8,7 +8,7 @@ from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.capacity.names import CAPACITIES, DRIVER_NAME, MANAGED_BY
 from plimsoll.decide.capacity.reports import (
     CapacityAnswer,
-    CapacityPublishing,
+    CapacityReason,
     CapacitySettings,
     PublishingPolicy,
     about_segment,
@@ -65,7 +65,7 @@ def test_the_first_answer_makes_an_object() -> None:
         "capacity": "5Gi",
         "maximumVolumeSize": "2Gi",
     }
-    assert plan.reason == CapacityPublishing.PUBLISHED
+    assert plan.reason == CapacityReason.PUBLISHED
     assert plan.writes == (Create(resource=CAPACITIES, document=document),)
 
 
@@ -85,7 +85,7 @@ def test_other_numbers_are_written_whatever_version_the_object_has() -> None:
     existing = published(OURS, largest="1Gi")
     plan = decide_report(existing, CapacityAnswer(4 * GIB), ABOUT, SETTINGS)
     patch = {"capacity": "4Gi", "maximumVolumeSize": None}
-    assert plan.reason == CapacityPublishing.CHANGED
+    assert plan.reason == CapacityReason.CHANGED
     assert plan.writes == (
         Patch(resource=CAPACITIES, key=existing.key, patch=patch, uid=existing.uid),
     )
@@ -107,7 +107,7 @@ def test_our_reference_is_added_to_those_of_others(
     )
     plan = decide_report(published(THEIRS), CapacityAnswer(5 * GIB), ABOUT, settings)
     (write,) = plan.writes
-    assert plan.reason == CapacityPublishing.ADOPTED
+    assert plan.reason == CapacityReason.ADOPTED
     assert isinstance(write, Patch)
     assert write.version == "7"
     owners = write.patch["metadata"]["ownerReferences"]

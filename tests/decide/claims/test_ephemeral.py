@@ -10,7 +10,7 @@ from plimsoll.api.pods import ClaimTemplate, EphemeralVolume, Pod, PodVolume
 from plimsoll.api.volumes import ClaimSpec, PersistentVolumeClaim, Resources
 from plimsoll.decide.claims.ephemeral import (
     NOT_OURS_RECHECK,
-    Ephemeral,
+    EphemeralReason,
     creation_failed,
     decide_ephemeral_claims,
 )
@@ -48,7 +48,7 @@ def owned(name: str, pod: Pod) -> PersistentVolumeClaim:
 
 def test_a_claim_has_what_its_template_says_and_belongs_to_the_pod() -> None:
     plan = decide_ephemeral_claims(pod_with("scratch"), {})
-    assert plan.reason == Ephemeral.CLAIM_MISSING
+    assert plan.reason == EphemeralReason.CLAIM_MISSING
     (create,) = plan.writes
     assert isinstance(create, Create)
     assert create.document == {
@@ -98,7 +98,9 @@ def test_a_claim_left_by_a_namesake_of_the_pod_is_not_taken() -> None:
         pod, metadata=msgspec.structs.replace(pod.metadata, uid="earlier")
     )
     claim = owned("web-0-scratch", earlier)
-    assert decide_ephemeral_claims(pod, {claim.key: claim}).reason == Ephemeral.CLAIM_NOT_OWNED
+    assert (
+        decide_ephemeral_claims(pod, {claim.key: claim}).reason == EphemeralReason.CLAIM_NOT_OWNED
+    )
 
 
 def test_a_pod_on_its_way_out_gets_nothing() -> None:

@@ -12,7 +12,7 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim, Volume
 from plimsoll.decide.claims.protection import (
     CLAIMS,
     VOLUMES,
-    Protection,
+    ProtectionReason,
     decide_claim_protection,
     decide_volume_protection,
     holds,
@@ -63,7 +63,7 @@ def test_a_claim_without_the_finalizer_gets_it_after_those_it_has() -> None:
         name="data", namespace="default", uid="u", resource_version="3", finalizers=("x",)
     )
     plan = decide_claim_protection(msgspec.structs.replace(claim, metadata=metadata), ())
-    assert plan.reason == Protection.PROTECTED
+    assert plan.reason == ProtectionReason.PROTECTED
     assert plan.writes == (
         Patch(
             resource=CLAIMS,
@@ -77,7 +77,7 @@ def test_a_claim_without_the_finalizer_gets_it_after_those_it_has() -> None:
 
 def test_a_deleted_claim_that_no_pod_uses_loses_only_this_finalizer() -> None:
     plan = decide_claim_protection(deleted_claim(), ())
-    assert plan.reason == Protection.RELEASED
+    assert plan.reason == ProtectionReason.RELEASED
     assert [write.patch for write in plan.writes if isinstance(write, Patch)] == [
         {"metadata": {"finalizers": ["example.com/other"]}}
     ]
@@ -132,7 +132,7 @@ SCRATCH = with_ephemeral(a_pod(node="node-1"))
 )
 def test_which_pods_keep_a_claim(pod: Pod, claim: PersistentVolumeClaim, *, is_held: bool) -> None:
     plan = decide_claim_protection(claim, [pod])
-    assert (plan.reason == Protection.IN_USE) == is_held
+    assert (plan.reason == ProtectionReason.IN_USE) == is_held
     assert bool(plan.writes) != is_held
 
 
@@ -167,7 +167,7 @@ def volume(
 @pytest.mark.parametrize("phase", ["Available", "Released", "Failed", "Pending", ""])
 def test_a_deleted_volume_that_is_not_bound_loses_the_finalizer(phase: str) -> None:
     plan = decide_volume_protection(volume(phase, deleted=True))
-    assert plan.reason == Protection.RELEASED
+    assert plan.reason == ProtectionReason.RELEASED
     assert [(w.resource, w.patch) for w in plan.writes if isinstance(w, Patch)] == [
         (VOLUMES, {"metadata": {"finalizers": []}})
     ]
@@ -175,7 +175,7 @@ def test_a_deleted_volume_that_is_not_bound_loses_the_finalizer(phase: str) -> N
 
 def test_a_bound_volume_keeps_the_finalizer() -> None:
     plan = decide_volume_protection(volume("Bound", deleted=True))
-    assert (plan.reason, plan.writes) == (Protection.IN_USE, ())
+    assert (plan.reason, plan.writes) == (ProtectionReason.IN_USE, ())
 
 
 def test_a_volume_without_the_finalizer_gets_it_unless_it_is_being_deleted() -> None:

@@ -15,7 +15,7 @@ from plimsoll.api.selectors.node import (
     NodeTermSpec,
 )
 from plimsoll.api.volumes import PersistentVolume, VolumeNodeAffinity
-from plimsoll.decide.claims.zonal import Zonal, decide_zonal_upgrade, zonal_upgrade
+from plimsoll.decide.claims.zonal import ZonalReason, decide_zonal_upgrade, zonal_upgrade
 from plimsoll.decide.plan import NOTHING, Emit, Patch
 from tests.builders import a_volume
 
@@ -82,35 +82,37 @@ def test_what_labels_become(
     labels: dict[str, str], expected: tuple[NodeRequirementSpec, ...]
 ) -> None:
     upgrade = zonal_upgrade(labelled(labels), [])
-    assert upgrade.reason is Zonal.UPGRADED
+    assert upgrade.reason is ZonalReason.UPGRADED
     assert upgrade.affinity == selector(expected)
 
 
 @pytest.mark.parametrize(
     ("volume", "reason"),
     [
-        pytest.param(labelled({"app": "web"}), Zonal.NO_LABELS, id="no-zone-labels"),
-        pytest.param(labelled({ZONE: "a____b"}), Zonal.UNREADABLE, id="empty-part"),
-        pytest.param(labelled({ZONE: ""}), Zonal.UNREADABLE, id="empty-label"),
-        pytest.param(labelled({OLD_ZONE: "a", ZONE: "b"}), Zonal.CONTRADICTORY, id="contradiction"),
+        pytest.param(labelled({"app": "web"}), ZonalReason.NO_LABELS, id="no-zone-labels"),
+        pytest.param(labelled({ZONE: "a____b"}), ZonalReason.UNREADABLE, id="empty-part"),
+        pytest.param(labelled({ZONE: ""}), ZonalReason.UNREADABLE, id="empty-label"),
+        pytest.param(
+            labelled({OLD_ZONE: "a", ZONE: "b"}), ZonalReason.CONTRADICTORY, id="contradiction"
+        ),
         pytest.param(
             labelled({ZONE: "a"}, selector((requirement(ZONE, "b"),))),
-            Zonal.ALREADY_THERE,
+            ZonalReason.ALREADY_THERE,
             id="affinity-on-the-same-label",
         ),
         pytest.param(
             labelled({OLD_ZONE: "a", OLD_REGION: "r"}, selector((requirement(ZONE, "a"),))),
-            Zonal.ALREADY_THERE,
+            ZonalReason.ALREADY_THERE,
             id="affinity-on-the-successor",
         ),
         pytest.param(
             labelled({ZONE: "a"}, deletion_timestamp=datetime(2024, 1, 1, tzinfo=UTC)),
-            Zonal.BEING_DELETED,
+            ZonalReason.BEING_DELETED,
             id="being-deleted",
         ),
     ],
 )
-def test_what_is_left_alone_and_why(volume: PersistentVolume, reason: Zonal) -> None:
+def test_what_is_left_alone_and_why(volume: PersistentVolume, reason: ZonalReason) -> None:
     assert zonal_upgrade(volume, []).reason is reason
     assert decide_zonal_upgrade(volume, []) is NOTHING
 
@@ -175,7 +177,7 @@ def test_the_new_affinity_reaches_only_nodes_of_the_zone_that_the_old_one_reache
 ) -> None:
     upgrade = zonal_upgrade(labelled(labels, affinity), nodes)
     if upgrade.affinity is None:
-        assert upgrade.reason is Zonal.CONTRADICTORY
+        assert upgrade.reason is ZonalReason.CONTRADICTORY
         return
     before = None if affinity is None else NodeSelector.of(affinity)
     after = NodeSelector.of(upgrade.affinity)
@@ -185,4 +187,4 @@ def test_the_new_affinity_reaches_only_nodes_of_the_zone_that_the_old_one_reache
             assert set(labels.values()) <= {node.get(OLD_ZONE), node.get(ZONE)}
     # Asked again, there is nothing left to do.
     again = labelled(labels, upgrade.affinity)
-    assert zonal_upgrade(again, nodes).reason is Zonal.ALREADY_THERE
+    assert zonal_upgrade(again, nodes).reason is ZonalReason.ALREADY_THERE

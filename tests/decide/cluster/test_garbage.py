@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from plimsoll.api.meta import ObjectKey, ObjectMeta, OwnerReference
 from plimsoll.decide.cluster.garbage import (
     Examined,
-    Garbage,
+    GarbageReason,
     GarbageVerdict,
     decide_garbage,
     decide_orphaning,
@@ -93,7 +93,7 @@ def test_an_object_without_owners_left_is_deleted_as_it_was_seen(
 ) -> None:
     item = examined(meta("item", ref("a"), finalizers=finalizers))
     plan = decide_garbage(item, [GarbageVerdict.ABSENT], [])
-    assert plan.reason == Garbage.COLLECTED
+    assert plan.reason == GarbageReason.COLLECTED
     assert plan.writes == (
         Delete(resource=MAPS, key=item.key, uid="item", version="5", propagation=policy),
     )
@@ -120,7 +120,7 @@ def test_references_to_owners_that_are_gone_or_waiting_are_removed() -> None:
 def test_an_awaited_object_with_dependents_waits_for_them_in_turn() -> None:
     item = examined(meta("item", ref("owner")))
     plan = decide_garbage(item, [GarbageVerdict.AWAITING], [known(meta("x", ref("item")))])
-    assert plan.reason == Garbage.COLLECTED_FIRST
+    assert plan.reason == GarbageReason.COLLECTED_FIRST
     assert [w.propagation for w in plan.writes if isinstance(w, Delete)] == ["Foreground"]
 
 

@@ -11,7 +11,7 @@ from plimsoll.api.meta import Condition
 from plimsoll.api.pods import Pod, PodStatus
 from plimsoll.decide.cluster.lost_nodes import (
     PODS,
-    PodEnding,
+    PodEndingReason,
     decide_ending,
     reason_to_end,
     surplus,
@@ -48,27 +48,37 @@ ON_NODE = a_pod(node="node-1")
 @pytest.mark.parametrize(
     ("pod", "node", "is_gone", "ending"),
     [
-        pytest.param(ON_NODE, None, True, PodEnding.NODE_GONE, id="node-gone"),
+        pytest.param(ON_NODE, None, True, PodEndingReason.NODE_GONE, id="node-gone"),
         pytest.param(ON_NODE, None, False, None, id="node-not-known-but-not-gone"),
-        pytest.param(deleted(ON_NODE), None, True, PodEnding.NODE_GONE, id="deleted-and-node-gone"),
         pytest.param(
-            in_phase(ON_NODE, "Succeeded"), None, True, PodEnding.NODE_GONE, id="finished-node-gone"
+            deleted(ON_NODE), None, True, PodEndingReason.NODE_GONE, id="deleted-and-node-gone"
+        ),
+        pytest.param(
+            in_phase(ON_NODE, "Succeeded"),
+            None,
+            True,
+            PodEndingReason.NODE_GONE,
+            id="finished-node-gone",
         ),
         pytest.param(deleted(in_phase(ON_NODE, "Failed"), 0), None, True, None, id="done-already"),
         pytest.param(
-            deleted(ON_NODE), unready(TAINT), False, PodEnding.OUT_OF_SERVICE, id="out-of-service"
+            deleted(ON_NODE),
+            unready(TAINT),
+            False,
+            PodEndingReason.OUT_OF_SERVICE,
+            id="out-of-service",
         ),
         pytest.param(ON_NODE, unready(TAINT), False, None, id="out-of-service-but-not-deleted"),
         pytest.param(deleted(ON_NODE), unready(), False, None, id="only-unready"),
         pytest.param(deleted(ON_NODE), a_node(taints=[TAINT]), False, None, id="tainted-but-ready"),
         pytest.param(
-            deleted(a_pod()), None, False, PodEnding.NEVER_SCHEDULED, id="never-scheduled"
+            deleted(a_pod()), None, False, PodEndingReason.NEVER_SCHEDULED, id="never-scheduled"
         ),
         pytest.param(a_pod(), None, False, None, id="waiting-for-a-node"),
     ],
 )
 def test_which_pods_are_ended(
-    pod: Pod, node: Node | None, *, is_gone: bool, ending: PodEnding | None
+    pod: Pod, node: Node | None, *, is_gone: bool, ending: PodEndingReason | None
 ) -> None:
     assert reason_to_end(pod, node, node_is_gone=is_gone) == ending
 
@@ -80,7 +90,7 @@ def test_a_pod_of_a_lost_node_is_marked_failed_and_then_deleted_at_once() -> Non
         metadata=msgspec.structs.replace(ON_NODE.metadata, resource_version="8", generation=3),
         status=PodStatus(phase="Running", conditions=(ready,)),
     )
-    patch, delete = decide_ending(pod, PodEnding.NODE_GONE, NOW).writes
+    patch, delete = decide_ending(pod, PodEndingReason.NODE_GONE, NOW).writes
     assert isinstance(patch, Patch)
     assert (patch.subresource, patch.version) == ("status", "8")
     assert patch.patch == {
@@ -104,7 +114,7 @@ def test_a_pod_of_a_lost_node_is_marked_failed_and_then_deleted_at_once() -> Non
 
 
 def test_a_finished_pod_keeps_its_phase() -> None:
-    (delete,) = decide_ending(in_phase(ON_NODE, "Succeeded"), PodEnding.NODE_GONE, NOW).writes
+    (delete,) = decide_ending(in_phase(ON_NODE, "Succeeded"), PodEndingReason.NODE_GONE, NOW).writes
     assert isinstance(delete, Delete)
 
 

@@ -14,7 +14,7 @@ from plimsoll.decide.cluster.namespace_content import (
     PODS,
     Clearing,
     Leftover,
-    NamespaceContent,
+    NamespaceReason,
     decide_namespace,
     finalized,
     is_ours_to_clear,
@@ -53,7 +53,7 @@ def conditions(plan: Plan) -> dict[str, tuple[str, str, str]]:
 
 def test_an_empty_namespace_may_go_and_says_that_all_went_well() -> None:
     plan = decide_namespace(terminating(), Clearing(), NOW)
-    assert plan.reason == NamespaceContent.GONE
+    assert plan.reason == NamespaceReason.GONE
     assert conditions(plan) == {
         "NamespaceDeletionDiscoveryFailure": (
             "False",
@@ -89,7 +89,7 @@ def test_what_remains_is_counted_by_resource_and_by_finalizer() -> None:
     clearing = Clearing(leftovers=(Leftover.of(SETS, [held]), Leftover.of(CLAIMS, [held, other])))
     plan = decide_namespace(terminating(), clearing, NOW)
     told = conditions(plan)
-    assert plan.reason == NamespaceContent.REMAINS
+    assert plan.reason == NamespaceReason.REMAINS
     assert plan.recheck_after == timedelta(seconds=8.5)
     assert told["NamespaceContentRemaining"] == (
         "True",
@@ -113,7 +113,7 @@ def test_what_remains_is_counted_by_resource_and_by_finalizer() -> None:
 def test_objects_that_nothing_holds_and_that_stay_are_a_failure() -> None:
     clearing = Clearing(leftovers=(Leftover.of(PODS, [ObjectMeta()]),), failures=("no entry",))
     plan = decide_namespace(terminating(), clearing, NOW)
-    assert plan.reason == NamespaceContent.FAILED
+    assert plan.reason == NamespaceReason.FAILED
     assert conditions(plan)["NamespaceDeletionContentFailure"] == (
         "True",
         "ContentDeletionFailed",
@@ -126,7 +126,7 @@ def test_objects_that_nothing_holds_and_that_stay_are_a_failure() -> None:
 
 def test_kinds_that_are_not_known_keep_the_namespace() -> None:
     plan = decide_namespace(terminating(), Clearing(undiscovered=("x.io/v1: down",)), NOW)
-    assert plan.reason == NamespaceContent.FAILED
+    assert plan.reason == NamespaceReason.FAILED
     assert conditions(plan)["NamespaceDeletionDiscoveryFailure"] == (
         "True",
         "DiscoveryFailed",
@@ -210,4 +210,4 @@ def test_a_namespace_goes_exactly_when_nothing_is_left_and_nothing_is_unknown(
         leftovers=tuple(leftovers), failures=tuple(failures), undiscovered=tuple(undiscovered)
     )
     plan = decide_namespace(terminating(), clearing, NOW)
-    assert (plan.reason == NamespaceContent.GONE) == (not (leftovers or failures or undiscovered))
+    assert (plan.reason == NamespaceReason.GONE) == (not (leftovers or failures or undiscovered))

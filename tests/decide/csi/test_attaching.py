@@ -20,7 +20,7 @@ from plimsoll.decide.csi.attaching import (
     NODE_ID,
     AttachingDriver,
     AttachmentContext,
-    AttachmentState,
+    AttachmentReason,
     ControllerPublish,
     ControllerUnpublish,
     decide_attached,
@@ -142,7 +142,7 @@ def test_a_driver_that_does_not_publish_has_its_attachments_at_once() -> None:
 )
 def test_what_cannot_be_attached_says_why(facts: dict[str, Any], message: str) -> None:
     step = decide_attachment(an_attachment(), around(**facts))
-    assert (step.call, step.plan.reason) == (None, AttachmentState.FAILED)
+    assert (step.call, step.plan.reason) == (None, AttachmentReason.FAILED)
     error = {"message": message, "time": "2030-01-01T00:00:00Z"}
     assert patches(step.plan) == [{"status": {"attachError": error}}]
 

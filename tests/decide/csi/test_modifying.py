@@ -13,7 +13,7 @@ from plimsoll.api.volumes import (
 )
 from plimsoll.decide.csi.modifying import (
     Modify,
-    Modifying,
+    ModifyReason,
     ModifyStep,
     decide_modification,
     decide_modified,
@@ -91,7 +91,7 @@ def test_what_is_under_way_is_asked_for_again() -> None:
 
 def test_a_class_that_is_missing_is_told_once() -> None:
     step = decided(a_claim_for(), class_=None)
-    assert (step.call, step.plan.reason) == (None, Modifying.NO_CLASS)
+    assert (step.call, step.plan.reason) == (None, ModifyReason.NO_CLASS)
     assert patches(step.plan) == [{"status": {"modifyVolumeStatus": {"status": "Pending"}}}]
     assert decided(a_claim_for(progress="Pending"), class_=None).plan == NOTHING
 

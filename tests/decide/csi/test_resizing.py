@@ -11,7 +11,7 @@ from plimsoll.decide.csi.resizing import (
     ExpandOnController,
     LeaveToNode,
     ResizeHistory,
-    Resizing,
+    ResizeReason,
     ResizingDriver,
     decide_not_resized,
     decide_resize,
@@ -185,7 +185,7 @@ def test_what_cannot_be_had_is_asked_for_again_after_a_while() -> None:
 def test_a_driver_that_refused_a_used_volume_is_asked_when_it_is_unused() -> None:
     in_use = ResizeHistory(refused_in_use=True, is_used=True)
     step = decide_resize(a_growing_claim(), its_volume(), DRIVER, in_use, now=NOW)
-    assert (step.call, step.plan.reason) == (None, Resizing.IN_USE)
+    assert (step.call, step.plan.reason) == (None, ResizeReason.IN_USE)
     unused = ResizeHistory(refused_in_use=True)
     assert decide_resize(a_growing_claim(), its_volume(), DRIVER, unused, now=NOW).call
 

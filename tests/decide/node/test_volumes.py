@@ -34,7 +34,7 @@ from plimsoll.decide.node.volumes import (
     NodeStage,
     ObservedNode,
     PrepareVolume,
-    VolumeWaiting,
+    VolumeWaitReason,
     Wait,
     next_step,
     waits_for_node,
@@ -104,21 +104,21 @@ def test_a_driver_that_does_not_stage_is_not_asked_to() -> None:
 def test_a_volume_waits_for_its_driver() -> None:
     step = next_step(POD, VOLUME, ObservedNode(node=NODE, drivers=PLAIN_DRIVER), NOW)
     assert isinstance(step, Wait)
-    assert step.why is VolumeWaiting.DRIVER
+    assert step.why is VolumeWaitReason.DRIVER
     assert "disk.example.com not found in the list of registered CSI drivers" in step.message
 
 
 @pytest.mark.parametrize(
     ("in_use", "listed_as_attached", "attached", "why"),
     [
-        pytest.param(False, True, True, VolumeWaiting.ANNOUNCEMENT, id="announce-first"),
-        pytest.param(True, False, True, VolumeWaiting.ATTACHMENT, id="not-listed"),
-        pytest.param(True, True, False, VolumeWaiting.ATTACHMENT, id="attacher-has-not-done-it"),
-        pytest.param(True, True, None, VolumeWaiting.ATTACHMENT, id="no-attachment"),
+        pytest.param(False, True, True, VolumeWaitReason.ANNOUNCEMENT, id="announce-first"),
+        pytest.param(True, False, True, VolumeWaitReason.ATTACHMENT, id="not-listed"),
+        pytest.param(True, True, False, VolumeWaitReason.ATTACHMENT, id="attacher-has-not-done-it"),
+        pytest.param(True, True, None, VolumeWaitReason.ATTACHMENT, id="no-attachment"),
     ],
 )
 def test_a_device_is_touched_only_when_announced_and_attached(
-    why: VolumeWaiting, *, in_use: bool, listed_as_attached: bool, attached: bool | None
+    why: VolumeWaitReason, *, in_use: bool, listed_as_attached: bool, attached: bool | None
 ) -> None:
     observed = ObservedNode(
         node=listed(in_use=in_use, attached=listed_as_attached),
@@ -131,7 +131,7 @@ def test_a_device_is_touched_only_when_announced_and_attached(
     assert not step.is_news
     late = next_step(POD, VOLUME, observed, NOW + timedelta(minutes=1))
     assert isinstance(late, Wait)
-    assert late.is_news == (why is VolumeWaiting.ATTACHMENT)
+    assert late.is_news == (why is VolumeWaitReason.ATTACHMENT)
 
 
 def test_what_the_attacher_said_is_passed_on() -> None:
@@ -150,7 +150,7 @@ def test_inline_volumes_need_a_driver_that_says_it_serves_them() -> None:
     observed = ObservedNode(node=NODE, registered=STAGES, drivers=PLAIN_DRIVER)
     step = next_step(POD, inline, observed, NOW)
     assert isinstance(step, Wait)
-    assert step.why is VolumeWaiting.LIFECYCLE
+    assert step.why is VolumeWaitReason.LIFECYCLE
     spec = CSIDriverSpec(volume_lifecycle_modes=("Ephemeral",))
     driver = {DISK.driver: CSIDriver(spec=spec)}
     willing = ObservedNode(node=NODE, registered=STAGES, drivers=driver)
@@ -166,7 +166,7 @@ def test_volumes_without_a_driver_are_prepared_once() -> None:
     assert next_step(POD, own, observed, NOW) == PrepareVolume(volume=own, place=place)
     assert next_step(POD, own, ObservedNode(node=NODE, prepared=frozenset({place})), NOW) == READY
     step = next_step(POD, Unready(name="x", message="not yet"), observed, NOW)
-    assert step == Wait(why=VolumeWaiting.VOLUME, message="not yet")
+    assert step == Wait(why=VolumeWaitReason.VOLUME, message="not yet")
 
 
 def test_a_claim_that_is_to_be_deleted_is_not_taken_from_its_pod() -> None:
@@ -182,7 +182,7 @@ def test_a_driver_that_wants_tokens_is_not_called() -> None:
     drivers = {DISK.driver: CSIDriver(spec=spec)}
     step = next_step(POD, VOLUME, ObservedNode(node=NODE, registered=STAGES, drivers=drivers), NOW)
     assert isinstance(step, Wait)
-    assert step.why is VolumeWaiting.TOKENS
+    assert step.why is VolumeWaitReason.TOKENS
 
 
 def a_resized_claim(condition: str = "FileSystemResizePending") -> PersistentVolumeClaim:
@@ -243,7 +243,7 @@ class DevicesAreNeverPulledAway(RuleBasedStateMachine):
 
     def _step(self, *, is_cut_off: bool) -> None:
         match next_step(POD, VOLUME, self._sight(), NOW):
-            case Wait(why=VolumeWaiting.ANNOUNCEMENT):
+            case Wait(why=VolumeWaitReason.ANNOUNCEMENT):
                 self.in_use = True
             case NodeStage(entry=staged):
                 self.actual = self.actual.with_staged(staged, sure=not is_cut_off)

@@ -17,7 +17,7 @@ from plimsoll.decide.provisioning.steps import (
     ClaimMemory,
     Delay,
     Ignore,
-    Ignored,
+    IgnoreReason,
     Prepare,
     ProvisioningRecord,
     Refuse,
@@ -45,7 +45,7 @@ from tests.decide.provisioning.world import CLAIMS, CLASSES, NOW, VOLUMES, End, 
 COMPATIBLE = replace(SETTINGS, mode=ProvisionerMode.COMPATIBLE)
 
 
-def ignored(end: End) -> Ignored:
+def ignored(end: End) -> IgnoreReason:
     assert isinstance(end, Ignore), end
     return end.reason
 
@@ -70,7 +70,7 @@ def test_a_claim_that_waits_for_a_pod_waits_for_its_node() -> None:
     world = a_world()
     annotate(claim_in(world), selected_node="")
 
-    assert ignored(world.provision(CLAIM)) is Ignored.NO_NODE_SELECTED
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.NO_NODE_SELECTED
     assert world.events == []
 
 
@@ -88,20 +88,20 @@ def test_an_older_annotation_counts_only_where_the_newer_is_missing() -> None:
 
     assert isinstance(world.provision(CLAIM), ProvisioningRecord)
     annotate(claim_in(world), provisioner=None)
-    assert ignored(world.provision(CLAIM)) is Ignored.OTHER_PROVISIONER
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.OTHER_PROVISIONER
 
 
 def test_a_class_of_another_driver_is_not_ours_to_provision() -> None:
     world = a_world(class_=a_class_document(provisioner="other"))
 
-    assert ignored(world.provision(CLAIM)) is Ignored.CLASS_OF_OTHER_PROVISIONER
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.CLASS_OF_OTHER_PROVISIONER
 
 
 def test_a_volume_is_made_once() -> None:
     world = a_world()
     world.provision(CLAIM)
 
-    assert ignored(world.provision(CLAIM)) is Ignored.PROVISIONED_ALREADY
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.PROVISIONED_ALREADY
     assert len(world.driver.created) == 1
 
 
@@ -109,7 +109,7 @@ def test_a_volume_is_made_once_whatever_its_name_begins_with() -> None:
     world = a_world(settings=replace(SETTINGS, volume_name_prefix="disk"))
     world.provision(CLAIM)
 
-    assert ignored(world.provision(CLAIM)) is Ignored.PROVISIONED_ALREADY
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.PROVISIONED_ALREADY
 
 
 def test_csi_provisioner_looks_for_the_default_name_only() -> None:
@@ -131,7 +131,7 @@ def test_a_populators_claim_is_left_alone_with_a_word() -> None:
     source = {"apiGroup": "example.org", "kind": "Hello", "name": "world"}
     world = a_world(claim=a_claim_document(dataSource=source))
 
-    assert ignored(world.provision(CLAIM)) is Ignored.POPULATOR
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.POPULATOR
     assert messages(world)[1:] == [
         "Normal Provisioning: Assuming an external populator will provision the volume"
     ]
@@ -271,10 +271,10 @@ def test_what_was_made_for_a_claim_that_is_gone_is_deleted() -> None:
     world = timed_out(a_world())
     del world.documents[CLAIMS, CLAIM]
 
-    assert ignored(world.provision(CLAIM)) is Ignored.ROLLED_BACK
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.ROLLED_BACK
     assert [call.volume_id for call, _ in world.driver.deleted] == ["disk-1"]
     assert volumes_in(world) == []
-    assert ignored(world.provision(CLAIM)) is Ignored.GONE
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.GONE
 
 
 def test_csi_provisioner_records_what_was_made_for_a_claim_that_is_gone() -> None:
@@ -311,7 +311,7 @@ def test_a_provisioner_on_a_node_serves_the_claims_of_that_node_alone() -> None:
     world = a_world(settings=ON_NODE)
 
     annotate(claim_in(world), selected_node="node-2")
-    assert ignored(world.provision(CLAIM)) is Ignored.OTHER_NODE
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.OTHER_NODE
     annotate(claim_in(world), selected_node="node-1")
     assert isinstance(world.provision(CLAIM), ProvisioningRecord)
 

@@ -7,7 +7,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.decide.annotations import EXTERNAL_DELETION, MIGRATED_TO, PROVISIONED_BY
 from plimsoll.decide.provisioning.calls import CallFailed, Code
-from plimsoll.decide.provisioning.deletion import Keep, KeptVolume, Removed, Retry, release_volume
+from plimsoll.decide.provisioning.deletion import Keep, KeepReason, Removed, Retry, release_volume
 from plimsoll.decide.provisioning.failures import Problem
 from plimsoll.decide.provisioning.settings import DriverCapability, ProvisionerSettings
 from plimsoll.decide.provisioning.topology.node_affinity import node_affinity
@@ -44,7 +44,7 @@ def volume_in(world: World) -> Document:
     return world.documents[VOLUMES, ObjectKey("", NAME)]
 
 
-def kept(end: object) -> KeptVolume:
+def kept(end: object) -> KeepReason:
     assert isinstance(end, Keep), end
     return end.reason
 
@@ -82,7 +82,7 @@ def test_finalizers_of_others_stay() -> None:
     world.delete(NAME)
 
     assert volume_in(world)["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
-    assert kept(world.delete(NAME)) is KeptVolume.DELETED_ALREADY
+    assert kept(world.delete(NAME)) is KeepReason.DELETED_ALREADY
 
 
 def test_who_stopped_half_way_begins_again_at_the_front() -> None:
@@ -96,14 +96,14 @@ def test_who_stopped_half_way_begins_again_at_the_front() -> None:
 
 @pytest.mark.parametrize("phase", ["Available", "Bound", "Pending", "Failed"])
 def test_only_released_volumes_are_deleted(phase: str) -> None:
-    assert kept(deleting(phase=phase).delete(NAME)) is KeptVolume.NOT_RELEASED
+    assert kept(deleting(phase=phase).delete(NAME)) is KeepReason.NOT_RELEASED
 
 
 @pytest.mark.parametrize("policy", ["Retain", "Recycle"])
 def test_a_policy_that_keeps_the_volume_takes_our_finalizer_off(policy: str) -> None:
     world = deleting(persistentVolumeReclaimPolicy=policy)
 
-    assert kept(world.delete(NAME)) is KeptVolume.POLICY
+    assert kept(world.delete(NAME)) is KeepReason.POLICY
     assert "finalizers" not in volume_in(world)["metadata"]
     assert world.driver.deleted == []
 
@@ -222,7 +222,7 @@ def test_a_provisioner_on_a_node_deletes_what_its_node_reaches() -> None:
     )
 
     assert isinstance(near.delete(NAME), Removed)
-    assert kept(far.delete(NAME)) is KeptVolume.OTHER_NODE
+    assert kept(far.delete(NAME)) is KeepReason.OTHER_NODE
     assert isinstance(deleting(settings=ON_NODE).delete(NAME), Removed)
 
 

@@ -8,7 +8,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.provisioning.calls import CallFailed, Code
 from plimsoll.decide.provisioning.deletion import Keep, Removed, Retry
 from plimsoll.decide.provisioning.failures import Problem
-from plimsoll.decide.provisioning.steps import Ignore, Ignored, ProvisioningRecord, Refuse
+from plimsoll.decide.provisioning.steps import Ignore, IgnoreReason, ProvisioningRecord, Refuse
 from tests.builders import CLASS, DRIVER
 from tests.decide.provisioning.builders import (
     CLAIM,
@@ -32,14 +32,14 @@ def test_claims_of_others_are_ignored(provisioner: str | None) -> None:
     world = a_world()
     annotate(claim_in(world), provisioner=provisioner)
 
-    assert world.provision(CLAIM) == Ignore(reason=Ignored.OTHER_PROVISIONER)
+    assert world.provision(CLAIM) == Ignore(reason=IgnoreReason.OTHER_PROVISIONER)
     assert (world.events, world.driver.created) == ([], [])
 
 
 def test_bound_claims_are_ignored() -> None:
     world = a_world(claim=a_claim_document(volumeName="another"))
 
-    assert world.provision(CLAIM) == Ignore(reason=Ignored.BOUND)
+    assert world.provision(CLAIM) == Ignore(reason=IgnoreReason.BOUND)
     assert (world.events, world.driver.created) == ([], [])
 
 
@@ -107,10 +107,10 @@ def test_a_claim_that_takes_another_volume_meanwhile_ends_with_the_asset_deleted
     claim_in(world)["spec"]["volumeName"] = "another"
     world.driver.create = made
 
-    assert world.provision(CLAIM) == Ignore(reason=Ignored.ROLLED_BACK)
+    assert world.provision(CLAIM) == Ignore(reason=IgnoreReason.ROLLED_BACK)
     assert [call.volume_id for call, _ in world.driver.deleted] == ["disk-1"]
     assert volumes_in(world) == []
-    assert world.provision(CLAIM) == Ignore(reason=Ignored.BOUND)
+    assert world.provision(CLAIM) == Ignore(reason=IgnoreReason.BOUND)
 
 
 def test_the_deleter_ignores_volumes_whose_policy_is_not_delete() -> None:

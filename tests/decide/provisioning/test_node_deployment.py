@@ -18,7 +18,7 @@ from plimsoll.decide.provisioning.steps import (
     NOTHING_KNOWN,
     Compete,
     Ignore,
-    Ignored,
+    IgnoreReason,
     ProvisioningRecord,
 )
 from tests.builders import ZONE
@@ -58,7 +58,7 @@ def selected(world: World) -> str | None:
     return node
 
 
-def ignored(end: End) -> Ignored:
+def ignored(end: End) -> IgnoreReason:
     assert isinstance(end, Ignore), end
     return end.reason
 
@@ -88,7 +88,7 @@ def test_a_node_without_capacity_stands_back_without_a_word() -> None:
 
     end = world.provision(CLAIM)
 
-    assert ignored(end) is Ignored.NO_ROOM_HERE
+    assert ignored(end) is IgnoreReason.NO_ROOM_HERE
     assert isinstance(end, Ignore)
     assert end.recheck_after == NODE.longest_delay
     assert (selected(world), world.events) == (None, [])
@@ -169,19 +169,21 @@ def test_a_class_that_excludes_the_node_is_left_to_others() -> None:
     labels = [{"key": ZONE, "values": ["b"]}]
     world = unclaimed(allowedTopologies=[{"matchLabelExpressions": labels}])
 
-    assert ignored(world.provision(CLAIM)) is Ignored.NOT_ALLOWED_HERE
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.NOT_ALLOWED_HERE
 
 
 @pytest.mark.parametrize("mode", ["WaitForFirstConsumer", None])
 def test_a_claim_that_waits_for_a_pod_is_not_competed_for(mode: str | None) -> None:
-    assert ignored(unclaimed(volumeBindingMode=mode).provision(CLAIM)) is Ignored.NO_NODE_SELECTED
+    assert (
+        ignored(unclaimed(volumeBindingMode=mode).provision(CLAIM)) is IgnoreReason.NO_NODE_SELECTED
+    )
 
 
 def test_competing_can_be_switched_off() -> None:
     world = unclaimed()
     world.settings = replace(world.settings, node=replace(NODE, takes_immediate_claims=False))
 
-    assert ignored(world.provision(CLAIM)) is Ignored.NO_NODE_SELECTED
+    assert ignored(world.provision(CLAIM)) is IgnoreReason.NO_NODE_SELECTED
 
 
 def test_a_driver_that_has_no_capacity_after_all_opens_the_race_again() -> None:
@@ -201,9 +203,9 @@ def competing(world: World) -> Compete:
 
 
 @pytest.mark.parametrize(
-    ("node", "reason"), [("node-2", Ignored.OTHER_NODE), ("node-1", Ignored.OURS_ALREADY)]
+    ("node", "reason"), [("node-2", IgnoreReason.OTHER_NODE), ("node-1", IgnoreReason.OURS_ALREADY)]
 )
-def test_who_waited_too_long_sees_who_was_faster(node: str, reason: Ignored) -> None:
+def test_who_waited_too_long_sees_who_was_faster(node: str, reason: IgnoreReason) -> None:
     world = unclaimed()
     compete = after_lost_race(competing(world))
     annotate(claim_in(world), selected_node=node)
@@ -220,7 +222,7 @@ def test_a_claim_that_went_away_or_was_replaced_is_not_taken() -> None:
 
     for claim in (None, world.claim(CLAIM)):
         end = decide_candidacy(compete, claim, world.context)
-        assert end == Ignore(reason=Ignored.GONE)
+        assert end == Ignore(reason=IgnoreReason.GONE)
 
 
 def test_a_claim_is_taken_only_as_it_was_seen() -> None:

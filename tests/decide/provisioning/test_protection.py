@@ -8,7 +8,7 @@ from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.plan import NOTHING, Patch, Plan
 from plimsoll.decide.provisioning.protection import (
-    Protecting,
+    SourceProtectionReason,
     decide_cloned_claim,
     decide_sweep,
     protect,
@@ -83,7 +83,7 @@ def test_a_cloned_claim_is_kept_until_its_clones_are_made(field: str) -> None:
     source = from_document(PersistentVolumeClaim, document)
     pending, bound = (a_claim(phase, **{field: FROM_CLAIM}) for phase in ("Pending", "Bound"))
 
-    assert decide_cloned_claim(source, [pending]) == Plan(reason=Protecting.CLONING)
+    assert decide_cloned_claim(source, [pending]) == Plan(reason=SourceProtectionReason.CLONING)
     assert finalizers(decide_cloned_claim(source, [bound])) == ["other"]
 
 

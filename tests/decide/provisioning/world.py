@@ -60,7 +60,7 @@ from plimsoll.decide.provisioning.steps import (
     Compete,
     Delay,
     Ignore,
-    Ignored,
+    IgnoreReason,
     Prepare,
     ProvisioningRecord,
     Refuse,
@@ -304,7 +304,7 @@ class World:
             candidacy = self._ask(candidacy)
         if isinstance(candidacy, TakeOver):
             self.enact(candidacy.plan)
-            return Ignore(reason=Ignored.OURS_ALREADY, memory=candidacy.memory)
+            return Ignore(reason=IgnoreReason.OURS_ALREADY, memory=candidacy.memory)
         return candidacy
 
     def _ask(self, question: OwnershipQuestion) -> TakeOver | Ignore:

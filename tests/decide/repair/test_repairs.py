@@ -4,7 +4,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.plan import Delete, Emit, ResourceName
 from plimsoll.decide.repair.repairs import (
     Repair,
-    Repaired,
+    RepairReason,
     RepairRule,
     as_plan,
     as_rehearsal,
@@ -13,7 +13,7 @@ from plimsoll.decide.repair.repairs import (
 WRITE = Delete(resource=ResourceName("", "v1", "pods"), key=ObjectKey("a", "b"))
 REPAIR = Repair(
     rule=RepairRule.LOST_NODE_VOLUMES,
-    reason=Repaired.VOLUME_LOST,
+    reason=RepairReason.VOLUME_LOST,
     regarding={"metadata": {"name": "b"}},
     found="Something is wrong",
     remedy="it is mended",

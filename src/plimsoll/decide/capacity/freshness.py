@@ -22,7 +22,7 @@ from plimsoll.decide.capacity.names import (
     UNANSWERED,
     publisher_lease_name,
 )
-from plimsoll.decide.capacity.reports import CapacityPublishing, CapacitySettings
+from plimsoll.decide.capacity.reports import CapacityReason, CapacitySettings
 from plimsoll.decide.plan import Create, Patch, Plan
 
 
@@ -52,7 +52,7 @@ def decide_lease(existing: Lease | None, look: Look, settings: CapacitySettings)
         metadata: Document = {"labels": labels, "annotations": annotations}
         patch: Document = {"metadata": metadata, "spec": _spec(look)}
         write = Patch(resource=LEASES, key=key, patch=patch, uid=existing.uid)
-        return Plan(reason=CapacityPublishing.LOOKED, writes=(write,))
+        return Plan(reason=CapacityReason.LOOKED, writes=(write,))
     told = {name: value for name, value in annotations.items() if value is not None}
     metadata = {
         "namespace": key.namespace,
@@ -66,9 +66,7 @@ def decide_lease(existing: Lease | None, look: Look, settings: CapacitySettings)
         "metadata": metadata,
         "spec": _spec(look),
     }
-    return Plan(
-        reason=CapacityPublishing.LOOKED, writes=(Create(resource=LEASES, document=document),)
-    )
+    return Plan(reason=CapacityReason.LOOKED, writes=(Create(resource=LEASES, document=document),))
 
 
 def _annotations(look: Look) -> dict[str, str | None]:

@@ -33,7 +33,7 @@ from plimsoll.decide.capacity.names import CAPACITIES
 from plimsoll.decide.capacity.published import Pair, PublishedCapacity
 from plimsoll.decide.capacity.reports import (
     CapacityAnswer,
-    CapacityPublishing,
+    CapacityReason,
     CapacitySettings,
     PublishingPolicy,
     about_segment,
@@ -245,7 +245,7 @@ class Publisher:
         if not writes and not later:
             return NOTHING
         recheck = min(later, default=None)
-        return Plan(reason=CapacityPublishing.REMOVED, writes=tuple(writes), recheck_after=recheck)
+        return Plan(reason=CapacityReason.REMOVED, writes=tuple(writes), recheck_after=recheck)
 
     @property
     def metrics(self) -> CapacityCounts:

@@ -26,7 +26,7 @@ class PublishingPolicy(StrEnum):
     DEFAULT = "default"
 
 
-class CapacityPublishing(StrEnum):
+class CapacityReason(StrEnum):
     """Why published capacity is written."""
 
     PUBLISHED = "CapacityPublished"
@@ -84,7 +84,7 @@ def decide_report(
     """`about` says what the numbers are for: see `about_segment`."""
     if existing is None:
         return Plan(
-            reason=CapacityPublishing.PUBLISHED,
+            reason=CapacityReason.PUBLISHED,
             writes=(Create(resource=CAPACITIES, document=new_document(answer, about, settings)),),
         )
     owner = settings.owner
@@ -104,7 +104,7 @@ def decide_report(
         version="" if is_owned else existing.metadata.resource_version,
     )
     return Plan(
-        reason=CapacityPublishing.ADOPTED if is_right else CapacityPublishing.CHANGED,
+        reason=CapacityReason.ADOPTED if is_right else CapacityReason.CHANGED,
         writes=(patch,),
     )
 

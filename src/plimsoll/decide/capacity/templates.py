@@ -28,7 +28,7 @@ from plimsoll.decide.capacity.names import (
 from plimsoll.decide.capacity.published import Pair
 from plimsoll.decide.capacity.reports import (
     CapacityAnswer,
-    CapacityPublishing,
+    CapacityReason,
     CapacitySettings,
     about_segment,
     has_numbers,
@@ -83,9 +83,7 @@ def decide_templates(
         if key not in wanted and not object_.is_being_deleted:
             writes.append(Delete(resource=CAPACITIES, key=key, uid=object_.uid))
     return (
-        Plan(reason=CapacityPublishing.TEMPLATES_CHANGED, writes=tuple(writes))
-        if writes
-        else NOTHING
+        Plan(reason=CapacityReason.TEMPLATES_CHANGED, writes=tuple(writes)) if writes else NOTHING
     )
 
 

@@ -23,7 +23,7 @@ FAILED_BINDING = "FailedBinding"
 NOT_OURS_RECHECK = timedelta(minutes=1)
 
 
-class Ephemeral(StrEnum):
+class EphemeralReason(StrEnum):
     CLAIM_MISSING = "EphemeralClaimMissing"
     CLAIM_NOT_OWNED = "EphemeralClaimNotOwned"
 
@@ -47,11 +47,11 @@ def decide_ephemeral_claims(pod: Pod, claims: Mapping[ObjectKey, PersistentVolum
         elif not is_for_pod(claim, pod):
             message = f"PVC {key} was not created for pod {pod.key} (pod is not owner)"
             return Plan(
-                reason=Ephemeral.CLAIM_NOT_OWNED,
+                reason=EphemeralReason.CLAIM_NOT_OWNED,
                 writes=(*writes, failure_event(pod, volume.name, message)),
                 recheck_after=NOT_OURS_RECHECK,
             )
-    return Plan(reason=Ephemeral.CLAIM_MISSING, writes=tuple(writes)) if writes else NOTHING
+    return Plan(reason=EphemeralReason.CLAIM_MISSING, writes=tuple(writes)) if writes else NOTHING
 
 
 def failure_event(pod: Pod, volume: str, message: str) -> Emit:

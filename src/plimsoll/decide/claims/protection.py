@@ -20,7 +20,7 @@ VOLUMES = ResourceName("", "v1", "persistentvolumes")
 BOUND = "Bound"
 
 
-class Protection(StrEnum):
+class ProtectionReason(StrEnum):
     PROTECTED = "Protected"
     """The finalizer was missing and is added."""
     IN_USE = "InUse"
@@ -41,7 +41,7 @@ def decide_claim_protection(claim: PersistentVolumeClaim, pods: Iterable[Pod]) -
     if CLAIM_PROTECTION not in claim.metadata.finalizers:
         return NOTHING
     if any(holds(pod, claim) for pod in pods):
-        return Plan(reason=Protection.IN_USE)
+        return Plan(reason=ProtectionReason.IN_USE)
     return _release(claim, CLAIMS, CLAIM_PROTECTION)
 
 
@@ -78,7 +78,7 @@ def decide_volume_protection(volume: PersistentVolume) -> Plan:
     if VOLUME_PROTECTION not in volume.metadata.finalizers:
         return NOTHING
     if volume.status.phase == BOUND:
-        return Plan(reason=Protection.IN_USE)
+        return Plan(reason=ProtectionReason.IN_USE)
     return _release(volume, VOLUMES, VOLUME_PROTECTION)
 
 
@@ -87,12 +87,14 @@ def _protect(object_: ApiObject, resource: ResourceName, finalizer: str) -> Plan
     if finalizer in finalizers:
         return NOTHING
     writes = (_with_finalizers(object_, resource, (*finalizers, finalizer)),)
-    return Plan(reason=Protection.PROTECTED, writes=writes)
+    return Plan(reason=ProtectionReason.PROTECTED, writes=writes)
 
 
 def _release(object_: ApiObject, resource: ResourceName, finalizer: str) -> Plan:
     others = tuple(name for name in object_.metadata.finalizers if name != finalizer)
-    return Plan(reason=Protection.RELEASED, writes=(_with_finalizers(object_, resource, others),))
+    return Plan(
+        reason=ProtectionReason.RELEASED, writes=(_with_finalizers(object_, resource, others),)
+    )
 
 
 def _with_finalizers(

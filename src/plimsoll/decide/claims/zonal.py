@@ -35,7 +35,7 @@ SEPARATOR = "__"
 NodeLabels = Iterable[Mapping[str, str]]
 
 
-class Zonal(StrEnum):
+class ZonalReason(StrEnum):
     UPGRADED = "ZonalAffinityAdded"
     REFUSED = "ZonalUpgradeRefused"
     """The server does not let the affinity be changed."""
@@ -47,11 +47,11 @@ class Zonal(StrEnum):
 
 
 EXPLANATIONS = {
-    Zonal.NO_LABELS: "it has no zone or region labels",
-    Zonal.ALREADY_THERE: "its node affinity speaks about zone or region already",
-    Zonal.BEING_DELETED: "it is being deleted",
-    Zonal.UNREADABLE: "a zone label is empty, or has an empty part between two underscores",
-    Zonal.CONTRADICTORY: "its older and newer labels name different places",
+    ZonalReason.NO_LABELS: "it has no zone or region labels",
+    ZonalReason.ALREADY_THERE: "its node affinity speaks about zone or region already",
+    ZonalReason.BEING_DELETED: "it is being deleted",
+    ZonalReason.UNREADABLE: "a zone label is empty, or has an empty part between two underscores",
+    ZonalReason.CONTRADICTORY: "its older and newer labels name different places",
 }
 
 
@@ -59,7 +59,7 @@ EXPLANATIONS = {
 class ZonalUpgrade:
     """What the labels of a volume ask for; without anything to add, `reason` says why."""
 
-    reason: Zonal
+    reason: ZonalReason
     added: tuple[NodeRequirementSpec, ...] = ()
     affinity: NodeSelectorSpec | None = None
     """The whole affinity as it should be."""
@@ -79,21 +79,21 @@ def zonal_upgrade(volume: PersistentVolume, nodes: NodeLabels) -> ZonalUpgrade:
     )
     added = _that_reach(literal, list(nodes))
     affinity = _merged(volume.spec.required_nodes, added)
-    return ZonalUpgrade(reason=Zonal.UPGRADED, added=added, affinity=affinity)
+    return ZonalUpgrade(reason=ZonalReason.UPGRADED, added=added, affinity=affinity)
 
 
-def _reason_against(volume: PersistentVolume, labels: Mapping[str, str]) -> Zonal | None:
+def _reason_against(volume: PersistentVolume, labels: Mapping[str, str]) -> ZonalReason | None:
     if not labels:
-        return Zonal.NO_LABELS
+        return ZonalReason.NO_LABELS
     if volume.is_being_deleted:
-        return Zonal.BEING_DELETED
+        return ZonalReason.BEING_DELETED
     if _speaks_about(volume.spec.required_nodes, labels):
-        return Zonal.ALREADY_THERE
+        return ZonalReason.ALREADY_THERE
     if not all(map(_places, labels.values())):
-        return Zonal.UNREADABLE
+        return ZonalReason.UNREADABLE
     pairs = ((labels.get(old), labels.get(new)) for old, new in SUCCESSORS.items())
     if any(old and new and set(_places(old)) != set(_places(new)) for old, new in pairs):
-        return Zonal.CONTRADICTORY
+        return ZonalReason.CONTRADICTORY
     return None
 
 
@@ -168,14 +168,14 @@ def decide_zonal_upgrade(volume: PersistentVolume, nodes: NodeLabels) -> Plan:
     )
     message = f"The volume's zone labels became node affinity: {upgrade.described}."
     return Plan(
-        reason=Zonal.UPGRADED,
-        writes=(patch, _event(volume, EventType.NORMAL, Zonal.UPGRADED, message)),
+        reason=ZonalReason.UPGRADED,
+        writes=(patch, _event(volume, EventType.NORMAL, ZonalReason.UPGRADED, message)),
     )
 
 
 def refusal_event(volume: PersistentVolume, message: str) -> Emit:
     told = f"The volume's zone labels could not become node affinity: {message}"
-    return _event(volume, EventType.WARNING, Zonal.REFUSED, told)
+    return _event(volume, EventType.WARNING, ZonalReason.REFUSED, told)
 
 
 def _event(volume: PersistentVolume, type_: EventType, reason: str, message: str) -> Emit:

@@ -45,7 +45,7 @@ NO_PODS, UNMANAGED_PODS = "NoPods", "UnmanagedPods"
 COUNT_FAILED, NOT_DELETED = "CalculateExpectedPodCountFailed", "NotDeleted"
 
 
-class DisruptionState(StrEnum):
+class DisruptionReason(StrEnum):
     SUFFICIENT = "SufficientPods"
     """More pods are healthy than have to be: some may be evicted."""
     INSUFFICIENT = "InsufficientPods"
@@ -227,7 +227,7 @@ def _with_condition(
     budget: PodDisruptionBudget, status: DisruptionBudgetStatus, now: datetime
 ) -> Document:
     state = (
-        DisruptionState.SUFFICIENT if status.disruptions_allowed else DisruptionState.INSUFFICIENT
+        DisruptionReason.SUFFICIENT if status.disruptions_allowed else DisruptionReason.INSUFFICIENT
     )
     gone = set(budget.status.disrupted_pods) - set(status.disrupted_pods)
     disrupted = {n: wire_time(at) for n, at in status.disrupted_pods.items() if at is not None}
@@ -243,19 +243,19 @@ def _with_condition(
 
 
 def _failed(budget: PodDisruptionBudget, why: str, now: datetime) -> Document:
-    conditions = _conditions(budget, DisruptionState.FAILED, why, now)
+    conditions = _conditions(budget, DisruptionReason.FAILED, why, now)
     return {"disruptionsAllowed": 0, "conditions": conditions}
 
 
 def _conditions(
-    budget: PodDisruptionBudget, state: DisruptionState, message: str, now: datetime
+    budget: PodDisruptionBudget, state: DisruptionReason, message: str, now: datetime
 ) -> list[Document]:
-    status = "True" if state is DisruptionState.SUFFICIENT else "False"
+    status = "True" if state is DisruptionReason.SUFFICIENT else "False"
     before = find_condition(budget.status.conditions, ALLOWED)
     is_same = before is not None and before.status == status
     generation = (
         budget.status.observed_generation
-        if state is DisruptionState.FAILED
+        if state is DisruptionReason.FAILED
         else budget.metadata.generation
     )
     changed = Condition(

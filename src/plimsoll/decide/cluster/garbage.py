@@ -43,7 +43,7 @@ class GarbageVerdict(StrEnum):
     """A namespaced owner of an object without a namespace: it cannot be looked up."""
 
 
-class Garbage(StrEnum):
+class GarbageReason(StrEnum):
     OWNED = "Owned"
     REFERENCES_PRUNED = "ReferencesPruned"
     """Some owner is left; the references to the others go."""
@@ -90,13 +90,15 @@ def decide_garbage(
         if verdict is GarbageVerdict.SOLID
     ]
     if len(solid) == len(references):
-        return Plan(reason=Garbage.OWNED)
+        return Plan(reason=GarbageReason.OWNED)
     if solid:
         pruned = _references_patch(item.resource, GraphObject.of("", "", item.metadata), solid)
-        return Plan(reason=Garbage.REFERENCES_PRUNED, writes=(pruned,))
+        return Plan(reason=GarbageReason.REFERENCES_PRUNED, writes=(pruned,))
     if GarbageVerdict.AWAITING in verdicts and dependents:
-        return Plan(reason=Garbage.COLLECTED_FIRST, writes=_foreground_deletion(item, dependents))
-    return Plan(reason=Garbage.COLLECTED, writes=(_deletion(item, _policy(item)),))
+        return Plan(
+            reason=GarbageReason.COLLECTED_FIRST, writes=_foreground_deletion(item, dependents)
+        )
+    return Plan(reason=GarbageReason.COLLECTED, writes=(_deletion(item, _policy(item)),))
 
 
 def _policy(item: Examined) -> str:
@@ -138,9 +140,9 @@ def decide_waiting_owner(item: Examined, blocking: Sequence[GraphObject]) -> Pla
     if FOREGROUND not in item.metadata.finalizers:
         return NOTHING
     if not blocking:
-        return Plan(reason=Garbage.DEPENDENTS_GONE, writes=(_without(item, FOREGROUND),))
+        return Plan(reason=GarbageReason.DEPENDENTS_GONE, writes=(_without(item, FOREGROUND),))
     awaited = tuple(ObjectKey("", known.uid) for known in blocking if not known.awaits_dependents)
-    return Plan(reason=Garbage.DEPENDENTS_REMAIN, wake=awaited)
+    return Plan(reason=GarbageReason.DEPENDENTS_REMAIN, wake=awaited)
 
 
 def decide_orphaning(
@@ -155,7 +157,7 @@ def decide_orphaning(
         )
         for resource, known in dependents
     )
-    return Plan(reason=Garbage.ORPHANED, writes=(*freed, _without(item, ORPHAN)))
+    return Plan(reason=GarbageReason.ORPHANED, writes=(*freed, _without(item, ORPHAN)))
 
 
 def _references_patch(

@@ -22,7 +22,7 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 DISRUPTION = "DisruptionTarget"
 
 
-class PodEnding(StrEnum):
+class PodEndingReason(StrEnum):
     """Why a pod is ended by force."""
 
     NODE_GONE = "orphaned"
@@ -31,18 +31,18 @@ class PodEnding(StrEnum):
     TOO_MANY = "terminated"
 
 
-def reason_to_end(pod: Pod, node: Node | None, *, node_is_gone: bool) -> PodEnding | None:
+def reason_to_end(pod: Pod, node: Node | None, *, node_is_gone: bool) -> PodEndingReason | None:
     """`node` is the pod's node as far as it is known. That it is not known does not mean that it
     is gone: for that, it must have been missing for a while, and the server must say so."""
     if is_ended(pod):
         return None
     if pod.spec.node_name:
         if node_is_gone:
-            return PodEnding.NODE_GONE
+            return PodEndingReason.NODE_GONE
         if pod.is_being_deleted and node is not None and is_out_of_service(node):
-            return PodEnding.OUT_OF_SERVICE
+            return PodEndingReason.OUT_OF_SERVICE
         return None
-    return PodEnding.NEVER_SCHEDULED if pod.is_being_deleted else None
+    return PodEndingReason.NEVER_SCHEDULED if pod.is_being_deleted else None
 
 
 def is_ended(pod: Pod) -> bool:
@@ -55,7 +55,7 @@ def is_out_of_service(node: Node) -> bool:
     return not node.is_ready and any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
 
 
-def decide_ending(pod: Pod, ending: PodEnding | None, now: datetime) -> Plan:
+def decide_ending(pod: Pod, ending: PodEndingReason | None, now: datetime) -> Plan:
     if ending is None:
         return NOTHING
     writes: list[Write] = [] if pod.is_finished else [_failed(pod, ending, now)]
@@ -66,11 +66,11 @@ def decide_ending(pod: Pod, ending: PodEnding | None, now: datetime) -> Plan:
     return Plan(reason=ending, writes=tuple(writes))
 
 
-def _failed(pod: Pod, ending: PodEnding, now: datetime) -> Patch:
+def _failed(pod: Pod, ending: PodEndingReason, now: datetime) -> Patch:
     status: Document = {"phase": "Failed"}
     if pod.metadata.generation:
         status["observedGeneration"] = pod.metadata.generation
-    if ending is PodEnding.NODE_GONE:
+    if ending is PodEndingReason.NODE_GONE:
         status["conditions"] = _with_disruption(pod, now)
     return status_patch(PODS, pod, status)
 

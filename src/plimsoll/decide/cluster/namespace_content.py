@@ -25,7 +25,7 @@ FINALIZERS_TAKE = timedelta(seconds=15)
 NO_WAIT = timedelta()
 
 
-class NamespaceContent(StrEnum):
+class NamespaceReason(StrEnum):
     GONE = "NamespaceContentGone"
     REMAINS = "NamespaceContentRemains"
     FAILED = "NamespaceContentDeletionFailed"
@@ -78,12 +78,12 @@ def decide_namespace(namespace: Document, clearing: Clearing, now: datetime) -> 
     failures = (*clearing.failures, *_unexpected(namespace, clearing))
     writes = _status_patch(namespace, _wanted(clearing, failures, now))
     if failures or clearing.undiscovered:
-        return Plan(reason=NamespaceContent.FAILED, writes=writes)
+        return Plan(reason=NamespaceReason.FAILED, writes=writes)
     if clearing.leftovers:
         wait = max(leftover.wait for leftover in clearing.leftovers)
         recheck = wait / 2 + timedelta(seconds=1)
-        return Plan(reason=NamespaceContent.REMAINS, writes=writes, recheck_after=recheck)
-    return Plan(reason=NamespaceContent.GONE, writes=writes)
+        return Plan(reason=NamespaceReason.REMAINS, writes=writes, recheck_after=recheck)
+    return Plan(reason=NamespaceReason.GONE, writes=writes)
 
 
 def _unexpected(namespace: Document, clearing: Clearing) -> list[str]:

@@ -12,7 +12,7 @@ DEFAULT_ACCOUNT = "default"
 ACTIVE = "Active"
 
 
-class Accounts(StrEnum):
+class ServiceAccountReason(StrEnum):
     MISSING = "DefaultServiceAccountMissing"
 
 
@@ -25,4 +25,6 @@ def decide_default_account(namespace: Namespace, accounts: Collection[ObjectKey]
         "kind": "ServiceAccount",
         "metadata": {"namespace": key.namespace, "name": key.name},
     }
-    return Plan(reason=Accounts.MISSING, writes=(Create(resource=ACCOUNTS, document=document),))
+    return Plan(
+        reason=ServiceAccountReason.MISSING, writes=(Create(resource=ACCOUNTS, document=document),)
+    )

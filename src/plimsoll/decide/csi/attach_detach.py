@@ -44,7 +44,7 @@ SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class AttachSettings(StrEnum):
+class AttachDetachReason(StrEnum):
     CHANGED = "AttachmentsChanged"
     WAITING = "WaitingForNode"
     """A node or another loop has to do something first."""
@@ -162,12 +162,12 @@ def decide_attachments(wanted: WantedAttachment, sites: Sequence[Site]) -> Plan:
         writes += _begun(wanted, site, sites)
     if writes:
         return Plan(
-            reason=AttachSettings.CHANGED,
+            reason=AttachDetachReason.CHANGED,
             writes=tuple(writes),
             recheck_after=min(recheck, default=None),
         )
     if recheck:
-        return Plan(reason=AttachSettings.WAITING, recheck_after=min(recheck))
+        return Plan(reason=AttachDetachReason.WAITING, recheck_after=min(recheck))
     return NOTHING
 
 

@@ -37,7 +37,7 @@ MESSAGE_LIMIT_BYTES = 1024
 """What the API takes as the message of an error."""
 
 
-class AttachmentState(StrEnum):
+class AttachmentReason(StrEnum):
     PUBLISHING = "PublishingVolume"
     """The driver is about to be asked to make the volume available on the node."""
     ATTACHED = "VolumePublished"
@@ -109,7 +109,7 @@ def decide_attachment(attachment: VolumeAttachment, context: AttachmentContext) 
         *_held_volume(context),
         *_held_attachment(attachment, context.driver, publish.node_id),
     ]
-    return Step(plan=Plan(reason=AttachmentState.PUBLISHING, writes=tuple(writes)), call=publish)
+    return Step(plan=Plan(reason=AttachmentReason.PUBLISHING, writes=tuple(writes)), call=publish)
 
 
 def _publish(attachment: VolumeAttachment, context: AttachmentContext) -> ControllerPublish:
@@ -192,7 +192,7 @@ def decide_attached(attachment: VolumeAttachment, context: Mapping[str, str]) ->
     if attachment.status.attach_error is not None:
         status["attachError"] = None
     return Plan(
-        reason=AttachmentState.ATTACHED, writes=(status_patch(attachment, ATTACHMENTS, status),)
+        reason=AttachmentReason.ATTACHED, writes=(status_patch(attachment, ATTACHMENTS, status),)
     )
 
 
@@ -217,9 +217,9 @@ def _failed(attachment: VolumeAttachment, status: Document, told: str | None) ->
     """The same complaint is not written down again and again."""
     (error,) = status.values()
     if error["message"] == told:
-        return Plan(reason=AttachmentState.FAILED)
+        return Plan(reason=AttachmentReason.FAILED)
     return Plan(
-        reason=AttachmentState.FAILED, writes=(status_patch(attachment, ATTACHMENTS, status),)
+        reason=AttachmentReason.FAILED, writes=(status_patch(attachment, ATTACHMENTS, status),)
     )
 
 
@@ -254,7 +254,7 @@ def decide_detached(attachment: VolumeAttachment, driver: AttachingDriver) -> Pl
     if left:
         status = {"attached": False, "attachmentMetadata": None, "detachError": None}
         writes.append(status_patch(attachment, ATTACHMENTS, status))
-    return Plan(reason=AttachmentState.DETACHED, writes=tuple(writes))
+    return Plan(reason=AttachmentReason.DETACHED, writes=tuple(writes))
 
 
 def decide_volume(
@@ -265,4 +265,4 @@ def decide_volume(
     if not volume.is_being_deleted or driver.finalizer not in finalizers or any(attachments):
         return NOTHING
     release = remove_finalizer(VOLUMES, volume, driver.finalizer)
-    return Plan(reason=AttachmentState.VOLUME_RELEASED, writes=(release,))
+    return Plan(reason=AttachmentReason.VOLUME_RELEASED, writes=(release,))

@@ -29,7 +29,7 @@ from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
 from plimsoll.decide.statuses import condition_document
 
 
-class Modifying(StrEnum):
+class ModifyReason(StrEnum):
     """Why something was written about the attributes of a volume."""
 
     MODIFYING = "ModifyingVolume"
@@ -88,7 +88,7 @@ def decide_modification(
     status = claim.status.modify_volume_status or ModifyVolumeStatus()
     is_same = status.target_volume_attributes_class_name == target
     if retry_in is not None and is_same:
-        plan = Plan(reason=Modifying.INFEASIBLE, recheck_after=retry_in)
+        plan = Plan(reason=ModifyReason.INFEASIBLE, recheck_after=retry_in)
         return Step(plan=plan)
     if class_ is None:
         return Step(plan=_pending(claim, target))
@@ -96,7 +96,7 @@ def decide_modification(
     if status.status != ModifyProgress.IN_PROGRESS or not is_same:
         writes = _begun(claim, target, now)
     call = Modify(handle=volume.spec.csi.volume_handle, target=target, parameters=class_.parameters)
-    return Step(plan=Plan(reason=Modifying.MODIFYING, writes=writes), call=call)
+    return Step(plan=Plan(reason=ModifyReason.MODIFYING, writes=writes), call=call)
 
 
 def _pending(claim: PersistentVolumeClaim, target: str) -> Plan:
@@ -105,7 +105,7 @@ def _pending(claim: PersistentVolumeClaim, target: str) -> Plan:
         return NOTHING
     patch = _patch(claim, {"modifyVolumeStatus": {"status": ModifyProgress.PENDING.value}})
     said = warned(claim, "VolumeModifyFailed", f"VAC {target} does not exist.")
-    return Plan(reason=Modifying.NO_CLASS, writes=(patch, said))
+    return Plan(reason=ModifyReason.NO_CLASS, writes=(patch, said))
 
 
 def _begun(claim: PersistentVolumeClaim, target: str, now: datetime) -> tuple[Write, ...]:
@@ -144,7 +144,7 @@ def decide_modified(claim: PersistentVolumeClaim, volume: PersistentVolume, targ
     # The space at the end belongs to the sentence that people know.
     message = f"external resizer modified volume {claim.name} with vac {target} successfully "
     writes += [_patch(claim, status), told(claim, "VolumeModifySuccessful", message)]
-    return Plan(reason=Modifying.MODIFIED, writes=tuple(writes))
+    return Plan(reason=ModifyReason.MODIFIED, writes=tuple(writes))
 
 
 def decide_not_modified(claim: PersistentVolumeClaim, failure: Failure, now: datetime) -> Plan:
@@ -158,9 +158,9 @@ def decide_not_modified(claim: PersistentVolumeClaim, failure: Failure, now: dat
     status: Document = {}
     if conditions != claim.status.conditions:
         status["conditions"] = [condition_document(each) for each in conditions]
-    reason = Modifying.FAILED
+    reason = ModifyReason.FAILED
     if is_infeasible(failure):
-        reason = Modifying.INFEASIBLE
+        reason = ModifyReason.INFEASIBLE
         status["modifyVolumeStatus"] = {"status": ModifyProgress.INFEASIBLE.value}
     writes: list[Write] = [_patch(claim, status)] if status else []
     writes.append(warned(claim, "VolumeModifyFailed", str(failure)))

@@ -40,7 +40,7 @@ NODE_HAS_TO_GROW = (
 )
 
 
-class Resizing(StrEnum):
+class ResizeReason(StrEnum):
     """Why something was written about the size of a claim."""
 
     RESIZING = "ResizingVolume"
@@ -152,19 +152,19 @@ def decide_resize(
         return Step()
     is_new = parse_bytes(wanted) != _allocated_bytes(claim)
     if history.retry_in is not None and not is_new:
-        plan = Plan(reason=Resizing.INFEASIBLE, recheck_after=history.retry_in)
+        plan = Plan(reason=ResizeReason.INFEASIBLE, recheck_after=history.retry_in)
         return Step(plan=plan)
     writes = _marked(claim, wanted, now, is_new=is_new)
     if history.refused_in_use and history.is_used:
         writes.append(warned(claim, "VolumeResizeFailed", _offline_only(claim, driver)))
-        return Step(plan=Plan(reason=Resizing.IN_USE, writes=tuple(writes)))
+        return Step(plan=Plan(reason=ResizeReason.IN_USE, writes=tuple(writes)))
     try:
         call = _call(volume, parse_bytes(wanted), driver)
     except ValueError as error:
         writes.append(warned(claim, "VolumeResizeFailed", _sentence(volume, driver, str(error))))
-        return Step(plan=Plan(reason=Resizing.FAILED, writes=tuple(writes)))
+        return Step(plan=Plan(reason=ResizeReason.FAILED, writes=tuple(writes)))
     writes.append(told(claim, "Resizing", f"External resizer is resizing volume {volume.name}"))
-    return Step(plan=Plan(reason=Resizing.RESIZING, writes=tuple(writes)), call=call)
+    return Step(plan=Plan(reason=ResizeReason.RESIZING, writes=tuple(writes)), call=call)
 
 
 def find_size(
@@ -275,7 +275,7 @@ def decide_resized(
         writes.append(Patch(resource=VOLUMES, key=volume.key, patch=patch, uid=volume.uid))
     if done.node_has_to_grow:
         writes += _node_pending(claim, now)
-        return Plan(reason=Resizing.NODE_PENDING, writes=tuple(writes))
+        return Plan(reason=ResizeReason.NODE_PENDING, writes=tuple(writes))
     conditions = merged_conditions(claim.status.conditions, (), about=CONDITIONS, keep=False)
     status = {
         "capacity": {STORAGE: size_text(done.size_bytes)},
@@ -284,7 +284,7 @@ def decide_resized(
     }
     writes.append(_claim_patch(claim, status))
     writes.append(told(claim, "VolumeResizeSuccessful", "Resize volume succeeded"))
-    return Plan(reason=Resizing.RESIZED, writes=tuple(writes))
+    return Plan(reason=ResizeReason.RESIZED, writes=tuple(writes))
 
 
 def _node_pending(claim: PersistentVolumeClaim, now: datetime) -> list[Write]:
@@ -310,7 +310,7 @@ def decide_not_resized(
     if is_final(failure):
         writes += _failed_for_good(claim, failure, now)
     writes.append(warned(claim, "VolumeResizeFailed", _sentence(volume, driver, str(failure))))
-    reason = Resizing.INFEASIBLE if is_infeasible(failure) else Resizing.FAILED
+    reason = ResizeReason.INFEASIBLE if is_infeasible(failure) else ResizeReason.FAILED
     return Plan(reason=reason, writes=tuple(writes))
 
 

@@ -26,7 +26,7 @@ PLUGIN_TYPE = "CSIPlugin"
 VERSION_ONE = re.compile(r"v?1(\.\d+){0,2}")
 
 
-class Registering(StrEnum):
+class RegistrationReason(StrEnum):
     REGISTERED = "DriverRegistered"
     """The driver's entry and labels are written."""
     UNREGISTERED = "DriverUnregistered"
@@ -81,7 +81,7 @@ def topology_complaint(driver: DriverOnNode, node: Node) -> str:
 def decide_registration(driver: DriverOnNode, node: Node, csi_node: CSINode | None) -> Plan:
     """The labels come first: who sees the entry finds them there."""
     writes = [*_node_writes(node, driver.name, driver), *_entry_writes(driver, node, csi_node)]
-    return Plan(reason=Registering.REGISTERED, writes=tuple(writes)) if writes else NOTHING
+    return Plan(reason=RegistrationReason.REGISTERED, writes=tuple(writes)) if writes else NOTHING
 
 
 def decide_unregistration(name: str, node: Node | None, csi_node: CSINode | None) -> Plan:
@@ -91,7 +91,7 @@ def decide_unregistration(name: str, node: Node | None, csi_node: CSINode | None
         writes.append(_drivers_patch(csi_node, _entries(csi_node, without=name)))
     if node is not None:
         writes += _node_writes(node, name, None)
-    return Plan(reason=Registering.UNREGISTERED, writes=tuple(writes)) if writes else NOTHING
+    return Plan(reason=RegistrationReason.UNREGISTERED, writes=tuple(writes)) if writes else NOTHING
 
 
 # The node

@@ -31,7 +31,7 @@ KILLED = 143
 """Exit code of a process that was asked to end."""
 
 
-class Reporting(StrEnum):
+class NodeReportReason(StrEnum):
     POD = "PodReported"
     """What became of a pod is told, by its status, by its end, or by an event."""
     SIZE = "SizeReported"

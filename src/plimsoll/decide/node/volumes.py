@@ -36,7 +36,7 @@ RESIZE_PENDING = "FileSystemResizePending"
 NODE_RESIZES = frozenset({"NodeResizePending", "NodeResizeInProgress"})
 
 
-class VolumeWaiting(StrEnum):
+class VolumeWaitReason(StrEnum):
     """Why a pod does not get its volume yet."""
 
     VOLUME = "VolumeNotReady"
@@ -55,7 +55,7 @@ class VolumeWaiting(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    why: VolumeWaiting
+    why: VolumeWaitReason
     message: str
     is_news: bool = True
     """Whether the user should hear about it now."""
@@ -126,7 +126,7 @@ def next_step(pod: Pod, wanted: DesiredVolume, observed: ObservedNode, now: date
             if published is not None and published.sure:
                 # It was ready once: a claim that is to be deleted later is not taken from its pod.
                 return READY
-            return Wait(why=VolumeWaiting.VOLUME, message=message)
+            return Wait(why=VolumeWaitReason.VOLUME, message=message)
         case OwnVolume():
             place = PublishedPlace(pod.uid, wanted.name)
             if place in observed.prepared:
@@ -144,7 +144,7 @@ def _of_driver(pod: Pod, volume: CsiVolume, observed: ObservedNode, now: datetim
     if published is not None and published.sure:
         return _grown(volume, published, staged, features)
     if features is None:
-        return Wait(why=VolumeWaiting.DRIVER, message=_not_registered(volume))
+        return Wait(why=VolumeWaitReason.DRIVER, message=_not_registered(volume))
     blocked = (
         _lifecycle_problem(volume, observed)
         or _token_problem(volume, observed)
@@ -190,7 +190,7 @@ def _lifecycle_problem(volume: CsiVolume, observed: ObservedNode) -> Wait | None
         f"{volume.device.driver} does not support {mode} volumes; its CSIDriver lists "
         f"{', '.join(modes)}"
     )
-    return Wait(why=VolumeWaiting.LIFECYCLE, message=message)
+    return Wait(why=VolumeWaitReason.LIFECYCLE, message=message)
 
 
 def _token_problem(volume: CsiVolume, observed: ObservedNode) -> Wait | None:
@@ -201,7 +201,7 @@ def _token_problem(volume: CsiVolume, observed: ObservedNode) -> Wait | None:
         f'MountVolume.SetUp failed for volume "{volume.name}" : driver {volume.device.driver} '
         "asks for service account tokens, which plimsoll node does not hand out"
     )
-    return Wait(why=VolumeWaiting.TOKENS, message=message)
+    return Wait(why=VolumeWaitReason.TOKENS, message=message)
 
 
 # Attachment
@@ -229,7 +229,7 @@ def _attachment_problem(
     is_overdue = since is not None and now - since >= ATTACH_DEADLINE
     if name not in observed.node.status.volumes_in_use:
         message = f'volume "{volume.name}" is about to be reported as in use'
-        return Wait(why=VolumeWaiting.ANNOUNCEMENT, message=message, is_news=False)
+        return Wait(why=VolumeWaitReason.ANNOUNCEMENT, message=message, is_news=False)
     listed = any(name == entry.name for entry in observed.node.status.volumes_attached)
     if listed and find_attachment(volume.device, observed) is not None:
         return None
@@ -237,7 +237,7 @@ def _attachment_problem(
         f'Unable to attach or mount volume "{volume.name}": '
         f'it is not attached to node "{observed.node.name}" yet'
     )
-    return Wait(why=VolumeWaiting.ATTACHMENT, message=message, is_news=is_overdue)
+    return Wait(why=VolumeWaitReason.ATTACHMENT, message=message, is_news=is_overdue)
 
 
 def _publish_context(volume: CsiVolume, observed: ObservedNode) -> Mapping[str, str]:

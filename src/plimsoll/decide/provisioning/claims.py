@@ -42,7 +42,7 @@ from plimsoll.decide.provisioning.steps import (
     ClaimStep,
     Delay,
     Ignore,
-    Ignored,
+    IgnoreReason,
     Prepare,
     Refuse,
     Reschedule,
@@ -59,14 +59,14 @@ def decide_claim(
     """`claim` is None if it is gone."""
     subject = _subject(claim, memory, context.settings)
     if subject is None:
-        return Ignore(reason=Ignored.GONE)
+        return Ignore(reason=IgnoreReason.GONE)
     if delay := _find_delay(subject, memory, context):
         return delay
     memory = replace(memory, slow_retry=None)
     if subject.spec.volume_name:
-        return Ignore(reason=Ignored.BOUND)
+        return Ignore(reason=IgnoreReason.BOUND)
     if _provisioner_of(subject) != context.settings.driver:
-        return Ignore(reason=Ignored.OTHER_PROVISIONER)
+        return Ignore(reason=IgnoreReason.OTHER_PROVISIONER)
     return _decide_own(subject, memory, context)
 
 
@@ -105,21 +105,21 @@ def _decide_own(
     selected = claim.annotations.get(SELECTED_NODE, "")
     if settings.node is not None and selected != settings.node.node_name:
         if selected:
-            return _ignore(Ignored.OTHER_NODE, memory)
+            return _ignore(IgnoreReason.OTHER_NODE, memory)
         if class_ is not None:
             return consider_competing(claim, class_, memory, context)
     if class_ is None:
         return _class_missing(claim, memory, settings)
     if class_.waits_for_consumer and not selected:
-        return _ignore(Ignored.NO_NODE_SELECTED, memory)
+        return _ignore(IgnoreReason.NO_NODE_SELECTED, memory)
     if step := _find_existing(claim, memory, context):
         return step
     if class_.provisioner != settings.driver:
-        return _ignore(Ignored.CLASS_OF_OTHER_PROVISIONER, memory)
+        return _ignore(IgnoreReason.CLASS_OF_OTHER_PROVISIONER, memory)
     return _prepare(claim, class_, memory, context)
 
 
-def _ignore(reason: Ignored, memory: ClaimMemory) -> Ignore:
+def _ignore(reason: IgnoreReason, memory: ClaimMemory) -> Ignore:
     return Ignore(reason=reason, memory=replace(memory, in_progress=None))
 
 
@@ -145,7 +145,7 @@ def _find_existing(
     if settings.is_compatible:
         # csi-provisioner looks for the default name, whatever name it gives.
         known = context.view.volume(f"pvc-{claim.uid}")
-        return None if known is None else _ignore(Ignored.PROVISIONED_ALREADY, memory)
+        return None if known is None else _ignore(IgnoreReason.PROVISIONED_ALREADY, memory)
     try:
         name = volume_name(claim.uid, settings)
     except RefusalError:
@@ -155,7 +155,7 @@ def _find_existing(
         return None
     reference = volume.spec.claim_ref
     if reference is not None and reference.uid == claim.uid:
-        return _ignore(Ignored.PROVISIONED_ALREADY, memory)
+        return _ignore(IgnoreReason.PROVISIONED_ALREADY, memory)
     failure = ProvisioningFailure(
         problem=Problem.VOLUME_NAME_TAKEN,
         message=f"volume {name} exists already and belongs to another claim; "
@@ -198,9 +198,9 @@ def _leave_to_populator(claim: PersistentVolumeClaim, begun: Emit, memory: Claim
     message = "Assuming an external populator will provision the volume"
     event = normal(claim, BindingReason.PROVISIONING, message)
     return Ignore(
-        reason=Ignored.POPULATOR,
+        reason=IgnoreReason.POPULATOR,
         memory=replace(memory, in_progress=None),
-        plan=Plan(reason=Ignored.POPULATOR, writes=(begun, event)),
+        plan=Plan(reason=IgnoreReason.POPULATOR, writes=(begun, event)),
     )
 
 

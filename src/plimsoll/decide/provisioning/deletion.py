@@ -32,7 +32,7 @@ from plimsoll.decide.provisioning.volume import DELETION_SECRET_NAME, DELETION_S
 DELETE, RETAIN, RECYCLE = "Delete", "Retain", "Recycle"
 
 
-class KeptVolume(StrEnum):
+class KeepReason(StrEnum):
     OTHER_PROVISIONER = "OtherProvisioner"
     """Another provisioner created the volume and deletes it."""
     OTHER_NODE = "OtherNode"
@@ -49,7 +49,7 @@ class KeptVolume(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    reason: KeptVolume
+    reason: KeepReason
     plan: Plan = NOTHING
     """Puts our finalizer on, or takes it off."""
 
@@ -81,17 +81,17 @@ def decide_volume(
     volume: PersistentVolume, context: ProvisioningContext
 ) -> Keep | RemoveVolume | Retry:
     if not _is_ours(volume, context.settings):
-        return Keep(reason=KeptVolume.OTHER_PROVISIONER)
+        return Keep(reason=KeepReason.OTHER_PROVISIONER)
     if reason := _find_reason_to_keep(volume):
         mark = _mark(volume)
-        plan = Plan(reason=KeptVolume.MARKED, writes=(mark,)) if mark else NOTHING
+        plan = Plan(reason=KeepReason.MARKED, writes=(mark,)) if mark else NOTHING
         return Keep(reason=reason, plan=plan)
     try:
         call = _delete_call(volume, context)
     except RefusalError as refusal:
         return _failed(volume, refusal.failure)
     if call is None:
-        return Keep(reason=KeptVolume.OTHER_NODE)
+        return Keep(reason=KeepReason.OTHER_NODE)
     return RemoveVolume(volume=volume, call=call)
 
 
@@ -123,13 +123,13 @@ def _unmarked(volume: PersistentVolume) -> Patch:
     return patch_of(volume, {"metadata": {"finalizers": left or None}})
 
 
-def _find_reason_to_keep(volume: PersistentVolume) -> KeptVolume | None:
+def _find_reason_to_keep(volume: PersistentVolume) -> KeepReason | None:
     if volume.is_being_deleted and EXTERNAL_DELETION not in volume.metadata.finalizers:
-        return KeptVolume.DELETED_ALREADY
+        return KeepReason.DELETED_ALREADY
     if volume.status.phase != VolumePhase.RELEASED:
-        return KeptVolume.NOT_RELEASED
+        return KeepReason.NOT_RELEASED
     if volume.spec.persistent_volume_reclaim_policy != DELETE:
-        return KeptVolume.POLICY
+        return KeepReason.POLICY
     return None
 
 

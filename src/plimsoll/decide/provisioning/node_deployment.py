@@ -33,7 +33,7 @@ from plimsoll.decide.provisioning.preparation import (
 )
 from plimsoll.decide.provisioning.request.sources import Populator
 from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
-from plimsoll.decide.provisioning.steps import Attempt, ClaimMemory, Compete, Ignore, Ignored
+from plimsoll.decide.provisioning.steps import Attempt, ClaimMemory, Compete, Ignore, IgnoreReason
 from plimsoll.decide.provisioning.topology.places import OwnNode
 from plimsoll.decide.provisioning.topology.requirement import NotLocated, TopologyRequest, locate
 from plimsoll.decide.provisioning.view import ProvisioningContext
@@ -78,7 +78,9 @@ def consider_competing(
     """For a claim without a selected node."""
     node = _node(context.settings)
     if class_.volume_binding_mode != IMMEDIATE or not node.takes_immediate_claims:
-        return Ignore(reason=Ignored.NO_NODE_SELECTED, memory=replace(memory, in_progress=None))
+        return Ignore(
+            reason=IgnoreReason.NO_NODE_SELECTED, memory=replace(memory, in_progress=None)
+        )
     if class_.allowed_topologies and context.settings.supports_topology:
         request = TopologyRequest.of(
             context.settings, claim.name, class_.allowed_topologies, node.node_name
@@ -86,7 +88,9 @@ def consider_competing(
         found = locate(request, OwnNode(node, context.settings.driver), memory.topology)
         memory = replace(memory, topology=found.memory)
         if isinstance(found, NotLocated):
-            return Ignore(reason=Ignored.NOT_ALLOWED_HERE, memory=replace(memory, in_progress=None))
+            return Ignore(
+                reason=IgnoreReason.NOT_ALLOWED_HERE, memory=replace(memory, in_progress=None)
+            )
     return Compete(claim=claim, memory=memory)
 
 
@@ -112,11 +116,13 @@ def decide_candidacy(
     """
     node = _node(context.settings)
     if claim is None or claim.uid != compete.claim.uid:
-        return Ignore(reason=Ignored.GONE)
+        return Ignore(reason=IgnoreReason.GONE)
     memory = replace(compete.memory, in_progress=None)
     selected = claim.annotations.get(SELECTED_NODE, "")
     if selected:
-        reason = Ignored.OURS_ALREADY if selected == node.node_name else Ignored.OTHER_NODE
+        reason = (
+            IgnoreReason.OURS_ALREADY if selected == node.node_name else IgnoreReason.OTHER_NODE
+        )
         return Ignore(reason=reason, memory=replace(memory, lost_races=0))
     class_ = context.view.storage_class(claim.storage_class)
     if class_ is None or not claim.spec.requested_bytes:
@@ -191,7 +197,7 @@ def _stand_back(attempt: OwnershipAttempt, context: ProvisioningContext) -> Igno
     """Without an event: other nodes may have capacity, and it may come back here, too."""
     is_compatible, node = context.settings.is_compatible, _node(context.settings)
     return Ignore(
-        reason=Ignored.NO_ROOM_HERE,
+        reason=IgnoreReason.NO_ROOM_HERE,
         memory=replace(attempt.memory, lost_races=attempt.memory.lost_races + 1),
         recheck_after=None if is_compatible else node.longest_delay,
     )

@@ -25,7 +25,7 @@ from plimsoll.decide.provisioning.calls import (
     DeleteVolumeCall,
 )
 from plimsoll.decide.provisioning.failures import Problem, ProvisioningFailure, ProvisioningState
-from plimsoll.decide.provisioning.protection import Protecting, release_snapshot
+from plimsoll.decide.provisioning.protection import SourceProtectionReason, release_snapshot
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import (
     AfterCreate,
@@ -34,7 +34,7 @@ from plimsoll.decide.provisioning.steps import (
     ClaimMemory,
     CleanUp,
     Ignore,
-    Ignored,
+    IgnoreReason,
     ProvisioningRecord,
     Refuse,
     Reschedule,
@@ -153,7 +153,9 @@ def _after_made(
         volume=volume_document(call, made, context.settings),
         claim=attempt.claim,
         memory=replace(memory, topology=NO_TOPOLOGY, in_progress=None),
-        plan=Plan(reason=Protecting.RELEASED, writes=(release,)) if release else NOTHING,
+        plan=Plan(reason=SourceProtectionReason.RELEASED, writes=(release,))
+        if release
+        else NOTHING,
     )
 
 
@@ -243,7 +245,7 @@ def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedu
         return _after_flawed(cleanup, cleanup.failure, outcome)
     match outcome:
         case Deleted():
-            return Ignore(reason=Ignored.ROLLED_BACK)
+            return Ignore(reason=IgnoreReason.ROLLED_BACK)
         case CallFailed():
             failure = ProvisioningFailure(
                 problem=Problem.UNWANTED,

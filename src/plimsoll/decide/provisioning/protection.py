@@ -28,7 +28,7 @@ from plimsoll.decide.provisioning.view import ProvisionerView
 SNAPSHOTS = ResourceName(SNAPSHOT_GROUP, "v1", "volumesnapshots")
 
 
-class Protecting(StrEnum):
+class SourceProtectionReason(StrEnum):
     CLONING = "CloningInProgress"
     """A claim is to be deleted, but a clone of it is still pending."""
     RELEASED = "SourceReleased"
@@ -62,9 +62,9 @@ def decide_cloned_claim(
     if not claim.is_being_deleted or CLONE_PROTECTION not in claim.metadata.finalizers:
         return NOTHING
     if any(_is_pending_clone(neighbour, claim) for neighbour in neighbours):
-        return Plan(reason=Protecting.CLONING)
+        return Plan(reason=SourceProtectionReason.CLONING)
     release = remove_finalizer(CLAIMS, claim, CLONE_PROTECTION)
-    return Plan(reason=Protecting.RELEASED, writes=(release,))
+    return Plan(reason=SourceProtectionReason.RELEASED, writes=(release,))
 
 
 def decide_sweep(
@@ -76,7 +76,7 @@ def decide_sweep(
         _unmarked_snapshot(snapshot) for snapshot in snapshots if snapshot.key not in in_use
     ]
     writes = tuple(write for write in released if write is not None)
-    return Plan(reason=Protecting.RELEASED, writes=writes) if writes else NOTHING
+    return Plan(reason=SourceProtectionReason.RELEASED, writes=writes) if writes else NOTHING
 
 
 def _is_pending_clone(claim: PersistentVolumeClaim, source: PersistentVolumeClaim) -> bool:

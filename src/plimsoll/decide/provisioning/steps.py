@@ -60,7 +60,7 @@ class ClaimMemory:
 NOTHING_KNOWN = ClaimMemory()
 
 
-class Ignored(StrEnum):
+class IgnoreReason(StrEnum):
     """Why nothing is to be done about a claim now; a change of the claim may change that."""
 
     GONE = "ClaimIsGone"
@@ -91,7 +91,7 @@ class Ignored(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignore:
-    reason: Ignored
+    reason: IgnoreReason
     memory: ClaimMemory = NOTHING_KNOWN
     plan: Plan = NOTHING
     recheck_after: timedelta | None = None

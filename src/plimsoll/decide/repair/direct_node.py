@@ -12,7 +12,7 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
 from plimsoll.decide.claims.protection import CLAIMS, is_for_pod
 from plimsoll.decide.plan import Patch
-from plimsoll.decide.repair.repairs import Repair, Repaired, RepairRule, regarding
+from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -58,7 +58,7 @@ def decide_direct_node(
     )
     return Repair(
         rule=RepairRule.DIRECT_NODE,
-        reason=Repaired.SELECTED_NODE_SET,
+        reason=RepairReason.SELECTED_NODE_SET,
         regarding=regarding(claim, "v1", "PersistentVolumeClaim"),
         found=f"A pod that uses this claim was put on node {node.name} without the scheduler",
         remedy="this node is selected for the claim's volume",

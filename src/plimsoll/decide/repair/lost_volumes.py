@@ -11,7 +11,7 @@ from plimsoll.api.storage import VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.claims.protection import CLAIMS, VOLUMES
 from plimsoll.decide.plan import Delete, Write
-from plimsoll.decide.repair.repairs import Repair, Repaired, RepairRule, regarding
+from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding
 
 HOSTNAME = "kubernetes.io/hostname"
 NODE_NAME = "metadata.name"
@@ -103,7 +103,7 @@ def decide_lost_volume(
         return None
     return Repair(
         rule=RepairRule.LOST_NODE_VOLUMES,
-        reason=Repaired.VOLUME_LOST,
+        reason=RepairReason.VOLUME_LOST,
         regarding=regarding(volume, "v1", "PersistentVolume"),
         found=f"Node {node}, the only one that can reach this volume, has been gone for "
         f"{timedelta(seconds=int(gone_for.total_seconds()))}",

@@ -18,7 +18,7 @@ from plimsoll.decide.capacity.names import (
 )
 from plimsoll.decide.capacity.templates import is_template
 from plimsoll.decide.plan import Delete
-from plimsoll.decide.repair.repairs import Repair, Repaired, RepairRule, regarding
+from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding
 
 EXPIRED_FOR = timedelta(minutes=10)
 """How long a lease must have run out: restarts and skewed clocks are not deaths."""
@@ -85,7 +85,7 @@ def decide_orphaned_capacity(
     )
     return Repair(
         rule=RepairRule.ORPHANED_CAPACITY,
-        reason=Repaired.CAPACITY_ORPHANED,
+        reason=RepairReason.CAPACITY_ORPHANED,
         regarding=regarding(capacity, "storage.k8s.io/v1", "CSIStorageCapacity"),
         found="Nobody keeps this capacity up to date: " + " and ".join(wrong),
         remedy="it is deleted",

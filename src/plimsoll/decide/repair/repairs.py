@@ -19,7 +19,7 @@ class RepairRule(StrEnum):
     ORPHANED_CAPACITY = "orphaned-capacity"
 
 
-class Repaired(StrEnum):
+class RepairReason(StrEnum):
     """The reasons of events."""
 
     SELECTED_NODE_GONE = "RepairedSelectedNode"
@@ -33,7 +33,7 @@ class Repaired(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
     rule: RepairRule
-    reason: Repaired
+    reason: RepairReason
     regarding: Document
     found: str
     """What is wrong: `The selected node node-1 is gone`."""
@@ -55,7 +55,9 @@ def as_plan(repair: Repair) -> Plan:
 
 def as_rehearsal(repair: Repair) -> Plan:
     message = f"{repair.found}. This is a dry run; otherwise {repair.remedy}."
-    return Plan(reason=Repaired.REHEARSED, writes=(_event(repair, Repaired.REHEARSED, message),))
+    return Plan(
+        reason=RepairReason.REHEARSED, writes=(_event(repair, RepairReason.REHEARSED, message),)
+    )
 
 
 def _event(repair: Repair, reason: str, message: str) -> Emit:

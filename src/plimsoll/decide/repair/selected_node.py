@@ -6,7 +6,7 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
 from plimsoll.decide.claims.protection import CLAIMS
 from plimsoll.decide.plan import Patch
-from plimsoll.decide.repair.repairs import Repair, Repaired, RepairRule, regarding
+from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding
 
 
 def selected_node_while_unbound(claim: PersistentVolumeClaim) -> str:
@@ -40,7 +40,7 @@ def decide_selected_node(
     )
     return Repair(
         rule=RepairRule.SELECTED_NODE,
-        reason=Repaired.SELECTED_NODE_GONE,
+        reason=RepairReason.SELECTED_NODE_GONE,
         regarding=regarding(claim, "v1", "PersistentVolumeClaim"),
         found=f"The selected node {node} is gone",
         remedy="it is taken off the claim and the scheduler chooses another",

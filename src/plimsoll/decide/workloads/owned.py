@@ -57,7 +57,7 @@ CRON_JOB = Workload(
 POD = Workload(api_version="v1", kind="Pod", resource=PODS)
 
 
-class Ownership(StrEnum):
+class OwnershipReason(StrEnum):
     CHANGED = "OwnershipChanged"
     """Objects are adopted, or let go of."""
 
@@ -130,7 +130,7 @@ def decide_membership(
                 members.append(candidate)
             elif not owner.is_being_deleted:
                 writes.append(_release(resource, candidate, owner))
-    plan = Plan(reason=Ownership.CHANGED, writes=tuple(writes)) if writes else NOTHING
+    plan = Plan(reason=OwnershipReason.CHANGED, writes=tuple(writes)) if writes else NOTHING
     return Membership(members=tuple(members), plan=plan, adopts=adopts)
 
 

@@ -29,7 +29,7 @@ BURST = 500
 FAILURE = "ReplicaFailure"
 
 
-class Replicas(StrEnum):
+class ReplicaSetReason(StrEnum):
     SCALED = "ReplicasScaled"
     """Pods are made or deleted."""
     REPORTED = "StatusReported"
@@ -53,14 +53,14 @@ def decide_replica_set(set_: ReplicaSet, seen: ReplicaSetView, suffixes: Iterato
     """`suffixes` are the endings of new pods' names."""
     missing = replicas_of(set_) - len(seen.active)
     if set_.is_being_deleted or not missing:
-        return Plan(reason=Replicas.SCALED)
+        return Plan(reason=ReplicaSetReason.SCALED)
     if missing > 0:
         writes = [w for _ in range(min(missing, BURST)) for w in _new_pod(set_, next(suffixes))]
     else:
         related = seen.related or seen.active
         doomed = in_deletion_order(seen.active, related, seen.now)[: min(-missing, BURST)]
         writes = [write for pod in doomed for write in _end(set_, pod)]
-    return Plan(reason=Replicas.SCALED, writes=tuple(writes))
+    return Plan(reason=ReplicaSetReason.SCALED, writes=tuple(writes))
 
 
 def _new_pod(set_: ReplicaSet, suffix: str) -> tuple[Write, ...]:
@@ -85,7 +85,7 @@ def decide_replica_set_report(set_: ReplicaSet, seen: ReplicaSetView, *, problem
     recheck = None
     if status["readyReplicas"] != status["availableReplicas"]:
         recheck = next_availability(seen.active, set_.spec.min_ready_seconds, seen.now)
-    return Plan(reason=Replicas.REPORTED, writes=writes, recheck_after=recheck)
+    return Plan(reason=ReplicaSetReason.REPORTED, writes=writes, recheck_after=recheck)
 
 
 def _status(set_: ReplicaSet, seen: ReplicaSetView, problem: str) -> Document:

@@ -16,7 +16,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume
 from plimsoll.decide.node.expansion import resize_finished
-from plimsoll.decide.node.status import Reporting
+from plimsoll.decide.node.status import NodeReportReason
 from plimsoll.decide.node.teardown import Clean, NodeUnpublish, Unstage, next_teardown, unused
 from plimsoll.decide.node.volumes import (
     ExpandOnNode,
@@ -24,7 +24,7 @@ from plimsoll.decide.node.volumes import (
     NodeStage,
     PrepareVolume,
     Ready,
-    VolumeWaiting,
+    VolumeWaitReason,
     Wait,
     next_step,
 )
@@ -65,7 +65,7 @@ class PodVolumesOnNode:
                 break
             now = self._tools.clock.now()
             step = next_step(pod, wanted, self._observation.observed_node(served, node), now)
-            if isinstance(step, Wait) and step.why is VolumeWaiting.ANNOUNCEMENT:
+            if isinstance(step, Wait) and step.why is VolumeWaitReason.ANNOUNCEMENT:
                 await self._reports.write(served)
                 continue
             if isinstance(step, Wait | Ready):
@@ -95,13 +95,13 @@ class PodVolumesOnNode:
             await self._mounting.expand(served, step)
         except MountError as error:
             event = pod_event(pod, NOT_RESIZED, str(error))
-            await self._tools.enactor.enact(Plan(reason=Reporting.SIZE, writes=(event,)))
+            await self._tools.enactor.enact(Plan(reason=NodeReportReason.SIZE, writes=(event,)))
             return False
         message = f'MountVolume.NodeExpandVolume succeeded for volume "{step.volume.name}"'
         event = pod_event(pod, RESIZED, message, EventType.NORMAL)
         patch = resize_finished(step.claim, step.volume.capacity)
         outcome = await self._tools.enactor.enact(
-            Plan(reason=Reporting.SIZE, writes=(patch, event))
+            Plan(reason=NodeReportReason.SIZE, writes=(patch, event))
         )
         if isinstance(outcome, Done):
             self._tools.observed.written(outcome.left)

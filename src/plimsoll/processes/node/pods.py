@@ -20,8 +20,8 @@ from plimsoll.decide.node.admission import find_rejection, is_taken
 from plimsoll.decide.node.status import (
     FOREVER,
     RUN_FOR,
+    NodeReportReason,
     PodPhase,
-    Reporting,
     Where,
     ended,
     free_address,
@@ -176,10 +176,10 @@ class Pods(Loop):
             await self._tell(pod_event(pod, reason, message))
 
     async def _tell(self, *events: Emit) -> None:
-        await self.tools.enactor.enact(Plan(reason=Reporting.POD, writes=events))
+        await self.tools.enactor.enact(Plan(reason=NodeReportReason.POD, writes=events))
 
     async def _write(self, pod: Pod, *writes: Write) -> bool:
-        plan = Plan(reason=Reporting.POD, writes=writes)
+        plan = Plan(reason=NodeReportReason.POD, writes=writes)
         key = ObjectKey(pod.spec.node_name, pod.uid)
         return isinstance(await self.enact(key, plan), Done)
 

@@ -13,7 +13,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.claims.zonal import (
     EXPLANATIONS,
-    Zonal,
+    ZonalReason,
     ZonalUpgrade,
     decide_zonal_upgrade,
     zonal_upgrade,
@@ -29,7 +29,7 @@ from plimsoll.wire.parameters import WriteOptions, merge_patch
 
 VOLUMES = typed(PersistentVolume)
 ATTEMPTS = 3
-NEEDS_A_PERSON = frozenset({Zonal.UNREADABLE, Zonal.CONTRADICTORY})
+NEEDS_A_PERSON = frozenset({ZonalReason.UNREADABLE, ZonalReason.CONTRADICTORY})
 
 Labels = Sequence[Mapping[str, str]]
 
@@ -46,7 +46,7 @@ class Row:
     volume: str
     result: UpgradeResult
     added: str = ""
-    reason: Zonal
+    reason: ZonalReason
     why: str = ""
 
     @property
@@ -89,7 +89,7 @@ async def _upgrade(client: KubeClient, *, dry_run: bool) -> tuple[list[Row], int
         rows = [await _upgrade_one(client, volume, labels, dry_run=dry_run) for volume in volumes]
     finally:
         await client.close()
-    labelled = [row for row in rows if row.reason is not Zonal.NO_LABELS]
+    labelled = [row for row in rows if row.reason is not ZonalReason.NO_LABELS]
     return labelled, len(rows) - len(labelled)
 
 
@@ -124,7 +124,7 @@ async def _write(client: KubeClient, plan: Plan, *, dry_run: bool) -> None:
             await client.patch(VOLUMES, write.key, patch, WriteOptions(is_rehearsal=dry_run))
 
 
-def _skipped(volume: PersistentVolume, reason: Zonal) -> Row:
+def _skipped(volume: PersistentVolume, reason: ZonalReason) -> Row:
     why = EXPLANATIONS[reason]
     return Row(volume=volume.name, result=UpgradeResult.SKIPPED, reason=reason, why=why)
 
@@ -132,7 +132,7 @@ def _skipped(volume: PersistentVolume, reason: Zonal) -> Row:
 def _row(
     volume: PersistentVolume, result: UpgradeResult, upgrade: ZonalUpgrade, why: str = ""
 ) -> Row:
-    reason = Zonal.REFUSED if result is UpgradeResult.REFUSED else upgrade.reason
+    reason = ZonalReason.REFUSED if result is UpgradeResult.REFUSED else upgrade.reason
     return Row(volume=volume.name, result=result, added=upgrade.described, reason=reason, why=why)
 
 

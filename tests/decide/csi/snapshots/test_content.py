@@ -8,8 +8,8 @@ from plimsoll.decide.csi.snapshots.content import (
     ContentCall,
     DeleteSnapshot,
     FindSnapshot,
-    Keeping,
     Occasion,
+    SnapshotContentReason,
     Taken,
     TakeSnapshot,
     decide_content,
@@ -116,7 +116,7 @@ def test_a_content_stays_while_the_driver_may_be_taking_the_snapshot() -> None:
 )
 def test_what_cannot_be_asked_for_is_said(occasion: Occasion, why: str) -> None:
     step = decide_content(a_content(), occasion)
-    assert (step.call, step.plan.reason) == (None, Keeping.FAILED)
+    assert (step.call, step.plan.reason) == (None, SnapshotContentReason.FAILED)
     (patch,) = patches(step.plan)
     assert why in patch["status"]["error"]["message"]
 

@@ -1,7 +1,11 @@
 import pytest
 
 from plimsoll.api.snapshots import SnapshotStatus
-from plimsoll.decide.csi.snapshots.deletion import SnapshotEnding, decide_deletion, decide_source
+from plimsoll.decide.csi.snapshots.deletion import (
+    SnapshotDeletionReason,
+    decide_deletion,
+    decide_source,
+)
 from plimsoll.decide.csi.snapshots.names import (
     BEING_DELETED,
     CLAIM_AS_SOURCE,
@@ -54,7 +58,7 @@ def test_a_content_that_is_not_this_snapshots_is_left_alone(uid: str) -> None:
 
 def test_a_snapshot_that_is_being_restored_from_waits() -> None:
     plan = decide_deletion(GOING, a_view(a_content(), restoring=(a_claim("copy"),)))
-    assert (plan.reason, patches(plan)) == (SnapshotEnding.BEING_RESTORED, [])
+    assert (plan.reason, patches(plan)) == (SnapshotDeletionReason.BEING_RESTORED, [])
     assert events(plan) == ["SnapshotDeletePending"]
     assert plan.recheck_after is not None
 

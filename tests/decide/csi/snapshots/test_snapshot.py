@@ -12,7 +12,7 @@ from plimsoll.decide.csi.snapshots.names import (
     SNAPSHOT_AS_SOURCE,
     SNAPSHOT_BOUND,
 )
-from plimsoll.decide.csi.snapshots.snapshot import SnapshotRequest, decide_snapshot
+from plimsoll.decide.csi.snapshots.snapshot import SnapshotReason, decide_snapshot
 from plimsoll.decide.csi.snapshots.view import SnapshotView
 from plimsoll.decide.plan import NOTHING, Create, Emit
 from tests.builders import DRIVER
@@ -36,7 +36,7 @@ READY = SnapshotStatus(bound_volume_snapshot_content_name=BOUND, ready_to_use=Tr
 
 def complaint_about(snapshot: VolumeSnapshot, view: SnapshotView) -> tuple[str, str]:
     plan = decide_snapshot(snapshot, view)
-    assert plan.reason == SnapshotRequest.REFUSED
+    assert plan.reason == SnapshotReason.REFUSED
     (event,) = (write for write in plan.writes if isinstance(write, Emit))
     return event.reason, event.message
 
@@ -72,7 +72,7 @@ def test_a_content_is_made_once_the_claim_is_held() -> None:
 
 def test_a_retained_content_does_not_hold_its_snapshot() -> None:
     plan = decide_snapshot(a_snapshot(finalizers=HELD), a_view(a_content(policy="Retain")))
-    assert plan.reason == SnapshotRequest.FOLLOWED
+    assert plan.reason == SnapshotReason.FOLLOWED
 
 
 def test_a_snapshot_that_is_ready_is_left_alone() -> None:
@@ -145,7 +145,7 @@ def test_a_prepared_content_learns_whose_it_is() -> None:
     content = a_content(name="old", prepared=True, uid="", policy="Retain")
     snapshot = a_snapshot(content="old", finalizers=HELD)
     plan = decide_snapshot(snapshot, a_view(content))
-    assert plan.reason == SnapshotRequest.BOUND
+    assert plan.reason == SnapshotReason.BOUND
     assert patches(plan) == [
         {"spec": {"volumeSnapshotRef": {"uid": "uid-s"}, "volumeSnapshotClassName": "snap"}},
         {"status": {"readyToUse": False, "boundVolumeSnapshotContentName": "old"}},

@@ -10,7 +10,7 @@ from plimsoll.decide.plan import Emit, Patch, Plan
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
     GUARD,
     DeleteUnrecorded,
-    Guarding,
+    UnrecordedAssetReason,
     after_failed_deletion,
     decide_guard,
     guard,
@@ -52,14 +52,14 @@ def test_a_claim_is_guarded_on_top_of_what_protects_it_already() -> None:
 
 
 def test_the_guard_is_lifted_from_the_version_that_was_seen() -> None:
-    plan = lift_guard(a_guarded_claim(), Guarding.UNDONE)
+    plan = lift_guard(a_guarded_claim(), UnrecordedAssetReason.UNDONE)
     assert finalizers(plan) == [CLAIM_PROTECTION]
     assert isinstance(plan.writes[0], Patch)
     assert plan.writes[0].version == "7"
 
 
 def test_nothing_is_written_about_a_claim_without_a_guard() -> None:
-    assert lift_guard(a_claim(), Guarding.UNDONE).writes == ()
+    assert lift_guard(a_claim(), UnrecordedAssetReason.UNDONE).writes == ()
     assert decide_guard(a_claim(), a_world()) is None
 
 

@@ -23,7 +23,7 @@ AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 TAINT_MANAGER_EVICTION = "TaintManagerEviction"
 
 
-class TaintEviction(StrEnum):
+class TaintEvictionReason(StrEnum):
     DUE = "TaintNotTolerated"
     """The pod does not tolerate a NoExecute taint of its node, or has tolerated it long enough."""
     CANCELLED = "EvictionCancelled"
@@ -75,12 +75,12 @@ def decide_taint_eviction(pod: Pod, now: datetime) -> Plan:
         writes.append(_marked(pod, now))
     writes.append(Delete(resource=POD.resource, key=pod.key, uid=pod.uid))
     writes.append(_told(pod, f"Marking for deletion Pod {pod.key}"))
-    return Plan(reason=TaintEviction.DUE, writes=tuple(writes))
+    return Plan(reason=TaintEvictionReason.DUE, writes=tuple(writes))
 
 
 def decide_cancelled_eviction(pod: Pod) -> Plan:
     event = _told(pod, f"Cancelling deletion of Pod {pod.key}")
-    return Plan(reason=TaintEviction.CANCELLED, writes=(event,))
+    return Plan(reason=TaintEvictionReason.CANCELLED, writes=(event,))
 
 
 def _told(pod: Pod, message: str) -> Emit:

@@ -28,7 +28,7 @@ AGENT_CONDITIONS = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 NODE_NOT_READY = "NodeNotReady"
 
 
-class NodeHealth(StrEnum):
+class NodeHealthReason(StrEnum):
     """Why a node's status, or that of its pods, is written."""
 
     SILENT = "NodeStatusUnknown"
@@ -40,8 +40,8 @@ class NodeHealth(StrEnum):
 
 
 MESSAGES = {
-    NodeHealth.SILENT: "Kubelet stopped posting node status.",
-    NodeHealth.NEVER_HEARD: "Kubelet never posted node status.",
+    NodeHealthReason.SILENT: "Kubelet stopped posting node status.",
+    NodeHealthReason.NEVER_HEARD: "Kubelet never posted node status.",
 }
 
 
@@ -96,14 +96,14 @@ def decide_silence(node: Node, now: datetime) -> Plan:
     conditions = with_conditions(node.status.conditions, changed)
     patch = status_patch(NODES, node, {"conditions": conditions})
     told = (status_event(node, NODE_NOT_READY),) if node.is_ready else ()
-    return Plan(reason=NodeHealth.SILENT, writes=(patch, *told))
+    return Plan(reason=NodeHealthReason.SILENT, writes=(patch, *told))
 
 
 def _unknown(node: Node, type_: str, now: datetime) -> Condition | None:
     """None: it is said already."""
     before = find_condition(node.status.conditions, type_)
     if before is None:
-        never = NodeHealth.NEVER_HEARD
+        never = NodeHealthReason.NEVER_HEARD
         return Condition(
             type=type_,
             status="Unknown",
@@ -117,8 +117,8 @@ def _unknown(node: Node, type_: str, now: datetime) -> Condition | None:
     return structs.replace(
         before,
         status="Unknown",
-        reason=NodeHealth.SILENT.value,
-        message=MESSAGES[NodeHealth.SILENT],
+        reason=NodeHealthReason.SILENT.value,
+        message=MESSAGES[NodeHealthReason.SILENT],
         last_transition_time=now,
     )
 
@@ -135,7 +135,7 @@ def decide_pods_unready(pods: Iterable[Pod], now: datetime) -> Plan:
     for pod in sorted(pods, key=lambda pod: pod.key):
         if pod.is_ready:
             writes += (_unready(pod, now), _told(pod))
-    return Plan(reason=NodeHealth.PODS_UNREADY, writes=tuple(writes)) if writes else NOTHING
+    return Plan(reason=NodeHealthReason.PODS_UNREADY, writes=tuple(writes)) if writes else NOTHING
 
 
 def _unready(pod: Pod, now: datetime) -> Patch:

@@ -29,7 +29,7 @@ BY_CONDITION = {
 OURS = frozenset({*BY_CONDITION.values(), UNSCHEDULABLE})
 
 
-class Tainting(StrEnum):
+class TaintReason(StrEnum):
     CHANGED = "TaintsChanged"
     """A node's taints are made to say what its conditions say."""
 
@@ -64,7 +64,7 @@ def decide_taints(node: Node, leave: EvictionLeave, now: datetime) -> Plan:
         version=node.metadata.resource_version,
         uid=node.uid,
     )
-    return Plan(reason=Tainting.CHANGED, writes=(patch,))
+    return Plan(reason=TaintReason.CHANGED, writes=(patch,))
 
 
 Identity = tuple[str, str]

@@ -44,7 +44,7 @@ from plimsoll.decide.finalizers import add_finalizer, remove_finalizer
 from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
 
 
-class Keeping(StrEnum):
+class SnapshotContentReason(StrEnum):
     """Why something was written about a content."""
 
     PROTECTED = "ContentProtected"
@@ -111,7 +111,7 @@ def decide_protection(content: VolumeSnapshotContent) -> Plan:
     if content.is_being_deleted or not is_bound or CONTENT_BOUND in finalizers:
         return NOTHING
     patch = add_finalizer(CONTENTS, content, CONTENT_BOUND)
-    return Plan(reason=Keeping.PROTECTED, writes=(patch,))
+    return Plan(reason=SnapshotContentReason.PROTECTED, writes=(patch,))
 
 
 def decide_content(content: VolumeSnapshotContent, occasion: Occasion) -> ContentStep:
@@ -147,13 +147,13 @@ def _deleted(content: VolumeSnapshotContent) -> ContentStep:
 
 def _let_go(content: VolumeSnapshotContent) -> Plan:
     release = remove_finalizer(CONTENTS, content, CONTENT_BOUND)
-    return Plan(reason=Keeping.DELETED, writes=(release,))
+    return Plan(reason=SnapshotContentReason.DELETED, writes=(release,))
 
 
 def _answered(content: VolumeSnapshotContent) -> Plan:
     if BEING_CREATED not in content.annotations:
         return NOTHING
-    return Plan(reason=Keeping.TAKEN, writes=(_marked(content, None),))
+    return Plan(reason=SnapshotContentReason.TAKEN, writes=(_marked(content, None),))
 
 
 def _marked(content: VolumeSnapshotContent, mark: str | None) -> Patch:
@@ -185,7 +185,7 @@ def _take(content: VolumeSnapshotContent, occasion: Occasion) -> ContentStep:
         secret=_secret(content),
     )
     marks = () if BEING_CREATED in content.annotations else (_marked(content, YES),)
-    return Step(plan=Plan(reason=Keeping.TAKING, writes=marks), call=call)
+    return Step(plan=Plan(reason=SnapshotContentReason.TAKING, writes=marks), call=call)
 
 
 def _found(content: VolumeSnapshotContent, occasion: Occasion) -> ContentStep:
@@ -214,7 +214,7 @@ def decide_taken(content: VolumeSnapshotContent, taken: Taken, now: datetime) ->
     writes: list[Write] = [status_patch(content, CONTENTS, status)] if status else []
     if BEING_CREATED in content.annotations:
         writes.append(_marked(content, None))
-    return Plan(reason=Keeping.TAKEN, writes=tuple(writes)) if writes else NOTHING
+    return Plan(reason=SnapshotContentReason.TAKEN, writes=tuple(writes)) if writes else NOTHING
 
 
 def decide_not_taken(content: VolumeSnapshotContent, failure: Failure, now: datetime) -> Plan:
@@ -230,7 +230,7 @@ def decide_not_taken(content: VolumeSnapshotContent, failure: Failure, now: date
         }
         writes.append(status_patch(content, CONTENTS, status))
         writes.append(warned(content, reason, message))
-    return Plan(reason=Keeping.FAILED, writes=tuple(writes))
+    return Plan(reason=SnapshotContentReason.FAILED, writes=tuple(writes))
 
 
 def _told(content: VolumeSnapshotContent, failure: Failure) -> tuple[str, str]:
@@ -252,7 +252,7 @@ def decide_deleted(content: VolumeSnapshotContent) -> Plan:
     cleared = dict.fromkeys(("snapshotHandle", "readyToUse", "creationTime", "restoreSize"))
     let_go = _let_go(content)
     patch = status_patch(content, CONTENTS, cleared)
-    return Plan(reason=Keeping.DELETED, writes=(patch, *let_go.writes))
+    return Plan(reason=SnapshotContentReason.DELETED, writes=(patch, *let_go.writes))
 
 
 def decide_not_deleted(content: VolumeSnapshotContent, failure: Failure) -> Plan:
@@ -262,4 +262,7 @@ def decide_not_deleted(content: VolumeSnapshotContent, failure: Failure) -> Plan
         if isinstance(failure, NotAsked)
         else "Failed to delete snapshot"
     )
-    return Plan(reason=Keeping.FAILED, writes=(warned(content, "SnapshotDeleteError", message),))
+    return Plan(
+        reason=SnapshotContentReason.FAILED,
+        writes=(warned(content, "SnapshotDeleteError", message),),
+    )

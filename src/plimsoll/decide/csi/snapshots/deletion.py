@@ -28,7 +28,7 @@ OURS = (SNAPSHOT_AS_SOURCE, SNAPSHOT_BOUND)
 ASK_AGAIN = timedelta(seconds=15)
 
 
-class SnapshotEnding(StrEnum):
+class SnapshotDeletionReason(StrEnum):
     """Why something was written about a snapshot that is being deleted."""
 
     BEING_RESTORED = "SnapshotBeingRestored"
@@ -46,7 +46,9 @@ def decide_deletion(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
     if content is not None and view.restoring:
         message = "Snapshot is being used to restore a PVC"
         said = warned(snapshot, "SnapshotDeletePending", message)
-        return Plan(reason=SnapshotEnding.BEING_RESTORED, writes=(said,), recheck_after=ASK_AGAIN)
+        return Plan(
+            reason=SnapshotDeletionReason.BEING_RESTORED, writes=(said,), recheck_after=ASK_AGAIN
+        )
     goes_along = content is not None and content.spec.deletion_policy == DELETE
     writes = _content_told(content, goes_along=goes_along)
     kept = {SNAPSHOT_BOUND} if goes_along else set()
@@ -54,7 +56,7 @@ def decide_deletion(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
     left = [name for name in snapshot.metadata.finalizers if name not in gone]
     if len(left) < len(snapshot.metadata.finalizers):
         writes.append(set_finalizers(SNAPSHOTS, snapshot, left))
-    return Plan(reason=SnapshotEnding.ENDED, writes=tuple(writes)) if writes else NOTHING
+    return Plan(reason=SnapshotDeletionReason.ENDED, writes=tuple(writes)) if writes else NOTHING
 
 
 def _bound_content(snapshot: VolumeSnapshot, view: SnapshotView) -> VolumeSnapshotContent | None:
@@ -86,4 +88,4 @@ def decide_source(claim: PersistentVolumeClaim, snapshots: Iterable[VolumeSnapsh
     if CLAIM_AS_SOURCE not in finalizers or any(not each.is_ready for each in snapshots):
         return NOTHING
     release = remove_finalizer(CLAIMS, claim, CLAIM_AS_SOURCE)
-    return Plan(reason=SnapshotEnding.SOURCE_RELEASED, writes=(release,))
+    return Plan(reason=SnapshotDeletionReason.SOURCE_RELEASED, writes=(release,))

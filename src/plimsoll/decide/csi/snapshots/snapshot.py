@@ -34,7 +34,7 @@ from plimsoll.decide.finalizers import add_finalizer, set_finalizers
 from plimsoll.decide.plan import NOTHING, Create, Patch, Plan, Write
 
 
-class SnapshotRequest(StrEnum):
+class SnapshotReason(StrEnum):
     """Why something was written about a snapshot."""
 
     CLASS_CHOSEN = "DefaultSnapshotClassAssigned"
@@ -68,7 +68,7 @@ def decide_snapshot(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
         return _decide_request(snapshot, view)
     except SnapshotRefusedError as no:
         writes = complaint(snapshot, no.reason, no.message, view.now, unready=no.unready)
-        return Plan(reason=SnapshotRequest.REFUSED, writes=tuple(writes))
+        return Plan(reason=SnapshotReason.REFUSED, writes=tuple(writes))
 
 
 def _decide_request(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
@@ -90,7 +90,7 @@ def _decide_request(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
     if not bound and not writes:
         return NOTHING
     return Plan(
-        reason=SnapshotRequest.BOUND if bound else SnapshotRequest.FOLLOWED,
+        reason=SnapshotReason.BOUND if bound else SnapshotReason.FOLLOWED,
         writes=(*bound, *writes),
     )
 
@@ -124,7 +124,7 @@ def _class_chosen(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan | None:
         version=snapshot.metadata.resource_version,
         uid=snapshot.uid,
     )
-    return Plan(reason=SnapshotRequest.CLASS_CHOSEN, writes=(patch,))
+    return Plan(reason=SnapshotReason.CLASS_CHOSEN, writes=(patch,))
 
 
 def _default_class(snapshot: VolumeSnapshot, view: SnapshotView) -> VolumeSnapshotClass:
@@ -215,7 +215,7 @@ def _protected(snapshot: VolumeSnapshot, content: VolumeSnapshotContent | None) 
     if not missing:
         return None
     patch = set_finalizers(SNAPSHOTS, snapshot, (*present, *missing))
-    return Plan(reason=SnapshotRequest.PROTECTED, writes=(patch,))
+    return Plan(reason=SnapshotReason.PROTECTED, writes=(patch,))
 
 
 def _bound(snapshot: VolumeSnapshot, content: VolumeSnapshotContent) -> tuple[Write, ...]:
@@ -254,7 +254,7 @@ def _made(snapshot: VolumeSnapshot, view: SnapshotView) -> Plan:
         Create(resource=CONTENTS, document=document),
         told(snapshot, "CreatingSnapshot", message),
     ]
-    return Plan(reason=SnapshotRequest.CONTENT_MADE, writes=tuple(writes))
+    return Plan(reason=SnapshotReason.CONTENT_MADE, writes=tuple(writes))
 
 
 def _free_claim(snapshot: VolumeSnapshot, view: SnapshotView) -> PersistentVolumeClaim:

@@ -21,7 +21,7 @@ GUARD = "plimsoll.dev/provisioning"
 """Finalizer of claims for which an asset may exist that is not recorded yet."""
 
 
-class Guarding(StrEnum):
+class UnrecordedAssetReason(StrEnum):
     BEGUN = "ProvisioningBegun"
     RECORDED = "ProvisioningRecorded"
     """The volume is stored: from here on it is the volume that must not be forgotten."""
@@ -43,10 +43,10 @@ def is_guarded(claim: PersistentVolumeClaim) -> bool:
 
 
 def guard(claim: PersistentVolumeClaim) -> Plan:
-    return Plan(reason=Guarding.BEGUN, writes=(add_finalizer(CLAIMS, claim, GUARD),))
+    return Plan(reason=UnrecordedAssetReason.BEGUN, writes=(add_finalizer(CLAIMS, claim, GUARD),))
 
 
-def lift_guard(claim: PersistentVolumeClaim, reason: Guarding) -> Plan:
+def lift_guard(claim: PersistentVolumeClaim, reason: UnrecordedAssetReason) -> Plan:
     if not is_guarded(claim):
         return Plan(reason=reason)
     return Plan(reason=reason, writes=(remove_finalizer(CLAIMS, claim, GUARD),))
@@ -60,7 +60,7 @@ def decide_guard(
         return None
     name = volume_name_for(claim)
     if view.volume(name) is not None:
-        return lift_guard(claim, Guarding.RECORDED)
+        return lift_guard(claim, UnrecordedAssetReason.RECORDED)
     if not (claim.is_being_deleted or claim.spec.volume_name):
         return None
     annotations = claim.annotations

@@ -41,7 +41,7 @@ LOOK_AGAIN = timedelta(minutes=5)
 NO_MOMENT = "it names no time that ever comes"
 
 
-class CronWork(StrEnum):
+class CronJobReason(StrEnum):
     STARTED = "JobDue"
     """The next job is started."""
     WAITING = "WaitingForSchedule"
@@ -150,27 +150,27 @@ def _decide_start(look: _CronLook, active: list[Job]) -> Plan:
     """`active` loses the jobs that are replaced."""
     cron_job, spec = look.cron_job, look.cron_job.spec
     if cron_job.is_being_deleted or spec.suspend:
-        return Plan(reason=CronWork.SUSPENDED)
+        return Plan(reason=CronJobReason.SUSPENDED)
     try:
         zone = parse_zone(spec.time_zone)
     except ValueError as error:
         look.warn("UnknownTimeZone", f'invalid timeZone: "{spec.time_zone}": {error}')
-        return Plan(reason=CronWork.UNREADABLE)
+        return Plan(reason=CronJobReason.UNREADABLE)
     try:
         schedule = parse_schedule(spec.schedule, zone)
     except ValueError as error:
         look.warn("UnparseableSchedule", f'unparseable schedule: "{spec.schedule}" : {error}')
-        return Plan(reason=CronWork.UNREADABLE)
+        return Plan(reason=CronJobReason.UNREADABLE)
     due = _due(look, schedule)
     if due is None or not _may_start(look, due, active):
-        return Plan(reason=CronWork.WAITING, recheck_after=_until_next(look, schedule))
+        return Plan(reason=CronJobReason.WAITING, recheck_after=_until_next(look, schedule))
     if spec.concurrency_policy == "Replace":
         for job in active:
             look.delete(job)
         active.clear()
     look.writes.append(Create(resource=JOB.resource, document=job_document(cron_job, due, zone)))
     look.tell("SuccessfulCreate", f"Created job {job_name(cron_job, due)}")
-    return Plan(reason=CronWork.STARTED, recheck_after=_until_next(look, schedule))
+    return Plan(reason=CronJobReason.STARTED, recheck_after=_until_next(look, schedule))
 
 
 def _due(look: _CronLook, schedule: Schedule) -> datetime | None:

@@ -37,7 +37,7 @@ from plimsoll.decide.workloads.revisions import (
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
-class Daemons(StrEnum):
+class DaemonSetReason(StrEnum):
     PLACED = "DaemonsPlaced"
     """Pods are made, updated or deleted."""
     REPORTED = "StatusReported"
@@ -88,18 +88,18 @@ def decide_daemon_set(
     if not writes and set_.spec.update_strategy.type != "OnDelete":
         writes = look.updated()
     return DaemonSetSteps(
-        history=Plan(reason=Daemons.PLACED, writes=history.writes),
-        act=Plan(reason=Daemons.PLACED, writes=tuple(writes)),
+        history=Plan(reason=DaemonSetReason.PLACED, writes=history.writes),
+        act=Plan(reason=DaemonSetReason.PLACED, writes=tuple(writes)),
         report=look.report(),
     )
 
 
 def _refusal(set_: DaemonSet) -> Plan | None:
     if LabelSelector.of(set_.spec.selector).is_empty:
-        reason = Daemons.UNSELECTIVE
+        reason = DaemonSetReason.UNSELECTIVE
         message = "This daemon set is selecting all pods. A non-empty selector is required."
     elif _surge(set_):
-        reason = Daemons.UNSUPPORTED
+        reason = DaemonSetReason.UNSUPPORTED
         message = (
             "spec.updateStrategy.rollingUpdate.maxSurge is not supported by this controller: "
             "set it to 0 and use maxUnavailable. Nothing is done until then."
@@ -227,7 +227,7 @@ class _Look:
         live = [r.name for r in self.history.stored if r.labels.get(REVISION_LABEL) in hashes]
         writes += self.history.surplus(live, self.set.spec.revision_history_limit)
         recheck = next_availability(self.seen.pods, self.set.spec.min_ready_seconds, self.seen.now)
-        return Plan(reason=Daemons.REPORTED, writes=tuple(writes), recheck_after=recheck)
+        return Plan(reason=DaemonSetReason.REPORTED, writes=tuple(writes), recheck_after=recheck)
 
     def _status(self) -> Document:
         """Of several pods on a node the one counts that would stay."""

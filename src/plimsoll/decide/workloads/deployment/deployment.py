@@ -70,7 +70,7 @@ NAME_LIMIT = 253
 SET_FAILED = "ReplicaSetCreateError"
 
 
-class Rollout(StrEnum):
+class DeploymentReason(StrEnum):
     ADVANCED = "RolloutAdvanced"
     """A ReplicaSet is made, scaled, marked or cleared away."""
     REPORTED = "StatusReported"
@@ -129,18 +129,18 @@ def decide_failed_set(deployment: Deployment, name: str, problem: str, now: date
         if conditions != deployment.status.conditions:
             status = structs.replace(deployment.status, conditions=conditions)
             writes.append(status_patch(DEPLOYMENT.resource, deployment, status_document(status)))
-    return Plan(reason=Rollout.REPORTED, writes=tuple(writes))
+    return Plan(reason=DeploymentReason.REPORTED, writes=tuple(writes))
 
 
 def _refused(deployment: Deployment) -> DeploymentSteps:
     message = "This deployment is selecting all pods. A non-empty selector is required."
-    writes: list[Write] = [warned(DEPLOYMENT, deployment, Rollout.UNSELECTIVE, message)]
+    writes: list[Write] = [warned(DEPLOYMENT, deployment, DeploymentReason.UNSELECTIVE, message)]
     generation = deployment.metadata.generation
     if deployment.status.observed_generation < generation:
         writes.append(
             status_patch(DEPLOYMENT.resource, deployment, {"observedGeneration": generation})
         )
-    return DeploymentSteps(report=Plan(reason=Rollout.UNSELECTIVE, writes=tuple(writes)))
+    return DeploymentSteps(report=Plan(reason=DeploymentReason.UNSELECTIVE, writes=tuple(writes)))
 
 
 class _Look:
@@ -338,7 +338,7 @@ class _Look:
         if is_rollout:
             status = with_progress(self.deployment, self.sets, status, now)
         return DeploymentSteps(
-            act=Plan(reason=Rollout.ADVANCED, writes=tuple(self.writes)),
+            act=Plan(reason=DeploymentReason.ADVANCED, writes=tuple(self.writes)),
             report=self._report(status),
         )
 
@@ -351,7 +351,7 @@ class _Look:
             metadata = {"annotations": {REVISION: self.revision}}
             writes = (replace(patch, patch=patch.patch | {"metadata": metadata}),)
         recheck = time_to_deadline(self.deployment, status, self.seen.now)
-        return Plan(reason=Rollout.REPORTED, writes=writes, recheck_after=recheck)
+        return Plan(reason=DeploymentReason.REPORTED, writes=writes, recheck_after=recheck)
 
 
 def _patch(set_: ReplicaSet, patch: Document) -> Patch:

@@ -59,7 +59,7 @@ UNSUPPORTED_FIELDS = (
 )
 
 
-class JobWork(StrEnum):
+class JobReason(StrEnum):
     DONE = "PodsTended"
     """Pods are made or deleted."""
     REPORTED = "StatusReported"
@@ -97,7 +97,7 @@ def _refusal(job: Job, fields: list[str]) -> Plan:
         f"{listed} not supported by this controller: no pods are made. Create the job without it."
     )
     return Plan(
-        reason=JobWork.UNSUPPORTED, writes=(warned(JOB, job, JobWork.UNSUPPORTED, message),)
+        reason=JobReason.UNSUPPORTED, writes=(warned(JOB, job, JobReason.UNSUPPORTED, message),)
     )
 
 
@@ -113,9 +113,9 @@ def _decide_expiry(job: Job, end: Condition, now: datetime) -> Plan:
         return NOTHING
     left = ended_at + timedelta(seconds=seconds) - now
     if left > timedelta():
-        return Plan(reason=JobWork.EXPIRED, recheck_after=left)
+        return Plan(reason=JobReason.EXPIRED, recheck_after=left)
     gone = Delete(resource=JOB.resource, key=job.key, uid=job.uid, propagation="Foreground")
-    return Plan(reason=JobWork.EXPIRED, writes=(gone,))
+    return Plan(reason=JobReason.EXPIRED, writes=(gone,))
 
 
 class _Look:
@@ -278,9 +278,9 @@ class _Look:
         if not self.writes and not self.job.is_being_deleted:
             writes += [with_finalizer(pod) for pod in self.active if not is_tracked(pod)]
         return JobSteps(
-            act=Plan(reason=JobWork.DONE, writes=tuple(self.writes)),
+            act=Plan(reason=JobReason.DONE, writes=tuple(self.writes)),
             report=Plan(
-                reason=JobWork.REPORTED,
+                reason=JobReason.REPORTED,
                 writes=tuple(writes),
                 recheck_after=min(self.recheck, default=None),
             ),

@@ -62,7 +62,7 @@ from plimsoll.decide.workloads.stateful_set.status import (
 ON_DELETE = "OnDelete"
 
 
-class Tending(StrEnum):
+class StatefulSetReason(StrEnum):
     TENDED = "PodsTended"
     """Pods or claims of the set are made, changed or deleted."""
     REPORTED = "StatusReported"
@@ -102,8 +102,8 @@ def decide_stateful_set(set_: StatefulSet, seen: StatefulSetView) -> StatefulSet
     if not set_.is_being_deleted:
         round_.tend()
     return StatefulSetSteps(
-        history=Plan(reason=Tending.TENDED, writes=history.writes),
-        act=Plan(reason=Tending.TENDED, writes=tuple(round_.writes)),
+        history=Plan(reason=StatefulSetReason.TENDED, writes=history.writes),
+        act=Plan(reason=StatefulSetReason.TENDED, writes=tuple(round_.writes)),
         report=_report(set_, seen, round_),
     )
 
@@ -337,4 +337,4 @@ def _report(set_: StatefulSet, seen: StatefulSetView, round_: _Round) -> Plan:
     recheck = None
     if status["readyReplicas"] != status["availableReplicas"]:
         recheck = next_availability(seen.pods, set_.spec.min_ready_seconds, seen.now)
-    return Plan(reason=Tending.REPORTED, writes=tuple(writes), recheck_after=recheck)
+    return Plan(reason=StatefulSetReason.REPORTED, writes=tuple(writes), recheck_after=recheck)

@@ -12,7 +12,7 @@ from plimsoll.decide.cluster.namespace_content import (
     PODS,
     Clearing,
     Leftover,
-    NamespaceContent,
+    NamespaceReason,
     decide_namespace,
     finalized,
     is_ours_to_clear,
@@ -56,7 +56,7 @@ class NamespaceDeletion(Loop):
         clearing = await self._clear(namespace)
         plan = decide_namespace(namespace, clearing, self.tools.clock.now())
         outcome = await self.enact(key, plan)
-        if plan.reason == NamespaceContent.GONE and isinstance(outcome, Done):
+        if plan.reason == NamespaceReason.GONE and isinstance(outcome, Done):
             await self._finalize(key)
             return None
         attempts = self._attempts.get(key, 0)

@@ -7,7 +7,12 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.cache.store import StoreChange
-from plimsoll.decide.cluster.lost_nodes import PodEnding, decide_ending, reason_to_end, surplus
+from plimsoll.decide.cluster.lost_nodes import (
+    PodEndingReason,
+    decide_ending,
+    reason_to_end,
+    surplus,
+)
 from plimsoll.enact.enactor import Obstacle
 from plimsoll.reconcile.indexes import PODS_BY_NODE, node_of
 from plimsoll.reconcile.loop import Loop, Tools
@@ -88,7 +93,7 @@ class PodGarbageCollector(Loop):
     async def _clear_finished(self) -> None:
         pods = self._pods.view().objects.values()
         for pod in surplus(pods, self._settings.terminated_pod_threshold):
-            await self._end(pod, PodEnding.TOO_MANY)
+            await self._end(pod, PodEndingReason.TOO_MANY)
 
     def _quarantine(self, node: str) -> timedelta:
         """How long the node must still be missed; no time: long enough."""
@@ -99,7 +104,7 @@ class PodGarbageCollector(Loop):
     async def _exists(self, node: str) -> bool:
         return await self.tools.client.find(NODES, ObjectKey("", node)) is not None
 
-    async def _end(self, pod: Pod, ending: PodEnding) -> None:
+    async def _end(self, pod: Pod, ending: PodEndingReason) -> None:
         outcome = await self.enact(pod.key, decide_ending(pod, ending, self.tools.clock.now()))
         self._ended.labels(pod.namespace, ending.value).inc()
         if isinstance(outcome, Obstacle):

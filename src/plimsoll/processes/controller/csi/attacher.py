@@ -17,7 +17,7 @@ from plimsoll.cache.store import StoreChange
 from plimsoll.decide.csi.attaching import (
     AttachingDriver,
     AttachmentContext,
-    AttachmentState,
+    AttachmentReason,
     ControllerPublish,
     ControllerUnpublish,
     decide_attached,
@@ -96,7 +96,7 @@ class CsiAttacher(CsiLoop):
         if attachment is None or driver is None:
             return None
         step = decide_attachment(attachment, self._context(attachment, driver))
-        if step.call is None and step.plan.reason == AttachmentState.FAILED:
+        if step.call is None and step.plan.reason == AttachmentReason.FAILED:
             await self.failed(key, step.plan)
             return None
         if not await self.record(key, step.plan):

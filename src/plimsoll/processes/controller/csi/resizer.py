@@ -24,7 +24,7 @@ from plimsoll.decide.csi.resizing import (
     ExpandOnController,
     LeaveToNode,
     ResizeHistory,
-    Resizing,
+    ResizeReason,
     ResizingDriver,
     decide_not_resized,
     decide_resize,
@@ -135,7 +135,7 @@ class Resizer(CsiLoop):
             return True
         key, now = claim.key, self.tools.clock.now()
         step = decide_resize(claim, volume, facts, self._history(key), now=now)
-        if step.plan.reason in (Resizing.IN_USE, Resizing.FAILED):
+        if step.plan.reason in (ResizeReason.IN_USE, ResizeReason.FAILED):
             await self.failed(key, step.plan)
             return False
         if not await self.record(key, step.plan):

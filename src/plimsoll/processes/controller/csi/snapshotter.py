@@ -23,8 +23,8 @@ from plimsoll.decide.csi.snapshots.content import (
     ContentCall,
     DeleteSnapshot,
     FindSnapshot,
-    Keeping,
     Occasion,
+    SnapshotContentReason,
     Taken,
     TakeSnapshot,
     decide_content,
@@ -171,7 +171,7 @@ class Snapshotter(CsiLoop):
         if driver is None or "CREATE_DELETE_SNAPSHOT" not in driver.controller:
             return
         step = decide_content(content, self._occasion(content))
-        if step.call is None and step.plan.reason == Keeping.FAILED:
+        if step.call is None and step.plan.reason == SnapshotContentReason.FAILED:
             await self.failed(key, step.plan)
         elif step.call is None:
             await self.succeeded(key, step.plan)

@@ -22,7 +22,7 @@ from plimsoll.decide.provisioning.in_process.provision import (
 )
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
     DeleteUnrecorded,
-    Guarding,
+    UnrecordedAssetReason,
     after_failed_deletion,
     guard,
     is_guarded,
@@ -135,7 +135,9 @@ class Provisioning:
             plan = after_provision(replace(operation, claim=claim), outcome)
             if error.trouble not in CERTAIN:
                 return plan
-            return replace(plan, writes=plan.writes + lift_guard(claim, Guarding.UNDONE).writes)
+            return replace(
+                plan, writes=plan.writes + lift_guard(claim, UnrecordedAssetReason.UNDONE).writes
+            )
 
         await self._context.write_about(CLAIMS, operation.claim, decide)
 
@@ -189,7 +191,7 @@ class Provisioning:
 
     async def _lift(self, claim: PersistentVolumeClaim) -> bool:
         return await self._context.write_about(
-            CLAIMS, claim, lambda known: lift_guard(known, Guarding.UNDONE)
+            CLAIMS, claim, lambda known: lift_guard(known, UnrecordedAssetReason.UNDONE)
         )
 
 

@@ -6,7 +6,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.cache.store import StoreChange
-from plimsoll.decide.claims.protection import Protection, decide_claim_protection
+from plimsoll.decide.claims.protection import ProtectionReason, decide_claim_protection
 from plimsoll.reconcile.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.kind import typed
@@ -38,7 +38,7 @@ class ClaimProtection(Loop):
             return None
         known = self._pods.view().by(PODS_BY_CLAIM, str(key)).values()
         plan = decide_claim_protection(claim, known)
-        if plan.reason == Protection.RELEASED:
+        if plan.reason == ProtectionReason.RELEASED:
             # The watch may be delayed: a claim is released only on what the server itself says.
             listed = await self.tools.client.list(PODS, Selection(namespace=key.namespace))
             plan = decide_claim_protection(claim, listed.items)

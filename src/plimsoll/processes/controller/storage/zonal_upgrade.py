@@ -6,7 +6,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.claims.zonal import (
-    Zonal,
+    ZonalReason,
     ZonalUpgrade,
     decide_zonal_upgrade,
     refusal_event,
@@ -41,5 +41,5 @@ class ZonalUpgrades(Loop):
         if isinstance(outcome, Obstacle) and outcome.error.failure is Failure.INVALID:
             self._refused[volume.uid] = upgrade
             event = refusal_event(volume, outcome.error.message)
-            await self.tools.enactor.enact(Plan(reason=Zonal.REFUSED, writes=(event,)))
+            await self.tools.enactor.enact(Plan(reason=ZonalReason.REFUSED, writes=(event,)))
         return None
