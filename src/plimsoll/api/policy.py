@@ -1,4 +1,4 @@
-"""Which pods matter more, and how many of them may be disturbed at once."""
+"""PriorityClass, which ranks pods, and PodDisruptionBudget, which limits their evictions."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -162,8 +162,8 @@ def error_from_status(
 
 
 def _by_class(code: int, *, is_deferral: bool) -> Failure:
-    """A 503 that names a time to come back was turned away at the door; without one it may be a
-    proxy that lost its server half-way."""
+    """A 503 that names a time to come back was refused before it was processed; without one it may
+    come from a proxy that lost its server half-way."""
     if code == HTTPStatus.SERVICE_UNAVAILABLE and is_deferral:
         return Failure.UNAVAILABLE
     is_refusal = HTTPStatus.BAD_REQUEST <= code < HTTPStatus.INTERNAL_SERVER_ERROR

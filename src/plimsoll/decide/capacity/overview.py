@@ -24,7 +24,7 @@ from plimsoll.decide.capacity.templates import is_template
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedCapacity:
-    """What was read."""
+    """The objects of a cluster from which an overview is made."""
 
     capacities: Collection[CSIStorageCapacity]
     classes: Collection[StorageClass]

@@ -1,4 +1,8 @@
-"""Which objects must be there, which of those that are there they are, and which are left over."""
+"""Which CSIStorageCapacity object belongs to which pair of segment and class.
+
+Every wanted pair has one object or none yet. Objects that belong to no wanted pair, and second
+objects of one pair, are left over: the publisher deletes them.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,7 +14,7 @@ from plimsoll.decide.capacity.segments import Segment, find_segment
 
 
 class Pair(NamedTuple):
-    """What one object is about, and one call of the driver."""
+    """What one capacity object, and one call of GetCapacity, is about."""
 
     segment: Segment
     storage_class: str
@@ -22,12 +26,12 @@ class PublishedCapacity:
 
     def __init__(self) -> None:
         self._current: dict[Pair, ObjectKey | None] = {}
-        """By pair that must have an object, the one it has."""
+        """The wanted pairs, each with its object; None: it has none yet."""
         self._objects: dict[ObjectKey, CSIStorageCapacity] = {}
         self._pairs: dict[ObjectKey, Pair | None] = {}
         self._by_pair: dict[Pair, dict[ObjectKey, None]] = {}
         self._left_over: dict[ObjectKey, datetime] = {}
-        """Since when."""
+        """By object, since when it has been left over."""
 
     def __contains__(self, pair: Pair) -> bool:
         return pair in self._current
@@ -61,7 +65,7 @@ class PublishedCapacity:
         return [(self._objects[key], self._left_over[key]) for key in sorted(self._left_over)]
 
     def want(self, pair: Pair) -> None:
-        """An object that is left over, but is just the one, is taken back."""
+        """A pair without an object takes one that is left over, if it fits."""
         if self._current.get(pair) is not None:
             return
         spare = min(self._by_pair.get(pair, ()), default=None)
@@ -75,7 +79,7 @@ class PublishedCapacity:
             self._left_over[key] = now
 
     def put(self, object_: CSIStorageCapacity, now: datetime) -> Pair | None:
-        """The pair whose object it is; None: it is left over."""
+        """Returns the pair whose object it is; None: it is left over."""
         key = object_.key
         known = self._objects.get(key)
         if known is not None and not _is_same(known, object_):
@@ -99,7 +103,7 @@ class PublishedCapacity:
             self._left_over[key] = now
 
     def remove(self, key: ObjectKey, uid: str = "") -> Pair | None:
-        """The pair that is without its object now."""
+        """Returns the pair that lost its object; None: no wanted pair did."""
         known = self._objects.get(key)
         if known is None or (uid and known.uid != uid):
             return None

@@ -51,7 +51,7 @@ def decide_claim(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decisi
 
 
 def decide_binding(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Decision:
-    """Whatever is missing of the four writes.
+    """Those of the four writes that are still missing.
 
     The volume comes first: one that names a claim can be finished or undone later, a claim that
     names another claim's volume cannot.

@@ -17,7 +17,7 @@ from plimsoll.decide.plan import NOTHING, Plan
 
 @dataclass(frozen=True, slots=True)
 class DecideAgain:
-    """The same object, as the writes of this plan left it: more is to be decided at once."""
+    """Decide about the same object again at once, as the writes of this plan left it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,8 @@
-"""What becomes of a volume that its claim has left: kept, deleted, or emptied for the next one."""
+"""What becomes of a released volume: it is retained, deleted, or recycled for the next claim.
+
+The controller deletes only what its own provisioners created. A volume of a CSI driver is left to
+the provisioner beside the driver, which decides in `decide.provisioning.deletion`.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -48,7 +52,7 @@ class NoDeleter:
 
 
 def decide_reclaim(volume: PersistentVolume, view: ClaimsAndVolumes) -> Decision:
-    """For a volume that was released. A failed one is tried again each time."""
+    """For a released volume. Reclaiming that failed is tried again with each decision."""
     if volume.annotations.get(MIGRATED_TO):
         return Decision(plan=Plan(reason=BindingReason.LEFT_TO_DRIVER))
     match volume.spec.persistent_volume_reclaim_policy:
@@ -79,7 +83,7 @@ def is_released(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -
 
 
 def has_ended(pod: Pod) -> bool:
-    """Nothing of it runs any more; one that is being deleted and never ran counts too."""
+    """No container of the pod runs any more, or the pod was deleted before any ran."""
     started = pod.status.container_statuses or pod.status.init_container_statuses
     return pod.is_finished or (pod.is_being_deleted and not started)
 
@@ -87,7 +91,7 @@ def has_ended(pod: Pod) -> bool:
 def find_deleter(
     volume: PersistentVolume, provisioners: Provisioners
 ) -> ProvisionerFacts | NoDeleter | None:
-    """None: an external provisioner deletes it."""
+    """The provisioner that deletes the volume; None: an external one does."""
     if name := volume.annotations.get(PROVISIONED_BY):
         if found := provisioners.find(name):
             return found
@@ -169,7 +173,7 @@ def _deletion(volume: PersistentVolume) -> tuple[Write, ...]:
 
 
 def _failed(volume: PersistentVolume, reason: BindingReason, message: str) -> Plan:
-    """Told once, not each time that it is tried again."""
+    """The event is emitted once, not at every retry."""
     if volume.status.phase == VolumePhase.FAILED:
         return Plan(reason=reason)
     status = set_volume_phase(volume, VolumePhase.FAILED, message)

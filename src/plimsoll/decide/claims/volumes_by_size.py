@@ -28,7 +28,7 @@ class VolumesBySize:
         insort(self._sorted, volume)
 
     def remove(self, volume: SizedVolume) -> None:
-        """One that was added."""
+        """Of a volume that was added."""
         del self._sorted[bisect_left(self._sorted, volume)]
 
     def from_size(self, rank: int) -> Iterator[SizedVolume]:

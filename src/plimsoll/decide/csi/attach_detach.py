@@ -1,10 +1,10 @@
-"""Where volumes should be attached, compared with where they are.
+"""Which VolumeAttachments are created and deleted, by the rules of kube-controller-manager.
 
 A device, that is what a CSI driver knows by a handle, is wanted on a node by the pods there. It is
-attached by an attachment object that the driver's attacher carries out, and detached by deleting
-that object, but never under a running pod: no pod may want it, and the node must not report it in
-use. Only when the node is broken and its agent has been silent for long, or a person vouches for
-it by the out-of-service taint, is it detached all the same. A device for one node at a time goes to
+attached by a VolumeAttachment, which the driver's attacher carries out (`attaching`), and detached
+by deleting that object, but never under a running pod: no pod may want it, and the node must not
+report it in use. Only when the node is broken and its agent has been silent for long, or an
+administrator vouches for it by the out-of-service taint, is it detached all the same. A device for one node at a time goes to
 the next node only when no attachment to another is left, whatever state it is in.
 """
 

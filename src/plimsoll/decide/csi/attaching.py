@@ -1,4 +1,6 @@
-"""What a driver's attacher does about one attachment: publish it, unpublish it, and say so.
+"""What an attacher does about one VolumeAttachment: it calls the driver and writes the status.
+
+Which attachments there are is decided in `attach_detach`.
 
 Before a driver is asked to publish, the attachment carries our finalizer and the driver's name of
 the node: however the call ends, the attachment stays until the driver has unpublished. The

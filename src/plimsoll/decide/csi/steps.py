@@ -67,7 +67,7 @@ def code_number(failure: Failure) -> int | None:
 
 
 def status_patch(object_: ApiObject, resource: ResourceName, status: Document) -> Patch:
-    """Whatever the rest of the object is by now."""
+    """For any version of the object: the rest of it does not matter."""
     return Patch(
         resource=resource,
         key=object_.key,

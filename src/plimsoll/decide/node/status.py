@@ -135,7 +135,7 @@ def rejected(pod: Pod, why: Rejection, now: datetime) -> Patch:
 
 
 def gone(pod: Pod) -> Delete:
-    """Everything was undone: the object goes, or waits for others' finalizers alone."""
+    """Every volume was undone: the pod object is deleted; only finalizers of others may hold it."""
     return Delete(resource=PODS, key=pod.key, uid=pod.uid, grace_seconds=0)
 
 

@@ -1,9 +1,10 @@
-"""What follows from a driver's answer, and what is remembered and told of it.
+"""What follows from a driver's answer to CreateVolume, also when the claim is gone by then.
 
 Only a final answer ends an attempt. After any other the driver may still create the volume, so the
 same call is repeated. A volume that is too small, or empty where it should be a copy, is deleted
 and requested again. One that leaves the allowedTopologies of its class is deleted and requested
-again much later: the driver would only do the same.
+again much later: the driver would only do the same. A volume whose claim was deleted, or took
+another volume meanwhile, is deleted.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""From a claim to the call: every part of a request, in the order in which problems are told.
+"""Builds the arguments of CreateVolume from a claim, in the order in which problems are told.
 
 Nothing is created and nothing is written before all of this succeeded, but for the marks on
 sources. The process reads the provisioner's secret between the two halves.
@@ -79,7 +79,7 @@ class Unprepared:
 
 
 class Preparation:
-    """One attempt's first half. It keeps what it has found out when a problem ends it."""
+    """The first half of one attempt. When a problem ends it, it keeps what it found out."""
 
     def __init__(self, wanted: WantedVolume, context: ProvisioningContext) -> None:
         self._wanted = wanted
@@ -229,7 +229,7 @@ def secret_references(attempt: Attempt) -> SecretReferences:
 
 
 def create_call(attempt: Attempt, context: ProvisioningContext) -> CreateVolumeCall:
-    """The second half. Raises RefusalError."""
+    """The second half, once the secret is read. Raises RefusalError."""
     claim, settings = attempt.claim, context.settings
     parameters = driver_parameters(attempt.storage_class.parameters)
     if settings.extra_create_metadata:

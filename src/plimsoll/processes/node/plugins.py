@@ -91,7 +91,7 @@ class RegistrationDirectory:
 
 
 class SocketPlugin:
-    """Implements Plugin."""
+    """Implements DriverPlugin."""
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket
@@ -139,7 +139,7 @@ class GivenDrivers:
 
 
 class GivenPlugin:
-    """Implements Plugin; such a driver is not told about its registration."""
+    """Implements DriverPlugin; such a driver is not told about its registration."""
 
     def __init__(self, name: str, transport: CsiTransport) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""Services and what stands behind and before them."""
+"""Services, endpoints, ingresses and network policies."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The end of a snapshot, and of the claim on what it was taken of."""
+"""What is deleted with a VolumeSnapshot, and when the claim it was taken of loses its finalizer."""
 
 from collections.abc import Iterable
 from datetime import timedelta

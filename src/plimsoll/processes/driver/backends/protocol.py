@@ -1,10 +1,10 @@
 """What a backend must do. All rules of CSI itself are above this line, in the services.
 
-The services promise: calls for one volume, or one snapshot, never overlap; whatever is made was
-recorded as `Making` before, with the capacity it takes, and whatever is removed as `Removing`. A
-backend promises: `make`, `remove` and their like can be repeated after a crash at any point, and
-end in the same state; an attempt that raises has left nothing, or `remove` clears it away.
-Refusals are raised as CsiStatusError (`wire.csi.refusals`), with the name of the thing and a
+The services promise: calls for one volume, or one snapshot, never overlap. What the backend is to
+make is recorded as `Making` before, with the capacity it takes; what it is to remove is recorded as
+`Removing`. A backend promises: `make`, `remove` and their like can be repeated after a crash at any
+point, and end in the same state; an attempt that raises has left nothing, or `remove` clears it
+away. Refusals are raised as CsiStatusError (`wire.csi.refusals`), with the name of the thing and a
 remedy.
 """
 

@@ -1,7 +1,7 @@
 """CreateVolume and DeleteVolume.
 
-For one name there is at most one volume, however often and at whatever moment it is asked for, and
-whatever crashes in between: the record comes first, with its id and the capacity it takes.
+For one name there is at most one volume, however often CreateVolume is called and wherever the
+driver crashes: the record comes first, with its id and the capacity it takes.
 """
 
 from collections.abc import Sequence

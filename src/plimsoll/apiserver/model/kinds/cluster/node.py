@@ -1,4 +1,4 @@
-"""Nodes: taints, pod address ranges, and capacity that is also what can be given away."""
+"""Nodes: taints, pod address ranges, and capacity, which is the default of allocatable."""
 
 import re
 from collections.abc import Iterator, Sequence
