@@ -60,7 +60,7 @@ def node_driver_registrar(driver: Driver, registry: Path) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class AttachmentSite:
     """A node that serves the driver, with one story's cluster around it."""
 
     scene: Scene
@@ -105,10 +105,10 @@ class Site:
 
 
 USED = {"persistentVolumeClaim": {"claimName": "data"}}
-Story = Callable[[Site], Awaitable[None]]
+Story = Callable[[AttachmentSite], Awaitable[None]]
 
 
-async def story_the_driver_is_registered(site: Site) -> None:
+async def story_the_driver_is_registered(site: AttachmentSite) -> None:
     reach = await segments(site.driver)
 
     async def is_registered() -> bool:
@@ -127,7 +127,7 @@ async def story_the_driver_is_registered(site: Site) -> None:
     assert reach.items() <= node["metadata"]["labels"].items()
 
 
-async def story_a_pod_writes_and_the_next_one_reads(site: Site) -> None:
+async def story_a_pod_writes_and_the_next_one_reads(site: AttachmentSite) -> None:
     volume = await site.claimed()
     first = await site.run_pod("first", USED)
     (site.mount_of(first) / "greeting").write_text("ahoy")
@@ -140,7 +140,7 @@ async def story_a_pod_writes_and_the_next_one_reads(site: Site) -> None:
     await site.scene.release("data")
 
 
-async def story_a_claim_in_use_waits_for_its_pod(site: Site) -> None:
+async def story_a_claim_in_use_waits_for_its_pod(site: AttachmentSite) -> None:
     await site.claimed()
     pod = await site.run_pod("user", USED)
     await site.at.delete(CLAIMS, "data")
@@ -149,7 +149,7 @@ async def story_a_claim_in_use_waits_for_its_pod(site: Site) -> None:
     await site.at.gone(CLAIMS, "data")
 
 
-async def story_an_inline_volume_lives_and_dies_with_its_pod(site: Site) -> None:
+async def story_an_inline_volume_lives_and_dies_with_its_pod(site: AttachmentSite) -> None:
     inline = {"csi": {"driver": site.driver.name, "volumeAttributes": {"size": "16Mi"}}}
     pod = await site.run_pod("user", inline)
     (site.mount_of(pod) / "scratch").write_text("gone soon")
@@ -186,5 +186,5 @@ async def _tell(kubeconfig: Path, driver: Driver, directory: Path, say: Say) -> 
             say(name.removeprefix("story_").replace("_", " "))
             async with place(kubeconfig) as own:
                 scene = Scene(at=own, driver=driver, parameters=HOSTPATH.parameters)
-                await story(Site(scene=scene, directory=directory))
+                await story(AttachmentSite(scene=scene, directory=directory))
         await at.delete(CSI_DRIVERS, driver.name)

@@ -10,7 +10,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.typed import from_document
 from plimsoll.decide.capacity.freshness import (
     Freshness,
-    Look,
+    PublisherHeartbeat,
     decide_lease,
     find_freshness,
     publisher_lease,
@@ -24,7 +24,7 @@ from tests.builders import DRIVER, meta
 NOW = datetime(2024, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 SETTINGS = CapacitySettings(driver=DRIVER, publisher="external-provisioner", namespace="plimsoll")
-LOOK = Look(
+LOOK = PublisherHeartbeat(
     holder="provisioner-0",
     began_at=NOW - 60 * MINUTE,
     looked_at=NOW,
@@ -64,11 +64,11 @@ def test_a_lease_that_is_there_is_renewed_by_a_patch() -> None:
 
 
 def test_without_any_report_yet_an_older_remark_is_taken_away() -> None:
-    look = Look(holder="p", began_at=NOW, looked_at=NOW, lasts=MINUTE)
-    (created,) = decide_lease(None, look, SETTINGS).writes
+    heartbeat = PublisherHeartbeat(holder="p", began_at=NOW, looked_at=NOW, lasts=MINUTE)
+    (created,) = decide_lease(None, heartbeat, SETTINGS).writes
     assert isinstance(created, Create)
     assert OLDEST_REPORT not in created.document["metadata"]["annotations"]
-    (patched,) = decide_lease(a_lease(), look, SETTINGS).writes
+    (patched,) = decide_lease(a_lease(), heartbeat, SETTINGS).writes
     assert isinstance(patched, Patch)
     assert patched.patch["metadata"]["annotations"][OLDEST_REPORT] is None
 

@@ -22,7 +22,7 @@ from plimsoll.api.storage import (
 from plimsoll.api.volumes import ClaimStatus
 from plimsoll.decide.csi.attach_detach import (
     ATTACHMENTS,
-    Site,
+    AttachmentSite,
     WantedAttachment,
     decide_attachments,
     is_bound_pair,
@@ -87,8 +87,8 @@ def a_site(
     pods: Iterable[Pod] = (),
     attachment: VolumeAttachment | None = None,
     unwanted_for: timedelta = timedelta(),
-) -> Site:
-    return Site(
+) -> AttachmentSite:
+    return AttachmentSite(
         name=name,
         node=node or a_site_node(name),
         pods=tuple(pods),
@@ -121,7 +121,7 @@ def test_a_wanted_device_gets_an_attachment() -> None:
 
 
 def test_nothing_is_attached_to_a_node_that_is_not_known() -> None:
-    site = Site(name="node-1", pods=(a_pod(node="node-1"),))
+    site = AttachmentSite(name="node-1", pods=(a_pod(node="node-1"),))
     assert decide_attachments(WANTED, [site]) is NOTHING
 
 
@@ -259,14 +259,16 @@ TAINT = Taint(key="node.kubernetes.io/out-of-service", effect="NoExecute")
             id="the-node-is-out-of-service",
         ),
         pytest.param(a_site(node=a_site_node()), True, None, id="not-in-use"),
-        pytest.param(Site(name="node-1"), False, SIX_MINUTES, id="a-node-that-is-gone"),
-        pytest.param(Site(name="node-1", unwanted_for=SIX_MINUTES), True, None, id="gone-for-long"),
+        pytest.param(AttachmentSite(name="node-1"), False, SIX_MINUTES, id="a-node-that-is-gone"),
+        pytest.param(
+            AttachmentSite(name="node-1", unwanted_for=SIX_MINUTES), True, None, id="gone-for-long"
+        ),
     ],
 )
 def test_when_an_unwanted_device_is_detached(
-    site: Site, *, is_detached: bool, recheck: timedelta | None
+    site: AttachmentSite, *, is_detached: bool, recheck: timedelta | None
 ) -> None:
-    site = Site(
+    site = AttachmentSite(
         name=site.name,
         node=site.node,
         attachment=an_attachment(),
@@ -342,7 +344,7 @@ def test_a_claim_counts_only_if_both_sides_agree_and_it_is_the_pods_own() -> Non
 
 SITES = st.lists(
     st.builds(
-        lambda number, wanted, attachment, node, minutes: Site(
+        lambda number, wanted, attachment, node, minutes: AttachmentSite(
             name=f"node-{number}",
             node=node
             and msgspec.structs.replace(
@@ -370,7 +372,7 @@ SITES = st.lists(
 
 @given(sites=SITES)
 def test_a_device_for_one_node_never_gets_a_second_attachment_nor_loses_one_in_use(
-    sites: list[Site],
+    sites: list[AttachmentSite],
 ) -> None:
     plan = decide_attachments(WANTED, sites)
     by_name = {DEVICE.attachment_name(site.name): site for site in sites}

@@ -8,8 +8,8 @@ from plimsoll.api.meta import Condition
 from plimsoll.api.pods import Container, Pod
 from plimsoll.decide.node.admission import Rejection
 from plimsoll.decide.node.status import (
+    PodAddresses,
     PodPhase,
-    Where,
     ended,
     free_address,
     gone,
@@ -23,7 +23,7 @@ from plimsoll.decide.plan import Patch
 from tests.builders import a_pod
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
-WHERE = Where(host_ip="10.0.0.1", pod_ip="100.64.0.1")
+WHERE = PodAddresses(host_ip="10.0.0.1", pod_ip="100.64.0.1")
 
 
 def status_of(patch: Patch) -> dict[str, Any]:

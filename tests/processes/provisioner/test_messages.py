@@ -90,7 +90,7 @@ def test_what_was_made_is_read(source: ContentSource | None) -> None:
         accessible_topology=[csi.Topology(segments={"zone": "a"})],
         content_source=content.volume_content_source if source else None,
     )
-    assert messages.made_volume(csi.CreateVolumeResponse(volume=volume)) == CreatedVolume(
+    assert messages.created_volume(csi.CreateVolumeResponse(volume=volume)) == CreatedVolume(
         volume_id="volume-2",
         capacity_bytes=2048,
         context={"a": "b"},
@@ -100,7 +100,7 @@ def test_what_was_made_is_read(source: ContentSource | None) -> None:
 
 
 def test_an_answer_without_a_volume_is_a_failure() -> None:
-    outcome = messages.made_volume(csi.CreateVolumeResponse())
+    outcome = messages.created_volume(csi.CreateVolumeResponse())
     assert outcome == CallFailed(Code.INTERNAL, "the driver's answer names no volume")
 
 

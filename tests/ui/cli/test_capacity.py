@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from plimsoll.api.core import Lease
 from plimsoll.api.patch import merge_patch
 from plimsoll.api.typed import from_document
-from plimsoll.decide.capacity.freshness import Look, decide_lease, publisher_lease
+from plimsoll.decide.capacity.freshness import PublisherHeartbeat, decide_lease, publisher_lease
 from plimsoll.decide.capacity.published import Pair
 from plimsoll.decide.capacity.reports import (
     CapacityAnswer,
@@ -88,8 +88,10 @@ def publish(server: EmbeddedServer, host: str, gib: int) -> None:
     enact(server, plan)
 
 
-def look(server: EmbeddedServer, *, at: datetime, existing: Lease | None = None) -> Lease:
-    seen = Look(holder="provisioner-0", began_at=at, looked_at=at, lasts=timedelta(minutes=2))
+def heartbeat(server: EmbeddedServer, *, at: datetime, existing: Lease | None = None) -> Lease:
+    seen = PublisherHeartbeat(
+        holder="provisioner-0", began_at=at, looked_at=at, lasts=timedelta(minutes=2)
+    )
     enact(server, decide_lease(existing, seen, SETTINGS))
     code, stored = server.endpoint.request(
         "GET", f"{PATHS['Lease']}/{publisher_lease(SETTINGS).name}"
@@ -123,8 +125,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]
             NodeType(name="big", labels={"pool": "big"}, capacity={"fast": CapacityAnswer(GIB)})
         ]
         enact(running, decide_templates(types, ["fast"], (), SETTINGS))
-        lease = look(running, at=datetime.now(UTC) - timedelta(hours=1))
-        look(running, at=datetime.now(UTC), existing=lease)
+        lease = heartbeat(running, at=datetime.now(UTC) - timedelta(hours=1))
+        heartbeat(running, at=datetime.now(UTC), existing=lease)
         yield running
 
 

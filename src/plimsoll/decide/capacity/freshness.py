@@ -27,8 +27,8 @@ from plimsoll.decide.plan import Create, Patch, Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """What a publisher has to say when it has looked at everything."""
+class PublisherHeartbeat:
+    """What a publisher writes into its lease when it has asked for all capacity."""
 
     holder: str
     """The copy that looked: the name of a pod, for one."""
@@ -45,12 +45,14 @@ def publisher_lease(settings: CapacitySettings) -> ObjectKey:
     return ObjectKey(settings.namespace, publisher_lease_name(settings.driver, settings.publisher))
 
 
-def decide_lease(existing: Lease | None, look: Look, settings: CapacitySettings) -> Plan:
-    key, annotations = publisher_lease(settings), _annotations(look)
+def decide_lease(
+    existing: Lease | None, heartbeat: PublisherHeartbeat, settings: CapacitySettings
+) -> Plan:
+    key, annotations = publisher_lease(settings), _annotations(heartbeat)
     labels = settings.labels | {PURPOSE: CAPACITY_PURPOSE}
     if existing is not None:
         metadata: Document = {"labels": labels, "annotations": annotations}
-        patch: Document = {"metadata": metadata, "spec": _spec(look)}
+        patch: Document = {"metadata": metadata, "spec": _spec(heartbeat)}
         write = Patch(resource=LEASES, key=key, patch=patch, uid=existing.uid)
         return Plan(reason=CapacityReason.LOOKED, writes=(write,))
     told = {name: value for name, value in annotations.items() if value is not None}
@@ -64,25 +66,25 @@ def decide_lease(existing: Lease | None, look: Look, settings: CapacitySettings)
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": metadata,
-        "spec": _spec(look),
+        "spec": _spec(heartbeat),
     }
     return Plan(reason=CapacityReason.LOOKED, writes=(Create(resource=LEASES, document=document),))
 
 
-def _annotations(look: Look) -> dict[str, str | None]:
-    oldest = look.oldest_report_at
+def _annotations(heartbeat: PublisherHeartbeat) -> dict[str, str | None]:
+    oldest = heartbeat.oldest_report_at
     return {
         OLDEST_REPORT: None if oldest is None else wire_micro_time(oldest),
-        UNANSWERED: str(look.unanswered),
+        UNANSWERED: str(heartbeat.unanswered),
     }
 
 
-def _spec(look: Look) -> Document:
+def _spec(heartbeat: PublisherHeartbeat) -> Document:
     return {
-        "holderIdentity": look.holder,
-        "leaseDurationSeconds": max(1, round(look.lasts.total_seconds())),
-        "acquireTime": wire_micro_time(look.began_at),
-        "renewTime": wire_micro_time(look.looked_at),
+        "holderIdentity": heartbeat.holder,
+        "leaseDurationSeconds": max(1, round(heartbeat.lasts.total_seconds())),
+        "acquireTime": wire_micro_time(heartbeat.began_at),
+        "renewTime": wire_micro_time(heartbeat.looked_at),
     }
 
 

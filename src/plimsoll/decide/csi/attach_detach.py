@@ -4,8 +4,9 @@ A device, that is what a CSI driver knows by a handle, is wanted on a node by th
 attached by a VolumeAttachment, which the driver's attacher carries out (`attaching`), and detached
 by deleting that object, but never under a running pod: no pod may want it, and the node must not
 report it in use. Only when the node is broken and its agent has been silent for long, or an
-administrator vouches for it by the out-of-service taint, is it detached all the same. A device for one node at a time goes to
-the next node only when no attachment to another is left, whatever state it is in.
+administrator vouches for it by the out-of-service taint, is it detached all the same. A
+device for one node at a time goes to the next node only when no attachment to another is left,
+whatever state it is in.
 """
 
 from collections.abc import Iterable, Sequence
@@ -116,8 +117,8 @@ class WantedAttachment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """A node from the device's point of view."""
+class AttachmentSite:
+    """One node, as far as it matters to one device."""
 
     name: str
     node: Node | None = None
@@ -151,7 +152,7 @@ class Site:
         return any(taint.key == OUT_OF_SERVICE for taint in taints)
 
 
-def decide_attachments(wanted: WantedAttachment, sites: Sequence[Site]) -> Plan:
+def decide_attachments(wanted: WantedAttachment, sites: Sequence[AttachmentSite]) -> Plan:
     """Detach first: what is detached here may be waited for there."""
     writes: list[Write] = []
     recheck: list[timedelta] = []
@@ -174,7 +175,7 @@ def decide_attachments(wanted: WantedAttachment, sites: Sequence[Site]) -> Plan:
 # Detaching
 
 
-def _ended(device: Device, site: Site, recheck: list[timedelta]) -> list[Write]:
+def _ended(device: Device, site: AttachmentSite, recheck: list[timedelta]) -> list[Write]:
     found = site.attachment
     if found is None or found.is_being_deleted:
         # Even if a user deleted it: the node should not believe that the device is still there.
@@ -190,18 +191,18 @@ def _ended(device: Device, site: Site, recheck: list[timedelta]) -> list[Write]:
     return [*_unlisted(device, site), delete]
 
 
-def may_detach(device: Device, site: Site) -> bool:
+def may_detach(device: Device, site: AttachmentSite) -> bool:
     if not site.reports_use(device) or site.is_out_of_service:
         return True
     return site.is_broken and site.unwanted_for >= UNMOUNT_DEADLINE
 
 
-def is_forced(device: Device, site: Site) -> bool:
+def is_forced(device: Device, site: AttachmentSite) -> bool:
     """Detached although the node has not said that it is done with it."""
     return site.reports_use(device) and may_detach(device, site)
 
 
-def _unlisted(device: Device, site: Site) -> list[Write]:
+def _unlisted(device: Device, site: AttachmentSite) -> list[Write]:
     if site.node is None or not site.lists(device):
         return []
     kept = [v for v in site.node.status.volumes_attached if v.name != device.unique_name]
@@ -211,17 +212,19 @@ def _unlisted(device: Device, site: Site) -> list[Write]:
 # Attaching
 
 
-def _in_order_of_arrival(sites: Iterable[Site]) -> list[Site]:
+def _in_order_of_arrival(sites: Iterable[AttachmentSite]) -> list[AttachmentSite]:
     """The node that was first gets a device that only one node can have."""
 
-    def arrival(site: Site) -> tuple[datetime, str]:
+    def arrival(site: AttachmentSite) -> tuple[datetime, str]:
         times = [pod.metadata.creation_timestamp or LONG_AGO for pod in site.pods]
         return min(times), site.name
 
     return sorted((site for site in sites if site.pods), key=arrival)
 
 
-def _begun(wanted: WantedAttachment, site: Site, sites: Sequence[Site]) -> list[Write]:
+def _begun(
+    wanted: WantedAttachment, site: AttachmentSite, sites: Sequence[AttachmentSite]
+) -> list[Write]:
     found = site.attachment
     if found is not None:
         return [] if found.is_being_deleted else _progress(wanted, site, found)
@@ -238,7 +241,9 @@ def _begun(wanted: WantedAttachment, site: Site, sites: Sequence[Site]) -> list[
     ]
 
 
-def _progress(wanted: WantedAttachment, site: Site, found: VolumeAttachment) -> list[Write]:
+def _progress(
+    wanted: WantedAttachment, site: AttachmentSite, found: VolumeAttachment
+) -> list[Write]:
     if found.status.attached:
         if site.node is None or site.lists(wanted.device):
             return []
@@ -256,7 +261,9 @@ def _progress(wanted: WantedAttachment, site: Site, found: VolumeAttachment) -> 
     return [*withdrawn, *_events(site.pods, EventType.WARNING, "FailedAttachVolume", message)]
 
 
-def _refusals(wanted: WantedAttachment, site: Site, others: Sequence[Site]) -> list[Write]:
+def _refusals(
+    wanted: WantedAttachment, site: AttachmentSite, others: Sequence[AttachmentSite]
+) -> list[Write]:
     """Each pod is told which pods have the device; those in other namespaces are only counted."""
     holders = [other for other in others if other.is_attached]
     if not holders:
@@ -280,7 +287,7 @@ def _explained(near: Sequence[str], users: Sequence[Pod]) -> str:
     return f"Volume is already used by pod(s) {', '.join(near)}{elsewhere}"
 
 
-def _attachment(wanted: WantedAttachment, site: Site) -> Document:
+def _attachment(wanted: WantedAttachment, site: AttachmentSite) -> Document:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "VolumeAttachment",

@@ -46,14 +46,14 @@ class PodPhase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class PodAddresses:
     """The addresses that a pod is reported with."""
 
     host_ip: str
     pod_ip: str = ""
 
 
-def started(pod: Pod, where: Where, now: datetime) -> Patch:
+def started(pod: Pod, addresses: PodAddresses, now: datetime) -> Patch:
     """The node has taken the pod and begins with its volumes."""
     told = {
         "Initialized": ("True", "", ""),
@@ -66,15 +66,15 @@ def started(pod: Pod, where: Where, now: datetime) -> Patch:
         {
             "phase": PodPhase.PENDING.value,
             "startTime": wire_time(now),
-            "hostIP": where.host_ip,
-            "hostIPs": [{"ip": where.host_ip}],
+            "hostIP": addresses.host_ip,
+            "hostIPs": [{"ip": addresses.host_ip}],
             "conditions": _conditions(pod, told, now),
             **_containers(pod, {"waiting": {"reason": "ContainerCreating"}}, ready=False),
         },
     )
 
 
-def running(pod: Pod, where: Where, now: datetime) -> Patch:
+def running(pod: Pod, addresses: PodAddresses, now: datetime) -> Patch:
     told = {
         "Initialized": ("True", "", ""),
         "PodReadyToStartContainers": ("True", "", ""),
@@ -86,10 +86,10 @@ def running(pod: Pod, where: Where, now: datetime) -> Patch:
         {
             "phase": PodPhase.RUNNING.value,
             "startTime": wire_time(pod.status.start_time or now),
-            "hostIP": where.host_ip,
-            "hostIPs": [{"ip": where.host_ip}],
-            "podIP": where.pod_ip,
-            "podIPs": [{"ip": where.pod_ip}],
+            "hostIP": addresses.host_ip,
+            "hostIPs": [{"ip": addresses.host_ip}],
+            "podIP": addresses.pod_ip,
+            "podIPs": [{"ip": addresses.pod_ip}],
             "conditions": _conditions(pod, told, now),
             **_containers(pod, {"running": {"startedAt": wire_time(now)}}, ready=True),
         },

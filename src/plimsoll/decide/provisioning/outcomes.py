@@ -63,7 +63,7 @@ def after_create(
         case CallFailed():
             return _after_failure(call, outcome, claim, context)
         case CreatedVolume():
-            return _after_made(call, outcome, claim, context)
+            return _after_created(call, outcome, claim, context)
         case _:
             assert_never(outcome)
 
@@ -135,7 +135,7 @@ def _is_still_selected(subject: PersistentVolumeClaim, current: PersistentVolume
     return selected is not None and current.annotations.get(SELECTED_NODE) == selected
 
 
-def _after_made(
+def _after_created(
     call: Call,
     made: CreatedVolume,
     claim: PersistentVolumeClaim | None,

@@ -21,8 +21,8 @@ from plimsoll.decide.node.status import (
     FOREVER,
     RUN_FOR,
     NodeReportReason,
+    PodAddresses,
     PodPhase,
-    Where,
     ended,
     free_address,
     gone,
@@ -208,23 +208,23 @@ class Pods(Loop):
             return await self._wait(key, pod, waits, failed=failed)
         if not _is_running(pod) or not pod.is_ready:
             # The second after this node was silent: the controller has marked its pods.
-            await self._write(pod, running(pod, self._where(served, pod), now))
+            await self._write(pod, running(pod, self._addresses(served, pod), now))
             return None
         if not all_grown:
             self.queue.add_rate_limited(key)
         self._settled.add(pod.uid)
         return await self._run_on(pod)
 
-    def _where(self, served: ServedNode, pod: Pod) -> Where:
+    def _addresses(self, served: ServedNode, pod: Pod) -> PodAddresses:
         host_ip = served.machine.address
         if pod.spec.host_network:
-            return Where(host_ip=host_ip, pod_ip=host_ip)
+            return PodAddresses(host_ip=host_ip, pod_ip=host_ip)
         others = (o for o in self._observation.pods_of(served.name) if o.uid != pod.uid)
         used = {other.status.pod_ip for other in others} | set(served.addresses.values())
         given = served.addresses.get(pod.uid) or pod.status.pod_ip
         if not given:
             given = served.addresses[pod.uid] = free_address(served.network, used)
-        return Where(host_ip=host_ip, pod_ip=given)
+        return PodAddresses(host_ip=host_ip, pod_ip=given)
 
     async def _admit(self, served: ServedNode, node: Node, pod: Pod) -> timedelta | None:
         if not node.status.allocatable:
@@ -234,7 +234,9 @@ class Pods(Loop):
             others = [o for o in self._observation.staying(served.name) if is_taken(o)]
             rejection = find_rejection(pod, node, others)
             if rejection is None:
-                await self._write(pod, started(pod, Where(host_ip=served.machine.address), now))
+                await self._write(
+                    pod, started(pod, PodAddresses(host_ip=served.machine.address), now)
+                )
                 return None
         event = pod_event(pod, rejection.reason, rejection.message)
         if await self._write(pod, rejected(pod, rejection, now), event):

@@ -45,7 +45,7 @@ from plimsoll.decide.provisioning.steps import (
 )
 from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.enact.enactor import Done, Obstacle, Outcome, Overtaken
-from plimsoll.processes.provisioner.operation_metrics import Then
+from plimsoll.processes.provisioner.operation_metrics import AfterFailure
 from plimsoll.processes.provisioner.races import Races
 from plimsoll.processes.provisioner.sidecar import Pace, SecretUnreadableError, Sidecar
 from plimsoll.processes.provisioner.view import ProvisionerCaches, needs, read_for
@@ -198,7 +198,7 @@ class Claims(Loop):
         claim = self._caches.claims.view().get(key)
         class_ = claim.storage_class if claim else ""
         self._sidecar.metrics.not_provisioned(class_, _source_of(claim))
-        then = Then.RESCHEDULED if isinstance(step, Reschedule) else Then.RETRIED
+        then = AfterFailure.RESCHEDULED if isinstance(step, Reschedule) else AfterFailure.RETRIED
         self._sidecar.metrics.refused(step.failure.problem, then)
         if step.failure.state is not ProvisioningState.NO_CHANGE and class_:
             self._sidecar.capacity.refused(class_)

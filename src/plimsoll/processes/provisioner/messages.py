@@ -46,7 +46,7 @@ def get_capacity(call: GetCapacityCall) -> csi.GetCapacityRequest:
     )
 
 
-def made_volume(answer: csi.CreateVolumeResponse) -> CreateOutcome:
+def created_volume(answer: csi.CreateVolumeResponse) -> CreateOutcome:
     volume = answer.volume
     if not volume.volume_id:
         # Nothing that could be stored, used or deleted.

@@ -6,7 +6,9 @@ from plimsoll.decide.provisioning.failures import Problem
 from plimsoll.runtime.metrics import Metrics
 
 
-class Then(StrEnum):
+class AfterFailure(StrEnum):
+    """What follows a call that failed."""
+
     RETRIED = "Retried"
     """The same is tried again after a while."""
     RESCHEDULED = "Rescheduled"
@@ -44,7 +46,7 @@ class ProvisionerOperationMetrics:
             ("problem", "then"),
         )
 
-    def refused(self, problem: Problem, then: Then) -> None:
+    def refused(self, problem: Problem, then: AfterFailure) -> None:
         self._refusals.labels(problem, then).inc()
 
     def provisioned(self, class_: str, source: str, seconds: float) -> None:

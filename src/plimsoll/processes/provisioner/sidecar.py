@@ -103,7 +103,7 @@ class Sidecar:
             )
         except DriverError as error:
             return messages.failed(error, secrets)
-        return messages.made_volume(answer)
+        return messages.created_volume(answer)
 
     async def delete(self, call: DeleteVolumeCall) -> DeleteOutcome:
         """If the secret cannot be read, the call is made without it."""

@@ -6,9 +6,9 @@ from plimsoll.api.snapshots import ContentStatus, SnapshotError, VolumeSnapshotC
 from plimsoll.api.volumes import SecretReference
 from plimsoll.decide.csi.snapshots.content import (
     ContentCall,
+    ContentContext,
     DeleteSnapshot,
     FindSnapshot,
-    Occasion,
     SnapshotContentReason,
     Taken,
     TakeSnapshot,
@@ -31,7 +31,7 @@ from plimsoll.decide.plan import NOTHING
 from plimsoll.decide.provisioning.calls import CallFailed, Code
 from tests.decide.csi.snapshots.objects import NOW, a_class, a_content, events, patches
 
-OCCASION = Occasion(now=NOW, class_=a_class(parameters={"tier": "cold"}))
+OCCASION = ContentContext(now=NOW, class_=a_class(parameters={"tier": "cold"}))
 MARKED = {BEING_CREATED: "yes"}
 TAKEN = ContentStatus(snapshot_handle="id", ready_to_use=True)
 GOING: dict[str, Any] = {"deletion_timestamp": NOW, "finalizers": (CONTENT_BOUND,)}
@@ -104,18 +104,18 @@ def test_a_content_stays_while_the_driver_may_be_taking_the_snapshot() -> None:
 
 
 @pytest.mark.parametrize(
-    ("occasion", "why"),
+    ("context", "why"),
     [
-        pytest.param(Occasion(now=NOW), '"snap" not found', id="no-class"),
+        pytest.param(ContentContext(now=NOW), '"snap" not found', id="no-class"),
         pytest.param(
-            Occasion(now=NOW, class_=a_class(parameters={"csi.storage.k8s.io/x": "y"})),
+            ContentContext(now=NOW, class_=a_class(parameters={"csi.storage.k8s.io/x": "y"})),
             "unknown parameter key",
             id="unknown-parameter",
         ),
     ],
 )
-def test_what_cannot_be_asked_for_is_said(occasion: Occasion, why: str) -> None:
-    step = decide_content(a_content(), occasion)
+def test_what_cannot_be_asked_for_is_said(context: ContentContext, why: str) -> None:
+    step = decide_content(a_content(), context)
     assert (step.call, step.plan.reason) == (None, SnapshotContentReason.FAILED)
     (patch,) = patches(step.plan)
     assert why in patch["status"]["error"]["message"]

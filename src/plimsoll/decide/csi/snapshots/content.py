@@ -94,8 +94,8 @@ ContentStep = Step[ContentCall]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Occasion:
-    """What a content is looked at with."""
+class ContentContext:
+    """What a decision about one content depends on besides the content."""
 
     now: datetime
     class_: VolumeSnapshotClass | None = None
@@ -114,7 +114,7 @@ def decide_protection(content: VolumeSnapshotContent) -> Plan:
     return Plan(reason=SnapshotContentReason.PROTECTED, writes=(patch,))
 
 
-def decide_content(content: VolumeSnapshotContent, occasion: Occasion) -> ContentStep:
+def decide_content(content: VolumeSnapshotContent, context: ContentContext) -> ContentStep:
     status = content.status
     if may_go(content):
         return _deleted(content)
@@ -123,9 +123,9 @@ def decide_content(content: VolumeSnapshotContent, occasion: Occasion) -> Conten
     if status is not None and status.ready_to_use is True:
         return Step(plan=_answered(content))
     try:
-        return _found(content, occasion) if is_prepared(content) else _take(content, occasion)
+        return _found(content, context) if is_prepared(content) else _take(content, context)
     except ValueError as error:
-        return Step(plan=decide_not_taken(content, NotAsked(str(error)), occasion.now))
+        return Step(plan=decide_not_taken(content, NotAsked(str(error)), context.now))
 
 
 def may_go(content: VolumeSnapshotContent) -> bool:
@@ -166,17 +166,17 @@ def _secret(content: VolumeSnapshotContent) -> SecretReference | None:
     return SecretReference(name=name, namespace=namespace) if name and namespace else None
 
 
-def _take(content: VolumeSnapshotContent, occasion: Occasion) -> ContentStep:
+def _take(content: VolumeSnapshotContent, context: ContentContext) -> ContentStep:
     """Only another call tells whether the snapshot is ready."""
-    if occasion.class_ is None:
+    if context.class_ is None:
         name = content.spec.volume_snapshot_class_name
         raise ValueError(
             f"failed to take snapshot {content.name} without a snapshot class"
             if name is None
             else f'volumesnapshotclass.snapshot.storage.k8s.io "{name}" not found'
         )
-    parameters = parse_driver_parameters(occasion.class_.parameters)
-    if occasion.tells_metadata:
+    parameters = parse_driver_parameters(context.class_.parameters)
+    if context.tells_metadata:
         parameters |= metadata_parameters(content)
     call = TakeSnapshot(
         name=f"snapshot-{content.spec.volume_snapshot_ref.uid}",
@@ -188,8 +188,8 @@ def _take(content: VolumeSnapshotContent, occasion: Occasion) -> ContentStep:
     return Step(plan=Plan(reason=SnapshotContentReason.TAKING, writes=marks), call=call)
 
 
-def _found(content: VolumeSnapshotContent, occasion: Occasion) -> ContentStep:
-    parameters = occasion.class_.parameters if occasion.class_ is not None else {}
+def _found(content: VolumeSnapshotContent, context: ContentContext) -> ContentStep:
+    parameters = context.class_.parameters if context.class_ is not None else {}
     secret = parse_secret(SNAPSHOTTER_LIST, parameters, content.name)
     handle = content.spec.source.snapshot_handle or ""
     return Step(call=FindSnapshot(handle=handle, secret=secret))

@@ -15,7 +15,7 @@ from plimsoll.api.storage import CSIDriver, VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.csi.attach_detach import (
-    Site,
+    AttachmentSite,
     WantedAttachment,
     decide_attachments,
     is_bound_pair,
@@ -168,7 +168,7 @@ class AttachDetach(Loop):
         else:
             self._told.pop(key, None)
 
-    def _observe(self, device: Device) -> tuple[WantedAttachment, list[Site]]:
+    def _observe(self, device: Device) -> tuple[WantedAttachment, list[AttachmentSite]]:
         volumes = list(self._volumes.view().by(VOLUMES_BY_DEVICE, str(device)).values())
         wanted = (
             WantedAttachment.volume(device, volumes[0])
@@ -182,7 +182,7 @@ class AttachDetach(Loop):
         listing = self._nodes.view().by(NODES_BY_DEVICE, device.unique_name)
         names = sorted(pods.keys() | attachments.keys() | {key.name for key in listing})
         return wanted, [
-            Site(
+            AttachmentSite(
                 name=name,
                 node=self._nodes.view().get(ObjectKey("", name)),
                 pods=tuple(pods.get(name, ())),
@@ -229,12 +229,12 @@ class AttachDetach(Loop):
         now = self.tools.clock.monotonic()
         return timedelta(seconds=now - self._unwanted_since.setdefault(attachment.uid, now))
 
-    async def _asked(self, site: Site) -> Site:
+    async def _asked(self, site: AttachmentSite) -> AttachmentSite:
         """The site with its node as the server has it now."""
         node = await self.tools.client.find(NODES, ObjectKey("", site.name))
         return replace(site, node=node)
 
-    def _count_forced(self, device: Device, sites: list[Site], plan: Plan) -> None:
+    def _count_forced(self, device: Device, sites: list[AttachmentSite], plan: Plan) -> None:
         names = {write.key.name for write in plan.writes if isinstance(write, Delete)}
         for site in sites:
             attachment = site.attachment

@@ -21,9 +21,9 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.csi.snapshots.content import (
     ContentCall,
+    ContentContext,
     DeleteSnapshot,
     FindSnapshot,
-    Occasion,
     SnapshotContentReason,
     Taken,
     TakeSnapshot,
@@ -170,7 +170,7 @@ class Snapshotter(CsiLoop):
         driver = self.drivers.find(content.spec.driver)
         if driver is None or "CREATE_DELETE_SNAPSHOT" not in driver.controller:
             return
-        step = decide_content(content, self._occasion(content))
+        step = decide_content(content, self._content_context(content))
         if step.call is None and step.plan.reason == SnapshotContentReason.FAILED:
             await self.failed(key, step.plan)
         elif step.call is None:
@@ -180,9 +180,9 @@ class Snapshotter(CsiLoop):
             content = self._contents.view().get(key) or content
             await self._carry_out(content, driver, step.call)
 
-    def _occasion(self, content: VolumeSnapshotContent) -> Occasion:
+    def _content_context(self, content: VolumeSnapshotContent) -> ContentContext:
         name = content.spec.volume_snapshot_class_name or ""
-        return Occasion(
+        return ContentContext(
             now=self.tools.clock.now(),
             class_=self._classes.view().get(ObjectKey("", name)),
             tells_metadata=self.settings.tells_metadata,

@@ -26,7 +26,7 @@ FORGOTTEN_AFTER = FAILED_POD_BACKOFF.limit * 2
 """A node where no pod has failed for that long starts anew."""
 
 
-class Rests:
+class FailedPodBackoff:
     """Pauses between pods that fail on one node: the node may refuse every one of them."""
 
     def __init__(self, clock: Clock) -> None:
@@ -58,7 +58,7 @@ class DaemonSets(Owner[DaemonSet, Pod]):
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools, DaemonSet, Pod)
-        self._rests = Rests(tools.clock)
+        self._failed_pods = FailedPodBackoff(tools.clock)
         self._owners.on_change(self._set_changed)
         self._revisions = tools.observed.of(ControllerRevision)
         watch_revisions(self, self._revisions)
@@ -67,7 +67,7 @@ class DaemonSets(Owner[DaemonSet, Pod]):
 
     def _set_changed(self, change: StoreChange[DaemonSet]) -> None:
         if change.after is None and change.before is not None:
-            self._rests.forget(change.before.uid)
+            self._failed_pods.forget(change.before.uid)
 
     def _node_changed(self, change: StoreChange[Node]) -> None:
         before, after = change.before, change.after
@@ -85,13 +85,13 @@ class DaemonSets(Owner[DaemonSet, Pod]):
             return None
         if not await self.settle_ownership(owner, pods):
             return None
-        rests = self._rests.left(owner.uid)
+        failed_pods = self._failed_pods.left(owner.uid)
         seen = DaemonSetView(
             nodes=tuple(self._nodes.view().objects.values()),
             pods=pods.members,
             revisions=revisions.members,
             named=self._revisions.view().objects,
-            resting=frozenset(rests),
+            resting=frozenset(failed_pods),
             now=self.tools.clock.now(),
         )
         steps = decide_daemon_set(owner, seen, suffixes(self.tools.ids))
@@ -101,11 +101,11 @@ class DaemonSets(Owner[DaemonSet, Pod]):
             failure = await self.carry_out(owner, steps.act)
             failure = await self.carry_out(owner, steps.report) or failure
         self.finish(owner, failure)
-        waits = [*rests.values(), *filter(None, [steps.report.recheck_after])]
+        waits = [*failed_pods.values(), *filter(None, [steps.report.recheck_after])]
         return min(waits, default=None)
 
     def _note_failed(self, owner: DaemonSet, plan: Plan, pods: tuple[Pod, ...]) -> None:
         deleted = {write.uid for write in plan.writes if isinstance(write, Delete)}
         for pod in pods:
             if pod.uid in deleted and pod.status.phase == "Failed":
-                self._rests.note(owner.uid, target_node(pod))
+                self._failed_pods.note(owner.uid, target_node(pod))

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from plimsoll.api.core import Lease
 from plimsoll.api.typed import from_document
-from plimsoll.decide.capacity.freshness import Look, decide_lease, publisher_lease
+from plimsoll.decide.capacity.freshness import PublisherHeartbeat, decide_lease, publisher_lease
 from plimsoll.decide.capacity.reports import CapacitySettings
 from plimsoll.decide.capacity.rounds import Rounds
 from plimsoll.enact.enactor import Done, Enactor
@@ -20,8 +20,8 @@ LEASES = typed(Lease)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looking:
-    """Who looks, and how long that is to be believed."""
+class PublisherIdentity:
+    """The publisher that holds the lease, and how long its numbers are to be believed."""
 
     holder: str
     began_at: datetime
@@ -30,12 +30,16 @@ class Looking:
 
 class PublisherLease:
     def __init__(
-        self, client: KubeClient, enactor: Enactor, settings: CapacitySettings, looking: Looking
+        self,
+        client: KubeClient,
+        enactor: Enactor,
+        settings: CapacitySettings,
+        publisher: PublisherIdentity,
     ) -> None:
         self._client = client
         self._enactor = enactor
         self._settings = settings
-        self._looking = looking
+        self._publisher = publisher
         self._known: Lease | None = None
         self._told_at: datetime | None = None
 
@@ -46,17 +50,17 @@ class PublisherLease:
         if looked_at is None or looked_at == self._told_at:
             return
         self._told_at = looked_at
-        look = Look(
-            holder=self._looking.holder,
-            began_at=self._looking.began_at,
+        heartbeat = PublisherHeartbeat(
+            holder=self._publisher.holder,
+            began_at=self._publisher.began_at,
             looked_at=looked_at,
-            lasts=self._looking.lasts,
+            lasts=self._publisher.lasts,
             oldest_report_at=rounds.oldest_report_at,
             unanswered=rounds.unanswered_count,
         )
-        await self._tell(look)
+        await self._tell(heartbeat)
 
-    async def _tell(self, look: Look) -> None:
+    async def _tell(self, heartbeat: PublisherHeartbeat) -> None:
         try:
             if self._known is None:
                 key = publisher_lease(self._settings)
@@ -64,7 +68,7 @@ class PublisherLease:
         except KubeError as error:
             log.warning("lease not read", extra={"error": str(error)})
             return
-        outcome = await self._enactor.enact(decide_lease(self._known, look, self._settings))
+        outcome = await self._enactor.enact(decide_lease(self._known, heartbeat, self._settings))
         # Any other change will be seen when it is read again.
         written = outcome.left if isinstance(outcome, Done) else ()
         self._known = from_document(Lease, written[0]) if written else None

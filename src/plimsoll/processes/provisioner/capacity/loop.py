@@ -23,7 +23,7 @@ from plimsoll.decide.capacity.publishing import Publisher
 from plimsoll.decide.capacity.templates import NodeType, decide_templates
 from plimsoll.decide.plan import Delete, Plan
 from plimsoll.enact.enactor import Done, Outcome
-from plimsoll.processes.provisioner.capacity.lease import Looking, PublisherLease
+from plimsoll.processes.provisioner.capacity.lease import PublisherIdentity, PublisherLease
 from plimsoll.processes.provisioner.capacity.queries import CapacityQueries, QueryContext
 from plimsoll.processes.provisioner.capacity.write_retry import WriteRetry
 from plimsoll.processes.provisioner.link import DriverLink
@@ -80,13 +80,13 @@ class Capacity(Loop):
         )
         self._queries = self._make_queries(pauses)
         self._tidying = WriteRetry(tools.clock, tools.chance, pauses)
-        looking = Looking(
+        publisher = PublisherIdentity(
             holder=context.holder,
             began_at=tools.clock.now(),
             lasts=context.poll_every * POLLS_BELIEVED,
         )
         settings = context.publisher.settings
-        self._lease = PublisherLease(context.client, self._enactor, settings, looking)
+        self._lease = PublisherLease(context.client, self._enactor, settings, publisher)
         self._gauges = _gauges(tools)
         self._observe()
 
