@@ -19,8 +19,8 @@ from plimsoll.decide.annotations import (
 from plimsoll.decide.claims.claim import decide_claim
 from plimsoll.decide.claims.operations import DecideAgain
 from plimsoll.decide.claims.reasons import BindingReason
-from plimsoll.decide.claims.writes import CLAIMS, VOLUMES
 from plimsoll.decide.plan import Patch, Plan
+from plimsoll.decide.resources import CLAIMS, VOLUMES
 from tests.builders import a_claim, a_class, a_pod, a_volume
 from tests.decide.claims.builders import (
     VERSION,

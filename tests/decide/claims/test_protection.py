@@ -10,14 +10,13 @@ from plimsoll.api.meta import ObjectMeta, OwnerReference
 from plimsoll.api.pods import EphemeralVolume, Pod, PodStatus, PodVolume
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim, VolumeStatus
 from plimsoll.decide.claims.protection import (
-    CLAIMS,
-    VOLUMES,
     ProtectionReason,
     decide_claim_protection,
     decide_volume_protection,
     holds,
 )
 from plimsoll.decide.plan import NOTHING, Patch
+from plimsoll.decide.resources import CLAIMS, VOLUMES
 from tests.builders import a_claim, a_pod, a_volume
 
 AT = datetime(2024, 1, 1, tzinfo=UTC)

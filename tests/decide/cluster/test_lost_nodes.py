@@ -10,13 +10,13 @@ from plimsoll.api.core import Node, Taint
 from plimsoll.api.meta import Condition
 from plimsoll.api.pods import Pod, PodStatus
 from plimsoll.decide.cluster.lost_nodes import (
-    PODS,
     PodEndingReason,
     decide_ending,
     reason_to_end,
     surplus,
 )
 from plimsoll.decide.plan import NOTHING, Delete, Patch
+from plimsoll.decide.resources import PODS
 from tests.builders import a_node, a_pod
 
 NOW = datetime(2024, 1, 1, 12, tzinfo=UTC)

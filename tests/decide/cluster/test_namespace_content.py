@@ -11,7 +11,6 @@ from plimsoll.api.meta import ObjectMeta
 from plimsoll.api.pods import Pod, PodStatus
 from plimsoll.api.registry import Document
 from plimsoll.decide.cluster.namespace_content import (
-    PODS,
     Clearing,
     Leftover,
     NamespaceReason,
@@ -21,6 +20,7 @@ from plimsoll.decide.cluster.namespace_content import (
     pods_grace,
 )
 from plimsoll.decide.plan import Patch, Plan, ResourceName
+from plimsoll.decide.resources import PODS
 from tests.builders import a_pod
 
 NOW = datetime(2024, 1, 1, 12, tzinfo=UTC)

@@ -21,7 +21,6 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.volumes import ClaimStatus
 from plimsoll.decide.csi.attach_detach import (
-    ATTACHMENTS,
     AttachmentSite,
     WantedAttachment,
     decide_attachments,
@@ -33,6 +32,7 @@ from plimsoll.decide.csi.attach_detach import (
 )
 from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.plan import NOTHING, Create, Delete, Emit, Patch, Plan
+from plimsoll.decide.resources import ATTACHMENTS
 from tests.builders import DRIVER, a_claim, a_node, a_pod, a_volume
 
 AT = datetime(2024, 1, 1, tzinfo=UTC)

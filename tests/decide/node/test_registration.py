@@ -5,7 +5,6 @@ from plimsoll.api.core import Node
 from plimsoll.api.storage import CSINode, CSINodeDriver, CSINodeSpec
 from plimsoll.decide.node.registration import (
     CSI_NODES,
-    NODES,
     DriverOnNode,
     decide_registration,
     decide_unregistration,
@@ -13,6 +12,7 @@ from plimsoll.decide.node.registration import (
     topology_complaint,
 )
 from plimsoll.decide.plan import NOTHING, Create, Patch
+from plimsoll.decide.resources import NODES
 from tests.builders import a_node, meta
 
 DRIVER = DriverOnNode(

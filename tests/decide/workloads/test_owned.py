@@ -6,8 +6,8 @@ from plimsoll.api.meta import OwnerReference
 from plimsoll.api.pods import Pod
 from plimsoll.api.workloads import ReplicaSet
 from plimsoll.decide.plan import Patch
+from plimsoll.decide.resources import PODS
 from plimsoll.decide.workloads.owned import (
-    PODS,
     REPLICA_SET,
     STATEFUL_SET,
     Membership,

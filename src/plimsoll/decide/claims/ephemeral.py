@@ -16,9 +16,9 @@ from plimsoll.api.pods import ClaimTemplate, Pod, PodVolume
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.claims.protection import is_for_pod
-from plimsoll.decide.plan import NOTHING, Create, Emit, EventType, Plan, ResourceName, Write
+from plimsoll.decide.plan import NOTHING, Create, Emit, EventType, Plan, Write
+from plimsoll.decide.resources import CLAIMS
 
-CLAIMS = ResourceName("", "v1", "persistentvolumeclaims")
 FAILED_BINDING = "FailedBinding"
 NOT_OURS_RECHECK = timedelta(minutes=1)
 

@@ -14,9 +14,8 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import CLAIM_PROTECTION, VOLUME_PROTECTION
 from plimsoll.decide.plan import NOTHING, Patch, Plan, ResourceName
+from plimsoll.decide.resources import CLAIMS, VOLUMES
 
-CLAIMS = ResourceName("", "v1", "persistentvolumeclaims")
-VOLUMES = ResourceName("", "v1", "persistentvolumes")
 BOUND = "Bound"
 
 

@@ -24,7 +24,6 @@ from plimsoll.decide.claims.operations import (
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.view import ClaimsAndVolumes, ProvisionerFacts, Provisioners
 from plimsoll.decide.claims.writes import (
-    VOLUMES,
     VolumePhase,
     existing,
     finalizers_patch,
@@ -36,6 +35,7 @@ from plimsoll.decide.claims.writes import (
 )
 from plimsoll.decide.csi.migration import is_in_tree
 from plimsoll.decide.plan import Delete, Plan, Write
+from plimsoll.decide.resources import VOLUMES
 
 
 class ReclaimPolicy(StrEnum):

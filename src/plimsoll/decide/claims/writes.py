@@ -18,10 +18,9 @@ from plimsoll.decide.annotations import (
 )
 from plimsoll.decide.claims.match import is_kept_for, size_of
 from plimsoll.decide.claims.reasons import BindingReason
-from plimsoll.decide.plan import Emit, EventType, Patch, ResourceName, Write
+from plimsoll.decide.plan import Emit, EventType, Patch, Write
+from plimsoll.decide.resources import CLAIMS, VOLUMES
 
-CLAIMS = ResourceName("", "v1", "persistentvolumeclaims")
-VOLUMES = ResourceName("", "v1", "persistentvolumes")
 STATUS = "status"
 STORAGE = "storage"
 

@@ -21,9 +21,9 @@ from plimsoll.api.selectors.node import (
     NodeTermSpec,
 )
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.decide.plan import NOTHING, Emit, EventType, Patch, Plan, ResourceName
+from plimsoll.decide.plan import NOTHING, Emit, EventType, Patch, Plan
+from plimsoll.decide.resources import VOLUMES
 
-VOLUMES = ResourceName("", "v1", "persistentvolumes")
 SUCCESSORS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",

@@ -14,10 +14,10 @@ from plimsoll.api.meta import wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.decide.claims.protection import is_shut_down
-from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan, ResourceName, Write
+from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan, Write
+from plimsoll.decide.resources import PODS
 from plimsoll.decide.statuses import condition_document, status_patch
 
-PODS = ResourceName("", "v1", "pods")
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 DISRUPTION = "DisruptionTarget"
 

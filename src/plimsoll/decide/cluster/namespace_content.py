@@ -17,7 +17,6 @@ from plimsoll.api.registry import Document
 from plimsoll.decide.plan import Patch, Plan, ResourceName
 
 NAMESPACES = ResourceName("", "v1", "namespaces")
-PODS = ResourceName("", "v1", "pods")
 FINALIZER = "kubernetes"
 """Ours, in the namespace's own list of finalizers."""
 FINALIZERS_TAKE = timedelta(seconds=15)

@@ -32,13 +32,11 @@ from plimsoll.decide.plan import (
     EventType,
     Patch,
     Plan,
-    ResourceName,
     Write,
 )
+from plimsoll.decide.resources import ATTACHMENTS, NODES
 from plimsoll.decide.statuses import status_patch
 
-ATTACHMENTS = ResourceName("storage.k8s.io", "v1", "volumeattachments")
-NODES = ResourceName("", "v1", "nodes")
 UNMOUNT_DEADLINE = timedelta(minutes=6)
 """How long a broken node may take to say that it does not use a device any more."""
 SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})

@@ -28,11 +28,10 @@ from plimsoll.decide.csi.steps import (
     status_patch,
 )
 from plimsoll.decide.finalizers import add_finalizer, remove_finalizer, set_finalizers
-from plimsoll.decide.plan import NOTHING, Patch, Plan, ResourceName, Write
+from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
 from plimsoll.decide.provisioning.calls import VolumeCapability
+from plimsoll.decide.resources import ATTACHMENTS, VOLUMES
 
-ATTACHMENTS = ResourceName("storage.k8s.io", "v1", "volumeattachments")
-VOLUMES = ResourceName("", "v1", "persistentvolumes")
 NODE_ID = "csi.alpha.kubernetes.io/node-id"
 """On an attachment: what the driver calls the node, should the node be gone by then."""
 MESSAGE_LIMIT_BYTES = 1024

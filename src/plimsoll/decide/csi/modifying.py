@@ -14,7 +14,6 @@ from plimsoll.api.registry import Document
 from plimsoll.api.storage import VolumeAttributesClass
 from plimsoll.api.volumes import ModifyVolumeStatus, PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.csi.attach_detach import is_bound_pair
-from plimsoll.decide.csi.resizing import CLAIMS, VOLUMES
 from plimsoll.decide.csi.steps import (
     Failure,
     Step,
@@ -26,6 +25,7 @@ from plimsoll.decide.csi.steps import (
     warned,
 )
 from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
+from plimsoll.decide.resources import CLAIMS, VOLUMES
 from plimsoll.decide.statuses import condition_document
 
 

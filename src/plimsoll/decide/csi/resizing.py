@@ -28,12 +28,11 @@ from plimsoll.decide.csi.steps import (
     told,
     warned,
 )
-from plimsoll.decide.plan import Patch, Plan, ResourceName, Write
+from plimsoll.decide.plan import Patch, Plan, Write
 from plimsoll.decide.provisioning.calls import VolumeCapability
+from plimsoll.decide.resources import CLAIMS, VOLUMES
 from plimsoll.decide.statuses import condition_document
 
-CLAIMS = ResourceName("", "v1", "persistentvolumeclaims")
-VOLUMES = ResourceName("", "v1", "persistentvolumes")
 STORAGE = "storage"
 NODE_HAS_TO_GROW = (
     "Waiting for user to (re-)start a pod to finish file system resize of volume on node."

@@ -2,10 +2,10 @@
 
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.decide.plan import Patch, ResourceName
+from plimsoll.decide.plan import Patch
+from plimsoll.decide.resources import CLAIMS
 from plimsoll.decide.statuses import condition_document, status_patch
 
-CLAIMS = ResourceName("", "v1", "persistentvolumeclaims")
 RESIZE_CONDITIONS = frozenset(
     {"Resizing", "FileSystemResizePending", "ControllerResizeError", "NodeResizeError"}
 )

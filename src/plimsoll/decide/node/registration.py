@@ -17,8 +17,8 @@ from plimsoll.api.storage import CSINode, CSINodeDriver
 from plimsoll.decide.annotations import MIGRATED_PLUGINS
 from plimsoll.decide.csi.migration import DRIVER_BY_PLUGIN
 from plimsoll.decide.plan import NOTHING, Create, Patch, Plan, ResourceName, Write
+from plimsoll.decide.resources import NODES
 
-NODES = ResourceName("", "v1", "nodes")
 CSI_NODES = ResourceName("storage.k8s.io", "v1", "csinodes")
 NODE_IDS = "csi.volume.kubernetes.io/nodeid"
 """On a Node: how its drivers call it, as JSON."""

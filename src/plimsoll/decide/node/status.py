@@ -16,10 +16,10 @@ from plimsoll.api.meta import find_condition, wire_time
 from plimsoll.api.pods import Container, Pod
 from plimsoll.api.registry import Document
 from plimsoll.decide.node.admission import Rejection
-from plimsoll.decide.plan import Delete, Patch, ResourceName
+from plimsoll.decide.plan import Delete, Patch
+from plimsoll.decide.resources import PODS
 from plimsoll.decide.statuses import condition_document, status_patch
 
-PODS = ResourceName("", "v1", "pods")
 RUN_FOR = "plimsoll.dev/run-for"
 """On a pod: it succeeds after it has run for this long, as `2s`, or `forever`."""
 FOREVER = "forever"

@@ -13,7 +13,7 @@ from typing import assert_never
 from plimsoll.api.volumes import CsiSource, PersistentVolume, SecretReference
 from plimsoll.decide.annotations import EXTERNAL_DELETION, MIGRATED_TO, PROVISIONED_BY
 from plimsoll.decide.claims.reasons import BindingReason
-from plimsoll.decide.claims.writes import VOLUMES, VolumePhase, patch_of, warning
+from plimsoll.decide.claims.writes import VolumePhase, patch_of, warning
 from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan
 from plimsoll.decide.provisioning.calls import (
     CallFailed,
@@ -28,6 +28,7 @@ from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.topology.node_affinity import is_reachable, reach_complaint
 from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.decide.provisioning.volume import DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE
+from plimsoll.decide.resources import VOLUMES
 
 DELETE, RETAIN, RECYCLE = "Delete", "Retain", "Recycle"
 

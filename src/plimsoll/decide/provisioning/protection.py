@@ -11,7 +11,7 @@ from enum import StrEnum
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.snapshots import VolumeSnapshot
 from plimsoll.api.volumes import DataSource, PersistentVolumeClaim
-from plimsoll.decide.claims.writes import CLAIMS, ClaimPhase
+from plimsoll.decide.claims.writes import ClaimPhase
 from plimsoll.decide.finalizers import add_finalizer, remove_finalizer
 from plimsoll.decide.plan import NOTHING, Patch, Plan, ResourceName
 from plimsoll.decide.provisioning.request.sources import (
@@ -24,6 +24,7 @@ from plimsoll.decide.provisioning.request.sources import (
     SourceKind,
 )
 from plimsoll.decide.provisioning.view import ProvisionerView
+from plimsoll.decide.resources import CLAIMS
 
 SNAPSHOTS = ResourceName(SNAPSHOT_GROUP, "v1", "volumesnapshots")
 

@@ -23,7 +23,6 @@ from plimsoll.api.registry import Document
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim, SecretReference
 from plimsoll.decide.claims.reasons import BindingReason
-from plimsoll.decide.claims.writes import VOLUMES
 from plimsoll.decide.plan import NOTHING, Create, Plan
 from plimsoll.decide.provisioning.calls import (
     AccessibilityRequirement,
@@ -34,6 +33,7 @@ from plimsoll.decide.provisioning.calls import (
 )
 from plimsoll.decide.provisioning.failures import ProvisioningFailure
 from plimsoll.decide.provisioning.topology.requirement import NO_TOPOLOGY, TopologyMemory
+from plimsoll.decide.resources import VOLUMES
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from plimsoll.api.selectors.node import NodeSelector
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
-from plimsoll.decide.claims.protection import CLAIMS, is_for_pod
+from plimsoll.decide.claims.protection import is_for_pod
 from plimsoll.decide.plan import Patch
 from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding
+from plimsoll.decide.resources import CLAIMS
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)

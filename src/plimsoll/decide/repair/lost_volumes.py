@@ -9,9 +9,9 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.selectors.node import NodeSelector, NodeTermSpec
 from plimsoll.api.storage import VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.decide.claims.protection import CLAIMS, VOLUMES
 from plimsoll.decide.plan import Delete, Write
 from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding
+from plimsoll.decide.resources import CLAIMS, VOLUMES
 
 HOSTNAME = "kubernetes.io/hostname"
 NODE_NAME = "metadata.name"

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
-from plimsoll.decide.claims.protection import CLAIMS
 from plimsoll.decide.plan import Patch
 from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding
+from plimsoll.decide.resources import CLAIMS
 
 
 def selected_node_while_unbound(claim: PersistentVolumeClaim) -> str:

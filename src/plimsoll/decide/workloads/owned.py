@@ -15,11 +15,10 @@ from msgspec import structs
 from plimsoll.api.meta import ApiObject, OwnerReference
 from plimsoll.api.registry import Document
 from plimsoll.decide.plan import NOTHING, Create, Delete, Emit, EventType, Patch, Plan, ResourceName
+from plimsoll.decide.resources import PODS
 
 T = TypeVar("T", bound=ApiObject)
 
-PODS = ResourceName("", "v1", "pods")
-CLAIMS = ResourceName("", "v1", "persistentvolumeclaims")
 REVISIONS = ResourceName("apps", "v1", "controllerrevisions")
 REPLICA_SETS = ResourceName("apps", "v1", "replicasets")
 

@@ -11,11 +11,11 @@ from plimsoll.api.registry import Document
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import ReplicaSet, ReplicaStatus, RolloutCondition
 from plimsoll.decide.plan import Plan, Write
+from plimsoll.decide.resources import PODS
 from plimsoll.decide.statuses import condition_document, status_patch
 from plimsoll.decide.workloads.availability import is_available, next_availability
 from plimsoll.decide.workloads.deletion_order import in_deletion_order
 from plimsoll.decide.workloads.owned import (
-    PODS,
     REPLICA_SET,
     controller_reference,
     creation,

@@ -8,8 +8,8 @@ import msgspec
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.capacity.names import LEASES, leader_lease_name
-from plimsoll.decide.claims.writes import CLAIMS
 from plimsoll.decide.provisioning.protection import SNAPSHOTS
+from plimsoll.decide.resources import CLAIMS
 from plimsoll.enact.leading import Candidacy
 from plimsoll.processes.provisioner.call_metrics import CallMetrics
 from plimsoll.processes.provisioner.clients import Clients, clients_of, while_connected

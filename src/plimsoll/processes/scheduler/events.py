@@ -15,7 +15,8 @@ import msgspec
 from plimsoll.api.meta import Condition, ObjectKey, find_condition, wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
-from plimsoll.decide.plan import Emit, EventType, Patch, Plan, ResourceName
+from plimsoll.decide.plan import Emit, EventType, Patch, Plan
+from plimsoll.decide.resources import PODS
 from plimsoll.decide.scheduling.kernel import NoNode
 from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.enact.enactor import Enactor
@@ -23,7 +24,6 @@ from plimsoll.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 
-PODS = ResourceName("", "v1", "pods")
 POD_SCHEDULED = "PodScheduled"
 WORKERS = 4
 

@@ -5,7 +5,6 @@ import msgspec
 
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import CLAIM_PROTECTION, STORAGE_PROVISIONER
-from plimsoll.decide.claims.writes import CLAIMS
 from plimsoll.decide.plan import Emit, Patch, Plan
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
     GUARD,
@@ -16,6 +15,7 @@ from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
     guard,
     lift_guard,
 )
+from plimsoll.decide.resources import CLAIMS
 from tests.builders import a_claim, a_volume
 from tests.decide.claims.builders import a_world
 

@@ -17,11 +17,11 @@ from plimsoll.api.core import Lease, Node
 from plimsoll.api.meta import Condition, find_condition
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
-from plimsoll.decide.plan import NOTHING, Emit, EventType, Patch, Plan, ResourceName, Write
+from plimsoll.decide.plan import NOTHING, Emit, EventType, Patch, Plan, Write
+from plimsoll.decide.resources import NODES
 from plimsoll.decide.statuses import status_patch, with_conditions
 from plimsoll.decide.workloads.owned import POD, about
 
-NODES = ResourceName("", "v1", "nodes")
 READY = "Ready"
 AGENT_CONDITIONS = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 """What only kubelet can know."""

@@ -11,8 +11,9 @@ from enum import StrEnum
 from plimsoll.api.core import Node, Taint
 from plimsoll.api.meta import find_condition, wire_time
 from plimsoll.api.registry import Document
-from plimsoll.decide.cluster.node_lifecycle.health import NODES, READY
+from plimsoll.decide.cluster.node_lifecycle.health import READY
 from plimsoll.decide.plan import NOTHING, Patch, Plan
+from plimsoll.decide.resources import NODES
 
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 NOT_READY = "node.kubernetes.io/not-ready"

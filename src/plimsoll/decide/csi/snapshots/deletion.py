@@ -10,7 +10,6 @@ from plimsoll.decide.annotations import YES
 from plimsoll.decide.csi.snapshots.names import (
     BEING_DELETED,
     CLAIM_AS_SOURCE,
-    CLAIMS,
     CONTENTS,
     DELETE,
     SNAPSHOT_AS_SOURCE,
@@ -23,6 +22,7 @@ from plimsoll.decide.csi.snapshots.view import SnapshotView
 from plimsoll.decide.csi.steps import warned
 from plimsoll.decide.finalizers import remove_finalizer, set_finalizers
 from plimsoll.decide.plan import NOTHING, Delete, Patch, Plan, Write
+from plimsoll.decide.resources import CLAIMS
 
 OURS = (SNAPSHOT_AS_SOURCE, SNAPSHOT_BOUND)
 ASK_AGAIN = timedelta(seconds=15)

@@ -6,7 +6,6 @@ from plimsoll.decide.plan import ResourceName
 GROUP = "snapshot.storage.k8s.io"
 SNAPSHOTS = ResourceName(GROUP, "v1", "volumesnapshots")
 CONTENTS = ResourceName(GROUP, "v1", "volumesnapshotcontents")
-CLAIMS = ResourceName("", "v1", "persistentvolumeclaims")
 
 PREFIX = "snapshot.storage.kubernetes.io"
 CONTENT_BOUND = f"{PREFIX}/volumesnapshotcontent-bound-protection"

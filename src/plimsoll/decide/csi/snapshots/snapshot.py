@@ -14,7 +14,6 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.csi.snapshots.deletion import decide_deletion
 from plimsoll.decide.csi.snapshots.names import (
     CLAIM_AS_SOURCE,
-    CLAIMS,
     CONTENTS,
     DELETE,
     SECRET_NAME,
@@ -32,6 +31,7 @@ from plimsoll.decide.csi.snapshots.view import SnapshotView
 from plimsoll.decide.csi.steps import told
 from plimsoll.decide.finalizers import add_finalizer, set_finalizers
 from plimsoll.decide.plan import NOTHING, Create, Patch, Plan, Write
+from plimsoll.decide.resources import CLAIMS
 
 
 class SnapshotReason(StrEnum):

@@ -29,7 +29,6 @@ from plimsoll.decide.claims.operations import (
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.view import ClaimsAndVolumes, ProvisionerFacts
 from plimsoll.decide.claims.writes import (
-    VOLUMES,
     VolumePhase,
     annotate,
     existing,
@@ -39,6 +38,7 @@ from plimsoll.decide.claims.writes import (
 )
 from plimsoll.decide.csi.migration import find_driver, is_in_tree, migration_patch
 from plimsoll.decide.plan import Create, Emit, Patch, Plan
+from plimsoll.decide.resources import VOLUMES
 
 
 def decide_provision(claim: PersistentVolumeClaim, view: ClaimsAndVolumes) -> Decision:

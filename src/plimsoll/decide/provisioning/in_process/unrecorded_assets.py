@@ -12,10 +12,11 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import BETA_STORAGE_PROVISIONER, STORAGE_PROVISIONER
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.view import ClaimsAndVolumes
-from plimsoll.decide.claims.writes import CLAIMS, warning
+from plimsoll.decide.claims.writes import warning
 from plimsoll.decide.finalizers import add_finalizer, remove_finalizer
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.in_process.provision import volume_name_for
+from plimsoll.decide.resources import CLAIMS
 
 GUARD = "plimsoll.dev/provisioning"
 """Finalizer of claims for which an asset may exist that is not recorded yet."""

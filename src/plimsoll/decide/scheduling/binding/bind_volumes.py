@@ -17,8 +17,9 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BOUND_BY_CONTROLLER, SELECTED_NODE, YES
 from plimsoll.decide.claims.match import is_kept_for
-from plimsoll.decide.claims.writes import CLAIMS, VOLUMES, bind_volume, patch_of, reference_to
+from plimsoll.decide.claims.writes import bind_volume, patch_of, reference_to
 from plimsoll.decide.plan import Patch
+from plimsoll.decide.resources import CLAIMS, VOLUMES
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.claims import are_all_bound
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import (

@@ -15,17 +15,11 @@ from plimsoll.api.registry import Document
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.api.workloads import ControllerRevision, DaemonSet, RollingUpdate
 from plimsoll.decide.plan import NOTHING, Plan, Write
+from plimsoll.decide.resources import PODS
 from plimsoll.decide.statuses import status_patch
 from plimsoll.decide.workloads.availability import is_available, next_availability, share_of
 from plimsoll.decide.workloads.daemon_set.nodes import DaemonPlacement, pod_document, target_node
-from plimsoll.decide.workloads.owned import (
-    DAEMON_SET,
-    PODS,
-    creation,
-    deletion,
-    told,
-    warned,
-)
+from plimsoll.decide.workloads.owned import DAEMON_SET, creation, deletion, told, warned
 from plimsoll.decide.workloads.pod_template import named
 from plimsoll.decide.workloads.revisions import (
     REVISION_LABEL,

@@ -16,6 +16,7 @@ from plimsoll.api.meta import Condition, find_condition
 from plimsoll.api.pods import Pod
 from plimsoll.api.workloads import Job, JobStatus
 from plimsoll.decide.plan import NOTHING, Delete, Plan, Write
+from plimsoll.decide.resources import PODS
 from plimsoll.decide.statuses import status_patch
 from plimsoll.decide.workloads.availability import is_active
 from plimsoll.decide.workloads.deletion_order import in_deletion_order
@@ -40,14 +41,7 @@ from plimsoll.decide.workloads.job.verdict import (
     is_over_limit,
     time_to_deadline,
 )
-from plimsoll.decide.workloads.owned import (
-    JOB,
-    PODS,
-    creation,
-    deletion,
-    told,
-    warned,
-)
+from plimsoll.decide.workloads.owned import JOB, creation, deletion, told, warned
 
 MANAGER = "kubernetes.io/job-controller"
 BURST = 500

@@ -12,7 +12,8 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import Job
 from plimsoll.decide.plan import Patch
-from plimsoll.decide.workloads.owned import JOB, PODS, controller_reference
+from plimsoll.decide.resources import PODS
+from plimsoll.decide.workloads.owned import JOB, controller_reference
 from plimsoll.decide.workloads.pod_template import GENERATED_LIMIT, named, pod_from_template
 
 FINALIZER = "batch.kubernetes.io/job-tracking"

@@ -14,8 +14,8 @@ from plimsoll.api.meta import ApiObject, OwnerReference
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.api.workloads import RetentionPolicy, StatefulSet
 from plimsoll.decide.plan import Emit, Write
+from plimsoll.decide.resources import CLAIMS
 from plimsoll.decide.workloads.owned import (
-    CLAIMS,
     POD,
     STATEFUL_SET,
     Workload,

@@ -8,7 +8,8 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.workloads import StatefulSet
 from plimsoll.decide.plan import Patch
-from plimsoll.decide.workloads.owned import PODS, STATEFUL_SET, controller_reference
+from plimsoll.decide.resources import PODS
+from plimsoll.decide.workloads.owned import STATEFUL_SET, controller_reference
 from plimsoll.decide.workloads.pod_template import Template, pod_from_template
 from plimsoll.decide.workloads.revisions import REVISION_LABEL, Revision
 

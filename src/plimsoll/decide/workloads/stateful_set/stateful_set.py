@@ -16,11 +16,10 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.api.workloads import ControllerRevision, RollingUpdate, StatefulSet
 from plimsoll.decide.plan import NOTHING, Plan, Write
+from plimsoll.decide.resources import CLAIMS, PODS
 from plimsoll.decide.statuses import status_patch
 from plimsoll.decide.workloads.availability import is_available, next_availability, share_of
 from plimsoll.decide.workloads.owned import (
-    CLAIMS,
-    PODS,
     STATEFUL_SET,
     creation,
     deletion,

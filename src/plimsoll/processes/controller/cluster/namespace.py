@@ -9,7 +9,6 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document, Resource, resources_by_path
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.cluster.namespace_content import (
-    PODS,
     Clearing,
     Leftover,
     NamespaceReason,
@@ -19,6 +18,7 @@ from plimsoll.decide.cluster.namespace_content import (
     pods_grace,
 )
 from plimsoll.decide.plan import ResourceName
+from plimsoll.decide.resources import PODS
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.controller.cluster.discovery import metadata_only, served
 from plimsoll.reconcile.loop import Loop, Tools

@@ -27,9 +27,10 @@ from plimsoll.decide.claims.operations import (
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.volume import Confirmed, decide_volume
 from plimsoll.decide.claims.volume_index import VolumeIndex
-from plimsoll.decide.claims.writes import VOLUMES, VolumePhase
+from plimsoll.decide.claims.writes import VolumePhase
 from plimsoll.decide.plan import Patch, Plan
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import DeleteUnrecorded, decide_guard
+from plimsoll.decide.resources import VOLUMES
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.controller.in_process.operation_metrics import ControllerOperationMetrics
 from plimsoll.processes.controller.in_process.operations import Operations, OperationVerdict, Work

@@ -15,8 +15,8 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.selectors.label import NOTHING, LabelSelector, LabelSelectorSpec
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Create, Delete, Emit, Plan, ResourceName, Write
+from plimsoll.decide.resources import PODS
 from plimsoll.decide.workloads.owned import (
-    PODS,
     Membership,
     Workload,
     decide_membership,

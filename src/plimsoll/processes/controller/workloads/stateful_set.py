@@ -10,7 +10,8 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.api.workloads import ControllerRevision, StatefulSet
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.plan import Create, Delete, Emit, Write
-from plimsoll.decide.workloads.owned import CLAIMS, STATEFUL_SET, warned
+from plimsoll.decide.resources import CLAIMS
+from plimsoll.decide.workloads.owned import STATEFUL_SET, warned
 from plimsoll.decide.workloads.stateful_set.pods import is_member, parent_and_ordinal, template_name
 from plimsoll.decide.workloads.stateful_set.stateful_set import (
     StatefulSetView,
