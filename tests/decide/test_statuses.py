@@ -5,10 +5,14 @@ from datetime import UTC, datetime
 from plimsoll.api.meta import Condition, ObjectMeta
 from plimsoll.api.pods import Pod
 from plimsoll.api.workloads import RolloutCondition
-from plimsoll.decide.plan import ResourceName
-from plimsoll.decide.statuses import condition_document, status_patch, with_conditions
+from plimsoll.decide.resources import PODS
+from plimsoll.decide.statuses import (
+    condition_document,
+    status_patch,
+    status_patch_of_any_version,
+    with_conditions,
+)
 
-PODS = ResourceName("", "v1", "pods")
 AT = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
 
@@ -44,4 +48,11 @@ def test_a_status_is_written_on_the_version_that_was_observed() -> None:
     pod = Pod(metadata=ObjectMeta(name="web-0", uid="one", resource_version="7"))
     patch = status_patch(PODS, pod, {"phase": "Failed"})
     assert (patch.version, patch.uid, patch.subresource) == ("7", "one", "status")
+    assert patch.patch == {"status": {"phase": "Failed"}}
+
+
+def test_a_status_of_one_writer_is_written_on_any_version_of_the_same_object() -> None:
+    pod = Pod(metadata=ObjectMeta(name="web-0", uid="one", resource_version="7"))
+    patch = status_patch_of_any_version(PODS, pod, {"phase": "Failed"})
+    assert (patch.version, patch.uid, patch.subresource) == ("", "one", "status")
     assert patch.patch == {"status": {"phase": "Failed"}}

@@ -1,6 +1,7 @@
 """Statuses as decisions write them back. A merge patch replaces a whole list of conditions."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 import msgspec
@@ -20,6 +21,13 @@ def status_patch(resource: ResourceName, object_: ApiObject, status: Document) -
         uid=object_.uid,
         subresource="status",
     )
+
+
+def status_patch_of_any_version(
+    resource: ResourceName, object_: ApiObject, status: Document
+) -> Patch:
+    """For statuses that only one writer has: it makes no difference what else has changed."""
+    return replace(status_patch(resource, object_, status), version="")
 
 
 def condition_document(condition: Condition) -> Document:

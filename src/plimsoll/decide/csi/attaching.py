@@ -25,12 +25,12 @@ from plimsoll.decide.csi.steps import (
     NotAsked,
     Step,
     code_number,
-    status_patch,
 )
 from plimsoll.decide.finalizers import add_finalizer, remove_finalizer, set_finalizers
 from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
 from plimsoll.decide.provisioning.calls import VolumeCapability
 from plimsoll.decide.resources import ATTACHMENTS, VOLUMES
+from plimsoll.decide.statuses import status_patch_of_any_version
 
 NODE_ID = "csi.alpha.kubernetes.io/node-id"
 """On an attachment: what the driver calls the node, should the node be gone by then."""
@@ -193,7 +193,8 @@ def decide_attached(attachment: VolumeAttachment, context: Mapping[str, str]) ->
     if attachment.status.attach_error is not None:
         status["attachError"] = None
     return Plan(
-        reason=AttachmentReason.ATTACHED, writes=(status_patch(attachment, ATTACHMENTS, status),)
+        reason=AttachmentReason.ATTACHED,
+        writes=(status_patch_of_any_version(ATTACHMENTS, attachment, status),),
     )
 
 
@@ -220,7 +221,8 @@ def _failed(attachment: VolumeAttachment, status: Document, told: str | None) ->
     if error["message"] == told:
         return Plan(reason=AttachmentReason.FAILED)
     return Plan(
-        reason=AttachmentReason.FAILED, writes=(status_patch(attachment, ATTACHMENTS, status),)
+        reason=AttachmentReason.FAILED,
+        writes=(status_patch_of_any_version(ATTACHMENTS, attachment, status),),
     )
 
 
@@ -254,7 +256,7 @@ def decide_detached(attachment: VolumeAttachment, driver: AttachingDriver) -> Pl
     writes: list[Write] = [set_finalizers(ATTACHMENTS, attachment, left)]
     if left:
         status = {"attached": False, "attachmentMetadata": None, "detachError": None}
-        writes.append(status_patch(attachment, ATTACHMENTS, status))
+        writes.append(status_patch_of_any_version(ATTACHMENTS, attachment, status))
     return Plan(reason=AttachmentReason.DETACHED, writes=tuple(writes))
 
 

@@ -6,7 +6,7 @@ long while, or at once with another class.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -20,13 +20,12 @@ from plimsoll.decide.csi.steps import (
     a_condition,
     is_infeasible,
     merged_conditions,
-    status_patch,
     told,
     warned,
 )
 from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
 from plimsoll.decide.resources import CLAIMS, VOLUMES
-from plimsoll.decide.statuses import condition_document
+from plimsoll.decide.statuses import condition_document, status_patch
 
 
 class ModifyReason(StrEnum):
@@ -103,7 +102,9 @@ def _pending(claim: PersistentVolumeClaim, target: str) -> Plan:
     status = claim.status.modify_volume_status
     if status is not None and status.status == ModifyProgress.PENDING:
         return NOTHING
-    patch = _patch(claim, {"modifyVolumeStatus": {"status": ModifyProgress.PENDING.value}})
+    patch = status_patch(
+        CLAIMS, claim, {"modifyVolumeStatus": {"status": ModifyProgress.PENDING.value}}
+    )
     said = warned(claim, "VolumeModifyFailed", f"VAC {target} does not exist.")
     return Plan(reason=ModifyReason.NO_CLASS, writes=(patch, said))
 
@@ -121,12 +122,7 @@ def _begun(claim: PersistentVolumeClaim, target: str, now: datetime) -> tuple[Wr
         "conditions": [condition_document(each) for each in conditions],
     }
     message = f"external resizer is modifying volume {claim.name} with vac {target}"
-    return _patch(claim, status), told(claim, "VolumeModify", message)
-
-
-def _patch(claim: PersistentVolumeClaim, status: Document) -> Patch:
-    patch = status_patch(claim, CLAIMS, status)
-    return replace(patch, version=claim.metadata.resource_version)
+    return status_patch(CLAIMS, claim, status), told(claim, "VolumeModify", message)
 
 
 def decide_modified(claim: PersistentVolumeClaim, volume: PersistentVolume, target: str) -> Plan:
@@ -143,7 +139,7 @@ def decide_modified(claim: PersistentVolumeClaim, volume: PersistentVolume, targ
     }
     # The space at the end belongs to the sentence that people know.
     message = f"external resizer modified volume {claim.name} with vac {target} successfully "
-    writes += [_patch(claim, status), told(claim, "VolumeModifySuccessful", message)]
+    writes += [status_patch(CLAIMS, claim, status), told(claim, "VolumeModifySuccessful", message)]
     return Plan(reason=ModifyReason.MODIFIED, writes=tuple(writes))
 
 
@@ -162,6 +158,6 @@ def decide_not_modified(claim: PersistentVolumeClaim, failure: Failure, now: dat
     if is_infeasible(failure):
         reason = ModifyReason.INFEASIBLE
         status["modifyVolumeStatus"] = {"status": ModifyProgress.INFEASIBLE.value}
-    writes: list[Write] = [_patch(claim, status)] if status else []
+    writes: list[Write] = [status_patch(CLAIMS, claim, status)] if status else []
     writes.append(warned(claim, "VolumeModifyFailed", str(failure)))
     return Plan(reason=reason, writes=tuple(writes))

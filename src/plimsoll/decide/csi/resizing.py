@@ -6,7 +6,7 @@ be had leaves the claim as it was: a user may ask for less, as long as it is mor
 Where the node has to grow the file system, the claim waits for it; its new size counts afterwards.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -24,14 +24,13 @@ from plimsoll.decide.csi.steps import (
     is_infeasible,
     merged_conditions,
     size_text,
-    status_patch,
     told,
     warned,
 )
 from plimsoll.decide.plan import Patch, Plan, Write
 from plimsoll.decide.provisioning.calls import VolumeCapability
 from plimsoll.decide.resources import CLAIMS, VOLUMES
-from plimsoll.decide.statuses import condition_document
+from plimsoll.decide.statuses import condition_document, status_patch
 
 STORAGE = "storage"
 NODE_HAS_TO_GROW = (
@@ -252,13 +251,7 @@ def _marked(
     if is_new:
         status["allocatedResources"] = {STORAGE: wanted}
         status["allocatedResourceStatuses"] = {STORAGE: ResizeProgress.CONTROLLER_IN_PROGRESS.value}
-    return [_claim_patch(claim, status)] if status else []
-
-
-def _claim_patch(claim: PersistentVolumeClaim, status: Document) -> Patch:
-    """Only on the claim that was seen: conditions are written as a whole."""
-    patch = status_patch(claim, CLAIMS, status)
-    return replace(patch, version=claim.metadata.resource_version)
+    return [status_patch(CLAIMS, claim, status)] if status else []
 
 
 # Afterwards
@@ -281,7 +274,7 @@ def decide_resized(
         "conditions": [condition_document(each) for each in conditions] or None,
         "allocatedResourceStatuses": {STORAGE: None},
     }
-    writes.append(_claim_patch(claim, status))
+    writes.append(status_patch(CLAIMS, claim, status))
     writes.append(told(claim, "VolumeResizeSuccessful", "Resize volume succeeded"))
     return Plan(reason=ResizeReason.RESIZED, writes=tuple(writes))
 
@@ -294,7 +287,7 @@ def _node_pending(claim: PersistentVolumeClaim, now: datetime) -> list[Write]:
         "allocatedResourceStatuses": {STORAGE: ResizeProgress.NODE_PENDING.value},
     }
     said = told(claim, "FileSystemResizeRequired", "Require file system resize of volume on node")
-    return [_claim_patch(claim, status), said]
+    return [status_patch(CLAIMS, claim, status), said]
 
 
 def decide_not_resized(
@@ -325,4 +318,4 @@ def _failed_for_good(claim: PersistentVolumeClaim, failure: Failure, now: dateti
     infeasible = ResizeProgress.CONTROLLER_INFEASIBLE.value
     if is_infeasible(failure) and statuses.get(STORAGE) != infeasible:
         status["allocatedResourceStatuses"] = {STORAGE: infeasible}
-    return [_claim_patch(claim, status)] if status else []
+    return [status_patch(CLAIMS, claim, status)] if status else []

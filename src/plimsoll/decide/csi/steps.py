@@ -14,9 +14,8 @@ import msgspec
 
 from plimsoll.api.meta import ApiObject, Condition
 from plimsoll.api.quantity import Format, Quantity
-from plimsoll.api.registry import Document
 from plimsoll.api.typed import TYPES
-from plimsoll.decide.plan import NOTHING, Emit, EventType, Patch, Plan, ResourceName
+from plimsoll.decide.plan import NOTHING, Emit, EventType, Plan
 from plimsoll.decide.provisioning.calls import STILL_RUNNING, CallFailed, Code
 
 Call = TypeVar("Call")
@@ -64,17 +63,6 @@ def is_infeasible(failure: Failure) -> bool:
 def code_number(failure: Failure) -> int | None:
     """As gRPC counts: the members of Code stand in that order."""
     return list(Code).index(failure.code) + 1 if isinstance(failure, CallFailed) else None
-
-
-def status_patch(object_: ApiObject, resource: ResourceName, status: Document) -> Patch:
-    """For any version of the object: the rest of it does not matter."""
-    return Patch(
-        resource=resource,
-        key=object_.key,
-        patch={"status": status},
-        uid=object_.uid,
-        subresource="status",
-    )
 
 
 def told(object_: ApiObject, reason: str, message: str) -> Emit:

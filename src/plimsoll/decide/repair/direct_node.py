@@ -11,9 +11,7 @@ from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
 from plimsoll.decide.claims.protection import is_for_pod
-from plimsoll.decide.plan import Patch
-from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding
-from plimsoll.decide.resources import CLAIMS
+from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding, select_node
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,20 +48,13 @@ def decide_direct_node(
     node = _node_of_oldest(claim, pods, nodes)
     if node is None or any(_might_be_taken(volume, claim, node) for volume in volumes):
         return None
-    patch = Patch(
-        resource=CLAIMS,
-        key=claim.key,
-        patch={"metadata": {"annotations": {SELECTED_NODE: node.name}}},
-        version=claim.metadata.resource_version,
-        uid=claim.uid,
-    )
     return Repair(
         rule=RepairRule.DIRECT_NODE,
         reason=RepairReason.SELECTED_NODE_SET,
         regarding=regarding(claim, "v1", "PersistentVolumeClaim"),
         found=f"A pod that uses this claim was put on node {node.name} without the scheduler",
         remedy="this node is selected for the claim's volume",
-        writes=(patch,),
+        writes=(select_node(claim, node.name),),
     )
 
 

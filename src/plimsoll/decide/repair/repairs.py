@@ -7,7 +7,10 @@ import msgspec
 
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.registry import Document
-from plimsoll.decide.plan import Emit, EventType, Plan, Write
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.plan import Emit, EventType, Patch, Plan, Write
+from plimsoll.decide.resources import CLAIMS
 
 
 class RepairRule(StrEnum):
@@ -40,6 +43,17 @@ class Repair:
     remedy: str
     """What is done about it, to go on with `so`: `the scheduler may choose another`."""
     writes: tuple[Write, ...]
+
+
+def select_node(claim: PersistentVolumeClaim, node: str | None) -> Patch:
+    """Write the selected node on the claim, or take it off; only on the version that was seen."""
+    return Patch(
+        resource=CLAIMS,
+        key=claim.key,
+        patch={"metadata": {"annotations": {SELECTED_NODE: node}}},
+        version=claim.metadata.resource_version,
+        uid=claim.uid,
+    )
 
 
 def as_plan(repair: Repair) -> Plan:

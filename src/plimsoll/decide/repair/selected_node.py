@@ -4,9 +4,7 @@ from collections.abc import Iterable
 
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
-from plimsoll.decide.plan import Patch
-from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding
-from plimsoll.decide.resources import CLAIMS
+from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding, select_node
 
 
 def selected_node_while_unbound(claim: PersistentVolumeClaim) -> str:
@@ -31,18 +29,11 @@ def decide_selected_node(
     node = selected_node_while_unbound(claim)
     if not node or not node_is_gone or any(volume.spec.claim == claim.key for volume in volumes):
         return None
-    patch = Patch(
-        resource=CLAIMS,
-        key=claim.key,
-        patch={"metadata": {"annotations": {SELECTED_NODE: None}}},
-        version=claim.metadata.resource_version,
-        uid=claim.uid,
-    )
     return Repair(
         rule=RepairRule.SELECTED_NODE,
         reason=RepairReason.SELECTED_NODE_GONE,
         regarding=regarding(claim, "v1", "PersistentVolumeClaim"),
         found=f"The selected node {node} is gone",
         remedy="it is taken off the claim and the scheduler chooses another",
-        writes=(patch,),
+        writes=(select_node(claim, None),),
     )

@@ -37,11 +37,11 @@ from plimsoll.decide.csi.steps import (
     NotAsked,
     Step,
     is_final,
-    status_patch,
     warned,
 )
 from plimsoll.decide.finalizers import add_finalizer, remove_finalizer
 from plimsoll.decide.plan import NOTHING, Patch, Plan, Write
+from plimsoll.decide.statuses import status_patch_of_any_version
 
 
 class SnapshotContentReason(StrEnum):
@@ -211,7 +211,7 @@ def decide_taken(content: VolumeSnapshotContent, taken: Taken, now: datetime) ->
         status["restoreSize"] = taken.size_bytes
     if before.error is not None and (taken.is_ready or before.snapshot_handle is None):
         status["error"] = None
-    writes: list[Write] = [status_patch(content, CONTENTS, status)] if status else []
+    writes: list[Write] = [status_patch_of_any_version(CONTENTS, content, status)] if status else []
     if BEING_CREATED in content.annotations:
         writes.append(_marked(content, None))
     return Plan(reason=SnapshotContentReason.TAKEN, writes=tuple(writes)) if writes else NOTHING
@@ -228,7 +228,7 @@ def decide_not_taken(content: VolumeSnapshotContent, failure: Failure, now: date
             "readyToUse": False,
             "error": {"message": message, "time": wire_time(now)},
         }
-        writes.append(status_patch(content, CONTENTS, status))
+        writes.append(status_patch_of_any_version(CONTENTS, content, status))
         writes.append(warned(content, reason, message))
     return Plan(reason=SnapshotContentReason.FAILED, writes=tuple(writes))
 
@@ -251,7 +251,7 @@ def decide_deleted(content: VolumeSnapshotContent) -> Plan:
     """The handle goes first: the driver is not asked for what it has deleted."""
     cleared = dict.fromkeys(("snapshotHandle", "readyToUse", "creationTime", "restoreSize"))
     let_go = _let_go(content)
-    patch = status_patch(content, CONTENTS, cleared)
+    patch = status_patch_of_any_version(CONTENTS, content, cleared)
     return Plan(reason=SnapshotContentReason.DELETED, writes=(patch, *let_go.writes))
 
 

@@ -12,8 +12,9 @@ from plimsoll.api.snapshots import (
     VolumeSnapshotContent,
 )
 from plimsoll.decide.csi.snapshots.names import SNAPSHOTS
-from plimsoll.decide.csi.steps import size_text, status_patch, told, warned
+from plimsoll.decide.csi.steps import size_text, told, warned
 from plimsoll.decide.plan import Write
+from plimsoll.decide.statuses import status_patch_of_any_version
 
 NANOSECONDS = 1_000_000_000
 
@@ -28,7 +29,10 @@ def complaint(
     patch: Document = {"error": {"message": message, "time": wire_time(now)}}
     if unready:
         patch["readyToUse"] = False
-    return [status_patch(snapshot, SNAPSHOTS, patch), warned(snapshot, reason, message)]
+    return [
+        status_patch_of_any_version(SNAPSHOTS, snapshot, patch),
+        warned(snapshot, reason, message),
+    ]
 
 
 def told_by_content(snapshot: VolumeSnapshot, content: VolumeSnapshotContent) -> list[Write]:
@@ -40,7 +44,7 @@ def told_by_content(snapshot: VolumeSnapshot, content: VolumeSnapshotContent) ->
         patch["boundVolumeSnapshotContentName"] = content.name
     if not patch:
         return []
-    writes: list[Write] = [status_patch(snapshot, SNAPSHOTS, patch)]
+    writes: list[Write] = [status_patch_of_any_version(SNAPSHOTS, snapshot, patch)]
     if "creationTime" in patch:
         message = f"Snapshot {snapshot.key} was successfully created by the CSI driver."
         writes.append(told(snapshot, "SnapshotCreated", message))
