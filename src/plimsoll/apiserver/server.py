@@ -20,8 +20,6 @@ from plimsoll.wire.transport import Request
 
 log = logging.getLogger(__name__)
 
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-
 
 class ApiServer:
     def __init__(

@@ -34,11 +34,9 @@ def test_a_text_that_makes_no_sense_is_refused(text: str, complaint: str) -> Non
     assert str(error.value) == complaint
 
 
-def test_a_selector_tells_which_fields_it_needs_and_which_value_it_demands() -> None:
+def test_a_selector_tells_which_fields_it_needs() -> None:
     selector = parse_field_selector("metadata.name=a,status.phase!=Failed")
     assert selector.names == ("metadata.name", "status.phase")
-    assert selector.find_exact("metadata.name") == "a"
-    assert selector.find_exact("status.phase") is None
 
 
 def test_a_selector_is_shown_escaped_and_reads_back() -> None:

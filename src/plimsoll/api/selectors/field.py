@@ -39,10 +39,6 @@ class FieldSelector:
     def matches(self, fields: Mapping[str, str]) -> bool:
         return all(term.matches(fields) for term in self.terms)
 
-    def find_exact(self, field: str) -> str | None:
-        """The one value that the field must have, if the selector demands one."""
-        return next((t.value for t in self.terms if t.field == field and t.is_equal), None)
-
     def __str__(self) -> str:
         return ",".join(map(str, self.terms))
 

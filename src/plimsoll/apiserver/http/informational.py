@@ -18,7 +18,6 @@ from plimsoll.wire.transport import Request
 if TYPE_CHECKING:
     from plimsoll.apiserver.server import ApiServer
 
-HEALTH = ("healthz", "livez", "readyz")
 AGGREGATED = "APIGroupDiscoveryList"
 API_LEVEL = "37"
 

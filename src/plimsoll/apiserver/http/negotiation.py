@@ -43,10 +43,6 @@ class AcceptedForm:
     def is_metadata(self) -> bool:
         return self.form in (MediaForm.METADATA, MediaForm.METADATA_LIST)
 
-    @property
-    def meta_version(self) -> str:
-        return f"{META_GROUP}/{self.version}"
-
     def check_object(self) -> None:
         """One object is no list. Raises 406."""
         if self.form is MediaForm.METADATA_LIST:

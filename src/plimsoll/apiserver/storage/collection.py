@@ -118,9 +118,6 @@ class Collection:
             return self._records.get(key)
         return None if pending.kind is ChangeKind.DELETED else pending.record
 
-    def is_pending(self, key: str) -> bool:
-        return key in self._pending
-
     def keys(self, prefix: str = "", after: str = "") -> list[str]:
         """Durable keys that start with the prefix and come after a given one, in raw order."""
         start = bisect_left(self._keys, max(prefix, after))

@@ -20,9 +20,6 @@ DRIVER_BY_PLUGIN: Mapping[str, str] = {
     "kubernetes.io/portworx-volume": "pxd.portworx.com",
     "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
 }
-PLUGIN_BY_DRIVER: Mapping[str, str] = {
-    driver: plugin for plugin, driver in DRIVER_BY_PLUGIN.items()
-}
 
 
 def is_in_tree(provisioner: str) -> bool:

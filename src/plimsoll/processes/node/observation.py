@@ -24,7 +24,6 @@ T = TypeVar("T", bound=ApiObject)
 
 PODS_BY_UID = "uid"
 CLAIMS_BY_VOLUME = "volume"
-VOLUMES_BY_DRIVER = "driver"
 
 
 class _ByName(Mapping[str, T], Generic[T]):
