@@ -11,7 +11,12 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.plan import Emit, Patch, Plan
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode
-from plimsoll.processes.scheduler.events import Why, not_scheduled, refusal_text, scheduled
+from plimsoll.processes.scheduler.events import (
+    PodScheduledReason,
+    not_scheduled,
+    refusal_text,
+    scheduled,
+)
 from tests.builders import a_node, a_pod
 
 NOW = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -37,7 +42,7 @@ def test_a_pod_on_its_node_is_told_by_an_event() -> None:
 
 
 def test_a_pod_without_a_node_gets_an_event_and_a_condition() -> None:
-    plan = not_scheduled(a_pod(), Why.UNSCHEDULABLE, "no room", NOW)
+    plan = not_scheduled(a_pod(), PodScheduledReason.UNSCHEDULABLE, "no room", NOW)
     emit = plan.writes[0]
     assert isinstance(emit, Emit)
     assert (emit.reason, emit.type, emit.message) == ("FailedScheduling", "Warning", "no room")
@@ -58,7 +63,9 @@ def test_conditions_of_others_stay_and_the_time_of_the_change_as_well() -> None:
     before = Condition(
         type="PodScheduled", status="False", reason="Unschedulable", last_transition_time=earlier
     )
-    plan = not_scheduled(with_condition(a_pod(), ready, before), Why.UNSCHEDULABLE, "why", NOW)
+    plan = not_scheduled(
+        with_condition(a_pod(), ready, before), PodScheduledReason.UNSCHEDULABLE, "why", NOW
+    )
     other, own = conditions_of(plan)
     assert other == {
         "type": "Ready",
@@ -70,7 +77,9 @@ def test_conditions_of_others_stay_and_the_time_of_the_change_as_well() -> None:
 
 def test_the_same_is_not_written_twice() -> None:
     told = Condition(type="PodScheduled", status="False", reason="Unschedulable", message="why")
-    plan = not_scheduled(with_condition(a_pod(), told), Why.UNSCHEDULABLE, "why", NOW)
+    plan = not_scheduled(
+        with_condition(a_pod(), told), PodScheduledReason.UNSCHEDULABLE, "why", NOW
+    )
     assert [type(write) for write in plan.writes] == [Emit]
 
 

@@ -19,7 +19,12 @@ from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_a
 from plimsoll.decide.scheduling.reasons import Finding, Reason, Verdict
 from plimsoll.decide.scheduling.rules.volume_binding.capacity_use import capacity_uses
 from plimsoll.processes.scheduler.binding import Binder, BindingFailed, BindingStage
-from plimsoll.processes.scheduler.events import Reporter, Why, refusal_text, with_code
+from plimsoll.processes.scheduler.events import (
+    PodScheduledReason,
+    Reporter,
+    refusal_text,
+    with_code,
+)
 from plimsoll.processes.scheduler.metrics import AttemptResult, SchedulerMetrics, VolumeOperation
 from plimsoll.processes.scheduler.queue import QueuedPod, SchedulingQueue
 from plimsoll.processes.scheduler.refusals import RefusalLearner
@@ -143,7 +148,7 @@ class Cycle:
             return
         log.debug("pod refused", extra={"pod": str(entry.key), "why": message})
         parts.metrics.ended(AttemptResult.UNSCHEDULABLE, began)
-        parts.reporter.not_scheduled(entry.pod, Why.UNSCHEDULABLE, message)
+        parts.reporter.not_scheduled(entry.pod, PodScheduledReason.UNSCHEDULABLE, message)
         parts.queue.refuse(entry, frozenset(refused.rules), parts.clock.now())
 
     def _fail(self, entry: QueuedPod, failed: Finding | BindingFailed, began: float) -> None:
@@ -157,7 +162,7 @@ class Cycle:
 
     def _tell_failure(self, entry: QueuedPod, message: str, began: float) -> None:
         log.warning("attempt failed", extra={"pod": str(entry.key), "why": message})
-        self._parts.reporter.not_scheduled(entry.pod, Why.SCHEDULER_ERROR, message)
+        self._parts.reporter.not_scheduled(entry.pod, PodScheduledReason.SCHEDULER_ERROR, message)
         self._try_again(entry, began)
 
     def _try_again(self, entry: QueuedPod, began: float) -> None:

@@ -28,14 +28,14 @@ POD_SCHEDULED = "PodScheduled"
 WORKERS = 4
 
 
-class Told(StrEnum):
+class SchedulingEventReason(StrEnum):
     """Reasons of events."""
 
     SCHEDULED = "Scheduled"
     FAILED_SCHEDULING = "FailedScheduling"
 
 
-class Why(StrEnum):
+class PodScheduledReason(StrEnum):
     """Reasons of the condition PodScheduled=False."""
 
     UNSCHEDULABLE = "Unschedulable"
@@ -54,16 +54,19 @@ def with_code(sentence: str, reason: Reason | None) -> str:
 def scheduled(pod: Pod, node: str) -> Plan:
     message = f"Successfully assigned {pod.key} to {node}"
     emit = Emit(
-        regarding=_identity(pod), type=EventType.NORMAL, reason=Told.SCHEDULED, message=message
+        regarding=_identity(pod),
+        type=EventType.NORMAL,
+        reason=SchedulingEventReason.SCHEDULED,
+        message=message,
     )
-    return Plan(reason=Told.SCHEDULED, writes=(emit,))
+    return Plan(reason=SchedulingEventReason.SCHEDULED, writes=(emit,))
 
 
-def not_scheduled(pod: Pod, why: Why, message: str, now: datetime) -> Plan:
+def not_scheduled(pod: Pod, why: PodScheduledReason, message: str, now: datetime) -> Plan:
     emit = Emit(
         regarding=_identity(pod),
         type=EventType.WARNING,
-        reason=Told.FAILED_SCHEDULING,
+        reason=SchedulingEventReason.FAILED_SCHEDULING,
         message=message,
     )
     conditions = _conditions(pod, why, message, now)
@@ -80,7 +83,9 @@ def not_scheduled(pod: Pod, why: Why, message: str, now: datetime) -> Plan:
     return Plan(reason=why, writes=(emit, patch))
 
 
-def _conditions(pod: Pod, why: Why, message: str, now: datetime) -> list[Document] | None:
+def _conditions(
+    pod: Pod, why: PodScheduledReason, message: str, now: datetime
+) -> list[Document] | None:
     """The whole list, which is replaced as one; None: it says the same already."""
     before = find_condition(pod.status.conditions, POD_SCHEDULED)
     told = {"type": POD_SCHEDULED, "status": "False", "reason": why.value, "message": message}
@@ -128,7 +133,7 @@ class Reporter:
     def scheduled(self, pod: Pod, node: str) -> None:
         self._add(pod, scheduled(pod, node))
 
-    def not_scheduled(self, pod: Pod, why: Why, message: str) -> None:
+    def not_scheduled(self, pod: Pod, why: PodScheduledReason, message: str) -> None:
         self._add(pod, not_scheduled(pod, why, message, self._clock.now()))
 
     def _add(self, pod: Pod, plan: Plan) -> None:
