@@ -1,4 +1,4 @@
-"""Asking the cluster of the tour: create, wait until something is so, look at real files."""
+"""How the tour uses its cluster: it creates objects, waits for states, and reads real files."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""Which changes can help a pod that no node was good enough for.
+"""Which changes can help a pod that a rule about volumes refused on every node.
 
 Each rule that turned the pod away is asked about the changes it cares for. A pod is woken if any of
 them says that it might judge otherwise now; all other changes cost the pod nothing. A rule that

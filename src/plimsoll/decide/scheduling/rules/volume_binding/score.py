@@ -1,4 +1,4 @@
-"""Which of the nodes that would do is best for a pod's volumes: the one that is used least full.
+"""Which of the nodes that would do is best for a pod's volumes: by how full their storage gets.
 
 The shape says how good it is to fill storage to some percentage; between its points the value is
 interpolated. By default the emptier the better. Where a static volume was found it alone counts,

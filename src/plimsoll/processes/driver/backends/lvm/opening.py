@@ -1,4 +1,4 @@
-"""Finding the volume group on start, or making it: a driver that cannot work says so at once."""
+"""Finds the volume group at the start, or creates it. A driver that cannot work says so at once."""
 
 import logging
 import shutil
