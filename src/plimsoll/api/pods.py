@@ -254,6 +254,12 @@ class Pod(ApiObject, frozen=True, kw_only=True):
         return ready is not None and ready.holds
 
     @property
+    def ready_since(self) -> datetime | None:
+        """None: it is not ready, or does not say since when."""
+        ready = find_condition(self.status.conditions, "Ready")
+        return ready.last_transition_time if ready is not None and ready.holds else None
+
+    @property
     def claims(self) -> tuple[ObjectKey, ...]:
         """The claims that it uses, in the order of its volumes."""
         keys = (self.claim_of(volume) for volume in self.spec.volumes)

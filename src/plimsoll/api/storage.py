@@ -131,3 +131,9 @@ class AttachmentStatus(ApiStruct, frozen=True, kw_only=True):
 class VolumeAttachment(ApiObject, frozen=True, kw_only=True):
     spec: AttachmentSpec = AttachmentSpec()
     status: AttachmentStatus = AttachmentStatus()
+
+    @property
+    def volume_names(self) -> tuple[str, ...]:
+        """The PersistentVolume that it names; nothing for a volume inline in a pod."""
+        name = self.spec.source.persistent_volume_name
+        return (name,) if name else ()

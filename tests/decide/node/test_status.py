@@ -15,7 +15,6 @@ from plimsoll.decide.node.status import (
     gone,
     rejected,
     running,
-    running_since,
     started,
     time_left,
 )
@@ -105,7 +104,7 @@ def test_a_pod_runs_for_its_time_from_when_it_was_ready() -> None:
     pod = msgspec.structs.replace(
         pod, status=msgspec.structs.replace(pod.status, conditions=(ready,))
     )
-    assert running_since(pod) == NOW
+    assert pod.ready_since == NOW
     ten = timedelta(seconds=10)
     assert time_left(pod, ten, NOW + timedelta(seconds=4)) == timedelta(seconds=6)
     assert time_left(pod, ten, NOW + timedelta(minutes=1)) == timedelta()

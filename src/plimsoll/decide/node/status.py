@@ -108,7 +108,7 @@ def ended(pod: Pod, phase: PodPhase, now: datetime) -> Patch:
     finish = {
         "exitCode": 0 if phase is PodPhase.SUCCEEDED else KILLED,
         "reason": "Completed" if phase is PodPhase.SUCCEEDED else "Error",
-        "startedAt": wire_time(running_since(pod) or now),
+        "startedAt": wire_time(pod.ready_since or now),
         "finishedAt": wire_time(now),
     }
     return _patch(
@@ -142,11 +142,6 @@ def gone(pod: Pod) -> Delete:
 # When
 
 
-def running_since(pod: Pod) -> datetime | None:
-    ready = find_condition(pod.status.conditions, "Ready")
-    return ready.last_transition_time if ready is not None and ready.holds else None
-
-
 def usual_run_time(pod: Pod) -> timedelta | None:
     """Of a pod that does not say for how long it runs; None: until it is deleted."""
     return BRIEFLY if pod.spec.restart_policy in ("Never", "OnFailure") else None
@@ -154,7 +149,7 @@ def usual_run_time(pod: Pod) -> timedelta | None:
 
 def time_left(pod: Pod, run_for: timedelta, now: datetime) -> timedelta:
     """How long a running pod still has to run."""
-    since = running_since(pod) or now
+    since = pod.ready_since or now
     return max(since + run_for - now, timedelta())
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from plimsoll.api.meta import find_condition
 from plimsoll.api.pods import Pod
 
 PERCENT = re.compile(r"([0-9]+)%")
@@ -15,16 +14,11 @@ def is_active(pod: Pod) -> bool:
     return not pod.is_finished and not pod.is_being_deleted
 
 
-def ready_since(pod: Pod) -> datetime | None:
-    ready = find_condition(pod.status.conditions, "Ready")
-    return ready.last_transition_time if ready is not None and ready.holds else None
-
-
 def is_available(pod: Pod, min_ready_seconds: int, now: datetime) -> bool:
     """Ready, and for long enough."""
     if not pod.is_ready or not min_ready_seconds:
         return pod.is_ready
-    since = ready_since(pod)
+    since = pod.ready_since
     return since is not None and since + timedelta(seconds=min_ready_seconds) <= now
 
 
@@ -37,7 +31,7 @@ def next_availability(
     waits = [
         since + timedelta(seconds=min_ready_seconds) - now
         for pod in pods
-        if (since := ready_since(pod)) is not None
+        if (since := pod.ready_since) is not None
     ]
     return min((wait for wait in waits if wait > timedelta()), default=None)
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cmp_to_key
 
 from plimsoll.api.pods import Pod
-from plimsoll.decide.workloads.availability import is_active, ready_since
+from plimsoll.decide.workloads.availability import is_active
 
 COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
 PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
@@ -38,7 +38,7 @@ def in_deletion_order(pods: Iterable[Pod], related: Iterable[Pod], now: datetime
         if first != second:
             return -1 if first < second else 1
         return (
-            _by_age(one, other, (ready_since(one), ready_since(other)), now)
+            _by_age(one, other, (one.ready_since, other.ready_since), now)
             or _restarts(other) - _restarts(one)
             or _by_age(one, other, (_created(one), _created(other)), now)
         )

@@ -20,11 +20,6 @@ SNAPSHOT_KIND = "VolumeSnapshot"
 BY_VOLUME = "by volume"
 
 
-def _volume_of(attachment: VolumeAttachment) -> tuple[str, ...]:
-    name = attachment.spec.source.persistent_volume_name
-    return (name,) if name else ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
     """What no cache holds: read for one claim, at the time it is decided about."""
@@ -78,7 +73,7 @@ class ProvisionerCaches:
         self.csi_nodes = observed.of(CSINode) if sees_nodes else None
         self.attachments = observed.of(VolumeAttachment) if settings.sees_attachments else None
         if self.attachments is not None:
-            self.attachments.index(BY_VOLUME, _volume_of)
+            self.attachments.index(BY_VOLUME, lambda attachment: attachment.volume_names)
 
     def view(self, read: Read = NOTHING_READ) -> "CachedView":
         return CachedView(self, read)

@@ -74,7 +74,7 @@ class AttachDetach(Loop):
         self._pods.index(PODS_BY_INLINE_DEVICE, lambda pod: map(str, _inline_devices(pod)))
         self._volumes.index(VOLUMES_BY_DEVICE, lambda volume: map(str, _devices(volume)))
         self._nodes.index(NODES_BY_DEVICE, _listed_by)
-        self._attachments.index(ATTACHMENTS_BY_VOLUME, _volume_of)
+        self._attachments.index(ATTACHMENTS_BY_VOLUME, lambda attachment: attachment.volume_names)
         self._attachments.index(ATTACHMENTS_BY_INLINE_DEVICE, _inline_device_of)
         self._attachments.index(ATTACHMENTS_BY_NODE, lambda found: [found.spec.node_name])
 
@@ -130,7 +130,7 @@ class AttachDetach(Loop):
 
     def _devices_of(self, attachment: VolumeAttachment) -> list[Device]:
         found = [Device.parse(name) for name in _inline_device_of(attachment)]
-        for name in _volume_of(attachment):
+        for name in attachment.volume_names:
             volume = self._volumes.view().get(ObjectKey("", name))
             found += _devices(volume) if volume is not None else self._recalled(attachment)
         return found
@@ -283,11 +283,6 @@ def _devices(volume: PersistentVolume) -> list[Device]:
 def _inline_devices(pod: Pod) -> list[Device]:
     found = (inline_device(volume) for volume in pod.spec.volumes)
     return [device for device in found if device is not None]
-
-
-def _volume_of(attachment: VolumeAttachment) -> list[str]:
-    name = attachment.spec.source.persistent_volume_name
-    return [name] if name else []
 
 
 def _inline_device_of(attachment: VolumeAttachment) -> list[str]:

@@ -50,7 +50,7 @@ class CsiAttacher(CsiLoop):
         self._attachments = observed.of(VolumeAttachment)
         self._volumes = observed.of(PersistentVolume)
         self._nodes = observed.of(CSINode)
-        self._attachments.index(BY_VOLUME, _volume_of)
+        self._attachments.index(BY_VOLUME, lambda attachment: attachment.volume_names)
         self._attachments.index(BY_NODE, lambda found: [found.spec.node_name])
         self._attachments.index(BY_DRIVER, lambda found: [found.spec.attacher])
         self._attachments.on_change(self._attachment_changed)
@@ -65,7 +65,7 @@ class CsiAttacher(CsiLoop):
         if before is None or after is None or _essence(before) != _essence(after):
             self.queue.add(change.key)
         if before is not None and after is None:
-            for name in _volume_of(before):
+            for name in before.volume_names:
                 self.queue.add(ObjectKey(VOLUMES, name))
 
     def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
@@ -113,7 +113,7 @@ class CsiAttacher(CsiLoop):
         return None
 
     def _context(self, attachment: VolumeAttachment, driver: KnownDriver) -> AttachmentContext:
-        names = _volume_of(attachment)
+        names = attachment.volume_names
         volume = self._volumes.view().get(ObjectKey("", names[0])) if names else None
         return AttachmentContext(
             driver=_facts(driver),
@@ -186,11 +186,6 @@ def _facts(driver: KnownDriver) -> AttachingDriver:
         publishes_read_only="PUBLISH_READONLY" in driver.controller,
         finer_modes="SINGLE_NODE_MULTI_WRITER" in driver.controller,
     )
-
-
-def _volume_of(attachment: VolumeAttachment) -> list[str]:
-    name = attachment.spec.source.persistent_volume_name
-    return [name] if name else []
 
 
 def _essence(attachment: VolumeAttachment) -> tuple[object, ...]:

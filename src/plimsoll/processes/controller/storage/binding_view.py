@@ -86,7 +86,7 @@ class BindingCaches:
         self.pods.index(PODS_BY_CLAIM, claims_of)
         self.claims.index(CLAIMS_WITHOUT_VOLUME, _class_while_without_volume)
         self.volumes.index(VOLUMES_BY_CLAIM, _claim_of)
-        self.attachments.index(ATTACHMENTS_BY_VOLUME, _volume_of)
+        self.attachments.index(ATTACHMENTS_BY_VOLUME, lambda attachment: attachment.volume_names)
 
     def view(
         self,
@@ -117,8 +117,3 @@ def _class_while_without_volume(claim: PersistentVolumeClaim) -> Iterable[str]:
 def _claim_of(volume: PersistentVolume) -> Iterable[str]:
     claim = volume.spec.claim
     return () if claim is None else (str(claim),)
-
-
-def _volume_of(attachment: VolumeAttachment) -> Iterable[str]:
-    name = attachment.spec.source.persistent_volume_name
-    return (name,) if name else ()
