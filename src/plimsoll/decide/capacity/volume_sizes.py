@@ -36,11 +36,11 @@ class Cost:
         return -(-wanted // self.unit_bytes) * self.unit_bytes
 
     def taken(self, size_bytes: int) -> int:
-        """By one volume, from all extents together."""
+        """What one volume takes from all extents together."""
         return self.rounded(size_bytes) * self.copies + self.overhead_bytes
 
     def share(self, size_bytes: int) -> int:
-        """By one volume, from each of its extents."""
+        """What one volume takes from each of its extents."""
         return -(-self.taken(size_bytes) // self.shares)
 
     def fitting(self, free_bytes: int) -> int:
@@ -100,7 +100,7 @@ def _spread_further(free: Free, cost: Cost, parts: Parts, size_bytes: int) -> Pa
 
 
 def largest_volume(free: Free, cost: Cost) -> int:
-    """0: none fits."""
+    """The largest volume that fits; 0: none does."""
     if cost.shares == 0:
         return cost.fitting(_sum(free))
     if len(free) < cost.shares:

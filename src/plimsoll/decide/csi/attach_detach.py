@@ -55,7 +55,7 @@ def needs_attaching(driver: CSIDriver | None) -> bool:
 
 
 def wants_volumes(pod: Pod) -> bool:
-    """On a node, and with containers that run or may still be started."""
+    """Whether the pod is on a node and has containers that run or may still be started."""
     if not pod.spec.node_name or pod.is_finished:
         return False
     has_containers = pod.status.container_statuses or pod.status.init_container_statuses
@@ -196,7 +196,7 @@ def may_detach(device: Device, site: AttachmentSite) -> bool:
 
 
 def is_forced(device: Device, site: AttachmentSite) -> bool:
-    """Detached although the node has not said that it is done with it."""
+    """Whether the device is detached although the node reports it in use."""
     return site.reports_use(device) and may_detach(device, site)
 
 

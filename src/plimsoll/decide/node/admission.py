@@ -32,7 +32,7 @@ def find_rejection(pod: Pod, node: Node, others: Iterable[Pod]) -> Rejection | N
 
 
 def is_taken(pod: Pod) -> bool:
-    """The node has said that it begins with the pod."""
+    """Whether the node has reported that it takes the pod."""
     return pod.status.start_time is not None
 
 

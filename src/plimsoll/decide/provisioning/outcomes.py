@@ -218,7 +218,7 @@ def _find_flaw(
 
 
 def _is_wanted(attempt: Attempt, claim: PersistentVolumeClaim | None) -> bool:
-    """Not if the claim is gone, or took another volume while this one was created."""
+    """Whether the claim still exists and did not take another volume meanwhile."""
     if claim is None or claim.uid != attempt.claim.uid:
         return False
     return claim.spec.volume_name in ("", attempt.volume_name)

@@ -48,7 +48,10 @@ def protect(source: ResolvedSource | None, view: ProvisionerView) -> Patch | Non
 
 
 def release_snapshot(claim: PersistentVolumeClaim, view: ProvisionerView) -> Patch | None:
-    """Once the claim's volume exists; a snapshot named by dataSourceRef is left to the sweep."""
+    """Takes our finalizer off the snapshot once the volume exists.
+
+    A snapshot that is named by dataSourceRef is left to the sweep.
+    """
     source = claim.spec.data_source
     if source is None or source.kind != SNAPSHOT_KIND:
         return None

@@ -133,7 +133,7 @@ class Driver:
         await self.work.close()
 
     async def remove_volume(self, volume: VolumeRecord) -> None:
-        """All of it, in a way that a crash at any point only interrupts."""
+        """Remove the volume and its record. After a crash at any point the next start goes on."""
         removing = msgspec.structs.replace(volume, phase=RecordPhase.REMOVING)
         self.ledger.volumes.put(removing)
         await self.backend.remove(removing)
@@ -146,7 +146,7 @@ class Driver:
         self.ledger.snapshots.drop(snapshot.id)
 
     async def grow_volume(self, volume: VolumeRecord) -> VolumeRecord:
-        """To the size that is recorded as its next one."""
+        """Grow the volume to the size that is recorded as its next one."""
         await self.backend.grow(volume, volume.growing_bytes)
         grown = msgspec.structs.replace(volume, size_bytes=volume.growing_bytes, growing_bytes=0)
         self.ledger.volumes.put(grown)

@@ -114,7 +114,7 @@ class Claims(Loop):
         return min((delay for delay in delays if delay is not None), default=None)
 
     def _tidy(self, key: ObjectKey, claim: PersistentVolumeClaim | None, uid: str) -> None:
-        """Of a claim that is gone only what is under way is remembered."""
+        """Forget a claim that is gone, unless a call for it is still under way."""
         memory = self._memory.get(uid, NOTHING_KNOWN)
         if claim is None and memory.in_progress is None:
             self._memory.pop(uid, None)
@@ -168,7 +168,7 @@ class Claims(Loop):
     async def _follow(
         self, key: ObjectKey, uid: str, step: AnyStep, context: ProvisioningContext
     ) -> tuple[AnyStep | None, timedelta | None]:
-        """What comes next, and when to look again if nothing does."""
+        """Carry out one step. Returns the next step, or when to look at the claim again."""
         match step:
             case Ignore():
                 await self._show(step.plan)

@@ -49,7 +49,7 @@ class Races:
         """By the uid of a claim, when we may try to take it."""
 
     def forget(self, uid: str) -> None:
-        """There is nothing to compete for, or not now."""
+        """Forget the race for this claim: there is none, or not now."""
         self._due.pop(uid, None)
 
     async def run(

@@ -63,15 +63,18 @@ class Volumes(Loop):
             await self._retry(key, volume, outcome)
             return
         self._sidecar.capacity.deleted(volume)
-        if await self._is_gone(key, outcome):
+        if await self._delete_volume(key, outcome):
             took = self.tools.clock.monotonic() - begun
             self._sidecar.metrics.deleted(volume.storage_class, took)
 
     def _decide(self, volume: PersistentVolume) -> Keep | Retry | RemoveVolume:
         return decide_volume(volume, self._sidecar.context(self._caches.view()))
 
-    async def _is_gone(self, key: ObjectKey, removed: Removed) -> bool:
-        """The asset is deleted: now its volume. After a failure all begins again at the front."""
+    async def _delete_volume(self, key: ObjectKey, removed: Removed) -> bool:
+        """Delete the PersistentVolume, now that the driver has deleted what is behind it.
+
+        Returns whether it is gone; if not, the next reconcile begins again with the driver.
+        """
         if not isinstance(await self.enact(key, removed.plan), Done):
             return False
         left = await self.tools.client.find(VOLUMES, key)

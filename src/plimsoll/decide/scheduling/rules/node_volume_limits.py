@@ -120,7 +120,7 @@ def _find_missing_driver(
 
 
 def blocked(pod: Pod, columns: Columns) -> Flags | None:
-    """By slot; None: nowhere."""
+    """The flags of all nodes by slot; None: no node is blocked."""
     if not any(can_be_limited(volume) for volume in pod.spec.volumes):
         return None
     return LimitColumns(pod, columns).blocked()
@@ -163,7 +163,7 @@ class LimitColumns:
         return found
 
     def blocked(self) -> Flags | None:
-        """None: nowhere."""
+        """The flags of all nodes by slot; None: no node is blocked."""
         size, attach = self._columns.index.size, self._columns.attach
         missing = 0
         for _, bits in self.missing_drivers():

@@ -173,7 +173,7 @@ class Creation:
 
 
 def _uses(wanted: VolumeRequest) -> tuple[str, ...]:
-    """What must not go away while the new volume is filled from it."""
+    """The source, which must not be deleted while the new volume is filled from it."""
     if wanted.source_volume:
         return (volume_key(wanted.source_volume),)
     if wanted.source_snapshot:
@@ -213,7 +213,10 @@ def _is_where_wanted(known: VolumeRecord, wanted: VolumeRequest) -> bool:
 
 
 def chosen_size(wanted: SizeRange, layout: VolumeLayout, *, at_least: int = 0) -> int:
-    """Rounded up to what the backend can make. Raises CsiStatusError (OUT_OF_RANGE)."""
+    """The requested size, rounded up to what the backend can make.
+
+    Raises CsiStatusError (OUT_OF_RANGE).
+    """
     size = layout.rounded(max(wanted.required_bytes, at_least) or _default(wanted, layout))
     if wanted.limit_bytes and size > wanted.limit_bytes:
         raise out_of_range(

@@ -57,7 +57,7 @@ def are_apart(one: Pool, other: Pool) -> bool:
 def find_place(
     pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement, size_bytes: int
 ) -> VolumePlacement | None:
-    """None: there is too little free capacity where it is wanted."""
+    """The best place for the volume; None: too little capacity is free where it may be."""
     chosen = next(_places(pools, layout, requirement, size_bytes), None)
     return None if chosen is None else _placement(chosen, layout, size_bytes)
 
@@ -127,7 +127,7 @@ def _allowed(pools: Sequence[Pool], layout: VolumeLayout) -> list[Pool]:
 def _ranked(
     pools: Sequence[Pool], requirement: TopologyRequirement, largest: Callable[[Pool], int]
 ) -> list[Pool]:
-    """Those that the requirement allows, the best first."""
+    """The pools that the requirement allows, the best first."""
 
     def rank(pool: Pool) -> tuple[int, int, int, str]:
         preferred = enumerate(requirement.preferred)

@@ -126,7 +126,7 @@ class ControllerPublishing:
         return csi.ControllerUnpublishVolumeResponse()
 
     async def _detach(self, volume_id: str, node_id: str) -> None:
-        """The record goes last: what may still be attached counts as attached."""
+        """Detach, then remove the record: what may still be attached counts as attached."""
         volume = self._driver.volume(volume_id)
         await self._driver.backend.detach(volume, node_id)
         left = (item for item in volume.attachments if item.node_id != node_id)

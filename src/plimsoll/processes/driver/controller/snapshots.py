@@ -80,7 +80,7 @@ class Snapshots:
         return ready
 
     async def _place(self, name: str, volume: VolumeRecord) -> VolumePlacement:
-        """Beside the volume, in each pool that it is in: as much capacity as another one takes."""
+        """In the pools of its volume; a snapshot takes as much capacity as another such volume."""
         layout = self._driver.backend.layout(request_of(volume))
         beside = [
             pool for pool in await self._driver.pools() if pool.name in volume.placement.pools

@@ -217,7 +217,7 @@ class Capacity(Loop):
         return again
 
     async def _tidy(self) -> timedelta | None:
-        """Bring what is there in line; when to look again."""
+        """Delete and write what is due; returns when to look again."""
         if self._tidying.left:
             return self._tidying.left
         removals = self._publisher.decide_removals(self.tools.clock.now())

@@ -138,7 +138,7 @@ class CapacityQueries:
         self._retries.add_rate_limited(pair)
 
     async def _publish(self, plan: Plan) -> bool:
-        """Whether it was written; what was written is believed at once."""
+        """Write the answer. Returns whether that succeeded; the publisher assumes it at once."""
         outcome = await self._enactor.enact(plan)
         if isinstance(outcome, Done):
             self._own.written(outcome.left)

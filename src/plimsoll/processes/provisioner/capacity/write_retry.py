@@ -24,11 +24,11 @@ class WriteRetry:
 
     @property
     def left(self) -> timedelta:
-        """How long nothing is to be tried."""
+        """How long no write is to be tried."""
         return max(timedelta(seconds=self._until - self._clock.monotonic()), NO_TIME)
 
     async def over(self) -> None:
-        """Return when something may be tried."""
+        """Wait until a write may be tried again."""
         while self.left > NO_TIME:
             await self._clock.sleep(self.left)
 

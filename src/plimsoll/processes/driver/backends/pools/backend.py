@@ -53,7 +53,7 @@ class PoolsBackend:
         faults: Faults,
         clock: Clock,
     ) -> None:
-        """Without content volumes are only remembered."""
+        """Without `content` volumes are records only and hold no bytes."""
         self._pools = tuple(pools)
         self._content = content
         self.faults = faults
