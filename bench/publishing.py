@@ -32,7 +32,7 @@ from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.server import answering
 from plimsoll.wire.kube import KubeClient
 from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.doors import Door
+from tests.stories.refusing_transport import Door
 
 SEGMENTS, CLASSES = 2_000, ("fast", "slow", "mirrored")
 VOLUMES, POLLS = 1_000, 10

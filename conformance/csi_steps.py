@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from conformance import (
     csi_backends,
+    csi_capacity,
     csi_endurance,
     csi_node,
     csi_refusals,
-    csi_rooms,
     csi_swap,
 )
 from conformance.csi_checks import HOSTPATH, OUR_LOCAL, OUR_POOLS, Cast, Kit, play
@@ -66,8 +66,8 @@ def our_provisioner_with_hostpathplugin(servers: Servers) -> None:
 
 
 def rooms_with_hostpathplugin(servers: Servers) -> None:
-    tell("per cluster", functools.partial(csi_rooms.per_cluster, servers.real.kubeconfig))
-    tell("per node", functools.partial(csi_rooms.per_node, servers.real.kubeconfig))
+    tell("per cluster", functools.partial(csi_capacity.per_cluster, servers.real.kubeconfig))
+    tell("per node", functools.partial(csi_capacity.per_node, servers.real.kubeconfig))
 
 
 def provisioners_in_turn(servers: Servers) -> None:

@@ -36,8 +36,8 @@ from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
 from plimsoll.wire.kube import KubeClient
 from tests.stories.cluster import CuttingTransport, StoryCluster
-from tests.stories.doors import Door, Rule, open_to_all
 from tests.stories.objects import namespace
+from tests.stories.refusing_transport import Door, Rule, open_to_all
 from tests.stories.schedulers import RESTARTS, add_node
 
 DRIVER = "pools.test"

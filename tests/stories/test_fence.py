@@ -24,8 +24,8 @@ from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.transport import Request
 from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.doors import Door, open_to_all
 from tests.stories.objects import claim, volume
+from tests.stories.refusing_transport import Door, open_to_all
 from tests.stories.schedulers import a_pod, add_node, volume_of
 from tests.stories.sidecars import (
     PLAIN,

@@ -13,8 +13,8 @@ from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.transport import Request
 from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.doors import Rule, forbidden, missing, open_to_all
 from tests.stories.objects import claim
+from tests.stories.refusing_transport import Rule, forbidden, missing, open_to_all
 from tests.stories.schedulers import (
     SELECTED_NODE,
     a_claim,

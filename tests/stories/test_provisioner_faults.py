@@ -12,8 +12,8 @@ from plimsoll.api.registry import Document
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall
 from plimsoll.wire.transport import Request
 from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.doors import asked, open_to_all, role
 from tests.stories.objects import claim
+from tests.stories.refusing_transport import asked, open_to_all, role
 from tests.stories.schedulers import SELECTED_NODE, volume_of
 from tests.stories.sidecars import (
     PLAIN,

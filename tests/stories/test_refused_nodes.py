@@ -16,7 +16,7 @@ from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.wire.transport import Request
 from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.doors import Door, asked
+from tests.stories.refusing_transport import Door, asked
 from tests.stories.schedulers import (
     SELECTED_NODE,
     RunningScheduler,
