@@ -32,7 +32,7 @@ from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.server import answering
 from plimsoll.wire.kube import KubeClient
 from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.refusing_transport import Door
+from tests.stories.refusing_transport import RefusingTransport
 
 SEGMENTS, CLASSES = 2_000, ("fast", "slow", "mirrored")
 VOLUMES, POLLS = 1_000, 10
@@ -95,16 +95,16 @@ class Bench:
         self._cluster = cluster
         self._clock = cluster.clock
         self._driver = Driver()
-        self._door = Door(InProcessTransport(cluster.server))
+        self._transport = RefusingTransport(InProcessTransport(cluster.server))
         self._metrics = Metrics()
 
     @property
     def writes(self) -> int:
-        return sum(verb not in READING for verb, _ in self._door.passed)
+        return sum(verb not in READING for verb, _ in self._transport.passed)
 
     @property
     def requests(self) -> int:
-        return sum(verb != "watch" for verb, _ in self._door.passed)
+        return sum(verb != "watch" for verb, _ in self._transport.passed)
 
     @property
     def waiting(self) -> int:
@@ -128,7 +128,7 @@ class Bench:
             await self._cluster.create(_volume(number))
 
     def start(self) -> "asyncio.Future[None]":
-        client = KubeClient(self._door, clock=self._clock, chance=Random(1))
+        client = KubeClient(self._transport, clock=self._clock, chance=Random(1))
         clients = Clients(
             kube=client,
             capacity=client,

@@ -1,11 +1,12 @@
-"""Our provisioner with the real hostpathplugin: room is published, found, used up and given back.
+"""Our provisioner with the real hostpathplugin: capacity is published, used up and freed.
 
-In two settings. Per cluster: one plugin, one provisioner, and a segment of two nodes that share the
-room; a third node cannot reach it. Per node: each of three nodes has a plugin and a provisioner of
-its own, with room of its own. In both, the same story is told to kube-scheduler and to our own.
+In two settings. Per cluster: one plugin, one provisioner, and a segment of two nodes that share
+its capacity; a third node cannot reach it. Per node: each of three nodes has a plugin and a
+provisioner of its own, with capacity of its own. In both, the same story is told to kube-scheduler
+and to our own.
 
-Nodes are objects that the story keeps ready, and pods do not run: the story looks at which claim
-gets which room, and whether the published numbers are those of the plugins.
+Nodes are objects that the story keeps ready, and pods do not run: the story looks at where each
+claim gets its capacity, and whether the published numbers are those of the plugins.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from pathlib import Path
 import uvloop
 
 from conformance.cluster_stories import CLAIMS, EVENTS, PODS, VOLUMES, Place, place
-from conformance.csi_checks import HOSTPATH, Say, a_driver, simulated_room
+from conformance.csi_checks import HOSTPATH, Say, a_driver, simulated_capacity
 from conformance.csi_drivers import Driver, made_by, segments
 from conformance.csi_sidecars import Sidecar, our_provisioner, our_provisioner_of_a_node
 from conformance.csi_stories import CAPACITIES, CSI_DRIVERS, CSI_NODES
@@ -58,7 +59,7 @@ class Yard:
         await self.stage.add_node(name, reach)
         await self.stage.add(CSI_NODES, name, spec={"drivers": [entry]})
 
-    async def has_room(self, kind: str, *gib: int) -> None:
+    async def has_capacity(self, kind: str, *gib: int) -> None:
         """Wait until exactly this is published for a class: a number for each plugin."""
         wanted = [
             (await segments(driver), size * GIBIBYTE)
@@ -163,28 +164,28 @@ async def story_nodes_in_reach_share_the_room_of_one_plugin(yard: Yard) -> None:
     await yard.add_node(next_to_it, driver)
     await yard.stage.add_node(far)
     await yard.open()
-    await yard.has_room("fast", 10)
-    await yard.has_room("slow", 20)
+    await yard.has_capacity("fast", 10)
+    await yard.has_capacity("slow", 20)
 
     await yard.ask("large", fast=8)
     assert await yard.node_of("large") in {near, next_to_it}
-    await yard.has_room("fast", 2)
-    await yard.has_room("slow", 20)
+    await yard.has_capacity("fast", 2)
+    await yard.has_capacity("slow", 20)
     await yard.ask("both", fast=1, slow=15)
     assert await yard.node_of("both") in {near, next_to_it}
-    await yard.has_room("fast", 1)
-    await yard.has_room("slow", 5)
+    await yard.has_capacity("fast", 1)
+    await yard.has_capacity("slow", 5)
 
     await yard.ask("late", fast=3)
     await yard.waits("late")
     await yard.give_back("large")
     assert await yard.node_of("late") in {near, next_to_it}
-    await yard.has_room("fast", 6)
+    await yard.has_capacity("fast", 6)
 
     for pod in ("both", "late"):
         await yard.give_back(pod)
-    await yard.has_room("fast", 10)
-    await yard.has_room("slow", 20)
+    await yard.has_capacity("fast", 10)
+    await yard.has_capacity("slow", 20)
     await _closed(yard)
 
 
@@ -193,19 +194,19 @@ async def story_pods_go_to_the_nodes_that_have_room(yard: Yard) -> None:
         await yard.add_node(driver.node, driver)
     first, second, third = (driver.node for driver in yard.drivers)
     await yard.open()
-    await yard.has_room("fast", 4, 2, 10)
-    await yard.has_room("slow", 1, 8, 1)
+    await yard.has_capacity("fast", 4, 2, 10)
+    await yard.has_capacity("slow", 1, 8, 1)
 
     await yard.ask("fast", fast=8)
     await yard.ask("slow", slow=5)
     assert await yard.node_of("fast") == third
     assert await yard.node_of("slow") == second
-    await yard.has_room("fast", 4, 2, 2)
-    await yard.has_room("slow", 1, 3, 1)
+    await yard.has_capacity("fast", 4, 2, 2)
+    await yard.has_capacity("slow", 1, 3, 1)
     await yard.ask("both", fast=3, slow=1)
     assert await yard.node_of("both") == first
-    await yard.has_room("fast", 1, 2, 2)
-    await yard.has_room("slow", 0, 3, 1)
+    await yard.has_capacity("fast", 1, 2, 2)
+    await yard.has_capacity("slow", 0, 3, 1)
     for pod, driver in zip(("both", "slow", "fast"), yard.drivers, strict=True):
         await _assert_at(await yard.volumes_of(pod), driver)
 
@@ -213,12 +214,12 @@ async def story_pods_go_to_the_nodes_that_have_room(yard: Yard) -> None:
     await yard.waits("late")
     await yard.give_back("fast")
     assert await yard.node_of("late") == third
-    await yard.has_room("fast", 1, 2, 7)
+    await yard.has_capacity("fast", 1, 2, 7)
 
     for pod in ("slow", "both", "late"):
         await yard.give_back(pod)
-    await yard.has_room("fast", 4, 2, 10)
-    await yard.has_room("slow", 1, 8, 1)
+    await yard.has_capacity("fast", 4, 2, 10)
+    await yard.has_capacity("slow", 1, 8, 1)
     await _closed(yard)
 
 
@@ -263,15 +264,15 @@ async def _closed(yard: Yard) -> None:
 
 def per_cluster(kubeconfig: Path, say: Say) -> None:
     """Raises AssertionError when the story does not end as it should, or something is left."""
-    rooms = ({"fast": "10Gi", "slow": "20Gi"},)
+    capacities = ({"fast": "10Gi", "slow": "20Gi"},)
     story = story_nodes_in_reach_share_the_room_of_one_plugin
-    with _fleet(kubeconfig, rooms, our_provisioner) as drivers:
+    with _fleet(kubeconfig, capacities, our_provisioner) as drivers:
         uvloop.run(_tell(kubeconfig, drivers, {story: (THEIRS, OURS)}, say))
 
 
 def per_node(kubeconfig: Path, say: Say) -> None:
     """Raises AssertionError when a story does not end as it should, or something is left."""
-    rooms = (
+    capacities = (
         {"fast": "4Gi", "slow": "1Gi"},
         {"fast": "2Gi", "slow": "8Gi"},
         {"fast": "10Gi", "slow": "1Gi"},
@@ -281,19 +282,19 @@ def per_node(kubeconfig: Path, say: Say) -> None:
         # There is nothing to be scheduled.
         story_of_many_provisioners_one_takes_a_claim_that_does_not_wait: (OURS,),
     }
-    with _fleet(kubeconfig, rooms, our_provisioner_of_a_node) as drivers:
+    with _fleet(kubeconfig, capacities, our_provisioner_of_a_node) as drivers:
         uvloop.run(_tell(kubeconfig, drivers, stories, say))
 
 
 @contextlib.contextmanager
 def _fleet(
-    kubeconfig: Path, rooms: Sequence[dict[str, str]], provisioner: Sidecar
+    kubeconfig: Path, capacities: Sequence[dict[str, str]], provisioner: Sidecar
 ) -> Iterator[list[Driver]]:
     """A plugin with a provisioner for each room, in a cluster with both schedulers."""
     with ExitStack() as running:
         drivers = [
-            running.enter_context(a_driver(replace(HOSTPATH, ground=simulated_room(**sizes))))
-            for sizes in rooms
+            running.enter_context(a_driver(replace(HOSTPATH, ground=simulated_capacity(**sizes))))
+            for sizes in capacities
         ]
         for program in (kube_controller_manager, kube_scheduler, our_scheduler):
             running.enter_context(program(kubeconfig, drivers[0].directory))

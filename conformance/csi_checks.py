@@ -29,7 +29,7 @@ class Kit:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-def simulated_room(**sizes: str) -> Ground:
+def simulated_capacity(**sizes: str) -> Ground:
     """What hostpathplugin shall say that it has, for each kind of volumes."""
 
     @contextlib.contextmanager
@@ -42,7 +42,7 @@ def simulated_room(**sizes: str) -> Ground:
 HOSTPATH = Kit(
     name=HOSTPATH_NAME,
     start=hostpathplugin,
-    ground=simulated_room(slow="1Gi", fast="2Gi"),
+    ground=simulated_capacity(slow="1Gi", fast="2Gi"),
     parameters={"kind": "fast"},
 )
 OUR_LOCAL = Kit(name="local.plimsoll.dev", start=our_driver, ground=two_disks)

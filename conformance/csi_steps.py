@@ -65,7 +65,7 @@ def our_provisioner_with_hostpathplugin(servers: Servers) -> None:
     _on_both(servers, HOSTPATH, WITH_OUR_PROVISIONER)
 
 
-def rooms_with_hostpathplugin(servers: Servers) -> None:
+def capacity_with_hostpathplugin(servers: Servers) -> None:
     tell("per cluster", functools.partial(csi_capacity.per_cluster, servers.real.kubeconfig))
     tell("per node", functools.partial(csi_capacity.per_node, servers.real.kubeconfig))
 
@@ -161,7 +161,7 @@ CSI_STEPS = (
     ),
     Step("our provisioner with our driver on both", our_provisioner_with_our_driver),
     Step("our provisioner with hostpathplugin on both", our_provisioner_with_hostpathplugin),
-    Step("our provisioner, hostpathplugin and both schedulers", rooms_with_hostpathplugin),
+    Step("our provisioner, hostpathplugin and both schedulers", capacity_with_hostpathplugin),
     Step("our provisioner and csi-provisioner in turn", provisioners_in_turn),
     Step("our scheduler after csi-provisioner refused a node", our_scheduler_after_a_refusal),
     Step("our provisioner and CSI loops with our driver on both", our_sidecars_with_our_driver),

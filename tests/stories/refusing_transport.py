@@ -1,4 +1,4 @@
-"""A door in front of the server that turns requests away, as roles and broken servers do."""
+"""A transport that refuses requests before the server sees them, as roles and broken servers do."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ def open_to_all(_request: Request) -> int:
     return 0
 
 
-class Door:
+class RefusingTransport:
     """Implements Transport. What passed is remembered by verb and resource."""
 
     def __init__(self, inner: Transport, rule: Rule = open_to_all) -> None:

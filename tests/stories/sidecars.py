@@ -37,7 +37,7 @@ from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
 from plimsoll.wire.kube import KubeClient
 from tests.stories.cluster import CuttingTransport, StoryCluster
 from tests.stories.objects import namespace
-from tests.stories.refusing_transport import Door, Rule, open_to_all
+from tests.stories.refusing_transport import RefusingTransport, Rule, open_to_all
 from tests.stories.schedulers import RESTARTS, add_node
 
 DRIVER = "pools.test"
@@ -179,8 +179,8 @@ class RunningProvisioner:
         self.lifeline = Lifeline()
         self.metrics = Metrics()
         self.begun: list[str] = []
-        self.door = Door(InProcessTransport(cluster.server), rule)
-        self._counted = CuttingTransport(self.door, self.lifeline, after_writes=cut_after)
+        self.transport = RefusingTransport(InProcessTransport(cluster.server), rule)
+        self._counted = CuttingTransport(self.transport, self.lifeline, after_writes=cut_after)
         chance = Random(seed)
 
         def client() -> KubeClient:

@@ -25,7 +25,7 @@ from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.transport import Request
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim, volume
-from tests.stories.refusing_transport import Door, open_to_all
+from tests.stories.refusing_transport import RefusingTransport, open_to_all
 from tests.stories.schedulers import a_pod, add_node, volume_of
 from tests.stories.sidecars import (
     PLAIN,
@@ -50,8 +50,10 @@ class Machine:
     def __init__(self, cluster: StoryCluster, run: Run, seed: int) -> None:
         self.clock = SteppedClock()
         self.written: list[str] = []
-        door = Door(InProcessTransport(cluster.server), self._note)
-        self.task = run(KubeClient(door, clock=self.clock, chance=Random(seed), manager="copy"))
+        transport = RefusingTransport(InProcessTransport(cluster.server), self._note)
+        self.task = run(
+            KubeClient(transport, clock=self.clock, chance=Random(seed), manager="copy")
+        )
 
     def _note(self, request: Request) -> int:
         if not request.is_read and "/leases" not in request.path:

@@ -155,9 +155,9 @@ async def test_without_changes_only_the_lease_is_written() -> None:
     ):
         await cluster.create(a_class())
         await cluster.wait(POLL)
-        provisioner.door.passed.clear()
+        provisioner.transport.passed.clear()
         await cluster.wait(10 * POLL)
-        writes = [each for each in provisioner.door.passed if each[0] not in READING]
+        writes = [each for each in provisioner.transport.passed if each[0] not in READING]
         assert writes == [("update", "leases")] * 10
 
 
@@ -213,7 +213,7 @@ async def test_a_provisioner_that_starts_anew_takes_over_what_is_there() -> None
         async with a_provisioner(cluster, storage, PUBLISHING, seed=2) as second:
             await cluster.wait(2 * POLL)
             assert await cluster.names("CSIStorageCapacity") == before
-            assert {each for each in second.door.passed if each[0] == "create"} <= {
+            assert {each for each in second.transport.passed if each[0] == "create"} <= {
                 ("create", "leases")
             }
 
@@ -299,11 +299,11 @@ async def test_where_capacity_cannot_be_published_volumes_are_made_all_the_same(
         await cluster.settle()
         assert await volume_of(cluster, "data")
         await cluster.wait(timedelta(minutes=30))
-        before = len(provisioner.door.turned_away)
+        before = len(provisioner.transport.turned_away)
         await cluster.wait(timedelta(minutes=10))
         # A few a minute, whatever the number of segments and classes.
-        assert len(provisioner.door.turned_away) - before <= 50
-        provisioner.door.rule = open_to_all
+        assert len(provisioner.transport.turned_away) - before <= 50
+        provisioner.transport.rule = open_to_all
         await cluster.wait(timedelta(minutes=2))
         assert (await published(cluster))["fast", "b"] == "5Gi"
         assert len(await published(cluster)) == 3
@@ -317,7 +317,7 @@ async def test_where_leases_are_forbidden_numbers_are_published_all_the_same() -
         await cluster.create(a_class())
         await cluster.wait(10 * POLL)
         assert len(await published(cluster)) == 3
-        assert len(provisioner.door.turned_away) <= 12
+        assert len(provisioner.transport.turned_away) <= 12
 
 
 async def test_pods_wake_when_capacity_does_not_count_any_more() -> None:
@@ -381,9 +381,9 @@ async def test_nodes_that_do_not_exist_yet_have_the_capacity_of_their_type(
         async with a_provisioner(cluster, storage, settings) as provisioner:
             await cluster.wait(GRACE + 2 * POLL)
             assert await templates(cluster) == [(labels, "500Gi")]
-            provisioner.door.passed.clear()
+            provisioner.transport.passed.clear()
             await cluster.wait(2 * POLL)
-            writes = {each for each in provisioner.door.passed if each[0] not in READING}
+            writes = {each for each in provisioner.transport.passed if each[0] not in READING}
             assert writes == {("update", "leases")}
         table.write_text(TABLE.replace("500Gi", "600Gi"))
         async with a_provisioner(cluster, storage, settings, seed=2):

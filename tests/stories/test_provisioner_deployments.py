@@ -181,7 +181,7 @@ async def test_a_leader_that_loses_its_lease_ends() -> None:
         provisioner = RunningProvisioner(cluster, storage, LEADING)
         await provisioner.start()
         await cluster.settle()
-        provisioner.door.rule = lambda request: 500 if "leases" in request.path else 0
+        provisioner.transport.rule = lambda request: 500 if "leases" in request.path else 0
         await cluster.wait(timedelta(minutes=1))
         assert provisioner.has_ended
         with pytest.raises(LeadershipLostError):

@@ -78,7 +78,7 @@ async def test_a_volume_that_cannot_be_stored_is_stored_later(status: int) -> No
             reason == "ProvisioningFailed" and "storing it failed" in message
             for reason, message in await cluster.events("data")
         )
-        provisioner.door.rule = open_to_all
+        provisioner.transport.rule = open_to_all
         await cluster.wait(timedelta(minutes=1))
         assert storage.names == [await volume_of(cluster, "data")]
         assert storage.count("CreateVolume") == 1
@@ -95,7 +95,7 @@ async def test_a_claim_deleted_before_its_volume_is_stored_leaves_nothing() -> N
         await cluster.wait(timedelta(seconds=5))
         await cluster.delete("PersistentVolumeClaim", "data")
         await cluster.wait(timedelta(seconds=5))
-        provisioner.door.rule = open_to_all
+        provisioner.transport.rule = open_to_all
         await cluster.wait(timedelta(minutes=5))
         assert storage.names == []
         assert await cluster.names("PersistentVolume") == []
@@ -131,7 +131,7 @@ async def test_the_role_of_csi_provisioners_manifests_is_enough() -> None:
         assert len(await published(cluster)) == 2
         assert len(await cluster.names("Lease")) == 1
         # Only watching contents of snapshots would need more; they are listed instead.
-        assert set(provisioner.door.turned_away) <= {("watch", "volumesnapshotcontents")}
+        assert set(provisioner.transport.turned_away) <= {("watch", "volumesnapshotcontents")}
 
 
 SECRET = "open sesame"  # noqa: S105 - to be looked for

@@ -185,4 +185,4 @@ async def test_bound_claims_cost_no_reading_of_their_sources() -> None:
             assert await volume_of(cluster, "copy")
         async with a_provisioner(cluster, storage, seed=3) as provisioner:
             await cluster.settle()
-            assert ("get", "volumesnapshots") not in provisioner.door.passed
+            assert ("get", "volumesnapshots") not in provisioner.transport.passed

@@ -16,7 +16,7 @@ from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.wire.transport import Request
 from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.refusing_transport import Door, asked
+from tests.stories.refusing_transport import RefusingTransport, asked
 from tests.stories.schedulers import (
     SELECTED_NODE,
     RunningScheduler,
@@ -258,8 +258,10 @@ async def test_a_change_of_the_node_makes_the_scheduler_try_it_again() -> None:
 async def test_a_scheduler_that_may_not_read_events_learns_all_the_same() -> None:
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(a_world_with_a_foreign_provisioner())
-        door = a_scheduler(cluster, through=lambda transport: Door(transport, no_listed_events))
-        await stack.enter_async_context(door)
+        scheduler = a_scheduler(
+            cluster, through=lambda transport: RefusingTransport(transport, no_listed_events)
+        )
+        await stack.enter_async_context(scheduler)
         await cluster.settle()
         await refuse(cluster)
         await cluster.settle(timedelta(seconds=10))
