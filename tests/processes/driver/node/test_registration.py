@@ -1,4 +1,8 @@
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from plimsoll.processes.driver.node.registration import (
     registration_endpoint,
@@ -11,9 +15,16 @@ from plimsoll.wire.csi.methods import NOTIFY_REGISTRATION_STATUS, REGISTRATION_I
 from plimsoll.wire.csi.server import listening
 
 
-async def test_a_node_finds_the_driver_through_its_registration_socket(tmp_path: Path) -> None:
-    endpoint = registration_endpoint(tmp_path, "local.plimsoll.dev")
-    assert endpoint == f"unix://{tmp_path}/local.plimsoll.dev-reg.sock"
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """With a short name: the path of a socket has at most 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="reg-") as name:
+        yield Path(name)
+
+
+async def test_a_node_finds_the_driver_through_its_registration_socket(directory: Path) -> None:
+    endpoint = registration_endpoint(directory, "local.plimsoll.dev")
+    assert endpoint == f"unix://{directory}/local.plimsoll.dev-reg.sock"
     handlers = registration_handlers("local.plimsoll.dev", "unix:///run/csi.sock")
     async with listening(endpoint, handlers):
         client = CsiClient(GrpcTransport(endpoint))
