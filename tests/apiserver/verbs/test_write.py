@@ -133,3 +133,18 @@ async def test_objects_made_by_the_builders_are_taken(api: Api) -> None:
     made = await api.ask("POST", "/api/v1/nodes", body)
     assert made.status == 201
     assert made.document["metadata"]["labels"] == {"kubernetes.io/hostname": "node-1"}
+
+
+async def test_finalizers_of_a_namespace_change_through_their_subresource_and_are_checked(
+    api: Api,
+) -> None:
+    path, body = "/api/v1/namespaces/team", {"metadata": {"name": "team"}}
+    made = (await api.ask("POST", "/api/v1/namespaces", body)).document
+    assert made["spec"] == {"finalizers": ["kubernetes"]}
+
+    refused = await api.ask("PUT", f"{path}/finalize", body | {"spec": {"finalizers": ["x"]}})
+    assert (refused.status, refused.document["reason"]) == (422, "Invalid")
+    assert (await api.ask("GET", path)).document == made
+
+    freed = await api.ask("PUT", f"{path}/finalize", body | {"spec": {"finalizers": ["a.b/c"]}})
+    assert freed.document["spec"] == {"finalizers": ["a.b/c"]}

@@ -1,10 +1,11 @@
 """PUT of namespaces/finalize: takes or sets spec.finalizers, which no other write can change."""
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.kinds.cluster.namespace import validate_finalize
 from plimsoll.apiserver.model.ownership.tracking import track_update
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.verbs.update import check_version, finish, is_finished
-from plimsoll.apiserver.verbs.write import Write, newest, store
+from plimsoll.apiserver.verbs.write import Write, newest, refuse, store
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 
 
@@ -24,6 +25,7 @@ def finalize_namespace(write: Write, body: Document) -> StoredRecord:
     if not wanted:
         del spec["finalizers"]
     check_version(write, body, old)
+    refuse(write, namespace, [*validate_finalize(namespace)])
     if is_finished(write.kind, namespace, old.document()):
         return finish(write, namespace, old)
     if namespace == old.document():

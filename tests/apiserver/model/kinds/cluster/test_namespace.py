@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.kinds.cluster.namespace import (
     RULES,
-    prepare_finalize,
     validate_finalize,
 )
 from tests.apiserver.model.kinds.complaints import complaints
@@ -37,25 +36,21 @@ def test_the_label_with_the_name_cannot_be_another() -> None:
     assert namespace["metadata"]["labels"] == {"kubernetes.io/metadata.name": "team"}
 
 
-def test_finalizers_change_through_their_subresource_alone() -> None:
+def test_an_update_keeps_the_finalizers() -> None:
     old = a_namespace()
     new = a_namespace()
     new["spec"]["finalizers"] = []
-    by_finalize = a_namespace()
-    by_finalize["spec"].pop("finalizers")
 
     RULES.prepare_update(new, old, NOW)
-    prepare_finalize(by_finalize, old, NOW)
 
     assert new["spec"]["finalizers"] == ["kubernetes"]
-    assert "finalizers" not in by_finalize["spec"]
-    assert complaints(validate_finalize(by_finalize, old)) == Counter()
 
 
 def test_finalizers_have_a_domain() -> None:
     namespace = a_namespace(spec={"finalizers": ["x"]})
 
     assert complaints(RULES.validate(namespace)) == Counter([("Invalid", "spec.finalizers")])
+    assert complaints(validate_finalize(namespace)) == Counter([("Invalid", "spec.finalizers[0]")])
 
 
 def test_security_labels_name_a_level() -> None:

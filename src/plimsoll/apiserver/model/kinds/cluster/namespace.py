@@ -42,11 +42,6 @@ def prepare_update(new: Document, old: Document, now: datetime) -> None:
         new["spec"]["finalizers"] = old["spec"]["finalizers"]
 
 
-def prepare_finalize(new: Document, old: Document, now: datetime) -> None:
-    """`finalize` writes spec.finalizers; the status stays."""
-    keep_status(new, old, now)
-
-
 def validate(namespace: Document) -> Iterator[FieldError]:
     finalizers = namespace.get("spec", {}).get("finalizers", ())
     errors = [error for name in finalizers for error in _finalizer_errors(name, "spec.finalizers")]
@@ -73,7 +68,7 @@ def validate_status(new: Document, _old: Document) -> Iterator[FieldError]:
         )
 
 
-def validate_finalize(new: Document, _old: Document) -> Iterator[FieldError]:
+def validate_finalize(new: Document) -> Iterator[FieldError]:
     for index, name in enumerate(new.get("spec", {}).get("finalizers", ())):
         yield from _finalizer_errors(name, f"spec.finalizers[{index}]")
 
