@@ -23,6 +23,7 @@ from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.provisioner.clients import Clients
 from plimsoll.processes.provisioner.main import ProvisionerProcess
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
+from plimsoll.reconcile.process import ProcessIdentity
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
@@ -136,7 +137,8 @@ class Bench:
             driver=self._driver.transport(self._clock),
             clock=self._clock,
         )
-        process = ProvisionerProcess(SETTINGS, clients, seeded_ids(9), self._metrics)
+        identity = ProcessIdentity(instance="provisioner", ids=seeded_ids(9), metrics=self._metrics)
+        process = ProvisionerProcess(SETTINGS, clients, identity)
         return asyncio.ensure_future(process.run(lambda _driver: None))
 
     async def publish(self) -> None:

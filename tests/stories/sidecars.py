@@ -25,6 +25,7 @@ from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSett
 from plimsoll.processes.provisioner.clients import Clients
 from plimsoll.processes.provisioner.main import ProvisionerProcess
 from plimsoll.processes.provisioner.settings import ProvisionerFlags, check
+from plimsoll.reconcile.process import ProcessIdentity
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
@@ -199,7 +200,10 @@ class RunningProvisioner:
         )
         # Not those of the other processes: names of events are made of them.
         ids = seeded_ids(FIRST_SEED + seed)
-        self._process = ProvisionerProcess(settings, clients, ids, self.metrics)
+        identity = ProcessIdentity(
+            instance=f"provisioner_{ids.uid()}", ids=ids, metrics=self.metrics
+        )
+        self._process = ProvisionerProcess(settings, clients, identity)
         self._task: asyncio.Future[None] | None = None
 
     @property

@@ -7,7 +7,7 @@ copies that elect a leader only one works, and everything that it does asks the 
 
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from plimsoll.api.meta import ObjectKey
@@ -89,23 +89,33 @@ class LeaderWork(Protocol):
         """Never returns; cancel it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessIdentity:
+    """What tells one copy of a process from all others, and makes the names that it gives."""
+
+    instance: str
+    ids: Ids
+    metrics: Metrics = field(default_factory=Metrics)
+
+
+def system_identity(ids: Ids | None = None) -> ProcessIdentity:
+    """The machine's name and an id that is never the same."""
+    ids = ids or system_ids()
+    return ProcessIdentity(instance=f"{hostname()}_{ids.uid()}", ids=ids)
+
+
 class LoopProcess:
     """A process made of loops, but for its signals."""
 
     def __init__(
-        self,
-        client: KubeClient,
-        *,
-        elects: bool,
-        instance: str | None = None,
-        ids: Ids | None = None,
-        metrics: Metrics | None = None,
+        self, client: KubeClient, *, elects: bool, identity: ProcessIdentity | None = None
     ) -> None:
-        """`instance` is by default the machine's name and an id that is never the same."""
+        """`identity` is by default one that is never the same."""
+        identity = identity or system_identity()
         self.client = client
-        self.ids = ids or system_ids()
-        self.metrics = metrics or Metrics()
-        self.instance = f"{hostname()}_{self.ids.uid()}" if instance is None else instance
+        self.ids = identity.ids
+        self.metrics = identity.metrics
+        self.instance = identity.instance
         """Which of several copies this is."""
         self._elects = elects
         self.fence = Fence(client.clock) if elects else Fence.left_open(client.clock)

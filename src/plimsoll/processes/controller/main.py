@@ -38,6 +38,7 @@ from plimsoll.reconcile.process import (
     LoopProcess,
     OnReady,
     PagesAddress,
+    ProcessIdentity,
     connected,
     run_until_signalled,
 )
@@ -155,11 +156,12 @@ class ControllerProcess:
         settings: ControllerSettings,
         client: KubeClient,
         transports: Transports = NO_TRANSPORTS,
+        identity: ProcessIdentity | None = None,
     ) -> None:
         self._settings = settings
         self._client = client
         self._transports = transports
-        self._process = LoopProcess(client, elects=settings.leader_elect)
+        self._process = LoopProcess(client, elects=settings.leader_elect, identity=identity)
         self.pages = self._process.pages
 
     async def run(self, on_begin: Callable[[list[str]], None]) -> None:

@@ -19,10 +19,12 @@ from plimsoll.reconcile.process import (
     LoopProcess,
     OnReady,
     PagesAddress,
+    ProcessIdentity,
     connected,
     run_until_signalled,
 )
 from plimsoll.reconcile.running import Make, RunningLoops
+from plimsoll.runtime.ids import Ids, system_ids
 from plimsoll.wire.kube import KubeClient
 
 log = logging.getLogger(__name__)
@@ -54,10 +56,15 @@ class NodeProcess:
     """The whole process but its signals. Programs that contain nodes begin here."""
 
     def __init__(
-        self, nodes: Mapping[str, ServedNode], client: KubeClient, settings: NodeProcessSettings
+        self,
+        nodes: Mapping[str, ServedNode],
+        client: KubeClient,
+        settings: NodeProcessSettings,
+        ids: Ids | None = None,
     ) -> None:
         instance = next(iter(nodes)) if len(nodes) == 1 else ""
-        process = LoopProcess(client, elects=False, instance=instance)
+        identity = ProcessIdentity(instance=instance, ids=ids or system_ids())
+        process = LoopProcess(client, elects=False, identity=identity)
         self._loops = RunningLoops(
             makers(nodes, settings.lease_renew), process.environment(COMPONENT)
         )

@@ -16,11 +16,17 @@ from plimsoll.processes.provisioner.clients import Clients, clients_of, while_co
 from plimsoll.processes.provisioner.link import DriverLink
 from plimsoll.processes.provisioner.loops import ProvisionerParts, makers
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
-from plimsoll.reconcile.process import LoopProcess, OnReady, PagesAddress, run_until_signalled
+from plimsoll.reconcile.process import (
+    LoopProcess,
+    OnReady,
+    PagesAddress,
+    ProcessIdentity,
+    run_until_signalled,
+    system_identity,
+)
 from plimsoll.reconcile.running import RunningLoops
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.config import ConfigError, environment
-from plimsoll.runtime.ids import Ids, system_ids
 from plimsoll.runtime.leader import ElectionSettings
 from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
 from plimsoll.wire.csi.client import CsiClient
@@ -39,20 +45,20 @@ class ProvisionerProcess:
     """The whole process but its connections and signals."""
 
     def __init__(
-        self, settings: ProvisionerFlags, clients: Clients, ids: Ids, metrics: Metrics
+        self, settings: ProvisionerFlags, clients: Clients, identity: ProcessIdentity
     ) -> None:
         self._settings = settings
         self._election_client = clients.election
         self._process = LoopProcess(
-            clients.kube, elects=settings.leader_election, ids=ids, metrics=metrics
+            clients.kube, elects=settings.leader_election, identity=identity
         )
         fenced = clients.fenced(self._process.fence)
         calls = CsiClient(fenced.driver, within=settings.timeout)
         self._parts = ProvisionerParts(
             settings=settings,
             clients=fenced,
-            link=DriverLink(calls, clients.clock, CallMetrics(metrics)),
-            metrics=metrics,
+            link=DriverLink(calls, clients.clock, CallMetrics(identity.metrics)),
+            metrics=identity.metrics,
             instance=self._process.instance,
         )
 
@@ -117,7 +123,7 @@ def address_of(settings: ProvisionerFlags) -> PagesAddress | None:
 
 async def run(settings: ProvisionerFlags, on_ready: OnReady) -> None:
     """Until SIGTERM or SIGINT. Raises DriverLostError when the driver goes away."""
-    address, clock, metrics = address_of(settings), SystemClock(), Metrics()
+    address, clock, identity = address_of(settings), SystemClock(), system_identity()
     try:
         socket = socket_path(settings.csi_address)
     except EndpointError as error:
@@ -128,7 +134,7 @@ async def run(settings: ProvisionerFlags, on_ready: OnReady) -> None:
         settings = _placed(settings, clock)
         clients = clients_of(settings, transport, clock)
         stack.push_async_callback(clients.close)
-        provisioner = ProvisionerProcess(settings, clients, system_ids(), metrics)
+        provisioner = ProvisionerProcess(settings, clients, identity)
 
         async def work(url: str) -> None:
             where = f"; metrics {url}{settings.metrics_path}" if url else ""
@@ -138,7 +144,7 @@ async def run(settings: ProvisionerFlags, on_ready: OnReady) -> None:
 
             await while_connected(transport, provisioner.run(begun))
 
-        await run_until_signalled(work, pages(metrics, settings.metrics_path), address)
+        await run_until_signalled(work, pages(identity.metrics, settings.metrics_path), address)
 
 
 def _placed(settings: ProvisionerFlags, clock: Clock) -> ProvisionerFlags:

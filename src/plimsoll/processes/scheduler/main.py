@@ -10,6 +10,7 @@ from plimsoll.reconcile.process import (
     LoopProcess,
     OnReady,
     PagesAddress,
+    ProcessIdentity,
     connected,
     run_until_signalled,
 )
@@ -21,9 +22,14 @@ log = logging.getLogger(__name__)
 class SchedulerProcess:
     """The whole process but its signals."""
 
-    def __init__(self, settings: SchedulerSettings, client: KubeClient) -> None:
+    def __init__(
+        self,
+        settings: SchedulerSettings,
+        client: KubeClient,
+        identity: ProcessIdentity | None = None,
+    ) -> None:
         self._settings = settings
-        self._process = LoopProcess(client, elects=settings.leader_elect)
+        self._process = LoopProcess(client, elects=settings.leader_elect, identity=identity)
         self.pages = self._process.pages
 
     async def run(self, on_begin: Callable[[], None]) -> None:
