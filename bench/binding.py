@@ -15,7 +15,7 @@ from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.apiserver.main import limits_for, make_server, running
+from plimsoll.apiserver.main import ServerOptions, limits_for, make_server, running
 from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.cache.store import StoreChange
 from plimsoll.processes.controller.storage.binding import Binding
@@ -72,7 +72,11 @@ class BoundClaims:
 async def seconds_to_bind(count: int) -> float:
     clock, limits = SystemClock(), limits_for(timedelta(minutes=5))
     server = make_server(
-        MemoryStore(), clock, system_ids(), limits, disabled_plugins=FINISHED_BY_CONTROLLERS
+        MemoryStore(),
+        clock,
+        system_ids(),
+        limits,
+        options=ServerOptions(disabled_plugins=FINISHED_BY_CONTROLLERS),
     )
     async with running(server):
         client = KubeClient(InProcessTransport(server), clock=clock, chance=system_chance())

@@ -21,7 +21,7 @@ from plimsoll.api.meta import ObjectKey, wire_time
 from plimsoll.api.registry import Document, Resource, all_resources
 from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.apiserver.main import limits_for, make_server, running
+from plimsoll.apiserver.main import ServerOptions, limits_for, make_server, running
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.enact.enactor import Enactor
@@ -321,7 +321,9 @@ async def a_cluster(
         clock,
         seeded_ids(0),
         limits_for(HISTORY),
-        disabled_plugins=frozenset() if "node-lifecycle" in loops else FINISHED_BY_CONTROLLERS,
+        options=ServerOptions(
+            disabled_plugins=frozenset() if "node-lifecycle" in loops else FINISHED_BY_CONTROLLERS
+        ),
     )
     async with running(server):
         cluster = StoryCluster(server, clock)

@@ -37,6 +37,7 @@ from plimsoll.apiserver.storage.sqlite_file import FILE_NAME
 from plimsoll.apiserver.storage.sqlite_store import SqliteStore
 from plimsoll.apiserver.storage.store import LogStore
 from plimsoll.apiserver.storage.watch_hub import WatchHub
+from plimsoll.runtime.blocking import Blocking
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.ids import Ids, system_ids
 from plimsoll.runtime.signals import end_asked
@@ -75,17 +76,28 @@ def limits_for(history: timedelta) -> HistoryLimits:
     return HistoryLimits(age=history, every=min(timedelta(seconds=30), history / 4))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    disabled_plugins: frozenset[str] = frozenset()
+    """Of the admission, by name."""
+    blocking: Blocking | None = None
+    """What waits for a store that is not inline, in a server without threads; None: threads."""
+
+
+ORDINARY = ServerOptions()
+
+
 def make_server(
     store: LogStore,
     clock: Clock,
     ids: Ids,
     limits: HistoryLimits,
     *,
-    disabled_plugins: frozenset[str] = frozenset(),
+    options: ServerOptions = ORDINARY,
 ) -> ApiServer:
     """A server with everything that the store holds."""
     measured = MeasuredStore(store, clock)
-    revisions = Revisions(measured, clock, limits)
+    revisions = Revisions(measured, clock, limits, options.blocking)
     hub = WatchHub()
     revisions.on_durable(hub.publish)
     revisions.load(describe)
@@ -94,8 +106,8 @@ def make_server(
         hub=hub,
         clock=clock,
         ids=ids,
-        work=HeavyWork(inline=store.inline),
-        admission=Admission(disabled=disabled_plugins),
+        work=HeavyWork(inline=store.inline or options.blocking is not None),
+        admission=Admission(disabled=options.disabled_plugins),
     )
     return ApiServer(cluster, metrics=ServerMetrics(cluster, measured))
 
@@ -196,7 +208,7 @@ async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
             settings.clock,
             settings.ids,
             limits_for(settings.history),
-            disabled_plugins=settings.disabled_admission_plugins,
+            options=ServerOptions(disabled_plugins=settings.disabled_admission_plugins),
         )
         # What was loaded stays for long: the collector need not look at it again and again.
         gc.collect()

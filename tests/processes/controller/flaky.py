@@ -8,7 +8,7 @@ from random import Random
 
 from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.apiserver.main import limits_for, make_server, running
+from plimsoll.apiserver.main import ServerOptions, limits_for, make_server, running
 from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.reconcile.running import LoopEnvironment, Make, RunningLoops
 from plimsoll.runtime.clock import SteppedClock
@@ -52,7 +52,11 @@ async def a_flaky_cluster(
     clock = SteppedClock()
     limits = limits_for(timedelta(hours=12))
     server = make_server(
-        MemoryStore(), clock, seeded_ids(0), limits, disabled_plugins=FINISHED_BY_CONTROLLERS
+        MemoryStore(),
+        clock,
+        seeded_ids(0),
+        limits,
+        options=ServerOptions(disabled_plugins=FINISHED_BY_CONTROLLERS),
     )
     async with running(server):
         line = FlakyTransport(InProcessTransport(server))

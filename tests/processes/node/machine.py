@@ -12,7 +12,7 @@ import pytest
 
 from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.apiserver.main import limits_for, make_server, running
+from plimsoll.apiserver.main import ServerOptions, limits_for, make_server, running
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.processes.node.main import NodeProcess
@@ -120,7 +120,7 @@ async def a_machine(directory: Path) -> AsyncIterator[Machine]:
         SystemClock(),
         seeded_ids(0),
         limits_for(timedelta(hours=1)),
-        disabled_plugins=FINISHED_BY_CONTROLLERS,
+        options=ServerOptions(disabled_plugins=FINISHED_BY_CONTROLLERS),
     )
     async with running(server):
         machine = Machine(server, directory / "node")

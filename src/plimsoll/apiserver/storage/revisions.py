@@ -13,12 +13,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
+from typing import TypeVar
 
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
 from plimsoll.apiserver.storage.store import LogRow, LogStore, StoreFailedError
+from plimsoll.runtime.blocking import Blocking
 from plimsoll.runtime.clock import NO_TIME, Clock
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 SETTLED_AT_ONCE = 500
 
@@ -44,7 +49,14 @@ class _Batch:
 
 
 class Revisions:
-    def __init__(self, store: LogStore, clock: Clock, limits: HistoryLimits | None = None) -> None:
+    def __init__(
+        self,
+        store: LogStore,
+        clock: Clock,
+        limits: HistoryLimits | None = None,
+        blocking: Blocking | None = None,
+    ) -> None:
+        """`blocking` waits for a store that is not inline; by default in a thread of its own."""
         self.committed = 0
         """The newest durable revision: what lists and bookmarks announce."""
         self.compacted = 0
@@ -64,6 +76,7 @@ class Revisions:
         self._leftovers: list[int] = []
         """Revisions whose rows are not needed any more but are still in the store."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._blocking: Blocking = blocking or self._in_own_thread
 
     def collection(self, name: str) -> Collection:
         found = self._collections.get(name)
@@ -117,7 +130,6 @@ class Revisions:
 
     async def run_writer(self) -> None:
         """Make staged batches durable, one after the other, for ever."""
-        loop = asyncio.get_running_loop()
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -127,7 +139,7 @@ class Revisions:
             self._writing = batch
             rows = [_row(collection, change) for collection, change in batch.changes]
             try:
-                await loop.run_in_executor(self._thread, self._store.append, rows)
+                await self._blocking(partial(self._store.append, rows))
             except StoreFailedError as error:
                 self._undo(batch, error)
             else:
@@ -151,13 +163,16 @@ class Revisions:
             if self._store.inline:
                 self._store.compact(point, superseded)
             else:
-                loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._thread, self._store.compact, point, superseded)
+                await self._blocking(partial(self._store.compact, point, superseded))
         except StoreFailedError:
             # History in memory is gone all the same; the rows go with the next compaction.
             log.warning("history not compacted", exc_info=True)
         else:
             del self._leftovers[: len(superseded)]
+
+    async def _in_own_thread(self, function: Callable[[], T], /) -> T:
+        """Calls of the store are made one after the other."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
     def _forget(self, point: int) -> list[int]:
         return [old for c in self._collections.values() for old in c.forget(point)]

@@ -78,16 +78,17 @@ class Watcher:
 
 class WatchHub:
     def __init__(self) -> None:
-        self._watchers: dict[str, set[Watcher]] = {}
+        self._watchers: dict[str, dict[Watcher, None]] = {}
+        """Of each collection, in the order in which they came."""
         self.stopping = False
 
     def open(self, collection: Collection, matches: Matches) -> Watcher:
         watcher = Watcher(matches)
-        self._watchers.setdefault(collection.name, set()).add(watcher)
+        self._watchers.setdefault(collection.name, {})[watcher] = None
         return watcher
 
     def close(self, collection: Collection, watcher: Watcher) -> None:
-        self._watchers.get(collection.name, set()).discard(watcher)
+        self._watchers.get(collection.name, {}).pop(watcher, None)
 
     def publish(self, collection: Collection, changes: list[Change]) -> None:
         for watcher in self._watchers.get(collection.name, ()):

@@ -70,24 +70,25 @@ class Waiters:
     """Bindings that wait, by the objects whose changes may end that."""
 
     def __init__(self) -> None:
-        self._by_topic: dict[Topic, set[asyncio.Event]] = {}
+        self._by_topic: dict[Topic, dict[asyncio.Event, None]] = {}
+        """Those of a topic in the order in which they came."""
 
     def observe(self, before: ApiObject | None, after: ApiObject | None) -> None:
-        for topic in {*_topics(before), *_topics(after)}:
+        for topic in dict.fromkeys((*_topics(before), *_topics(after))):
             for woken in self._by_topic.get(topic, ()):
                 woken.set()
 
     @contextmanager
     def waiting(self, pod: Pod, choice: Choice) -> Iterator[asyncio.Event]:
         woken = asyncio.Event()
-        topics = [*_interests(pod, choice)]
+        topics = _interests(pod, choice)
         for topic in topics:
-            self._by_topic.setdefault(topic, set()).add(woken)
+            self._by_topic.setdefault(topic, {})[woken] = None
         try:
             yield woken
         finally:
             for topic in topics:
-                self._by_topic[topic].discard(woken)
+                self._by_topic[topic].pop(woken)
                 if not self._by_topic[topic]:
                     del self._by_topic[topic]
 
@@ -106,14 +107,15 @@ def _topics(object_: ApiObject | None) -> Iterator[Topic]:
             return
 
 
-def _interests(pod: Pod, choice: Choice) -> set[Topic]:
+def _interests(pod: Pod, choice: Choice) -> list[Topic]:
     claims = [binding.claim for binding in choice.static] + [*choice.awaited]
-    return {
+    topics: list[Topic] = [
         (Pod, pod.key),
         (Node, ObjectKey("", choice.node)),
         *((PersistentVolume, binding.volume.key) for binding in choice.static),
         *((PersistentVolumeClaim, claim.key) for claim in claims),
-    }
+    ]
+    return [*dict.fromkeys(topics)]
 
 
 class Binder:

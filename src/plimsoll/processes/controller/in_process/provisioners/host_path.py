@@ -17,7 +17,6 @@ from plimsoll.api.core import Node
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import BLOCK, PersistentVolume, PersistentVolumeClaim
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
-    Blocking,
     DeleteRequest,
     MadeVolume,
     Provisioner,
@@ -26,6 +25,7 @@ from plimsoll.processes.controller.in_process.provisioners.protocol import (
     ProvisionRequest,
     Trouble,
 )
+from plimsoll.runtime.blocking import Blocking
 from plimsoll.runtime.files.trees import remove_tree_at
 
 NAME = "plimsoll.dev/host-path"

@@ -11,13 +11,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, TypeVar
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.runtime.blocking import Blocking
 
 T = TypeVar("T")
 
@@ -146,12 +147,6 @@ class Provisioner(ABC):
     ) -> int | None:
         """How much could still be provisioned for this node; None: unknown."""
         return None
-
-
-class Blocking(Protocol):
-    """Calls a function that may block for long, without holding up other tasks."""
-
-    async def __call__(self, function: Callable[[], T], /) -> T: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,7 @@
 """Finds the provisioners inside this process: those that come along, and installed ones."""
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import TypeVar
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
-    Blocking,
     Provisioner,
     ProvisionerEnvironment,
 )
+from plimsoll.runtime.blocking import Blocking, in_thread
 
 log = logging.getLogger(__name__)
 
@@ -82,10 +81,6 @@ class Registry:
         """The one that knows this kind of volume, even if another created it."""
         known = (self._facts[name] for name in self.names)
         return next((facts for facts in known if facts.knows(volume)), None)
-
-
-async def in_thread(function: Callable[[], T], /) -> T:
-    return await asyncio.to_thread(function)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

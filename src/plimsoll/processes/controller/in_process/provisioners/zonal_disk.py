@@ -11,7 +11,6 @@ from plimsoll.api.sizes import parse_size
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
-    Blocking,
     DeleteRequest,
     MadeVolume,
     Provisioner,
@@ -34,6 +33,7 @@ from plimsoll.processes.controller.in_process.provisioners.zones import (
     region_of,
     zone_of,
 )
+from plimsoll.runtime.blocking import Blocking
 
 NAME = "plimsoll.dev/zonal-disk"
 DRIVER = "zonal-disk.plimsoll.dev"

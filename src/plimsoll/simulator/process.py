@@ -1,0 +1,127 @@
+"""One life of a simulated process: everything that runs in it, its clock, and its end.
+
+A process is cut off (`kill -9`, a machine without power) or paused (`SIGSTOP`, a machine that
+swaps) between two steps of the event loop. From then on none of its callbacks runs: neither tasks
+nor alarms, no clean-up code, and so no write to its disk either. What it has already sent is on
+its way all the same. A paused process goes on where it stood, and finds that time has passed.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from plimsoll.runtime.clock import EPOCH, NO_TIME, Alarm, Clock
+from plimsoll.simulator.loop import OWNER, SimulatedTask, VirtualLoop
+
+T = TypeVar("T")
+
+
+class ProcessClock(Clock):
+    """The clock of one machine. Its time of day may be wrong; what it measures is right."""
+
+    def __init__(self, loop: VirtualLoop, ahead: timedelta = NO_TIME) -> None:
+        self._loop = loop
+        self.ahead = ahead
+        """Of the true time; negative: behind."""
+
+    def now(self) -> datetime:
+        return EPOCH + timedelta(seconds=self._loop.time()) + self.ahead
+
+    def monotonic(self) -> float:
+        return self._loop.time()
+
+    def call_later(self, delay: timedelta, callback: Callable[[], object]) -> Alarm:
+        return self._loop.call_later(max(delay.total_seconds(), 0.0), callback)
+
+    async def sleep(self, duration: timedelta) -> None:
+        await asyncio.sleep(max(duration.total_seconds(), 0.0))  # noqa: TID251 - the loop's time is virtual
+
+
+class ProcessState(StrEnum):
+    RUNNING = "running"
+    PAUSED = "paused"
+    CUT = "cut off"
+
+
+class SimulatedProcess:
+    def __init__(self, loop: VirtualLoop, name: str, clock: ProcessClock | None = None) -> None:
+        self.name = name
+        self.clock = clock or ProcessClock(loop)
+        self.state = ProcessState.RUNNING
+        self._loop = loop
+        self._kept: deque[asyncio.Handle] = deque()
+        self._on_cut: dict[int, Callable[[], None]] = {}
+        self._context = copy_context()
+        self._context.run(OWNER.set, self)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}, {self.state}>"
+
+    @property
+    def runs(self) -> bool:
+        return self.state is ProcessState.RUNNING
+
+    @property
+    def is_cut(self) -> bool:
+        return self.state is ProcessState.CUT
+
+    def keep(self, handle: asyncio.Handle) -> None:
+        self._kept.append(handle)
+
+    def spawn(self, work: Coroutine[Any, Any, T], name: str = "") -> asyncio.Task[T]:
+        """A task of this process."""
+        return self._loop.create_task(work, name=name or self.name, context=self._context)
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Run a function now as this process: what it schedules belongs to the process."""
+        return self._context.copy().run(function, *args)
+
+    def when_cut(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back when the process is cut off; what is returned takes that back."""
+        number = self._loop.next_number()
+        self._on_cut[number] = callback
+        return lambda: self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        self._on_cut.pop(number, None)
+
+    def pause(self) -> None:
+        if self.runs:
+            self.state = ProcessState.PAUSED
+
+    def resume(self) -> None:
+        if self.state is ProcessState.PAUSED:
+            self.state = ProcessState.RUNNING
+            self._give_back()
+
+    def cut(self) -> None:
+        """For good. Those at the other end of its connections notice; the process does not."""
+        if self.is_cut:
+            return
+        self.state = ProcessState.CUT
+        for callback in tuple(self._on_cut.values()):
+            callback()
+        self._on_cut.clear()
+
+    async def bury(self) -> None:
+        """Once nothing that it does matters any more: end the tasks of a process that was cut."""
+        self.cut()
+        self.state = ProcessState.RUNNING
+        tasks = [
+            task
+            for task in asyncio.all_tasks(self._loop)
+            if isinstance(task, SimulatedTask) and task.owner is self
+        ]
+        tasks.sort(key=lambda task: task.number)
+        for task in tasks:
+            task.cancel()
+        self._give_back()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _give_back(self) -> None:
+        kept, self._kept = self._kept, deque()
+        self._loop.give_back(kept)
