@@ -9,7 +9,7 @@ came, by number.
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import msgspec
 
@@ -111,15 +111,25 @@ class Ledger:
         """
         path = None if data_dir is None else data_dir / FILE_NAME
         try:
-            self._db = _opened(path)
-            self.volumes = LedgerTable(self._db, VolumeRecord, on_write)
-            self.snapshots = LedgerTable(self._db, SnapshotRecord, on_write)
+            self._read(_opened(path), on_write)
         except sqlite3.Error as error:
             raise LedgerError(_explained(path, error)) from error
         except msgspec.MsgspecError as error:
             raise LedgerError(f"{path}: a record cannot be read: {error}") from error
         except OSError as error:
             raise LedgerError(f"{path}: {error.strerror}") from error
+
+    @classmethod
+    def of(cls, db: sqlite3.Connection) -> Self:
+        """The records in a database that is open already, and in memory."""
+        ledger = cls.__new__(cls)
+        ledger._read(db, _nothing)
+        return ledger
+
+    def _read(self, db: sqlite3.Connection, on_write: Callable[[], None]) -> None:
+        self._db = db
+        self.volumes = LedgerTable(db, VolumeRecord, on_write)
+        self.snapshots = LedgerTable(db, SnapshotRecord, on_write)
 
     def close(self) -> None:
         self._db.close()

@@ -1,0 +1,220 @@
+"""The API server as a process: it can be cut off, paused, and started again on the same disk.
+
+It has no threads and no sockets; everything else is the server of production, with the batch path
+to its disk and an fsync that takes virtual time. `KubeLink` is the way to it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from random import Random
+from typing import Any, TypeVar
+
+from plimsoll.apiserver.http.identity import ADMIN, User
+from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.apiserver.main import ORDINARY, ServerOptions, limits_for, make_server, running
+from plimsoll.apiserver.server import ApiServer
+from plimsoll.runtime.ids import seeded_ids
+from plimsoll.simulator.disk import Fsync, ServerDisk
+from plimsoll.simulator.network import Exchange, Failures, Fate, Network, Pipe
+from plimsoll.simulator.process import SimulatedProcess
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.transport import Request, Response, StreamedResponse
+
+T = TypeVar("T")
+
+HISTORY = timedelta(minutes=5)
+REQUEST_SECONDS = 60.0
+CONFLICT = Response(
+    status=409,
+    headers={"content-type": "application/json"},
+    body=b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,'
+    b'"message":"the object has been modified: a conflict that the simulation made"}',
+)
+EXPIRED_LINE = (
+    b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure",'
+    b'"reason":"Expired","code":410,"message":"too old: a loss that the simulation made"}}'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiHostOptions:
+    server: ServerOptions = ORDINARY
+    history: timedelta = HISTORY
+
+
+class ApiHost:
+    def __init__(self, network: Network, chance: Random, options: ApiHostOptions) -> None:
+        self.network = network
+        self._chance = chance
+        self._options = options
+        self.disk = ServerDisk()
+        self.process: SimulatedProcess | None = None
+        """The present life; None before the first, and between two."""
+        self.server: ApiServer | None = None
+        """None while no server answers."""
+
+    async def run(self, process: SimulatedProcess) -> None:
+        """One life, on what the disk holds; it answers as soon as it has loaded that."""
+        process.when_cut(lambda: self._gone(process))
+        self.process = process
+        ids = seeded_ids(self._chance.getrandbits(32))
+        fsync = Fsync(process.clock, Random(self._chance.getrandbits(32)))
+        options = replace(self._options.server, blocking=fsync)
+        limits = limits_for(self._options.history)
+        made = make_server(self.disk, process.clock, ids, limits, options=options)
+        async with running(made):
+            self.server = made
+            self.network.trace.add("apiserver", f"ready at revision {self.disk.newest}")
+            await asyncio.Event().wait()
+
+    def _gone(self, process: SimulatedProcess) -> None:
+        """Requests that it was working on are carried out or not, and not answered."""
+        if self.process is process:
+            self.process, self.server = None, None
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Work in the server's process, which is there."""
+        assert self.process is not None  # noqa: S101 - the caller has looked
+        return self.process.spawn(work, name="request")
+
+
+class KubeLink:
+    """The way of one process to the API server. Implements `wire.transport.Transport`."""
+
+    def __init__(self, host: ApiHost, process: SimulatedProcess, user: User = ADMIN) -> None:
+        self._host = host
+        self._network = host.network
+        self._process = process
+        self._user = user
+
+    async def request(self, request: Request) -> Response:
+        permit_now(request)
+        network, sender = self._network, self._process
+        fate = network.fates.of_request(sender, request.method, request.path)
+        sent = replace(request, timeout=None, permit=None)
+
+        def receive() -> asyncio.Task[Response] | None:
+            server = self._host.server
+            if server is None:
+                return None
+            if fate is Fate.CONFLICT:
+                return self._host.begin(_answer(CONFLICT))
+            return self._host.begin(InProcessTransport(server, self._user).request(sent))
+
+        exchange = Exchange(network, receive, lambda: self._host.process, _failures(request))
+        exchange.send(fate, _limit(request))
+        try:
+            response = await exchange.answer
+        except KubeError as error:
+            self._tell(request, str(error.failure))
+            raise
+        finally:
+            exchange.end()
+        self._tell(request, str(response.status))
+        return response
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
+        pipe = Pipe(self._network, self._process, request.path)
+        exchange: Exchange[StreamedResponse] = Exchange(
+            self._network,
+            lambda: self._serve_stream(request, pipe),
+            lambda: self._host.process,
+            _failures(request),
+        )
+        exchange.send(Fate.ARRIVES, _limit(request))
+        try:
+            head = await exchange.answer
+            async with aclosing(_lines(pipe)) as lines:
+                yield replace(head, lines=lines)
+        finally:
+            exchange.end()
+            pipe.close()
+
+    def _serve_stream(self, request: Request, pipe: Pipe) -> asyncio.Task[StreamedResponse] | None:
+        server = self._host.server
+        if server is None:
+            return None
+        transport = InProcessTransport(server, self._user)
+        opened: asyncio.Future[StreamedResponse] = self._network.loop.create_future()
+        pump = self._host.begin(_pump(transport, request, pipe, opened))
+        gone = _failures(request).unknown("the other end went away")
+        assert self._host.process is not None  # noqa: S101 - it serves
+        forget = self._host.process.when_cut(lambda: pipe.finish(gone))
+        pipe.on_close = lambda: _close(pump, forget)
+        return self._host.begin(_wait(opened))
+
+    def _tell(self, request: Request, outcome: str) -> None:
+        if not request.is_read:
+            self._network.trace.add(
+                self._process.name, f"{request.method} {request.path} -> {outcome}"
+            )
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def permit_now(request: Request) -> None:
+    """Ask, right before the request leaves, whether it may. Raises KubeError."""
+    if request.permit is not None:
+        request.permit()
+
+
+async def _answer(response: Response) -> Response:
+    return response
+
+
+async def _wait(opened: "asyncio.Future[T]") -> T:
+    return await opened
+
+
+def _close(pump: "asyncio.Task[None]", forget: object) -> None:
+    if callable(forget):
+        forget()
+    pump.cancel()
+
+
+async def _pump(
+    transport: InProcessTransport,
+    request: Request,
+    pipe: Pipe,
+    opened: "asyncio.Future[StreamedResponse]",
+) -> None:
+    """In the server's process: send what the watch has, until one end goes away."""
+    async with transport.stream(replace(request, timeout=None)) as response:
+        opened.set_result(StreamedResponse(status=response.status, body=response.body))
+        async for line in response.lines:
+            pipe.send(line)
+    pipe.finish()
+
+
+async def _lines(pipe: Pipe) -> AsyncGenerator[bytes, None]:
+    while (lines := await pipe.read()) is not None:
+        for line in lines:
+            yield line
+
+
+def expire(pipe: Pipe) -> None:
+    """The history that the watch would need is gone: its reader has to list again."""
+    pipe.send(EXPIRED_LINE)
+    pipe.finish()
+
+
+def disconnect(pipe: Pipe) -> None:
+    pipe.finish(KubeError(Failure.UNKNOWN_OUTCOME, "the connection broke", operation=pipe.what))
+
+
+def _limit(request: Request) -> float:
+    return REQUEST_SECONDS if request.timeout is None else request.timeout.total_seconds()
+
+
+def _failures(request: Request) -> Failures:
+    operation = f"{request.method} {request.path}"
+    return Failures(
+        refused=lambda said: KubeError(Failure.UNAVAILABLE, said, operation=operation),
+        unknown=lambda said: KubeError(Failure.UNKNOWN_OUTCOME, said, operation=operation),
+        late=lambda: KubeError(Failure.UNKNOWN_OUTCOME, "no answer in time", operation=operation),
+    )

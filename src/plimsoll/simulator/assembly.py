@@ -1,0 +1,179 @@
+"""How each process of production is put into a simulated one: its links, its clock, its chance."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from ipaddress import IPv4Network
+from itertools import islice
+from random import Random
+
+from plimsoll.decide.node.node_object import Machine
+from plimsoll.processes.controller.main import ControllerProcess
+from plimsoll.processes.controller.settings import ControllerSettings
+from plimsoll.processes.node.directory.protocol import NoDirectory
+from plimsoll.processes.node.main import NodeProcess
+from plimsoll.processes.node.plugins import GivenDrivers
+from plimsoll.processes.node.served_node import ServedNode
+from plimsoll.processes.node.settings import (
+    ADDRESSES_PER_NODE,
+    POD_ADDRESSES,
+    NodeProcessSettings,
+)
+from plimsoll.processes.provisioner.clients import Clients
+from plimsoll.processes.provisioner.main import ProvisionerProcess
+from plimsoll.processes.provisioner.settings import ProvisionerFlags
+from plimsoll.processes.scheduler.main import SchedulerProcess
+from plimsoll.processes.scheduler.settings import SchedulerSettings
+from plimsoll.reconcile.process import ProcessIdentity
+from plimsoll.runtime.ids import RandomIds
+from plimsoll.simulator.api_host import ApiHost, KubeLink
+from plimsoll.simulator.component import Begin, Work
+from plimsoll.simulator.driver_host import CsiLink, DriverHost
+from plimsoll.simulator.process import SimulatedProcess
+from plimsoll.simulator.shape import (
+    NAMESPACE,
+    REGION,
+    SCHEDULER,
+    ZONE,
+    ClusterShape,
+    SimulatedDriver,
+    SimulatedNode,
+)
+from plimsoll.wire.kube import KubeClient
+
+
+def derived(chance: Random) -> Random:
+    """A source of its own: what draws from it does not disturb the others."""
+    return Random(chance.getrandbits(64))  # noqa: S311 - chance of a simulation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosts:
+    """Whom processes can reach."""
+
+    api: ApiHost
+    drivers: Mapping[str, DriverHost]
+
+    def client(self, process: SimulatedProcess, chance: Random, manager: str) -> KubeClient:
+        link = KubeLink(self.api, process)
+        return KubeClient(link, clock=process.clock, chance=derived(chance), manager=manager)
+
+
+def _identity(process: SimulatedProcess, chance: Random) -> ProcessIdentity:
+    ids = RandomIds(derived(chance))
+    return ProcessIdentity(instance=f"{process.name}_{ids.uid()[:8]}", ids=ids)
+
+
+def scheduler(hosts: Hosts, settings: SchedulerSettings) -> Begin:
+    def begin(process: SimulatedProcess, chance: Random) -> Work:
+        client = hosts.client(process, chance, "plimsoll-scheduler")
+        made = SchedulerProcess(settings, client, _identity(process, chance))
+        return made.run(lambda: None)
+
+    return begin
+
+
+def controller(hosts: Hosts, settings: ControllerSettings, shape: ClusterShape) -> Begin:
+    first = shape.nodes[0].name
+
+    def begin(process: SimulatedProcess, chance: Random) -> Work:
+        client = hosts.client(process, chance, "plimsoll-controller")
+        links = {name: CsiLink(host, first, process) for name, host in hosts.drivers.items()}
+        made = ControllerProcess(settings, client, links, _identity(process, chance))
+        return made.run(lambda _loops: None)
+
+    return begin
+
+
+def provisioner(hosts: Hosts, driver: SimulatedDriver, shape: ClusterShape) -> Begin:
+    flags = ProvisionerFlags(
+        namespace=NAMESPACE,
+        pod_name=f"provisioner-{driver.name}",
+        capacity_ownerref_level=-1,
+        kube_api_qps=0,
+        kube_api_capacity_qps=0,
+        worker_threads=8,
+        enable_capacity=driver.tracks_capacity,
+        strict_topology=driver.strict_topology,
+        leader_election=shape.copies.provisioners > 1,
+        leader_election_namespace=NAMESPACE,
+        retry_interval_start=timedelta(milliseconds=500),
+    )
+    first = shape.nodes[0].name
+
+    def begin(process: SimulatedProcess, chance: Random) -> Work:
+        clients = Clients(
+            kube=hosts.client(process, chance, "plimsoll-provisioner"),
+            capacity=hosts.client(process, chance, "plimsoll-provisioner"),
+            election=hosts.client(process, chance, "plimsoll-provisioner"),
+            driver=CsiLink(hosts.drivers[driver.name], first, process),
+            clock=process.clock,
+        )
+        made = ProvisionerProcess(flags, clients, _identity(process, chance))
+        return made.run(lambda _driver: None)
+
+    return begin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machines:
+    """What is left of nodes between two lives of their process: their mounts and addresses."""
+
+    nodes: tuple[SimulatedNode, ...]
+    directories: Mapping[str, NoDirectory]
+    networks: Mapping[str, IPv4Network]
+
+
+def machines(nodes: tuple[SimulatedNode, ...], offset: int) -> Machines:
+    pieces = islice(POD_ADDRESSES.subnets(new_prefix=ADDRESSES_PER_NODE), offset, None)
+    return Machines(
+        nodes=nodes,
+        directories={node.name: NoDirectory(node.name) for node in nodes},
+        networks=dict(zip((node.name for node in nodes), pieces, strict=False)),
+    )
+
+
+def node_group(hosts: Hosts, group: Machines, shape: ClusterShape) -> Begin:
+    """The nodes of one rack, in one process."""
+    renew = timedelta(seconds=shape.lease_renew_seconds)
+    settings = NodeProcessSettings(hollow=len(group.nodes), lease_renew=renew)
+
+    def begin(process: SimulatedProcess, chance: Random) -> Work:
+        client = hosts.client(process, chance, "plimsoll-node")
+        served = {node.name: _served(hosts, group, node, process) for node in group.nodes}
+        return NodeProcess(served, client, settings, RandomIds(derived(chance))).run()
+
+    return begin
+
+
+def _served(
+    hosts: Hosts, group: Machines, node: SimulatedNode, process: SimulatedProcess
+) -> ServedNode:
+    drivers = {name: CsiLink(host, node.name, process) for name, host in hosts.drivers.items()}
+    return ServedNode(
+        machine=Machine(
+            name=node.name,
+            address="127.0.0.1",
+            labels={ZONE: node.zone, REGION: "simulated"},
+            capacity={
+                "cpu": node.cpu,
+                "memory": node.memory,
+                "pods": str(node.pods),
+                "ephemeral-storage": "100Gi",
+            },
+            architecture="amd64",
+            kernel="simulated",
+            version="simulated",
+        ),
+        directory=group.directories[node.name],
+        plugins=GivenDrivers(drivers),
+        network=group.networks[node.name],
+    )
+
+
+def scheduler_settings(shape: ClusterShape) -> SchedulerSettings:
+    return SchedulerSettings(scheduler_name=SCHEDULER, leader_elect=shape.copies.schedulers > 1)
+
+
+def controller_settings(shape: ClusterShape) -> ControllerSettings:
+    return ControllerSettings(leader_elect=shape.copies.controllers > 1, csi_addresses="")

@@ -1,0 +1,129 @@
+"""A whole cluster in one event loop: every process of production, each with its own clock.
+
+    async with simulated_cluster(shape, network, chance) as cluster:
+        await cluster.ready()
+        …
+
+The API server, drivers, schedulers, controllers, provisioners and nodes know only the Kubernetes
+API and CSI; the links between them are simulated.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+
+from plimsoll.api.registry import Document
+from plimsoll.simulator import assembly
+from plimsoll.simulator.api_host import ApiHost, ApiHostOptions, KubeLink
+from plimsoll.simulator.assembly import Hosts, derived
+from plimsoll.simulator.component import Begin, Component, Work
+from plimsoll.simulator.driver_host import DriverHost
+from plimsoll.simulator.network import Network
+from plimsoll.simulator.objects import kind_of
+from plimsoll.simulator.process import SimulatedProcess
+from plimsoll.simulator.seconds import seconds
+from plimsoll.simulator.shape import ClusterShape, first_objects
+from plimsoll.wire.errors import KubeError
+from plimsoll.wire.kube import KubeClient
+
+
+class SimulatedCluster:
+    def __init__(self, shape: ClusterShape, network: Network, chance: Random) -> None:
+        self.shape = shape
+        self.network = network
+        self._chance = chance
+        self.api = ApiHost(network, derived(chance), ApiHostOptions())
+        self.drivers = {
+            driver.name: DriverHost(network, derived(chance), driver.name, [*driver.pools])
+            for driver in shape.drivers
+        }
+        for driver in shape.drivers:
+            for node in shape.nodes:
+                told = {key: node.topology[key] for key in driver.keys}
+                self.drivers[driver.name].add_node(node.name, told, node.max_volumes)
+        self.hosts = Hosts(api=self.api, drivers=self.drivers)
+        self.components: dict[str, Component] = {}
+        self._add_components()
+        self.user = SimulatedProcess(network.loop, "user")
+        """What people and their tools do."""
+        self.client = KubeClient(
+            KubeLink(self.api, self.user), clock=self.user.clock, chance=derived(chance)
+        )
+
+    def _add_components(self) -> None:
+        shape, hosts = self.shape, self.hosts
+        self._add("apiserver", _hosted(self.api))
+        for name, host in self.drivers.items():
+            self._add(f"driver {name}", _hosted(host))
+        for number in range(shape.copies.schedulers):
+            settings = assembly.scheduler_settings(shape)
+            self._add(f"scheduler-{number}", assembly.scheduler(hosts, settings))
+        for number in range(shape.copies.controllers):
+            begin = assembly.controller(hosts, assembly.controller_settings(shape), shape)
+            self._add(f"controller-{number}", begin)
+        for driver in shape.drivers:
+            for number in range(shape.copies.provisioners):
+                begin = assembly.provisioner(hosts, driver, shape)
+                self._add(f"provisioner-{driver.name}-{number}", begin)
+        self.machines = {}
+        offset = 0
+        for rack, nodes in shape.racks.items():
+            self.machines[rack] = assembly.machines(nodes, offset)
+            offset += len(nodes)
+            self._add(f"nodes {rack}", assembly.node_group(hosts, self.machines[rack], shape))
+
+    def _add(self, name: str, begin: Begin) -> None:
+        self.components[name] = Component(self.network, name, begin, derived(self._chance))
+
+    async def start(self) -> None:
+        """Everything, as far as it starts without waiting; first the objects of the administrator.
+
+        Processes come up in the course of some seconds, as after a power failure.
+        """
+        self.components["apiserver"].start()
+        for document in first_objects(self.shape):
+            await self.create(document)
+        for component in self.components.values():
+            component.start()
+
+    async def create(self, document: Document) -> Document:
+        """As a user who tries until it is done."""
+
+        while True:
+            try:
+                return await self.client.create(kind_of(document), document)
+            except KubeError as error:
+                if not error.is_passing:
+                    raise
+            await self.user.clock.sleep(seconds(1))
+
+    async def stop(self) -> None:
+        for component in self.components.values():
+            component.cut()
+        for component in self.components.values():
+            await component.bury()
+        await self.user.bury()
+        for host in self.drivers.values():
+            host.disk.discard()
+
+    @property
+    def bugs(self) -> list[tuple[str, BaseException]]:
+        return [(name, bug) for name, each in self.components.items() for bug in each.bugs]
+
+
+def _hosted(host: ApiHost | DriverHost) -> Begin:
+    def begin(process: SimulatedProcess, _chance: Random) -> Work:
+        return host.run(process)
+
+    return begin
+
+
+@asynccontextmanager
+async def simulated_cluster(
+    shape: ClusterShape, network: Network, chance: Random
+) -> AsyncIterator[SimulatedCluster]:
+    cluster = SimulatedCluster(shape, network, chance)
+    try:
+        yield cluster
+    finally:
+        await cluster.stop()

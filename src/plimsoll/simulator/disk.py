@@ -1,0 +1,92 @@
+"""Disks that outlive the processes which write to them, with an fsync that takes virtual time."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from random import Random
+from typing import TypeVar
+
+from plimsoll.apiserver.storage.store import LogRow, StoreFailedError
+from plimsoll.processes.driver.ledger import Ledger
+from plimsoll.simulator.process import ProcessClock
+from plimsoll.simulator.seconds import seconds
+
+T = TypeVar("T")
+
+
+class ServerDisk:
+    """The log of the API server. A batch counts when its fsync has returned.
+
+    The server that writes to it may be cut off before, during or after the fsync: then the batch
+    is on the disk or it is not, but never in part.
+    """
+
+    inline = False
+    size_bytes = 0
+
+    def __init__(self) -> None:
+        self._rows: dict[int, LogRow] = {}
+        self._compacted = 0
+        self._newest = 0
+        self.is_full = False
+
+    def load(self) -> Iterator[LogRow]:
+        return iter(tuple(self._rows.values()))
+
+    @property
+    def compacted(self) -> int:
+        return self._compacted
+
+    @property
+    def newest(self) -> int:
+        return self._newest
+
+    def append(self, rows: Sequence[LogRow]) -> None:
+        if self.is_full:
+            raise StoreFailedError("no space left on the simulated disk")
+        self._newest = rows[-1].revision
+        self._rows.update((row.revision, row) for row in rows)
+
+    def compact(self, revision: int, superseded: Iterable[int]) -> None:
+        self._compacted = revision
+        for old in superseded:
+            self._rows.pop(old, None)
+
+    def close(self) -> None:
+        """The content stays for the next server."""
+
+
+class Fsync:
+    """Waits for the disk: half of the time before the change is durable, half of it after."""
+
+    def __init__(self, clock: ProcessClock, chance: Random, most: float = 0.004) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._most = most
+
+    async def __call__(self, function: Callable[[], T], /) -> T:
+        await self._clock.sleep(seconds(self._chance.random() * self._most))
+        try:
+            return function()
+        finally:
+            await self._clock.sleep(seconds(self._chance.random() * self._most))
+
+
+class _KeptConnection(sqlite3.Connection):
+    def close(self) -> None:
+        """The content stays for the next driver."""
+
+
+class DriverDisk:
+    """What the records of a driver are written to."""
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect(
+            ":memory:", isolation_level=None, factory=_KeptConnection, check_same_thread=False
+        )
+
+    def ledger(self) -> Ledger:
+        """The records as they are now, for the next life of the driver."""
+        return Ledger.of(self._db)
+
+    def discard(self) -> None:
+        sqlite3.Connection.close(self._db)

@@ -1,0 +1,131 @@
+"""A CSI driver as a process: cut off, paused, and started again on the same records.
+
+It is the driver of production on simulated pools, without sockets. `CsiLink` is the way to it.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+from grpc import StatusCode
+
+from plimsoll.api.registry import Document
+from plimsoll.processes.driver.backends.pools.backend import PoolsBackend
+from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.main import handlers, running
+from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings, topology_key
+from plimsoll.runtime.ids import seeded_ids
+from plimsoll.simulator.disk import DriverDisk
+from plimsoll.simulator.network import Exchange, Failures, Network
+from plimsoll.simulator.process import SimulatedProcess
+from plimsoll.wire.csi.errors import CsiStatusError, driver_error, unreachable
+from plimsoll.wire.csi.inprocess import Handler
+
+NOWHERE = Path("/nonexistent")
+
+
+class DriverHost:
+    def __init__(self, network: Network, chance: Random, name: str, pools: list[Document]) -> None:
+        self.network = network
+        self.name = name
+        self._chance = chance
+        self._pools = pools
+        self._nodes: dict[str, NodeSettings] = {}
+        self.disk = DriverDisk()
+        self.process: SimulatedProcess | None = None
+        self.driver: Driver | None = None
+        """None while it does not answer."""
+        self._handlers: dict[str, Mapping[str, Handler]] = {}
+
+    def add_node(self, name: str, topology: Mapping[str, str], max_volumes: int = 0) -> None:
+        """Before the first start. `topology` without the driver's prefix."""
+        full = {topology_key(self.name, key): value for key, value in topology.items()}
+        self._nodes[name] = NodeSettings(id=name, topology=full, max_volumes=max_volumes)
+
+    async def run(self, process: SimulatedProcess) -> None:
+        """One life, on the records that are on the disk."""
+        process.when_cut(lambda: self._gone(process))
+        self.process = process
+        settings = BackendSettings(
+            driver_name=self.name,
+            data_dir=NOWHERE,
+            nodes=tuple(self._nodes.values()),
+            options={"pools": self._pools},
+            clock=process.clock,
+            ids=seeded_ids(self._chance.getrandbits(32)),
+            mounts=Mounts.NONE,
+        )
+        async with running("pools", settings, self.disk.ledger()) as driver:
+            self._handlers = {node.id: handlers(driver, node, settings) for node in settings.nodes}
+            self.driver = driver
+            await asyncio.Event().wait()
+
+    def _gone(self, process: SimulatedProcess) -> None:
+        if self.process is process:
+            self.process, self.driver = None, None
+
+    @property
+    def backend(self) -> PoolsBackend | None:
+        backend = None if self.driver is None else self.driver.backend
+        assert backend is None or isinstance(backend, PoolsBackend)  # noqa: S101 - the one that we start
+        return backend
+
+    def begin(self, node: str, method: str, request: bytes) -> asyncio.Task[bytes] | None:
+        if self.driver is None or self.process is None:
+            return None
+        handler = self._handlers[node].get(method)
+        return self.process.spawn(_handled(handler, method, request), name=method)
+
+
+async def _handled(handler: Handler | None, method: str, request: bytes) -> bytes:
+    if handler is None:
+        raise driver_error(StatusCode.UNIMPLEMENTED, method=method, detail="unknown method")
+    try:
+        return bytes(await handler(request))
+    except CsiStatusError as refusal:
+        raise driver_error(refusal.code, method=method, detail=refusal.detail) from refusal
+
+
+class CsiLink:
+    """The way of one process to the driver's socket on one node. Implements CsiTransport."""
+
+    def __init__(self, host: DriverHost, node: str, process: SimulatedProcess) -> None:
+        self._host = host
+        self._node = node
+        self._process = process
+
+    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
+        host, network = self._host, self._host.network
+        exchange = Exchange(
+            network,
+            lambda: host.begin(self._node, method, request),
+            lambda: host.process,
+            _failures(method),
+        )
+        exchange.send(network.fates.of_call(self._process, method), within.total_seconds())
+        try:
+            return await exchange.answer
+        except asyncio.CancelledError:
+            exchange.abandon()
+            raise
+        finally:
+            exchange.end()
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _failures(method: str) -> Failures:
+    def status(code: StatusCode, said: str) -> Exception:
+        return driver_error(code, method=method, detail=said)
+
+    def refused(said: str) -> Exception:
+        return unreachable(method, said)
+
+    return Failures(
+        refused=refused,
+        unknown=lambda said: status(StatusCode.UNAVAILABLE, said),
+        late=lambda: status(StatusCode.DEADLINE_EXCEEDED, "no answer in time"),
+    )
