@@ -10,7 +10,7 @@ import heapq
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeVar
@@ -59,9 +59,12 @@ class Clock(ABC):
         finally:
             alarm.cancel()
 
-    @asynccontextmanager
-    async def timeout(self, limit: timedelta | None) -> AsyncIterator[None]:
+    def timeout(self, limit: timedelta | None) -> AbstractAsyncContextManager[object]:
         """Raise TimeoutError from the block when it takes longer than that."""
+        return self._limited(limit)
+
+    @asynccontextmanager
+    async def _limited(self, limit: timedelta | None) -> AsyncIterator[None]:
         if limit is None:
             yield
             return

@@ -17,6 +17,7 @@ from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import ORDINARY, ServerOptions, limits_for, make_server, running
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.runtime.ids import seeded_ids
+from plimsoll.simulator.chance import derived
 from plimsoll.simulator.disk import Fsync, ServerDisk
 from plimsoll.simulator.network import Exchange, Failures, Fate, Network, Pipe
 from plimsoll.simulator.process import SimulatedProcess
@@ -61,7 +62,7 @@ class ApiHost:
         process.when_cut(lambda: self._gone(process))
         self.process = process
         ids = seeded_ids(self._chance.getrandbits(32))
-        fsync = Fsync(process.clock, Random(self._chance.getrandbits(32)))
+        fsync = Fsync(process.clock, derived(self._chance))
         options = replace(self._options.server, blocking=fsync)
         limits = limits_for(self._options.history)
         made = make_server(self.disk, process.clock, ids, limits, options=options)

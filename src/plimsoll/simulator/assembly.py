@@ -27,6 +27,7 @@ from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.reconcile.process import ProcessIdentity
 from plimsoll.runtime.ids import RandomIds
 from plimsoll.simulator.api_host import ApiHost, KubeLink
+from plimsoll.simulator.chance import derived
 from plimsoll.simulator.component import Begin, Work
 from plimsoll.simulator.driver_host import CsiLink, DriverHost
 from plimsoll.simulator.process import SimulatedProcess
@@ -40,11 +41,6 @@ from plimsoll.simulator.shape import (
     SimulatedNode,
 )
 from plimsoll.wire.kube import KubeClient
-
-
-def derived(chance: Random) -> Random:
-    """A source of its own: what draws from it does not disturb the others."""
-    return Random(chance.getrandbits(64))  # noqa: S311 - chance of a simulation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

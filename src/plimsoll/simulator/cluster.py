@@ -15,13 +15,13 @@ from random import Random
 from plimsoll.api.registry import Document
 from plimsoll.simulator import assembly
 from plimsoll.simulator.api_host import ApiHost, ApiHostOptions, KubeLink
-from plimsoll.simulator.assembly import Hosts, derived
+from plimsoll.simulator.assembly import Hosts
+from plimsoll.simulator.chance import derived, seconds
 from plimsoll.simulator.component import Begin, Component, Work
 from plimsoll.simulator.driver_host import DriverHost
 from plimsoll.simulator.network import Network
 from plimsoll.simulator.objects import kind_of
 from plimsoll.simulator.process import SimulatedProcess
-from plimsoll.simulator.seconds import seconds
 from plimsoll.simulator.shape import ClusterShape, first_objects
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kube import KubeClient

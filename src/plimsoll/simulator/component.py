@@ -12,6 +12,7 @@ from typing import Any
 
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.provisioner.clients import DriverLostError
+from plimsoll.simulator.chance import derived
 from plimsoll.simulator.network import Network
 from plimsoll.simulator.process import ProcessClock, SimulatedProcess
 from plimsoll.wire.csi.errors import DriverError
@@ -51,7 +52,7 @@ class Component:
         self.life = life
         self.lives.append(life)
         self._network.trace.add(self.name, f"started, life {len(self.lives)}")
-        chance = Random(self._chance.getrandbits(64))  # noqa: S311 - chance of a simulation
+        chance = derived(self._chance)
         task = life.call(self._network.loop.create_task, _guarded(self._begin(life, chance)))
         task.add_done_callback(
             lambda ended: self._ended(life, ended), context=self._network.context

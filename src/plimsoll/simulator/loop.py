@@ -58,13 +58,14 @@ class SimulatedTask(asyncio.Task[T]):
 
 class VirtualLoop(BaseEventLoop):
     _ready: deque[asyncio.Handle]
-    _scheduled: list[asyncio.TimerHandle]
     _thread_id: int | None
 
     def __init__(self) -> None:
         super().__init__()
         self._now = 0.0
         self._number = 0
+        self._alarms: list[tuple[float, int, asyncio.TimerHandle]] = []
+        """By due time, then in the order in which they were set."""
         self.steps = 0
         """How many callbacks have run."""
 
@@ -91,16 +92,29 @@ class VirtualLoop(BaseEventLoop):
         """Run callbacks that their process had kept, in their order."""
         self._ready.extend(handles)
 
+    def call_at(  # type: ignore[override]  # arguments of any types
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        alarm = asyncio.TimerHandle(when, callback, args, self, context)
+        self._number += 1
+        heapq.heappush(self._alarms, (when, self._number, alarm))
+        return alarm
+
     def _run_once(self) -> None:
         """One turn: everything that can run now, after a jump in time if nothing can."""
-        ready, scheduled = self._ready, self._scheduled
+        ready, alarms = self._ready, self._alarms
         if not ready:
             self._jump()
-        while scheduled and scheduled[0]._when <= self._now:  # type: ignore[attr-defined]  # noqa: SLF001 - as in the loop that this one extends
-            ready.append(heapq.heappop(scheduled))
+        now = self._now
+        while alarms and alarms[0][0] <= now:
+            ready.append(heapq.heappop(alarms)[2])
         for _ in range(len(ready)):
             handle = ready.popleft()
-            if handle._cancelled:  # noqa: SLF001
+            if handle._cancelled:  # noqa: SLF001 - as in the loop that this one extends
                 continue
             owner = handle._context.get(OWNER)  # type: ignore[attr-defined]  # noqa: SLF001
             if owner is not None and not owner.runs:
@@ -110,12 +124,12 @@ class VirtualLoop(BaseEventLoop):
             handle._run()  # noqa: SLF001
 
     def _jump(self) -> None:
-        scheduled = self._scheduled
-        while scheduled and scheduled[0]._cancelled:  # noqa: SLF001
-            heapq.heappop(scheduled)
-        if not scheduled:
+        alarms = self._alarms
+        while alarms and alarms[0][2]._cancelled:  # noqa: SLF001
+            heapq.heappop(alarms)
+        if not alarms:
             raise StandstillError("every task waits, and no alarm is set")
-        self._now = max(self._now, scheduled[0]._when)  # type: ignore[attr-defined]  # noqa: SLF001
+        self._now = max(self._now, alarms[0][0])
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """Cancelled alarms are dropped when they are due."""

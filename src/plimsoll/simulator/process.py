@@ -9,6 +9,7 @@ its way all the same. A paused process goes on where it stood, and finds that ti
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from contextvars import copy_context
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -40,6 +41,10 @@ class ProcessClock(Clock):
     async def sleep(self, duration: timedelta) -> None:
         await asyncio.sleep(max(duration.total_seconds(), 0.0))  # noqa: TID251 - the loop's time is virtual
 
+    def timeout(self, limit: timedelta | None) -> AbstractAsyncContextManager[object]:
+        """The loop's own time is virtual already."""
+        return asyncio.timeout(None if limit is None else max(limit.total_seconds(), 0.0))
+
 
 class ProcessState(StrEnum):
     RUNNING = "running"
@@ -52,6 +57,8 @@ class SimulatedProcess:
         self.name = name
         self.clock = clock or ProcessClock(loop)
         self.state = ProcessState.RUNNING
+        self.runs = True
+        """Asked before every step, so it is no property."""
         self._loop = loop
         self._kept: deque[asyncio.Handle] = deque()
         self._on_cut: dict[int, Callable[[], None]] = {}
@@ -60,10 +67,6 @@ class SimulatedProcess:
 
     def __repr__(self) -> str:
         return f"<{self.name}, {self.state}>"
-
-    @property
-    def runs(self) -> bool:
-        return self.state is ProcessState.RUNNING
 
     @property
     def is_cut(self) -> bool:
@@ -89,20 +92,24 @@ class SimulatedProcess:
     def _forget(self, number: int) -> None:
         self._on_cut.pop(number, None)
 
+    def _enter(self, state: ProcessState) -> None:
+        self.state = state
+        self.runs = state is ProcessState.RUNNING
+
     def pause(self) -> None:
         if self.runs:
-            self.state = ProcessState.PAUSED
+            self._enter(ProcessState.PAUSED)
 
     def resume(self) -> None:
         if self.state is ProcessState.PAUSED:
-            self.state = ProcessState.RUNNING
+            self._enter(ProcessState.RUNNING)
             self._give_back()
 
     def cut(self) -> None:
         """For good. Those at the other end of its connections notice; the process does not."""
         if self.is_cut:
             return
-        self.state = ProcessState.CUT
+        self._enter(ProcessState.CUT)
         for callback in tuple(self._on_cut.values()):
             callback()
         self._on_cut.clear()
@@ -110,7 +117,7 @@ class SimulatedProcess:
     async def bury(self) -> None:
         """Once nothing that it does matters any more: end the tasks of a process that was cut."""
         self.cut()
-        self.state = ProcessState.RUNNING
+        self._enter(ProcessState.RUNNING)
         tasks = [
             task
             for task in asyncio.all_tasks(self._loop)

@@ -1,7 +1,0 @@
-"""Durations from numbers, which chance and files give."""
-
-from datetime import timedelta
-
-
-def seconds(number: float) -> timedelta:
-    return timedelta(seconds=number)
