@@ -5,7 +5,7 @@ to its disk and an fsync that takes virtual time. `KubeLink` is the way to it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -56,6 +56,12 @@ class ApiHost:
         """The present life; None before the first, and between two."""
         self.server: ApiServer | None = None
         """None while no server answers."""
+        self.on_loaded: list[Callable[[ApiServer], None]] = []
+        """Called with each server that has loaded its disk, before it answers."""
+        self.on_write: list[Callable[[SimulatedProcess, Request], None]] = []
+        """Called when a process sends a request that may change something."""
+        self.on_acknowledged: list[Callable[[Request, Response], None]] = []
+        """Called when the server has answered such a request, before the sender knows."""
 
     async def run(self, process: SimulatedProcess) -> None:
         """One life, on what the disk holds; it answers as soon as it has loaded that."""
@@ -66,6 +72,8 @@ class ApiHost:
         options = replace(self._options.server, blocking=fsync)
         limits = limits_for(self._options.history)
         made = make_server(self.disk, process.clock, ids, limits, options=options)
+        for listener in self.on_loaded:
+            listener(made)
         async with running(made):
             self.server = made
             self.network.trace.add("apiserver", f"ready at revision {self.disk.newest}")
@@ -94,6 +102,9 @@ class KubeLink:
     async def request(self, request: Request) -> Response:
         permit_now(request)
         network, sender = self._network, self._process
+        if not request.is_read:
+            for listener in self._host.on_write:
+                listener(sender, request)
         fate = network.fates.of_request(sender, request.method, request.path)
         sent = replace(request, timeout=None, permit=None)
 
@@ -103,7 +114,7 @@ class KubeLink:
                 return None
             if fate is Fate.CONFLICT:
                 return self._host.begin(_answer(CONFLICT))
-            return self._host.begin(InProcessTransport(server, self._user).request(sent))
+            return self._host.begin(self._served(server, sent))
 
         exchange = Exchange(network, receive, lambda: self._host.process, _failures(request))
         exchange.send(fate, _limit(request))
@@ -115,6 +126,14 @@ class KubeLink:
         finally:
             exchange.end()
         self._tell(request, str(response.status))
+        return response
+
+    async def _served(self, server: ApiServer, request: Request) -> Response:
+        """In the server's process."""
+        response = await InProcessTransport(server, self._user).request(request)
+        if not request.is_read:
+            for listener in self._host.on_acknowledged:
+                listener(request, response)
         return response
 
     @asynccontextmanager

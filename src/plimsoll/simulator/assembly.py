@@ -7,6 +7,8 @@ from ipaddress import IPv4Network
 from itertools import islice
 from random import Random
 
+from plimsoll.api.meta import ObjectKey
+from plimsoll.decide.capacity.names import leader_lease_name
 from plimsoll.decide.node.node_object import Machine
 from plimsoll.processes.controller.main import ControllerProcess
 from plimsoll.processes.controller.settings import ControllerSettings
@@ -23,7 +25,7 @@ from plimsoll.processes.provisioner.clients import Clients
 from plimsoll.processes.provisioner.main import ProvisionerProcess
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.processes.scheduler.main import SchedulerProcess
-from plimsoll.processes.scheduler.settings import SchedulerSettings
+from plimsoll.processes.scheduler.settings import SchedulerSettings, lease_of
 from plimsoll.reconcile.process import ProcessIdentity
 from plimsoll.runtime.ids import RandomIds
 from plimsoll.simulator.api_host import ApiHost, KubeLink
@@ -55,15 +57,23 @@ class Hosts:
         return KubeClient(link, clock=process.clock, chance=derived(chance), manager=manager)
 
 
-def _identity(process: SimulatedProcess, chance: Random) -> ProcessIdentity:
+def _identity(
+    process: SimulatedProcess, chance: Random, lease: ObjectKey | None
+) -> ProcessIdentity:
+    """`lease` is what the process has to hold before it acts; None: it elects no leader."""
     ids = RandomIds(derived(chance))
-    return ProcessIdentity(instance=f"{process.name}_{ids.uid()[:8]}", ids=ids)
+    instance = f"{process.name}_{ids.uid()[:8]}"
+    if lease is not None:
+        process.instance, process.lease = instance, str(lease)
+    return ProcessIdentity(instance=instance, ids=ids)
 
 
 def scheduler(hosts: Hosts, settings: SchedulerSettings) -> Begin:
     def begin(process: SimulatedProcess, chance: Random) -> Work:
         client = hosts.client(process, chance, "plimsoll-scheduler")
-        made = SchedulerProcess(settings, client, _identity(process, chance))
+        lease = lease_of(settings) if settings.leader_elect else None
+        made = SchedulerProcess(settings, client, _identity(process, chance, lease))
+        process.program = made
         return made.run(lambda: None)
 
     return begin
@@ -75,7 +85,9 @@ def controller(hosts: Hosts, settings: ControllerSettings, shape: ClusterShape) 
     def begin(process: SimulatedProcess, chance: Random) -> Work:
         client = hosts.client(process, chance, "plimsoll-controller")
         links = {name: CsiLink(host, first, process) for name, host in hosts.drivers.items()}
-        made = ControllerProcess(settings, client, links, _identity(process, chance))
+        lease = ObjectKey(settings.leader_elect_namespace, settings.leader_elect_name)
+        identity = _identity(process, chance, lease if settings.leader_elect else None)
+        made = ControllerProcess(settings, client, links, identity)
         return made.run(lambda _loops: None)
 
     return begin
@@ -105,7 +117,9 @@ def provisioner(hosts: Hosts, driver: SimulatedDriver, shape: ClusterShape) -> B
             driver=CsiLink(hosts.drivers[driver.name], first, process),
             clock=process.clock,
         )
-        made = ProvisionerProcess(flags, clients, _identity(process, chance))
+        lease = ObjectKey(NAMESPACE, leader_lease_name(driver.name))
+        identity = _identity(process, chance, lease if flags.leader_election else None)
+        made = ProvisionerProcess(flags, clients, identity)
         return made.run(lambda _driver: None)
 
     return begin

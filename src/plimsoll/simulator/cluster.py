@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
 
+from msgspec.structs import replace
+
 from plimsoll.api.registry import Document
 from plimsoll.simulator import assembly
 from plimsoll.simulator.api_host import ApiHost, ApiHostOptions, KubeLink
@@ -19,6 +21,7 @@ from plimsoll.simulator.assembly import Hosts
 from plimsoll.simulator.chance import derived, seconds
 from plimsoll.simulator.component import Begin, Component, Work
 from plimsoll.simulator.driver_host import DriverHost
+from plimsoll.simulator.mirror import Mirror
 from plimsoll.simulator.network import Network
 from plimsoll.simulator.objects import kind_of
 from plimsoll.simulator.process import SimulatedProcess
@@ -44,6 +47,12 @@ class SimulatedCluster:
         self.hosts = Hosts(api=self.api, drivers=self.drivers)
         self.components: dict[str, Component] = {}
         self._add_components()
+        settings = replace(assembly.scheduler_settings(shape), leader_elect=False)
+        self.second_scheduler = Component(
+            network, "second scheduler", assembly.scheduler(self.hosts, settings), derived(chance)
+        )
+        """Serves the same pods, and elects no leader; a fault starts it."""
+        self.mirror = Mirror(self.api)
         self.user = SimulatedProcess(network.loop, "user")
         """What people and their tools do."""
         self.client = KubeClient(
@@ -97,10 +106,20 @@ class SimulatedCluster:
                     raise
             await self.user.clock.sleep(seconds(1))
 
+    def leader(self, of: str) -> Component | None:
+        """The copy that leads, of the components whose names begin so."""
+        for name, component in self.components.items():
+            life = component.life
+            if name.startswith(of) and life is not None and life.instance:
+                if self.mirror.holders.get(life.lease) == life.instance:
+                    return component
+        return None
+
     async def stop(self) -> None:
-        for component in self.components.values():
+        everything = (*self.components.values(), self.second_scheduler)
+        for component in everything:
             component.cut()
-        for component in self.components.values():
+        for component in everything:
             await component.bury()
         await self.user.bury()
         for host in self.drivers.values():
@@ -108,7 +127,8 @@ class SimulatedCluster:
 
     @property
     def bugs(self) -> list[tuple[str, BaseException]]:
-        return [(name, bug) for name, each in self.components.items() for bug in each.bugs]
+        everything = (*self.components.values(), self.second_scheduler)
+        return [(each.name, bug) for each in everything for bug in each.bugs]
 
 
 def _hosted(host: ApiHost | DriverHost) -> Begin:

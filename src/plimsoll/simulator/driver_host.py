@@ -4,7 +4,7 @@ It is the driver of production on simulated pools, without sockets. `CsiLink` is
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -38,6 +38,8 @@ class DriverHost:
         self.driver: Driver | None = None
         """None while it does not answer."""
         self._handlers: dict[str, Mapping[str, Handler]] = {}
+        self.on_call: list[Callable[[SimulatedProcess, str], None]] = []
+        """Called when a process calls a method of the driver."""
 
     def add_node(self, name: str, topology: Mapping[str, str], max_volumes: int = 0) -> None:
         """Before the first start. `topology` without the driver's prefix."""
@@ -98,6 +100,8 @@ class CsiLink:
 
     async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
         host, network = self._host, self._host.network
+        for listener in host.on_call:
+            listener(self._process, method)
         exchange = Exchange(
             network,
             lambda: host.begin(self._node, method, request),

@@ -59,8 +59,16 @@ class SimulatedProcess:
         self.state = ProcessState.RUNNING
         self.runs = True
         """Asked before every step, so it is no property."""
+        self.instance = ""
+        """What it calls itself in elections; empty: it takes part in none."""
+        self.lease = ""
+        """The lease that it has to hold before it acts, as `namespace/name`."""
+        self.program: object = None
+        """What runs in it, for checks from outside."""
         self._loop = loop
         self._kept: deque[asyncio.Handle] = deque()
+        self._parked: list[SimulatedTask[Any]] = []
+        """Tasks that were cut off: kept, for else their clean-up code would run."""
         self._on_cut: dict[int, Callable[[], None]] = {}
         self._context = copy_context()
         self._context.run(OWNER.set, self)
@@ -110,6 +118,7 @@ class SimulatedProcess:
         if self.is_cut:
             return
         self._enter(ProcessState.CUT)
+        self._parked = self._tasks()
         for callback in tuple(self._on_cut.values()):
             callback()
         self._on_cut.clear()
@@ -118,16 +127,21 @@ class SimulatedProcess:
         """Once nothing that it does matters any more: end the tasks of a process that was cut."""
         self.cut()
         self._enter(ProcessState.RUNNING)
+        tasks = self._tasks()
+        for task in tasks:
+            task.cancel()
+        self._give_back()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._parked = []
+
+    def _tasks(self) -> list[SimulatedTask[Any]]:
+        """Those that have not ended, in the order in which they began."""
         tasks = [
             task
             for task in asyncio.all_tasks(self._loop)
             if isinstance(task, SimulatedTask) and task.owner is self
         ]
-        tasks.sort(key=lambda task: task.number)
-        for task in tasks:
-            task.cancel()
-        self._give_back()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        return sorted(tasks, key=lambda task: task.number)
 
     def _give_back(self) -> None:
         kept, self._kept = self._kept, deque()

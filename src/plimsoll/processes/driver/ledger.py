@@ -123,7 +123,7 @@ class Ledger:
     def of(cls, db: sqlite3.Connection) -> Self:
         """The records in a database that is open already, and in memory."""
         ledger = cls.__new__(cls)
-        ledger._read(db, _nothing)
+        ledger._read(db, _nothing)  # noqa: SLF001 - one of us
         return ledger
 
     def _read(self, db: sqlite3.Connection, on_write: Callable[[], None]) -> None:

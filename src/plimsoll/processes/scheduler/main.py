@@ -32,6 +32,12 @@ class SchedulerProcess:
         self._process = LoopProcess(client, elects=settings.leader_elect, identity=identity)
         self.pages = self._process.pages
 
+    @property
+    def scheduler(self) -> Scheduler | None:
+        """None while another copy leads."""
+        work = self._process.work
+        return work if isinstance(work, Scheduler) else None
+
     async def run(self, on_begin: Callable[[], None]) -> None:
         """Until cancelled. Raises LeadershipLostError."""
         settings, process = self._settings, self._process

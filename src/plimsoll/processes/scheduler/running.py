@@ -45,7 +45,7 @@ class Scheduler:
         self.state = SchedulerState()
         enactor = Enactor(client, recorder)
         counted = SchedulerMetrics(metrics, client.clock, settings.scheduler_name)
-        kernel = Kernel(Columns(), JudgeSettings(settings.policy, shape_of(settings)))
+        self.kernel = kernel = Kernel(Columns(), JudgeSettings(settings.policy, shape_of(settings)))
         self.state.on_belief(following(kernel.columns))
         self.queue = SchedulingQueue(backoff_of(settings), on_entry=counted.entered)
         self._reporter = Reporter(enactor, client.clock)

@@ -6,7 +6,7 @@ decisions prove nothing.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -80,6 +80,22 @@ class Stores:
 
     def csi_node(self, node: str) -> CSINode | None:
         return self.csi_nodes.snapshot().get(ObjectKey("", node))
+
+    def believed(self) -> Iterator[ApiObject]:
+        """Everything, with what is assumed."""
+        stores: tuple[Store[Any] | AssumingStore[Any], ...] = (
+            self.nodes,
+            self.classes,
+            self.drivers,
+            self.csi_nodes,
+            self.capacities,
+            self.volumes,
+            self.claims,
+            self.attachments,
+            self.pods,
+        )
+        for store in stores:
+            yield from store.snapshot().objects.values()
 
 
 class SchedulerState:

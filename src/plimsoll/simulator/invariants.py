@@ -1,0 +1,197 @@
+"""What must be true of every cluster: after every step, and once faults have ended.
+
+`Watchdog` checks each change as soon as it is durable, and every message as it is sent. `settled`
+checks what must have come about when nothing has gone wrong for a while. Both are used by the
+simulator and by tests. An invariant that today's program breaks by design is written as well, and
+what breaks it is marked as known.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from plimsoll.api.registry import Document
+from plimsoll.simulator.cluster import SimulatedCluster
+from plimsoll.simulator.mirror import ATTACHMENTS, CLAIMS, NODES, PODS, VOLUMES
+from plimsoll.simulator.process import SimulatedProcess
+from plimsoll.wire.csi.fenced import HARMLESS_CALLS
+from plimsoll.wire.transport import Request, Response
+
+
+class Invariant(StrEnum):
+    ONE_CLAIM_PER_VOLUME = "no volume serves two claims"
+    PAIRS_AGREE = "bound pairs agree"
+    REACHABLE_VOLUMES = "no pod runs on a node that cannot reach its volumes"
+    ATTACH_LIMITS = "attach limits hold"
+    DURABLE_WRITES = "acknowledged writes are never lost"
+    LEADERS_ONLY = "no write and no driver call leaves a process whose lease has ended"
+    NO_BUGS = "no process ends by a bug"
+    COLUMNS_EQUAL_REBUILD = "the scheduler's columns equal a rebuild"
+    EVERYTHING_RUNS = "everything that can run runs"
+    NO_LEAKS = "every volume that a driver made is recorded"
+    NO_LOSSES = "every recorded volume exists"
+    CAPACITY_IS_TRUE = "capacity objects equal the backends"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    invariant: Invariant
+    at: float
+    message: str
+    is_known: bool = False
+    """Today's program breaks it by design."""
+
+    def __str__(self) -> str:
+        known = " (known)" if self.is_known else ""
+        return f"{self.at:.3f} s: {self.invariant}{known}: {self.message}"
+
+
+class Watchdog:
+    """Checks every step from the moment when it is made."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self._mirror = cluster.mirror
+        self.violations: list[Violation] = []
+        self._claim_of: dict[str, str] = {}
+        """The claim that is bound to a volume, by the volume's name."""
+        self._limits = {node.name: node.max_volumes for node in cluster.shape.nodes}
+        cluster.mirror.on_change.append(self._changed)
+        cluster.api.on_write.append(self._written)
+        cluster.api.on_acknowledged.append(self._acknowledged)
+        for host in cluster.drivers.values():
+            host.on_call.append(self._called)
+
+    def add(self, invariant: Invariant, message: str, *, is_known: bool = False) -> None:
+        at = self._cluster.network.loop.time()
+        found = Violation(invariant=invariant, at=at, message=message, is_known=is_known)
+        self._cluster.network.trace.add("violation", f"{invariant}: {message}")
+        self.violations.append(found)
+
+    def _changed(
+        self, kind: str, key: str, _before: Document | None, after: Document | None
+    ) -> None:
+        if after is None:
+            if kind == CLAIMS:
+                self._claim_of = {v: c for v, c in self._claim_of.items() if c != key}
+            return
+        if kind == CLAIMS:
+            self._check_claim(key, after)
+        elif kind == PODS:
+            self._check_pod(key, after)
+        elif kind == ATTACHMENTS:
+            self._check_attachments(after)
+
+    def _check_claim(self, key: str, claim: Document) -> None:
+        if (claim.get("status") or {}).get("phase") != "Bound":
+            return
+        name = claim["spec"].get("volumeName", "")
+        other = self._claim_of.setdefault(name, key)
+        if other != key and other in self._mirror.objects[CLAIMS]:
+            self.add(Invariant.ONE_CLAIM_PER_VOLUME, f"{name} serves {other} and {key}")
+        self._claim_of[name] = key
+        volume = self._mirror.objects[VOLUMES].get(name)
+        if volume is None:
+            # A volume that was deleted by hand is the claim's loss, told by its next phase.
+            return
+        reference = volume["spec"].get("claimRef") or {}
+        if reference.get("uid") != claim["metadata"]["uid"]:
+            self.add(
+                Invariant.PAIRS_AGREE,
+                f"claim {key} is bound to {name}, which is for {reference.get('name')} "
+                f"({reference.get('uid')})",
+            )
+
+    def _check_pod(self, key: str, pod: Document) -> None:
+        if (pod.get("status") or {}).get("phase") != "Running":
+            return
+        node = self._mirror.objects[NODES].get(pod["spec"].get("nodeName", ""))
+        if node is None:
+            return
+        namespace = pod["metadata"]["namespace"]
+        for claim_name in claims_of(pod):
+            claim = self._mirror.objects[CLAIMS].get(f"{namespace}/{claim_name}")
+            name = "" if claim is None else claim["spec"].get("volumeName", "")
+            volume = self._mirror.objects[VOLUMES].get(name)
+            if volume is not None and not reaches(node, volume):
+                self.add(
+                    Invariant.REACHABLE_VOLUMES,
+                    f"pod {key} runs on {node['metadata']['name']}, out of reach of {name}",
+                )
+
+    def _check_attachments(self, changed: Document) -> None:
+        node = changed["spec"]["nodeName"]
+        limit = self._limits.get(node, 0)
+        if not limit or not (changed.get("status") or {}).get("attached"):
+            return
+        driver = changed["spec"]["attacher"]
+        attached = [
+            each
+            for each in self._mirror.objects[ATTACHMENTS].values()
+            if each["spec"]["nodeName"] == node
+            and each["spec"]["attacher"] == driver
+            and (each.get("status") or {}).get("attached")
+        ]
+        if len(attached) > limit:
+            self.add(Invariant.ATTACH_LIMITS, f"{node} has {len(attached)} volumes, limit {limit}")
+
+    def _written(self, sender: SimulatedProcess, request: Request) -> None:
+        if sender.lease and not request.path.endswith("/" + sender.lease.partition("/")[2]):
+            self._check_lease(sender, f"{request.method} {request.path}")
+
+    def _called(self, sender: SimulatedProcess, method: str) -> None:
+        if sender.lease and method not in HARMLESS_CALLS:
+            self._check_lease(sender, method)
+
+    def _check_lease(self, sender: SimulatedProcess, what: str) -> None:
+        holder = self._mirror.holders.get(sender.lease, "")
+        if holder and holder != sender.instance:
+            message = f"{sender.name} sent {what} while {holder} held {sender.lease}"
+            self.add(Invariant.LEADERS_ONLY, message)
+
+    def _acknowledged(self, request: Request, response: Response) -> None:
+        """What is answered as done is on the disk by then."""
+        if response.status >= 300 or b"dryRun" in request.query_string.encode():  # noqa: PLR2004
+            return
+        start = response.body.find(b'"resourceVersion":"', 0, 400)
+        if start < 0:
+            return
+        start += len(b'"resourceVersion":"')
+        revision = int(response.body[start : response.body.index(b'"', start)])
+        if revision > self._cluster.api.disk.newest:
+            message = f"{request.method} {request.path} was answered before it was on disk"
+            self.add(Invariant.DURABLE_WRITES, message)
+
+    def collect(self) -> list[Violation]:
+        """All so far, with what servers had lost when they started, and bugs."""
+        for loss in self._mirror.losses:
+            self.add(Invariant.DURABLE_WRITES, loss)
+        self._mirror.losses.clear()
+        for name, bug in self._cluster.bugs:
+            self.add(Invariant.NO_BUGS, f"{name}: {type(bug).__name__}: {bug}")
+        return self.violations
+
+
+def claims_of(pod: Document) -> Iterator[str]:
+    name = pod["metadata"]["name"]
+    for volume in pod["spec"].get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            yield volume["persistentVolumeClaim"]["claimName"]
+        elif "ephemeral" in volume:
+            yield f"{name}-{volume['name']}"
+
+
+def reaches(node: Document, volume: Document) -> bool:
+    """Whether the volume's node affinity allows the node."""
+    required = ((volume["spec"].get("nodeAffinity") or {}).get("required") or {}).get(
+        "nodeSelectorTerms"
+    )
+    if not required:
+        return True
+    labels = node["metadata"].get("labels") or {}
+    return any(_matches(labels, term) for term in required)
+
+
+def _matches(labels: dict[str, str], term: Document) -> bool:
+    expressions = term.get("matchExpressions") or ()
+    return all(labels.get(each["key"]) in (each.get("values") or ()) for each in expressions)
