@@ -11,6 +11,7 @@ from plimsoll.simulator.severed import Lifeline
 from plimsoll.simulator.severed_csi import SeverableCsi
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.inprocess import InProcessCsi
+from plimsoll.wire.csi.transport import Metadata
 
 CREATE = "/csi.v1.Controller/CreateVolume"
 PATIENCE = timedelta(seconds=10)
@@ -22,7 +23,7 @@ class SlowDriver:
         self.may_answer = asyncio.Event()
         self.refuses = False
 
-    async def create(self, request: bytes) -> bytes:
+    async def create(self, request: bytes, _: Metadata) -> bytes:
         self.volumes.append(request)
         await self.may_answer.wait()
         if self.refuses:

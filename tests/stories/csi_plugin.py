@@ -20,7 +20,7 @@ from plimsoll.wire.csi.errors import CsiStatusError, unreachable
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
 from plimsoll.wire.csi.server import answering
-from plimsoll.wire.csi.transport import CsiTransport
+from plimsoll.wire.csi.transport import CsiTransport, Permit, permit_always
 from plimsoll.wire.kube import KubeClient
 from tests.stories.cluster import Make
 
@@ -205,12 +205,14 @@ class Tethered:
         self._client = client
         self._inner = InProcessCsi(plugin.handlers(), clock)
 
-    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
+    async def call(
+        self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
+    ) -> bytes:
         await self._client.raw_get("/version")
         if not self._plugin.is_there:
             raise unreachable(method, "no driver listens there")
         try:
-            return await self._inner.call(method, request, within=within)
+            return await self._inner.call(method, request, within=within, permit=permit)
         finally:
             await self._client.raw_get("/version")
 

@@ -35,6 +35,7 @@ from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
+from plimsoll.wire.csi.transport import Metadata
 from plimsoll.wire.kube import KubeClient
 from tests.stories.cluster import CuttingTransport, StoryCluster
 from tests.stories.objects import namespace
@@ -107,13 +108,13 @@ class Storage:
     def _told(self, method: str, handler: Handler) -> Handler:
         call = method.rpartition("/")[2]
 
-        async def told(request: bytes) -> bytes:
+        async def told(request: bytes, metadata: Metadata) -> bytes:
             self.calls.append(call)
             if method == methods.CREATE_VOLUME.name:
                 self.created.append(csi.CreateVolumeRequest.FromString(request))
             before = self.names
             try:
-                return await handler(request)
+                return await handler(request, metadata)
             finally:
                 if self.names != before:
                     self.on_effect(call)

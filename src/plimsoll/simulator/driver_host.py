@@ -22,6 +22,7 @@ from plimsoll.simulator.network import Exchange, Failures, Network
 from plimsoll.simulator.process import SimulatedProcess
 from plimsoll.wire.csi.errors import CsiStatusError, driver_error, unreachable
 from plimsoll.wire.csi.inprocess import Handler
+from plimsoll.wire.csi.transport import NO_METADATA, Metadata, Permit, permit_always
 
 NOWHERE = Path("/nonexistent")
 
@@ -74,18 +75,22 @@ class DriverHost:
         assert backend is None or isinstance(backend, PoolsBackend)  # noqa: S101 - the one that we start
         return backend
 
-    def begin(self, node: str, method: str, request: bytes) -> asyncio.Task[bytes] | None:
+    def begin(
+        self, node: str, method: str, request: bytes, metadata: Metadata = NO_METADATA
+    ) -> asyncio.Task[bytes] | None:
         if self.driver is None or self.process is None:
             return None
         handler = self._handlers[node].get(method)
-        return self.process.spawn(_handled(handler, method, request), name=method)
+        return self.process.spawn(_handled(handler, method, request, metadata), name=method)
 
 
-async def _handled(handler: Handler | None, method: str, request: bytes) -> bytes:
+async def _handled(
+    handler: Handler | None, method: str, request: bytes, metadata: Metadata
+) -> bytes:
     if handler is None:
         raise driver_error(StatusCode.UNIMPLEMENTED, method=method, detail="unknown method")
     try:
-        return bytes(await handler(request))
+        return bytes(await handler(request, metadata))
     except CsiStatusError as refusal:
         raise driver_error(refusal.code, method=method, detail=refusal.detail) from refusal
 
@@ -98,13 +103,16 @@ class CsiLink:
         self._node = node
         self._process = process
 
-    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
+    async def call(
+        self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
+    ) -> bytes:
         host, network = self._host, self._host.network
+        metadata = dict(permit())  # what follows is on its way, whatever becomes of the process
         for listener in host.on_call:
             listener(self._process, method)
         exchange = Exchange(
             network,
-            lambda: host.begin(self._node, method, request),
+            lambda: host.begin(self._node, method, request, metadata),
             lambda: host.process,
             _failures(method),
         )

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from plimsoll.simulator.severed import Lifeline
 from plimsoll.wire.csi.errors import DriverError
-from plimsoll.wire.csi.transport import CsiTransport
+from plimsoll.wire.csi.transport import CsiTransport, Permit, permit_always
 
 
 class SeverableCsi:
@@ -17,10 +17,12 @@ class SeverableCsi:
         self._inner = inner
         self._lifeline = lifeline
 
-    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
+    async def call(
+        self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
+    ) -> bytes:
         await self._lifeline.pass_through()
         try:
-            answer = await self._inner.call(method, request, within=within)
+            answer = await self._inner.call(method, request, within=within, permit=permit)
         except DriverError:
             await self._lifeline.pass_through()
             raise

@@ -1,12 +1,14 @@
+import asyncio
 from datetime import timedelta
 
 import pytest
 
-from plimsoll.runtime.clock import SteppedClock
+from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.fence import Fence
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.fenced import FencedCsi
 from plimsoll.wire.csi.methods import Method
+from plimsoll.wire.csi.transport import Permit, permit_always
 from plimsoll.wire.errors import FencedError
 
 EFFECTS = (
@@ -24,11 +26,19 @@ QUESTIONS = (methods.PROBE, methods.GET_PLUGIN_INFO, methods.GET_CAPACITY, metho
 
 
 class Recording:
+    """A driver that is called as soon as it is connected, which it is by default."""
+
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.connected = asyncio.Event()
+        self.connected.set()
 
-    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
+    async def call(
+        self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
+    ) -> bytes:
         del request, within
+        await self.connected.wait()
+        permit()
         self.calls.append(method)
         return b""
 
@@ -60,3 +70,23 @@ async def test_questions_are_always_allowed(method: Method) -> None:  # type: ig
     )
 
     assert inner.calls == [method.name]
+
+
+async def test_a_call_that_waited_for_its_connection_asks_again_before_it_is_sent() -> None:
+    """As when the process is stopped while it connects."""
+    clock, inner = SteppedClock(), Recording()
+    fence = Fence(clock)
+    fence.extend(10)
+    inner.connected.clear()
+    call = FencedCsi(inner, fence).call(
+        methods.DELETE_VOLUME.name, b"", within=timedelta(minutes=1)
+    )
+    waiting = asyncio.ensure_future(call)
+    await settle()
+    clock.advance(timedelta(seconds=10))
+    inner.connected.set()
+
+    with pytest.raises(FencedError):
+        await waiting
+
+    assert inner.calls == []

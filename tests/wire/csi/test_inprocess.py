@@ -10,25 +10,26 @@ from grpc import StatusCode
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.wire.csi.errors import CsiStatusError, DriverError, DriverFailure
 from plimsoll.wire.csi.inprocess import InProcessCsi
+from plimsoll.wire.csi.transport import Metadata
 
 ECHO, REFUSE, HANG, BREAK = (f"/csi.v1.Controller/{n}" for n in ("Echo", "Refuse", "Hang", "Break"))
 DEADLINE = timedelta(seconds=10)
 
 
-async def echo(request: bytes) -> bytes:
+async def echo(request: bytes, _: Metadata) -> bytes:
     return request[::-1]
 
 
-async def refuse(request: bytes) -> bytes:
+async def refuse(request: bytes, _: Metadata) -> bytes:
     raise CsiStatusError(StatusCode[request.decode()], "as you like it")
 
 
-async def hang(_request: bytes) -> bytes:
+async def hang(_request: bytes, _: Metadata) -> bytes:
     await asyncio.Event().wait()
     return b""
 
 
-async def break_down(_request: bytes) -> bytes:
+async def break_down(_request: bytes, _: Metadata) -> bytes:
     raise ZeroDivisionError
 
 
@@ -49,7 +50,7 @@ async def test_bytes_go_there_and_back(transport: InProcessCsi) -> None:
 async def test_nothing_mutable_is_shared(clock: SteppedClock) -> None:
     kept: list[bytes] = []
 
-    async def keep(request: bytes) -> bytes:
+    async def keep(request: bytes, _: Metadata) -> bytes:
         kept.append(request)
         return cast("bytes", bytearray(b"answer"))
 
@@ -103,3 +104,27 @@ async def test_a_closed_transport_reaches_no_server(transport: InProcessCsi) -> 
     with pytest.raises(DriverError) as closed:
         await transport.call(ECHO, b"", within=DEADLINE)
     assert closed.value.failure is DriverFailure.UNREACHABLE
+
+
+async def test_a_call_without_a_permit_does_not_reach_the_driver(clock: SteppedClock) -> None:
+    reached: list[bytes] = []
+
+    async def keep(request: bytes, _: Metadata) -> bytes:
+        reached.append(request)
+        return b""
+
+    def refused() -> Metadata:
+        raise PermissionError
+
+    with pytest.raises(PermissionError):
+        await InProcessCsi({ECHO: keep}, clock).call(ECHO, b"", within=DEADLINE, permit=refused)
+    assert reached == []
+
+
+async def test_what_the_permit_says_travels_with_the_call(clock: SteppedClock) -> None:
+    async def answer(_: bytes, metadata: Metadata) -> bytes:
+        return metadata["key"].encode()
+
+    transport = InProcessCsi({ECHO: answer}, clock)
+    permit = {"key": "value"}.copy
+    assert await transport.call(ECHO, b"", within=DEADLINE, permit=permit) == b"value"

@@ -18,6 +18,7 @@ import pytest
 
 from plimsoll.wire.csi.errors import DriverError, DriverFailure
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
+from plimsoll.wire.csi.transport import NO_METADATA, Metadata
 
 METHOD = "/csi.v1.Controller/Echo"
 DEADLINE = timedelta(minutes=1)
@@ -76,6 +77,11 @@ async def shakes_hands_and_calls(comer: socket.socket) -> bool:
         await asyncio.get_running_loop().sock_sendall(comer, SETTINGS)
     except ConnectionError:
         return False
+    return await calls(comer)
+
+
+async def calls(comer: socket.socket) -> bool:
+    """Whether a call is sent before the connection ends."""
     while len(head := await received(comer, HEAD_BYTES)) == HEAD_BYTES:
         if head[KIND] == HEADERS:
             return True
@@ -112,3 +118,25 @@ async def test_a_driver_that_is_slow_to_shake_hands_is_waited_for(
             await call
         assert lost.value.failure is not DriverFailure.UNREACHABLE
         await transport.close()
+
+
+async def test_the_permit_is_asked_when_the_connection_stands(doors: tuple[Door, Door]) -> None:
+    """A process may be stopped while it connects; nothing of its call has been sent by then."""
+    door, _ = doors
+    may_call = True
+
+    def permit() -> Metadata:
+        if not may_call:
+            raise PermissionError
+        return NO_METADATA
+
+    transport = GrpcTransport(door.address)
+    async with asyncio.timeout(DEADLINE.total_seconds()):
+        call = asyncio.ensure_future(transport.call(METHOD, b"", within=DEADLINE, permit=permit))
+        with closing(await door.comer()) as comer:
+            may_call = False
+            await asyncio.get_running_loop().sock_sendall(comer, SETTINGS)
+            with pytest.raises(PermissionError):
+                await call
+            await transport.close()
+            assert not await calls(comer)

@@ -9,6 +9,7 @@ from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.inprocess import Handler
+from plimsoll.wire.csi.transport import Metadata
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +34,12 @@ class Calls:
         method = name.rpartition("/")[2]
         seconds = self._seconds.labels(method)
 
-        async def call(request: bytes) -> bytes:
+        async def call(request: bytes, metadata: Metadata) -> bytes:
             began = self._clock.monotonic()
             # What is neither an answer nor a refusal is a bug, or a caller that went away.
             code = StatusCode.UNKNOWN
             try:
-                answer = await handler(request)
+                answer = await handler(request, metadata)
                 code = StatusCode.OK
             except CsiStatusError as refusal:
                 code = refusal.code

@@ -18,7 +18,7 @@ from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import pluginregistration_pb2 as registration
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.csi.methods import NOTIFY_REGISTRATION_STATUS, REGISTRATION_INFO
-from plimsoll.wire.csi.transport import CsiTransport
+from plimsoll.wire.csi.transport import CsiTransport, Permit, permit_always
 
 ANSWER_WITHIN = timedelta(seconds=5)
 
@@ -164,8 +164,10 @@ class _Lent:
     def __init__(self, inner: CsiTransport) -> None:
         self._inner = inner
 
-    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
-        return await self._inner.call(method, request, within=within)
+    async def call(
+        self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
+    ) -> bytes:
+        return await self._inner.call(method, request, within=within, permit=permit)
 
     async def close(self) -> None:
         """Not ours to close."""

@@ -1,11 +1,14 @@
-"""A transport to a driver that makes no more changes once the leadership may be over; calls that
-only read are always allowed."""
+"""A transport to a driver that makes no more changes once the leadership may be over.
+
+Each call that may change something asks the fence when it is made, and again when its connection is
+there, right before it is sent. Calls that only read are always allowed.
+"""
 
 from datetime import timedelta
 
 from plimsoll.runtime.fence import Fence
 from plimsoll.wire.csi import methods
-from plimsoll.wire.csi.transport import CsiTransport
+from plimsoll.wire.csi.transport import CsiTransport, Metadata, Permit, permit_always
 from plimsoll.wire.fenced import check_fence
 
 HARMLESS_CALLS = frozenset(
@@ -35,10 +38,18 @@ class FencedCsi:
         self._inner = inner
         self._fence = fence
 
-    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
-        if method not in HARMLESS_CALLS:
+    async def call(
+        self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
+    ) -> bytes:
+        if method in HARMLESS_CALLS:
+            return await self._inner.call(method, request, within=within, permit=permit)
+
+        def permitted() -> Metadata:
             check_fence(self._fence, method)
-        return await self._inner.call(method, request, within=within)
+            return permit()
+
+        check_fence(self._fence, method)
+        return await self._inner.call(method, request, within=within, permit=permitted)
 
     async def close(self) -> None:
         await self._inner.close()

@@ -12,6 +12,7 @@ import grpc
 import grpc.aio
 
 from plimsoll.wire.csi.errors import driver_error, unreachable
+from plimsoll.wire.csi.transport import Permit, permit_always
 
 OPTIONS = (
     # An answer that is refused for its size would look as if the driver had no capacity.
@@ -39,7 +40,9 @@ class GrpcTransport:
         self._address = address
         self._channel = grpc.aio.insecure_channel(address, options=OPTIONS)
 
-    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
+    async def call(
+        self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
+    ) -> bytes:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + within.total_seconds()
         try:
@@ -50,7 +53,10 @@ class GrpcTransport:
         try:
             # Without serializers, bytes pass as they are.
             send: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(method)
-            return await send(request, timeout=max(deadline - loop.time(), 0))
+            metadata = tuple(permit().items())  # the connection stands: nothing is waited for now
+            return await send(
+                request, timeout=max(deadline - loop.time(), 0), metadata=metadata or None
+            )
         except grpc.aio.AioRpcError as error:
             detail = error.details() or error.code().name
             raise driver_error(error.code(), method=method, detail=detail) from error

@@ -12,8 +12,10 @@ from grpc import StatusCode
 
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.csi.errors import CsiStatusError, driver_error, unreachable
+from plimsoll.wire.csi.transport import Metadata, Permit, permit_always
 
-Handler = Callable[[bytes], Awaitable[bytes]]
+Handler = Callable[[bytes, Metadata], Awaitable[bytes]]
+"""Gets the request, and the metadata that came with it."""
 
 
 class InProcessCsi:
@@ -24,15 +26,18 @@ class InProcessCsi:
         self._clock = clock
         self._is_closed = False
 
-    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
+    async def call(
+        self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
+    ) -> bytes:
         if self._is_closed:
             raise unreachable(method, "this transport is closed")
         handler = self._handlers.get(method)
         if handler is None:
             raise driver_error(StatusCode.UNIMPLEMENTED, method=method, detail="unknown method")
+        metadata = dict(permit())
         try:
             async with self._clock.timeout(within):
-                return bytes(await handler(bytes(request)))
+                return bytes(await handler(bytes(request), metadata))
         except CsiStatusError as refusal:
             raise driver_error(refusal.code, method=method, detail=refusal.detail) from refusal
         except TimeoutError as error:

@@ -23,6 +23,7 @@ from grpc import StatusCode
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.methods import Method
+from plimsoll.wire.csi.transport import Metadata
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ def answering(
 ) -> tuple[str, Handler]:
     """One entry of a table of handlers: `dict([answering(M.PROBE, self.probe), …])`."""
 
-    async def handler(raw: bytes) -> bytes:
+    async def handler(raw: bytes, _: Metadata) -> bytes:
         try:
             request = method.request.FromString(raw)
         except DecodeError as error:
@@ -85,7 +86,7 @@ def _guarded(
 ) -> Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]:
     async def call(request: bytes, context: "grpc.aio.ServicerContext[bytes, bytes]") -> bytes:
         try:
-            return await handler(request)
+            return await handler(request, _metadata(context))
         except CsiStatusError as refusal:
             await context.abort(refusal.code, refusal.detail)
         except Exception:  # a bug must not end up as a text on the wire
@@ -93,6 +94,12 @@ def _guarded(
             await context.abort(StatusCode.INTERNAL, "unexpected error, see the driver's log")
 
     return call
+
+
+def _metadata(context: "grpc.aio.ServicerContext[bytes, bytes]") -> Metadata:
+    """Of the call, but for values that are not text."""
+    given = context.invocation_metadata() or ()
+    return {key: value for key, value in given if isinstance(value, str)}
 
 
 @asynccontextmanager

@@ -5,16 +5,32 @@ caller cannot tell them apart and shares no mutable object with the driver. A tr
 nothing of messages: the client encodes them on one side and the driver on the other.
 """
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Protocol
 
+Metadata = Mapping[str, str]
+"""What a call carries beside its request; drivers ignore the keys that they do not know."""
+NO_METADATA: Metadata = {}
+
+Permit = Callable[[], Metadata]
+"""Asked when everything that a call has to wait for is there, right before it is sent. Returns the
+metadata that the call carries. What it raises keeps the call from being sent."""
+
+
+def permit_always() -> Metadata:
+    """For calls that every process may make at any time."""
+    return NO_METADATA
+
 
 class CsiTransport(Protocol):
-    async def call(self, method: str, request: bytes, *, within: timedelta) -> bytes:
+    async def call(
+        self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
+    ) -> bytes:
         """One call, and the driver's answer.
 
         `method` is the full name: `/csi.v1.Controller/CreateVolume`. Raises DriverError when there
-        is no answer within that time, or a refusal.
+        is no answer within that time, or a refusal; and what `permit` raises.
         """
         ...
 
