@@ -1,5 +1,5 @@
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
@@ -7,6 +7,7 @@ import pytest
 from plimsoll.api.meta import ObjectKey
 from plimsoll.enact.lease_store import KubeLeaseStore
 from plimsoll.runtime.clock import EPOCH, SteppedClock
+from plimsoll.runtime.epoch import LeaderEpoch
 from plimsoll.runtime.leader import Election, ElectionSettings, LeaseError, LeaseRecord
 from plimsoll.wire.kube import KubeClient
 from tests.enact.memory_api import MemoryApi
@@ -85,3 +86,16 @@ async def test_two_candidates_share_one_lease() -> None:
     await clock.run(timedelta(minutes=2))
     await running
     assert api.objects[PATH]["spec"]["leaseTransitions"] == 1
+
+
+async def test_a_lease_tells_the_epoch_of_its_holder() -> None:
+    api = MemoryApi()
+    await a_store(api).create(RECORD)
+    api.objects[PATH]["metadata"]["creationTimestamp"] = "2030-01-31T12:00:00Z"
+    stored = await a_store(api).read()
+    assert stored is not None
+    assert stored.epoch == LeaderEpoch(
+        lease="plimsoll/scheduler",
+        lease_created_at=datetime(2030, 1, 31, 12, tzinfo=UTC),
+        transitions=2,
+    )

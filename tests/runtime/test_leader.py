@@ -1,11 +1,13 @@
 import asyncio
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 
 import pytest
 
-from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.runtime.clock import EPOCH, SteppedClock, settle
+from plimsoll.runtime.epoch import LeaderEpoch
+from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.leader import (
     Election,
     ElectionSettings,
@@ -23,6 +25,8 @@ class LeaseInMemory:
 
     stored: StoredLease | None = None
     version: int = 0
+    created_at: datetime = EPOCH
+    """Of the next lease that is made."""
     is_away: bool = False
     hangs: asyncio.Event | None = None
     writes: list[LeaseRecord] = field(default_factory=list)
@@ -52,7 +56,10 @@ class LeaseInMemory:
 
     def _store(self, record: LeaseRecord) -> StoredLease:
         self.version += 1
-        self.stored = StoredLease(record=record, version=str(self.version))
+        created_at = self.created_at if self.stored is None else self.stored.created_at
+        self.stored = StoredLease(
+            record=record, version=str(self.version), lease="ns/lease", created_at=created_at
+        )
         self.writes.append(record)
         return self.stored
 
@@ -66,7 +73,10 @@ class Candidate:
 
     def __init__(self, name: str, lease: LeaseInMemory, clock: SteppedClock) -> None:
         self.clock = clock
-        self.election = Election(ElectionSettings(identity=name), lease, clock, Random(name))
+        self.fence = Fence(clock)
+        self.election = Election(
+            ElectionSettings(identity=name), lease, clock, Random(name), fence=self.fence
+        )
         self.led_from: float | None = None
         self.led_until: float | None = None
         self.task = asyncio.ensure_future(self.election.run(self.lead))
@@ -254,3 +264,43 @@ def test_settings_that_would_allow_two_leaders_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=said):
         ElectionSettings(**settings)  # type: ignore[arg-type] # a table of wrong arguments
+
+
+def epoch(transitions: int, created_at: datetime = EPOCH) -> LeaderEpoch:
+    return LeaderEpoch(lease="ns/lease", lease_created_at=created_at, transitions=transitions)
+
+
+async def test_each_leader_has_a_later_epoch_than_the_one_before() -> None:
+    clock, lease = SteppedClock(), LeaseInMemory()
+    a = Candidate("a", lease, clock)
+    await clock.run(10 * SECOND)
+    assert a.fence.epoch == epoch(0)
+    await a.stop()
+    b = Candidate("b", lease, clock)
+    await clock.run(10 * SECOND)
+    assert b.fence.epoch == epoch(1)
+    await b.stop()
+
+
+async def test_a_leader_that_makes_its_lease_anew_has_a_later_epoch() -> None:
+    clock, lease = SteppedClock(), LeaseInMemory()
+    a = Candidate("a", lease, clock)
+    await clock.run(10 * SECOND)
+    lease.stored, lease.created_at = None, EPOCH + 10 * SECOND
+    await clock.run(10 * SECOND)
+    assert a.led_until is None
+    assert a.fence.epoch == epoch(0, EPOCH + 10 * SECOND)
+    await a.stop()
+
+
+async def test_a_leader_that_is_told_of_a_newer_one_stops_at_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, lease = SteppedClock(), LeaseInMemory()
+    a = Candidate("a", lease, clock)
+    await clock.run(SECOND)
+    a.fence.refuse()
+    await settle()
+    assert a.task.done()
+    assert lease.holder == "a", "what may not be ours is not given back"
+    assert "leadership lost to a newer leader" in caplog.messages

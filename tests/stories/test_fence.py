@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from random import Random
 
@@ -21,12 +22,15 @@ from plimsoll.processes.controller.settings import ControllerSettings
 from plimsoll.processes.scheduler.main import SchedulerProcess as Scheduler
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.wire.csi.fenced import HARMLESS_CALLS
+from plimsoll.wire.csi.inprocess import InProcessCsi
+from plimsoll.wire.csi.transport import Permit, permit_always
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.transport import Request
 from tests.stories.cluster import StoryCluster, a_cluster
 from tests.stories.objects import claim, volume
 from tests.stories.refusing_transport import RefusingTransport, open_to_all
-from tests.stories.schedulers import a_pod, add_node, volume_of
+from tests.stories.schedulers import SELECTED_NODE, a_pod, add_node, volume_of
 from tests.stories.sidecars import (
     PLAIN,
     RunningProvisioner,
@@ -167,9 +171,124 @@ async def test_a_provisioner_that_slept_asks_nothing_of_its_driver() -> None:
         await old.kill()
 
 
+class LateCsi(InProcessCsi):
+    """A network in which changes wait, once they have left the process that makes them."""
+
+    def __init__(self, inner: InProcessCsi) -> None:
+        self._inner = inner
+        self.may_arrive = asyncio.Event()
+
+    async def call(
+        self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
+    ) -> bytes:
+        metadata = permit()
+
+        async def arrive() -> bytes:
+            if method not in HARMLESS_CALLS:
+                await self.may_arrive.wait()
+            return await self._inner.call(method, request, within=within, permit=lambda: metadata)
+
+        # What was sent arrives even if its sender has ended.
+        return await asyncio.shield(asyncio.ensure_future(arrive()))
+
+
+class BehindLateNetwork(Storage):
+    """The same driver, reached over a network that holds calls back."""
+
+    @cached_property
+    def network(self) -> LateCsi:
+        return LateCsi(super().transport("node-a"))
+
+    def transport(self, node: str) -> InProcessCsi:
+        del node
+        return self.network
+
+
+async def test_a_driver_obeys_no_call_that_arrives_after_the_next_leader_s() -> None:
+    """Sent in time, and late on its way: the volume would belong to no claim."""
+    clock = SteppedClock()
+    async with (
+        a_cluster("binding", "claim-protection", "volume-protection") as cluster,
+        a_storage(cluster.clock, zonal_pools("10Gi")) as storage,
+    ):
+        await add_storage_nodes(cluster, {"node-a": {"zone": "a"}})
+        late = BehindLateNetwork(storage.driver, storage.settings)
+        old = RunningProvisioner(cluster, late, ELECTED, clock=clock)
+        await old.start()
+        await cluster.create(a_class(waits=False), claim())
+        await cluster.settle()
+        clock.suspend(MINUTE)
+        async with _another(cluster, storage):
+            await cluster.wait(MINUTE)
+            assert storage.names == [await volume_of(cluster, "data")]
+            await cluster.delete("PersistentVolumeClaim", "data")
+            await cluster.wait(MINUTE)
+            assert storage.names == []
+            late.network.may_arrive.set()
+            await cluster.settle()
+            assert storage.names == []
+        assert old.has_ended
+        await old.kill()
+
+
+async def test_a_leader_that_a_driver_tells_of_a_newer_one_ends_without_a_word_to_users() -> None:
+    """By its own clock it may still act: the lease was deleted, and made anew by another copy."""
+    clock = SteppedClock()
+    async with (
+        a_cluster("binding") as cluster,
+        a_storage(cluster.clock, zonal_pools("10Gi")) as storage,
+    ):
+        await add_storage_nodes(cluster, {"node-a": {"zone": "a"}})
+        late = BehindLateNetwork(storage.driver, storage.settings)
+        old = RunningProvisioner(cluster, late, ELECTED, clock=clock)
+        await old.start()
+        annotations = {SELECTED_NODE: "node-a"}
+        await cluster.create(a_class(), claim(class_name="fast", annotations=annotations))
+        await cluster.wait(MINUTE)
+        (lease,) = await cluster.names("Lease")
+        await cluster.delete("Lease", lease, "storage")
+        async with _another(cluster, storage):
+            await cluster.wait(MINUTE)
+            assert storage.names == [await volume_of(cluster, "data")]
+            told, written, had_ended = await cluster.events("data"), old.writes, old.has_ended
+
+            late.network.may_arrive.set()
+            await cluster.settle()
+
+            assert (had_ended, old.has_ended) == (False, True)
+            assert old.writes == written
+            assert await cluster.events("data") == told
+            found = await cluster.get("PersistentVolumeClaim", "data")
+            assert found["metadata"]["annotations"][SELECTED_NODE] == "node-a"
+        await old.kill()
+
+
+async def test_the_leader_of_a_lease_that_was_made_anew_is_obeyed() -> None:
+    async with (
+        a_cluster("binding") as cluster,
+        a_storage(cluster.clock, zonal_pools("10Gi")) as storage,
+    ):
+        await add_storage_nodes(cluster, {"node-a": {"zone": "a"}})
+        await cluster.create(a_class(waits=False))
+        for number in range(3):
+            async with _another(cluster, storage, seed=number):
+                await cluster.wait(MINUTE)
+                await cluster.create(claim(f"data-{number}"))
+                await cluster.wait(MINUTE)
+        (lease,) = await cluster.names("Lease")
+        await cluster.delete("Lease", lease, "storage")
+        async with _another(cluster, storage, seed=7):
+            await cluster.wait(MINUTE)
+            await cluster.create(claim("after"))
+            await cluster.wait(MINUTE)
+            assert await volume_of(cluster, "after") in storage.names
+
+
 @asynccontextmanager
-async def _another(cluster: StoryCluster, storage: Storage) -> AsyncIterator[None]:
-    other = RunningProvisioner(cluster, storage, ELECTED, seed=2)
+async def _another(
+    cluster: StoryCluster, storage: Storage, *, seed: int = 2
+) -> AsyncIterator[None]:
+    other = RunningProvisioner(cluster, storage, ELECTED, seed=seed)
     await other.start()
     try:
         yield

@@ -68,7 +68,12 @@ class KubeLeaseStore:
             renewed_at=_time(spec.get("renewTime")),
             transitions=spec.get("leaseTransitions") or 0,
         )
-        return StoredLease(record=record, version=version_of(lease))
+        return StoredLease(
+            record=record,
+            version=version_of(lease),
+            lease=str(self._key),
+            created_at=_time(lease["metadata"].get("creationTimestamp")),
+        )
 
 
 def _spec(record: LeaseRecord) -> dict[str, Any]:

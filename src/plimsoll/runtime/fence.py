@@ -1,4 +1,4 @@
-"""Whether this process may still act as the leader: a moment by its own clock, and nothing else.
+"""Whether this process may still act as the leader: a moment by its own clock.
 
 Election extends the fence with each renewal of its lease, counted from before the renewal was sent,
 so that it closes before another copy can take over. The transports ask it right before each effect
@@ -6,12 +6,14 @@ outside the process: a process that was stopped, or whose machine slept, finds i
 wakes, however long it takes until its own timers have told it so.
 
 A fence that turned an effect away stays closed: what was decided before may not be true any more.
+So does one whose effect was refused by a receiver that knows a newer leader.
 """
 
 import asyncio
 import math
 
 from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.epoch import LeaderEpoch
 
 
 class Fence:
@@ -21,6 +23,8 @@ class Fence:
         self._clock = clock
         self._open_until = -math.inf
         self._refused = asyncio.Event()
+        self.epoch: LeaderEpoch | None = None
+        """Of the leadership that it was last extended for; None without a lease."""
 
     @classmethod
     def left_open(cls, clock: Clock) -> "Fence":
@@ -37,9 +41,10 @@ class Fence:
     def seconds_left(self) -> float:
         return max(self._open_until - self._clock.boottime(), 0.0)
 
-    def extend(self, until: float) -> None:
+    def extend(self, until: float, epoch: LeaderEpoch | None = None) -> None:
         """`until` is a time of `Clock.boottime`."""
         self._open_until = until
+        self.epoch = epoch
 
     def close(self) -> None:
         """Until it is extended again."""
@@ -50,6 +55,10 @@ class Fence:
         if not self.is_open:
             self._refused.set()
         return self.is_open
+
+    def refuse(self) -> None:
+        """Nothing passes any more: the receiver of an effect knows a newer leader."""
+        self._refused.set()
 
     async def refused(self) -> None:
         """Returns once an effect was turned away."""

@@ -18,6 +18,7 @@ from random import Random
 from typing import Protocol
 
 from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.epoch import LeaderEpoch
 from plimsoll.runtime.fence import Fence
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,20 @@ class StoredLease:
     record: LeaseRecord
     version: str
     """The resourceVersion that an update must name."""
+    lease: str = ""
+    """Its namespace and name."""
+    created_at: datetime | None = None
+    """When the server made it; None where leases are not made by a server."""
+
+    @property
+    def epoch(self) -> LeaderEpoch | None:
+        """Of its holder."""
+        if self.created_at is None:
+            return None
+        transitions = self.record.transitions
+        return LeaderEpoch(
+            lease=self.lease, lease_created_at=self.created_at, transitions=transitions
+        )
 
 
 class LeaseError(Exception):
@@ -186,7 +201,11 @@ class Election:
     async def _lost_when_refused(self) -> None:
         await self._fence.refused()
         self._leads = False
-        log.warning("leadership lost by the clock", extra={"identity": self._settings.identity})
+        facts = {"identity": self._settings.identity}
+        if self._fence.seconds_left:
+            log.warning("leadership lost to a newer leader", extra=facts)
+        else:
+            log.warning("leadership lost by the clock", extra=facts)
 
     async def _renew(self) -> None:
         while not await self._try_to_hold():
@@ -207,7 +226,8 @@ class Election:
             return False
         self._seen = observe(self._seen, self._ours, asked_at)
         # What others see of the renewal they see later than this.
-        self._fence.extend(sent_after + self._settings.renew_deadline.total_seconds())
+        until = sent_after + self._settings.renew_deadline.total_seconds()
+        self._fence.extend(until, self._ours.epoch)
         return True
 
     async def _write_or_wait(self, stored: StoredLease | None) -> StoredLease | None:

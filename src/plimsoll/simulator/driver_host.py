@@ -92,7 +92,8 @@ async def _handled(
     try:
         return bytes(await handler(request, metadata))
     except CsiStatusError as refusal:
-        raise driver_error(refusal.code, method=method, detail=refusal.detail) from refusal
+        code, told, more = refusal.code, refusal.detail, refusal.metadata
+        raise driver_error(code, method=method, detail=told, metadata=more) from refusal
 
 
 class CsiLink:

@@ -42,7 +42,7 @@ class Failure(StrEnum):
     UNKNOWN_OUTCOME = "UnknownOutcome"
     """No answer that can be trusted: a write may or may not have happened."""
     FENCED = "Fenced"
-    """Nothing was sent: this process may not be the leader any more, and has to end."""
+    """Nothing was done: this process may not be the leader any more, and has to end."""
 
 
 UNCERTAIN = frozenset({Failure.TIMEOUT, Failure.UNKNOWN_OUTCOME})
@@ -128,10 +128,15 @@ class KubeError(Exception):
 
 
 class FencedError(KubeError):
-    """A write or a driver call was turned away before it left: see `wire.fenced`."""
+    """A write or a driver call was turned away: before it left (`wire.fenced`), or by a driver that
+    knows a newer leader (`wire.csi.fenced`)."""
 
-    def __init__(self, *, operation: str) -> None:
-        message = "not sent: the lease was not renewed in time, another copy may lead by now"
+    def __init__(
+        self,
+        *,
+        operation: str,
+        message: str = "not sent: the lease was not renewed in time, another copy may lead by now",
+    ) -> None:
         super().__init__(Failure.FENCED, message, operation=operation)
 
 

@@ -1,14 +1,18 @@
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from grpc import StatusCode
 
 from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.runtime.epoch import LeaderEpoch
 from plimsoll.runtime.fence import Fence
 from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.epochs import epoch_metadata, superseded
+from plimsoll.wire.csi.errors import DriverError, driver_error
 from plimsoll.wire.csi.fenced import FencedCsi
 from plimsoll.wire.csi.methods import Method
-from plimsoll.wire.csi.transport import Permit, permit_always
+from plimsoll.wire.csi.transport import Metadata, Permit, permit_always
 from plimsoll.wire.errors import FencedError
 
 EFFECTS = (
@@ -30,6 +34,8 @@ class Recording:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.metadata: list[Metadata] = []
+        self.refusal: DriverError | None = None
         self.connected = asyncio.Event()
         self.connected.set()
 
@@ -38,8 +44,10 @@ class Recording:
     ) -> bytes:
         del request, within
         await self.connected.wait()
-        permit()
+        self.metadata.append(permit())
         self.calls.append(method)
+        if self.refusal is not None:
+            raise self.refusal
         return b""
 
     async def close(self) -> None:
@@ -90,3 +98,53 @@ async def test_a_call_that_waited_for_its_connection_asks_again_before_it_is_sen
         await waiting
 
     assert inner.calls == []
+
+
+def epoch(transitions: int) -> LeaderEpoch:
+    made = datetime(2030, 1, 31, 12, tzinfo=UTC)
+    return LeaderEpoch(lease="storage/one", lease_created_at=made, transitions=transitions)
+
+
+async def test_changes_name_the_epoch_of_the_leader_and_questions_do_not() -> None:
+    inner, fence = Recording(), Fence(SteppedClock())
+    fence.extend(10, epoch(4))
+    fenced = FencedCsi(inner, fence)
+    for method in (methods.DELETE_VOLUME, methods.GET_CAPACITY):
+        await fenced.call(method.name, b"", within=timedelta(seconds=1))
+    assert inner.metadata == [epoch_metadata(epoch(4)), {}]
+
+
+async def test_a_process_without_an_election_names_no_epoch() -> None:
+    inner, fence = Recording(), Fence.left_open(SteppedClock())
+    await FencedCsi(inner, fence).call(methods.DELETE_VOLUME.name, b"", within=timedelta(seconds=1))
+    assert inner.metadata == [{}]
+
+
+async def test_a_driver_that_knows_a_newer_leader_ends_the_leadership() -> None:
+    inner, fence = Recording(), Fence(SteppedClock())
+    fence.extend(10, epoch(4))
+    refusal = superseded(epoch(4), epoch(5))
+    inner.refusal = driver_error(
+        refusal.code, method="DeleteVolume", detail=refusal.detail, metadata=refusal.metadata
+    )
+    fenced = FencedCsi(inner, fence)
+
+    with pytest.raises(FencedError, match="2030-01-31T12:00:00Z/5") as told:
+        await fenced.call(methods.DELETE_VOLUME.name, b"", within=timedelta(seconds=1))
+
+    assert told.value.is_certain
+    assert not fence.is_open
+    await fence.refused()
+
+
+async def test_any_other_refusal_of_a_driver_is_the_callers_to_judge() -> None:
+    inner, fence = Recording(), Fence(SteppedClock())
+    fence.extend(10, epoch(4))
+    inner.refusal = driver_error(
+        StatusCode.FAILED_PRECONDITION, method="DeleteVolume", detail="in use"
+    )
+    with pytest.raises(DriverError):
+        await FencedCsi(inner, fence).call(
+            methods.DELETE_VOLUME.name, b"", within=timedelta(seconds=1)
+        )
+    assert fence.is_open

@@ -13,14 +13,14 @@ from typing import Generic, Self, TypeVar
 
 import msgspec
 
-from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import EpochRecord, SnapshotRecord, VolumeRecord
 
 FILE_NAME = "driver.db"
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 0.5
 IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord)
+Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord, EpochRecord)
 
 
 class LedgerError(Exception):
@@ -130,6 +130,7 @@ class Ledger:
         self._db = db
         self.volumes = LedgerTable(db, VolumeRecord, on_write)
         self.snapshots = LedgerTable(db, SnapshotRecord, on_write)
+        self.epochs = LedgerTable(db, EpochRecord, on_write)
 
     def close(self) -> None:
         self._db.close()

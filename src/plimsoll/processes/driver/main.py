@@ -24,6 +24,7 @@ from plimsoll.processes.driver.configuration import (
 )
 from plimsoll.processes.driver.controller.service import ControllerService
 from plimsoll.processes.driver.core import Driver, DriverIdentity
+from plimsoll.processes.driver.epochs import EpochGate
 from plimsoll.processes.driver.identity import IdentityService
 from plimsoll.processes.driver.inventory import Inventory
 from plimsoll.processes.driver.ledger import Ledger
@@ -75,11 +76,12 @@ def handlers(
     driver: Driver, node: NodeSettings, settings: BackendSettings
 ) -> Mapping[str, Handler]:
     """Everything that is answered on the socket of one node."""
-    return {
+    services = {
         **IdentityService(driver).handlers(),
         **ControllerService(driver).handlers(),
         **NodeService(driver, node, settings).handlers(),
     }
+    return EpochGate(driver.ledger).guarded(services)
 
 
 async def with_labels(settings: DriverSettings, configuration: Configuration) -> Configuration:

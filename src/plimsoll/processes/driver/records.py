@@ -1,4 +1,4 @@
-"""What the driver knows of its volumes and snapshots; the ledger keeps it through every crash."""
+"""What the driver knows of volumes, snapshots and leaders; the ledger keeps it through crashes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -68,6 +68,19 @@ class VolumeRecord(LedgerRecord, frozen=True, kw_only=True):
     """The size that the file system was grown to; 0: never grown."""
     growing_bytes: int = 0
     """The size that it is being grown to, which its placement has already; 0: it is not."""
+
+
+class EpochRecord(LedgerRecord, frozen=True, kw_only=True):
+    """The newest leader of a lease that has changed something here."""
+
+    id: str
+    """The lease's namespace and name."""
+    lease_created_at: datetime
+    transitions: int
+
+    @property
+    def name(self) -> str:
+        return self.id
 
 
 class SnapshotRecord(LedgerRecord, frozen=True, kw_only=True):

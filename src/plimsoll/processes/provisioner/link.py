@@ -19,6 +19,7 @@ from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.methods import Method
+from plimsoll.wire.errors import FencedError
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,9 @@ class DriverLink:
             return await self._client.call(method, request)
         except DriverError as error:
             code = error.code
+            raise
+        except FencedError:
+            code = "FAILED_PRECONDITION"
             raise
         finally:
             took = self._clock.monotonic() - begun

@@ -10,6 +10,11 @@ from enum import StrEnum
 
 from grpc import StatusCode
 
+from plimsoll.wire.csi.transport import NO_METADATA, Metadata
+
+NEWEST_EPOCH_KEY = "plimsoll-newest-epoch"
+"""In the metadata of a refusal: the call is of an older leader than the one that this names."""
+
 
 class DriverFailure(StrEnum):
     OUT_OF_CAPACITY = "OutOfCapacity"
@@ -24,6 +29,8 @@ class DriverFailure(StrEnum):
     """Certain: there is a volume of that name, made for other arguments."""
     WRONG_STATE = "WrongState"
     """Certain: not possible now, as for a volume that is in use; something must change first."""
+    SUPERSEDED = "Superseded"
+    """Certain: nothing was done, because the driver knows a newer leader than this process."""
     UNREACHABLE = "Unreachable"
     """Certain: the driver did not get this call. An earlier one may still be running there."""
     GAVE_UP = "GaveUp"
@@ -89,15 +96,21 @@ class DriverError(Exception):
 class CsiStatusError(Exception):
     """How a driver's own code refuses a call; the caller gets a DriverError."""
 
-    def __init__(self, code: StatusCode, detail: str) -> None:
+    def __init__(self, code: StatusCode, detail: str, metadata: Metadata = NO_METADATA) -> None:
         super().__init__(f"{code.name}: {detail}")
         self.code = code
         self.detail = detail
+        self.metadata = metadata
+        """Of the answer: what a program may read of the refusal, beside its code."""
 
 
-def driver_error(code: StatusCode, *, method: str, detail: str) -> DriverError:
+def driver_error(
+    code: StatusCode, *, method: str, detail: str, metadata: Metadata = NO_METADATA
+) -> DriverError:
     """Any code not in the table (cancelled, deadline, unavailable) leaves the outcome unknown."""
     failure = FAILURE_BY_CODE.get(code, DriverFailure.UNKNOWN_OUTCOME)
+    if code is StatusCode.FAILED_PRECONDITION and NEWEST_EPOCH_KEY in metadata:
+        failure = DriverFailure.SUPERSEDED
     return DriverError(failure, method=method, detail=detail, code=code)
 
 

@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 
 from plimsoll.wire.csi.errors import driver_error, unreachable
-from plimsoll.wire.csi.transport import Permit, permit_always
+from plimsoll.wire.csi.transport import Permit, permit_always, text_metadata
 
 OPTIONS = (
     # An answer that is refused for its size would look as if the driver had no capacity.
@@ -59,7 +59,8 @@ class GrpcTransport:
             )
         except grpc.aio.AioRpcError as error:
             detail = error.details() or error.code().name
-            raise driver_error(error.code(), method=method, detail=detail) from error
+            told = text_metadata(error.trailing_metadata())
+            raise driver_error(error.code(), method=method, detail=detail, metadata=told) from error
 
     async def _connect(self, method: str) -> None:
         """Return when a connection stands; raise when there is none to be had now."""

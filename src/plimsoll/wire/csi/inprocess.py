@@ -39,7 +39,8 @@ class InProcessCsi:
             async with self._clock.timeout(within):
                 return bytes(await handler(bytes(request), metadata))
         except CsiStatusError as refusal:
-            raise driver_error(refusal.code, method=method, detail=refusal.detail) from refusal
+            code, told, more = refusal.code, refusal.detail, refusal.metadata
+            raise driver_error(code, method=method, detail=told, metadata=more) from refusal
         except TimeoutError as error:
             late = StatusCode.DEADLINE_EXCEEDED
             raise driver_error(late, method=method, detail="no answer in time") from error

@@ -23,7 +23,7 @@ from grpc import StatusCode
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.methods import Method
-from plimsoll.wire.csi.transport import Metadata
+from plimsoll.wire.csi.transport import Metadata, text_metadata
 
 log = logging.getLogger(__name__)
 
@@ -86,20 +86,15 @@ def _guarded(
 ) -> Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]:
     async def call(request: bytes, context: "grpc.aio.ServicerContext[bytes, bytes]") -> bytes:
         try:
-            return await handler(request, _metadata(context))
+            return await handler(request, text_metadata(context.invocation_metadata()))
         except CsiStatusError as refusal:
-            await context.abort(refusal.code, refusal.detail)
+            told = tuple(refusal.metadata.items())
+            await context.abort(refusal.code, refusal.detail, told)
         except Exception:  # a bug must not end up as a text on the wire
             log.exception("call failed", extra={"method": name})
             await context.abort(StatusCode.INTERNAL, "unexpected error, see the driver's log")
 
     return call
-
-
-def _metadata(context: "grpc.aio.ServicerContext[bytes, bytes]") -> Metadata:
-    """Of the call, but for values that are not text."""
-    given = context.invocation_metadata() or ()
-    return {key: value for key, value in given if isinstance(value, str)}
 
 
 @asynccontextmanager

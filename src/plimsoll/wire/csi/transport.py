@@ -5,13 +5,19 @@ caller cannot tell them apart and shares no mutable object with the driver. A tr
 nothing of messages: the client encodes them on one side and the driver on the other.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Protocol
 
 Metadata = Mapping[str, str]
 """What a call carries beside its request; drivers ignore the keys that they do not know."""
 NO_METADATA: Metadata = {}
+
+
+def text_metadata(given: Iterable[tuple[str, str | bytes]] | None) -> Metadata:
+    """What gRPC gives, without the values that are not text."""
+    return {key: value for key, value in given or () if isinstance(value, str)}
+
 
 Permit = Callable[[], Metadata]
 """Asked when everything that a call has to wait for is there, right before it is sent. Returns the
