@@ -381,6 +381,8 @@ SENTENCES: dict[Name, dict[str, str]] = {
         "PROVISIONING_FAILED": "No volume: the class, the provisioner or the API refused.",
         "PROVISIONING_CLEANUP_FAILED": "An asset that is not wanted could not be deleted.",
         "PROVISIONING_SUCCEEDED": "The asset was created and its volume is stored.",
+        "SELECTED_NODE_CHANGED": "Another node was selected while the volume was created, and "
+        "cannot reach it: the volume is deleted, unused, and created for that node.",
         "VOLUME_DELETE": "The volume is still in use and is deleted later.",
         "VOLUME_FAILED_DELETE": "The asset could not be deleted; it is tried again.",
         "VOLUME_FAILED_RECYCLE": "The volume is in use, or no provisioner could empty it.",

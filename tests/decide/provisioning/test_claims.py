@@ -24,6 +24,7 @@ from plimsoll.decide.provisioning.steps import (
     Reschedule,
     SlowRetry,
 )
+from tests.builders import ZONE
 from tests.decide.provisioning.builders import (
     CLAIM,
     NAME,
@@ -263,8 +264,10 @@ def test_the_same_is_asked_again_although_another_node_was_selected() -> None:
     annotate(claim_in(world), selected_node="node-2")
 
     assert isinstance(world.provision(CLAIM), ProvisioningRecord)
-    first, second = (call for call, _ in world.driver.created)
-    assert first == second
+    first, second, third = (call for call, _ in world.driver.created)
+    assert first == second, "only this tells what came of it"
+    assert third.accessibility is not None
+    assert third.accessibility.preferred[0] == {ZONE: "b"}
 
 
 def test_what_was_made_for_a_claim_that_is_gone_is_deleted() -> None:

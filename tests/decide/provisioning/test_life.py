@@ -65,7 +65,8 @@ class NothingIsForgotten(RuleBasedStateMachine):
         if isinstance(end, ProvisioningRecord):
             self.disk.exists = True
         if is_repeated and len(self.disk.created) > asked:
-            assert self.disk.created[-1] == self.disk.created[-2], "the same has to be asked"
+            again, before = self.disk.created[asked], self.disk.created[asked - 1]
+            assert again == before, "the same has to be asked"
 
     @rule()
     def the_driver_makes_it(self) -> None:

@@ -50,7 +50,12 @@ from plimsoll.decide.provisioning.node_deployment import (
     ask_capacity,
     decide_candidacy,
 )
-from plimsoll.decide.provisioning.outcomes import after_cleanup, after_create, after_saved
+from plimsoll.decide.provisioning.outcomes import (
+    after_cleanup,
+    after_create,
+    after_saved,
+    before_cleanup,
+)
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import (
     NOTHING_KNOWN,
@@ -65,6 +70,7 @@ from plimsoll.decide.provisioning.steps import (
     ProvisioningRecord,
     Refuse,
     Reschedule,
+    StartOver,
 )
 from plimsoll.decide.provisioning.view import ProvisioningContext
 
@@ -98,6 +104,10 @@ class Driver:
     created: list[tuple[CreateVolumeCall, dict[str, str]]] = field(default_factory=list)
     deleted: list[tuple[DeleteVolumeCall, dict[str, str]]] = field(default_factory=list)
     asked: list[GetCapacityCall] = field(default_factory=list)
+
+    def answer_create(self, call: CreateVolumeCall) -> CreateOutcome:
+        del call
+        return self.create
 
     def answer_delete(self) -> DeleteOutcome:
         return self.delete.pop(0) if len(self.delete) > 1 else self.delete[0]
@@ -271,17 +281,34 @@ class World:
         call = decide_call(step, self.context)
         if not isinstance(call, Call):
             return self._ended(call)
+        return self._call(call, secret, key)
+
+    def _call(self, call: Call, secret: dict[str, str], key: ObjectKey) -> End:
         self.driver.created.append((call.call, secret))
-        outcome = after_create(call, self.driver.create, self.claim(key), self.context)
+        answer = self.driver.answer_create(call.call)
+        outcome = after_create(call, answer, self.claim(key), self.context)
         match outcome:
             case Refuse() | Reschedule():
                 return self._ended(outcome)
+            case Call():
+                return self._call(outcome, secret, key)
             case CleanUp():
-                return self._ended(after_cleanup(outcome, self._clean_up(outcome, secret)))
+                return self._cleaned_up(outcome, secret, key)
             case ProvisioningRecord():
                 return self._record(outcome, key)
             case _:
                 assert_never(outcome)
+
+    def _cleaned_up(self, step: CleanUp, secret: dict[str, str], key: ObjectKey) -> End:
+        checked = before_cleanup(step, self._all(PersistentVolume, VOLUMES), self.settings)
+        if isinstance(checked, Ignore):
+            return self._ended(checked)
+        outcome = after_cleanup(step, self._clean_up(step, secret))
+        if not isinstance(outcome, StartOver):
+            return self._ended(outcome)
+        self.enact(outcome.plan)
+        self.memory = outcome.memory
+        return self._look_at(key)
 
     def _clean_up(self, step: CleanUp, secret: dict[str, str]) -> DeleteOutcome:
         outcome: DeleteOutcome = Deleted()

@@ -18,6 +18,7 @@ class BindingReason(StrEnum):
     PROVISIONING_FAILED = "ProvisioningFailed"
     PROVISIONING_CLEANUP_FAILED = "ProvisioningCleanupFailed"
     PROVISIONING_SUCCEEDED = "ProvisioningSucceeded"
+    SELECTED_NODE_CHANGED = "SelectedNodeChanged"
     VOLUME_DELETE = "VolumeDelete"
     VOLUME_FAILED_DELETE = "VolumeFailedDelete"
     VOLUME_FAILED_RECYCLE = "VolumeFailedRecycle"

@@ -25,11 +25,14 @@ keeps one `ClaimMemory` per claim UID. For each claim in its queue, also for one
                 after_capacity; if a TakeOver is overtaken, the Compete goes into after_lost_race
     Prepare     enact the plan (after_obstacle if that fails), read attempt.secret
                 (after_unread_secret if that fails), then decide_call(step, context)
-    Call        make the call, then after_create(step, outcome, claim as it is now, context)
+    Call        make the call, then after_create(step, outcome, claim as it is now, context),
+                which may ask for another call
     ProvisioningRecord
                 enact the plan, then the creation until it went through (after_unsaved tells of
                 each failure), then after_saved
-    CleanUp     delete the unwanted volume, then after_cleanup
+    CleanUp     before_cleanup with all volumes as the server has them now; delete the unwanted
+                volume, then after_cleanup
+    StartOver   enact the plan, then decide_claim about the claim as the server has it now
 
 For each volume in its queue: `decide_volume` → Keep, Retry or RemoveVolume; its call is made, the
 outcome goes into `after_delete` → Removed or Retry, and once the volume is deleted in the API,

@@ -35,6 +35,7 @@ from plimsoll.decide.provisioning.preparation import (
 )
 from plimsoll.decide.provisioning.request.names import volume_name
 from plimsoll.decide.provisioning.request.sources import Populator
+from plimsoll.decide.provisioning.selected_node import selected_node_of
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import (
     Call,
@@ -48,9 +49,6 @@ from plimsoll.decide.provisioning.steps import (
     Reschedule,
 )
 from plimsoll.decide.provisioning.view import ProvisioningContext
-
-ALPHA_SELECTED_NODE = "volume.alpha.kubernetes.io/selected-node"
-"""Not enough to begin, but respected where the newer annotation is missing."""
 
 
 def decide_claim(
@@ -170,8 +168,7 @@ def _prepare(
     memory: ClaimMemory,
     context: ProvisioningContext,
 ) -> ClaimStep:
-    selected = claim.annotations.get(SELECTED_NODE, claim.annotations.get(ALPHA_SELECTED_NODE, ""))
-    wanted = WantedVolume(claim=claim, storage_class=class_, selected_node=selected)
+    wanted = WantedVolume(claim=claim, storage_class=class_, selected_node=selected_node_of(claim))
     found = Preparation(wanted, context).prepare(memory.topology)
     begun = _announcement(claim)
     if isinstance(found, Populator):

@@ -4,14 +4,15 @@ Only a final answer ends an attempt. After any other the driver may still create
 same call is repeated. A volume that is too small, or empty where it should be a copy, is deleted
 and requested again. One that leaves the allowedTopologies of its class is deleted and requested
 again much later: the driver would only do the same. A volume whose claim was deleted, or took
-another volume meanwhile, is deleted.
+another volume meanwhile, is deleted. So is one that was made for a node which is not selected any
+more, if the node that is selected now cannot reach it; then the claim is decided about anew.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.writes import annotate, existing, normal, warning
@@ -27,6 +28,7 @@ from plimsoll.decide.provisioning.calls import (
 )
 from plimsoll.decide.provisioning.failures import Problem, ProvisioningFailure, ProvisioningState
 from plimsoll.decide.provisioning.protection import SourceProtectionReason, release_snapshot
+from plimsoll.decide.provisioning.selected_node import selected_node_of
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import (
     AfterCreate,
@@ -40,6 +42,7 @@ from plimsoll.decide.provisioning.steps import (
     Refuse,
     Reschedule,
     SlowRetry,
+    StartOver,
 )
 from plimsoll.decide.provisioning.topology.allowed_topologies import (
     outside_allowed,
@@ -47,6 +50,7 @@ from plimsoll.decide.provisioning.topology.allowed_topologies import (
     shown_segments,
 )
 from plimsoll.decide.provisioning.topology.places import places_of
+from plimsoll.decide.provisioning.topology.reach import is_reachable
 from plimsoll.decide.provisioning.topology.requirement import NO_TOPOLOGY
 from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.decide.provisioning.volume import volume_document
@@ -73,7 +77,10 @@ def _after_failure(
     outcome: CallFailed,
     claim: PersistentVolumeClaim | None,
     context: ProvisioningContext,
-) -> Refuse | Reschedule:
+) -> Refuse | Reschedule | Call:
+    if _may_be_elsewhere(call, outcome, context.settings):
+        anywhere = replace(call.call, accessibility=None)
+        return replace(call, call=anywhere, is_search=True)
     attempt, memory = call.attempt, call.memory
     state = _state_after(outcome.code, attempt, context.settings)
     if state is not ProvisioningState.IN_BACKGROUND:
@@ -87,6 +94,16 @@ def _after_failure(
         )
     failure = ProvisioningFailure(problem=problem, message=message, state=state)
     return failed(failure, attempt.claim, memory, claim=claim)
+
+
+def _may_be_elsewhere(call: Call, outcome: CallFailed, settings: ProvisionerSettings) -> bool:
+    """Whether an earlier process may have had the volume made for another node, and then ended.
+
+    csi-provisioner does not look for it: the claim waits, and the volume stays, for ever.
+    """
+    is_placed = call.call.accessibility is not None and bool(call.attempt.selected_node)
+    is_taken = outcome.code is Code.ALREADY_EXISTS
+    return is_taken and is_placed and not (call.is_search or settings.is_compatible)
 
 
 def _slow_retry(attempt: Attempt, context: ProvisioningContext) -> SlowRetry:
@@ -144,6 +161,8 @@ def _after_created(
     attempt, memory = call.attempt, call.memory
     if not (context.settings.is_compatible or _is_wanted(attempt, claim)):
         return _clean_up(attempt, made, memory)
+    if claim is not None and _is_to_be_moved(call, made, claim, context):
+        return replace(_clean_up(attempt, made, memory), wanted_by=claim)
     if flaw := _find_flaw(attempt, made, context.settings):
         return _clean_up(attempt, made, memory, flaw)
     if stray := _find_stray(attempt, made, context):
@@ -170,7 +189,8 @@ def _clean_up(
         call=DeleteVolumeCall(volume_id=made.volume_id, secret=attempt.secret),
         claim=attempt.claim,
         volume_name=attempt.volume_name,
-        memory=memory,
+        # Until it is deleted only this memory knows of it.
+        memory=replace(memory, in_progress=attempt.claim),
         failure=failure,
     )
 
@@ -224,6 +244,46 @@ def _is_wanted(attempt: Attempt, claim: PersistentVolumeClaim | None) -> bool:
     return claim.spec.volume_name in ("", attempt.volume_name)
 
 
+def _is_to_be_moved(
+    call: Call, made: CreatedVolume, claim: PersistentVolumeClaim, context: ProvisioningContext
+) -> bool:
+    """Whether the volume was made for a node that is not selected any more, out of reach of the one
+    that is. csi-provisioner records it, and the pod has to follow.
+
+    Where the node is still the same, the driver's choice counts, even if the node cannot reach it.
+    """
+    settings, attempt = context.settings, call.attempt
+    if settings.is_compatible:
+        return False
+    if made.volume_id == call.memory.deleting:
+        return True
+    selected = selected_node_of(claim)
+    is_same = selected == attempt.selected_node and not call.is_search
+    if is_same or not (attempt.selected_node and settings.supports_topology):
+        return False
+    if not selected and not attempt.storage_class.waits_for_consumer:
+        return False
+    node = places_of(settings, context.view).node(selected) if selected else None
+    return not is_reachable(made.segments, node)
+
+
+def before_cleanup(
+    cleanup: CleanUp, volumes: Iterable[PersistentVolume], settings: ProvisionerSettings
+) -> CleanUp | Ignore:
+    """`volumes` are all that the server has now: another process may have recorded this one."""
+    asset = (settings.driver, cleanup.call.volume_id)
+    is_recorded = any(each.name == cleanup.volume_name or _asset(each) == asset for each in volumes)
+    if settings.is_compatible or not is_recorded:
+        return cleanup
+    memory = replace(cleanup.memory, topology=NO_TOPOLOGY, in_progress=None, deleting="")
+    return Ignore(reason=IgnoreReason.PROVISIONED_ALREADY, memory=memory)
+
+
+def _asset(volume: PersistentVolume) -> tuple[str, str]:
+    source = volume.spec.csi
+    return (source.driver, source.volume_handle) if source else ("", "")
+
+
 def after_saved(record: ProvisioningRecord, claim: PersistentVolumeClaim | None) -> Plan:
     """`claim` is what the claim is now; a claim that is gone gets no event."""
     if claim is None or claim.uid != record.claim.uid:
@@ -240,11 +300,15 @@ def after_unsaved(record: ProvisioningRecord, message: str) -> Plan:
     return Plan(reason=BindingReason.PROVISIONING_FAILED, writes=(event,))
 
 
-def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedule | Ignore:
+def after_cleanup(
+    cleanup: CleanUp, outcome: DeleteOutcome
+) -> Refuse | Reschedule | Ignore | StartOver:
     """What could not be deleted is requested again, so that it is found and deleted then."""
     if cleanup.failure is not None:
         return _after_flawed(cleanup, cleanup.failure, outcome)
     match outcome:
+        case Deleted() if cleanup.wanted_by is not None:
+            return _start_over(cleanup, cleanup.wanted_by)
         case Deleted():
             return Ignore(reason=IgnoreReason.ROLLED_BACK)
         case CallFailed():
@@ -254,9 +318,24 @@ def after_cleanup(cleanup: CleanUp, outcome: DeleteOutcome) -> Refuse | Reschedu
                 f"but deleting it failed: {outcome}",
                 state=ProvisioningState.IN_BACKGROUND,
             )
-            return failed(failure, cleanup.claim, cleanup.memory)
+            memory = replace(cleanup.memory, deleting=cleanup.call.volume_id)
+            return failed(failure, cleanup.claim, memory)
         case _:
             assert_never(outcome)
+
+
+def _start_over(cleanup: CleanUp, claim: PersistentVolumeClaim) -> StartOver:
+    selected = selected_node_of(claim)
+    then = f"it is created again for node {selected}" if selected else "no node is selected now"
+    told = (
+        f"Volume {cleanup.volume_name} was deleted before any pod could use it: another node was "
+        f"selected while it was created; {then}"
+    )
+    event = normal(claim, BindingReason.SELECTED_NODE_CHANGED, told)
+    return StartOver(
+        plan=Plan(reason=BindingReason.SELECTED_NODE_CHANGED, writes=(event,)),
+        memory=replace(cleanup.memory, topology=NO_TOPOLOGY, in_progress=None, deleting=""),
+    )
 
 
 def _after_flawed(

@@ -10,7 +10,9 @@ still be running is repeated.
                  └→ Prepare ─→ read the secret ─→ decide_call ─→ Refuse
                                                               └→ Call ─→ after_create
     after_create ─→ ProvisioningRecord ─→ store the volume ─→ after_saved
-                 ├→ CleanUp ─→ delete the unwanted volume ─→ after_cleanup ─→ Refuse, Ignore
+                 ├→ CleanUp ─→ delete the unwanted volume ─→ after_cleanup ─→ Refuse, Ignore,
+                 │                                                            StartOver
+                 ├→ Call ─→ ask for the volume wherever it is ─→ after_create
                  ├→ Reschedule
                  └→ Refuse
 """
@@ -53,6 +55,9 @@ class ClaimMemory:
     Such a claim is decided again and again even when it does not exist any more.
     """
     slow_retry: SlowRetry | None = None
+    deleting: str = ""
+    """The id of a volume whose deletion was begun and not confirmed: it is deleted, not recorded,
+    whatever becomes of its claim."""
     lost_races: int = 0
     """How often another node was faster, in a row."""
 
@@ -174,6 +179,8 @@ class Call:
     attempt: Attempt
     secrets: SecretReferences
     memory: ClaimMemory
+    is_search: bool = False
+    """Asked without a place: there is a volume of this name, but not where it is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +210,10 @@ class ProvisioningRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanUp:
-    """Delete what the driver created, at most `tries` times in a row, then `after_cleanup`."""
+    """Delete what the driver created, at most `tries` times in a row, then `after_cleanup`.
+
+    `before_cleanup` comes first: what is recorded is not deleted.
+    """
 
     call: DeleteVolumeCall
     claim: PersistentVolumeClaim
@@ -211,6 +221,8 @@ class CleanUp:
     memory: ClaimMemory
     failure: ProvisioningFailure | None
     """Why it is of no use; None: only because its claim does not want it any more."""
+    wanted_by: PersistentVolumeClaim | None = None
+    """The claim as it is now, if it wants a volume elsewhere."""
     tries: int = field(default=5)
 
 
@@ -226,5 +238,16 @@ class Reschedule:
     memory: ClaimMemory
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOver:
+    """Enact the plan, then `decide_claim` at once about the claim as the server has it now.
+
+    A cache may still hold the claim with the node that was selected before.
+    """
+
+    plan: Plan
+    memory: ClaimMemory
+
+
 ClaimStep = Ignore | Delay | Refuse | Prepare | Compete | Reschedule
-AfterCreate = ProvisioningRecord | CleanUp | Reschedule | Refuse
+AfterCreate = ProvisioningRecord | CleanUp | Call | Reschedule | Refuse

@@ -4,6 +4,7 @@ A call that may still be running at the driver is repeated, even when its claim 
 answer is final. A volume that could not be stored is stored later, without another call.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -27,10 +28,12 @@ from plimsoll.decide.provisioning.outcomes import (
     after_create,
     after_saved,
     after_unsaved,
+    before_cleanup,
 )
 from plimsoll.decide.provisioning.protection import SNAPSHOTS
 from plimsoll.decide.provisioning.steps import (
     NOTHING_KNOWN,
+    AfterCreate,
     Call,
     ClaimMemory,
     ClaimStep,
@@ -42,6 +45,7 @@ from plimsoll.decide.provisioning.steps import (
     ProvisioningRecord,
     Refuse,
     Reschedule,
+    StartOver,
 )
 from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.enact.enactor import Done, Obstacle, Outcome, Overtaken
@@ -136,11 +140,17 @@ class Claims(Loop):
         first, context = await self._decide(claim, self._memory.get(uid, NOTHING_KNOWN))
         if not isinstance(first, Compete):
             self._races.forget(uid)
-        step: AnyStep | None = first
+        step: AnyStep | StartOver | None = first
         again: timedelta | None = None
         while step is not None:
             self._remember(uid, step.memory)
-            step, again = await self._follow(key, uid, step, context)
+            if isinstance(step, StartOver):
+                await self._show(step.plan)
+                current = await self.tools.client.find(CLAIMS, key)
+                is_same = current is not None and current.uid == uid
+                step, context = await self._decide(current if is_same else None, step.memory)
+            else:
+                step, again = await self._follow(key, uid, step, context)
         return again
 
     async def _decide(
@@ -167,7 +177,7 @@ class Claims(Loop):
 
     async def _follow(
         self, key: ObjectKey, uid: str, step: AnyStep, context: ProvisioningContext
-    ) -> tuple[AnyStep | None, timedelta | None]:
+    ) -> tuple[AnyStep | StartOver | None, timedelta | None]:
         """Carry out one step. Returns the next step, or when to look at the claim again."""
         match step:
             case Ignore():
@@ -183,7 +193,7 @@ class Claims(Loop):
             case Prepare():
                 return await self._attempt(step, context), None
             case CleanUp():
-                return after_cleanup(step, await self._clean_up(step)), None
+                return await self._clean_up(step), None
             case Compete():
                 remember = partial(self._remember, uid)
                 return None, await self._races.run(step, self._caches, remember)
@@ -216,9 +226,12 @@ class Claims(Loop):
             secrets = await self._sidecar.read_secret(prepare.attempt.secret)
         except SecretUnreadableError as error:
             return after_unread_secret(prepare, str(error))
-        step = decide_call(prepare, context)
-        if not isinstance(step, Call):
-            return step
+        step: Call | AnyStep = decide_call(prepare, context)
+        while isinstance(step, Call):
+            step = await self._call(step, secrets)
+        return step
+
+    async def _call(self, step: Call, secrets: Mapping[str, str]) -> AfterCreate:
         claim = step.attempt.claim
         # Until the answer is judged, a volume may exist that only this process knows of.
         self._remember(claim.uid, replace(step.memory, in_progress=claim))
@@ -229,7 +242,17 @@ class Claims(Loop):
         read = await read_for(claim, self.tools.client)
         return after_create(step, made, current, self._sidecar.context(self._caches.view(read)))
 
-    async def _clean_up(self, step: CleanUp) -> DeleteOutcome:
+    async def _clean_up(self, step: CleanUp) -> AnyStep | StartOver:
+        # A volume that was recorded may be in use: no cache is asked.
+        stored = await self.tools.client.list(VOLUMES)
+        checked = before_cleanup(step, stored.items, self._sidecar.decisions)
+        if not isinstance(checked, CleanUp):
+            return checked
+        outcome = await self._delete(step)
+        self._sidecar.capacity.refused(step.claim.storage_class)
+        return after_cleanup(step, outcome)
+
+    async def _delete(self, step: CleanUp) -> DeleteOutcome:
         outcome = await self._sidecar.delete(step.call)
         for _ in range(step.tries - 1):
             if isinstance(outcome, Deleted):
