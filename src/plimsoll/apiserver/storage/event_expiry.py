@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission.quota import status as quotas
+from plimsoll.apiserver.storage import quota_status
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
 from plimsoll.apiserver.storage.resource_kinds import stored_kind
@@ -84,7 +84,7 @@ class EventExpiry:
         for record in ended:
             self._cluster.remove(stored_kind(EVENTS), record)
         for namespace in {record.key.partition("/")[0] for record in ended}:
-            quotas.refresh(self._cluster, namespace)
+            quota_status.refresh(self._cluster, namespace)
         await self._cluster.revisions.durable()
         # Only now: had the disk refused them, they would have to be tried again.
         for _ in due:

@@ -6,8 +6,8 @@ refusal ends it: what was deleted before stays deleted, as in the real server.
 
 from dataclasses import replace
 
-from plimsoll.apiserver.admission.quota import status as quotas
 from plimsoll.apiserver.http.answers import Answer
+from plimsoll.apiserver.storage import quota_status
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS
 from plimsoll.apiserver.verbs.delete import delete, deletion, requested_options
@@ -34,7 +34,7 @@ async def _delete_collection(
     try:
         for group in in_groups(await _chosen(write, selection), lambda record: record):
             deleted += _delete_each(write, options, group)
-            quotas.refresh(cluster, write.target.namespace)
+            quota_status.refresh(cluster, write.target.namespace)
             await cluster.revisions.durable()
     finally:
         await cluster.revisions.durable()

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission.quota import status as quotas
 from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.http.identity import User
 from plimsoll.apiserver.http.negotiation import body_type, decode_applied, decode_body, wanted
 from plimsoll.apiserver.http.requests import Query, Target
 from plimsoll.apiserver.model import schema
+from plimsoll.apiserver.storage import quota_status
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
@@ -36,7 +36,7 @@ class WriteRequest:
         self.warnings: list[str] = []
 
     def refresh_quotas(self) -> None:
-        quotas.refresh(self.cluster, self.target.namespace)
+        quota_status.refresh(self.cluster, self.target.namespace)
 
     def write(self, options_kind: str) -> Write:
         """The write with the options of the query, whose warnings become those of the request."""
