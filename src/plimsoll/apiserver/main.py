@@ -217,7 +217,8 @@ async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
             url = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
             # Before the first answer: a client that finds the server ready finds the file as well.
             _write_kubeconfig(settings, url, credentials)
-            web = _Uvicorn(_web_config(AsgiApp(made, credentials.admin_token), credentials))
+            app = AsgiApp(made, settings.clock, admin_token=credentials.admin_token)
+            web = _Uvicorn(_web_config(app, credentials))
             task = asyncio.ensure_future(web.serve(sockets=[listener]))
             renewal = asyncio.ensure_future(_renew(settings, url, web))
             expiry = asyncio.ensure_future(EventExpiry(made.cluster, settings.event_ttl).run())

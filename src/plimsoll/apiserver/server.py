@@ -99,7 +99,8 @@ class ApiServer:
         if target is None:
             if request.path == informational.OPENAPI_V2:
                 return await informational.openapi_v2(request)
-            told = informational.answer(self, request)
+            failure = self.cluster.revisions.failure
+            told = informational.answer(request, failure=failure, metrics=self.metrics.text)
             if told is not None:
                 return told
             target = parse_target(request.path)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 from urllib.parse import parse_qsl
 
 from plimsoll.apiserver.http.answers import Answer, Stream, refusal, warning_header
@@ -21,7 +22,7 @@ from plimsoll.apiserver.http.identity import (
 )
 from plimsoll.apiserver.http.protocol import PEER, Peer
 from plimsoll.apiserver.model.status import ApiError, bad_request
-from plimsoll.apiserver.server import ApiServer
+from plimsoll.runtime.clock import Clock
 from plimsoll.wire.transport import Request
 
 QUERY_LIMIT = 1000
@@ -29,11 +30,20 @@ QUERY_LIMIT = 1000
 Send = Callable[[Message], Awaitable[None]]
 
 
+class RequestHandler(Protocol):
+    """What answers requests once they were read: the server without any network."""
+
+    def authorize(self, request: Request, user: User) -> None:
+        """Raises ApiError for those who may not ask, before any body is read."""
+
+    async def handle(self, request: Request, user: User) -> Answer: ...
+
+
 class AsgiApp:
-    def __init__(self, server: ApiServer, admin_token: str) -> None:
-        self._server = server
+    def __init__(self, handler: RequestHandler, clock: Clock, *, admin_token: str) -> None:
+        self._handler = handler
         self._admin_token = admin_token
-        self._bodies = Bodies(server.cluster.clock)
+        self._bodies = Bodies(clock)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -55,7 +65,7 @@ class AsgiApp:
         try:
             request, user = self._authorized(scope, headers, peer)
             async with self._bodies.read(headers, receive) as body:
-                return await self._server.handle(replace(request, body=body), user)
+                return await self._handler.handle(replace(request, body=body), user)
         except ApiError as error:
             told = refusal(error)
             if not is_announced(headers):
@@ -75,7 +85,7 @@ class AsgiApp:
             query=_query(scope["query_string"].decode("latin-1")),
             headers=headers,
         )
-        self._server.authorize(request, user)
+        self._handler.authorize(request, user)
         if user is not ANONYMOUS:
             peer.recognise()
         return request, user

@@ -1,8 +1,9 @@
 """What the server tells about itself: health, version, metrics, discovery, OpenAPI."""
 
 import asyncio
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -14,9 +15,6 @@ from plimsoll.apiserver.model import discovery
 from plimsoll.apiserver.model.openapi import document as openapi, swagger, swagger_protobuf
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.wire.transport import Request
-
-if TYPE_CHECKING:
-    from plimsoll.apiserver.server import ApiServer
 
 AGGREGATED = "APIGroupDiscoveryList"
 API_LEVEL = "37"
@@ -48,16 +46,19 @@ def version() -> dict[str, Any]:
     }
 
 
-def answer(server: "ApiServer", request: Request) -> Answer | None:
-    """None when the request is about a resource."""
+def answer(request: Request, *, failure: str, metrics: Callable[[], str]) -> Answer | None:
+    """None when the request is about a resource.
+
+    `failure` says why nothing can be stored, empty while all is well.
+    """
     parts = request.path.strip("/").split("/")
     match parts:
         case ["healthz" | "livez" | "readyz" as probe, *_]:
-            return _only_get(request, lambda: _health(server, probe))
+            return _only_get(request, lambda: _health(probe, failure))
         case ["version"]:
             return _only_get(request, lambda: json_answer(version()))
         case ["metrics"]:
-            return _only_get(request, lambda: text_answer(server.metrics.text()))
+            return _only_get(request, lambda: text_answer(metrics()))
         case ["openapi", "v3", *rest]:
             return _only_get(request, lambda: _openapi(rest))
         case ["api" | "apis", *_] if len(parts) <= (2 if parts[0] == "api" else 3):
@@ -106,8 +107,7 @@ def _paths() -> list[str]:
     return ["/api", "/apis", *groups, *(f"/{path}" for path in told)]
 
 
-def _health(server: "ApiServer", probe: str) -> Answer:
-    failure = server.cluster.revisions.failure
+def _health(probe: str, failure: str) -> Answer:
     if probe == "readyz" and failure:
         return text_answer(f"[-]store failed: {failure}\nreadyz check failed\n", 500)
     return text_answer("ok")
