@@ -7,7 +7,7 @@ filled in when the pod is made from the template.
 from collections.abc import Iterator
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.pods.containers.images import default_pull_policy
+from plimsoll.apiserver.model.kinds.pods.images import default_pull_policy
 from plimsoll.apiserver.model.kinds.pods.totals import default_pod_resources
 from plimsoll.apiserver.model.kinds.pods.volumes.defaults import default_volume
 from plimsoll.apiserver.model.kinds.quantities import round_up_resources

@@ -1,7 +1,7 @@
 """What the API fills in for a volume of a pod."""
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.model.kinds.pods.containers.images import default_pull_policy
+from plimsoll.apiserver.model.kinds.pods.images import default_pull_policy
 from plimsoll.apiserver.model.kinds.storage.claim_spec import default_claim_spec
 from plimsoll.apiserver.model.kinds.storage.volume_sources import default_source
 

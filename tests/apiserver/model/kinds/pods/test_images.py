@@ -1,6 +1,6 @@
 import pytest
 
-from plimsoll.apiserver.model.kinds.pods.containers.images import default_pull_policy
+from plimsoll.apiserver.model.kinds.pods.images import default_pull_policy
 
 
 @pytest.mark.parametrize("image", ["busybox", "busybox:latest", "reg.example.com:5000/a/b"])
