@@ -12,6 +12,7 @@ from plimsoll.apiserver.model.kinds.pods.containers.env import (
 from plimsoll.apiserver.model.kinds.pods.containers.mounts import device_errors, mount_errors
 from plimsoll.apiserver.model.kinds.pods.containers.probes import probe_errors
 from plimsoll.apiserver.model.kinds.pods.containers.resources import container_resource_errors
+from plimsoll.apiserver.model.kinds.pods.images import PULL_POLICIES
 from plimsoll.apiserver.model.kinds.pods.security.contexts import container_security_errors
 from plimsoll.apiserver.model.kinds.pods.values import (
     dns_label,
@@ -21,7 +22,6 @@ from plimsoll.apiserver.model.kinds.pods.values import (
     required,
     required_one_of,
 )
-from plimsoll.apiserver.model.kinds.pods.volumes.sources import PULL_POLICIES
 
 MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 PROTOCOLS = ("TCP", "UDP", "SCTP")

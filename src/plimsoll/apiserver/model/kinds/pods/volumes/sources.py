@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
+from plimsoll.apiserver.model.kinds.pods.images import PULL_POLICIES
 from plimsoll.apiserver.model.kinds.pods.values import (
     descending_path,
     dns_label,
@@ -25,8 +26,6 @@ from plimsoll.apiserver.model.kinds.pods.volumes.projections import (
 from plimsoll.apiserver.model.kinds.storage import source_rules as shared
 from plimsoll.apiserver.model.kinds.storage.driver_names import driver_name_errors
 from plimsoll.apiserver.model.kinds.storage.source_rules import SourceRule, both, required
-
-PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 
 
 def _nothing(_source: Document, _path: str) -> Iterator[FieldError]:
