@@ -4,9 +4,11 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from tools.structure import crowded_folders
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "plimsoll"
@@ -88,6 +90,31 @@ def test_where_a_package_says_to_start_there_is_a_module(package: Path) -> None:
         place = Path(*name.removesuffix(".py").removeprefix("plimsoll.").split("."))
         near = (PACKAGE / package.parent / place, PACKAGE / place)
         assert any(path.with_suffix(".py").exists() or path.is_dir() for path in near), name
+
+
+def test_a_folder_is_a_map_and_not_a_list() -> None:
+    """One that needs more modules than this is sorted into folders."""
+    assert crowded_folders() == {}
+
+
+def _dotted(module: Path) -> str:
+    return ".".join(("plimsoll", *module.with_suffix("").parts))
+
+
+def _imported(module: Path) -> Iterator[str]:
+    """What may be a module: names that are imported from a package are modules of it."""
+    for node in nodes(module):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_module_imports_in_a_circle() -> None:
+    """Not for its types either: two modules that need each other are one idea, or three."""
+    names = {_dotted(module) for module in MODULES if module not in PACKAGES}
+    imports = {_dotted(module): names.intersection(_imported(module)) for module in MODULES}
+
+    TopologicalSorter(imports).prepare()
 
 
 def _passes_on(handler: ast.ExceptHandler) -> bool:
