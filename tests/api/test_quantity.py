@@ -146,7 +146,6 @@ def all_numbers(quantity: Quantity) -> list[int]:
     return [
         quantity.value,
         quantity.milli_value,
-        quantity.as_int64 or 0,
         quantity.rounded_up(0),
         quantity.unscaled,
         quantity.rank,

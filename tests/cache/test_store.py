@@ -46,7 +46,7 @@ def test_an_index_value_without_objects_disappears() -> None:
     store = a_store()
     store.put(key("a"), an_object("a", 1, node="n1"))
     store.remove(key("a"))
-    assert list(store.snapshot().values_of("node")) == []
+    assert list(store.snapshot().indexes["node"]) == []
 
 
 def test_a_list_removes_what_it_does_not_name_and_keeps_what_is_equal() -> None:
@@ -91,4 +91,4 @@ def test_indexes_always_equal_those_of_a_store_filled_at_once(
     rebuilt.replace(dict(view.objects))
     for node in ("n1", "n2"):
         assert dict(view.by("node", node)) == dict(rebuilt.snapshot().by("node", node))
-    assert sorted(view.values_of("node")) == sorted(rebuilt.snapshot().values_of("node"))
+    assert sorted(view.indexes["node"]) == sorted(rebuilt.snapshot().indexes["node"])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from plimsoll.api.quantity import Quantity, parse_quantity
+from plimsoll.api.quantity import BEYOND_64_BITS, MAX_INT64, Quantity, parse_quantity
 
 
 def quantity(case: dict[str, str]) -> dict[str, Any]:
@@ -24,9 +24,17 @@ def _parsed(text: str) -> Quantity | str:
         return str(error)
 
 
+def _as_int64(quantity: Quantity) -> int | None:
+    """The number, where the 64-bit form of apimachinery holds it without rounding."""
+    if quantity.is_wide or quantity.exponent < 0:
+        return None
+    number: int = quantity.unscaled * 10 ** min(quantity.exponent, BEYOND_64_BITS)
+    return number if abs(number) <= MAX_INT64 else None
+
+
 def _shown(quantity: Quantity) -> dict[str, Any]:
     """Whole numbers as text, because JSON readers lose the digits of large ones."""
-    whole = quantity.as_int64
+    whole = _as_int64(quantity)
     return {
         "value": str(quantity.value),
         "milliValue": str(quantity.milli_value),

@@ -99,14 +99,6 @@ class Quantity:
         return self._in_64_bits(MILLI)
 
     @property
-    def as_int64(self) -> int | None:
-        """The number, where the 64-bit form holds it without rounding."""
-        if self.is_wide or self.exponent < 0:
-            return None
-        number = self.unscaled * _power_of_ten(min(self.exponent, BEYOND_64_BITS))
-        return number if abs(number) <= MAX_INT64 else None
-
-    @property
     def rank(self) -> int:
         """A whole number that sorts like the quantity: its thousand millionths where those can be
         written out, and beyond that a number that is larger than all of them."""

@@ -70,9 +70,6 @@ class View(Generic[T]):
         KeyError."""
         return Selected(self.indexes[index].get(value) or NO_KEYS, self.objects)
 
-    def values_of(self, index: str) -> Iterable[str]:
-        return self.indexes[index]
-
     def __len__(self) -> int:
         return len(self.objects)
 

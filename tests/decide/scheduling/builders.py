@@ -19,6 +19,8 @@ from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.assume import AssumingStore
 from plimsoll.decide.annotations import BIND_COMPLETED
+from plimsoll.decide.scheduling.judge import Rejected
+from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.view import Cluster
 from tests.builders import CLASS, HOSTNAME, a_class, meta
 
@@ -96,3 +98,12 @@ class Believed:
                 self.volumes.put(object_.key, object_)
             elif isinstance(object_, PersistentVolumeClaim):
                 self.claims.put(object_.key, object_)
+
+
+def flags_by_node(kernel: Kernel, pod: Pod) -> dict[str, int] | Rejected:
+    """Bits of `Blocked` by node, zero where it would do."""
+    judged = kernel.judge(pod)
+    if isinstance(judged, Rejected):
+        return judged
+    names = enumerate(kernel.columns.index.names)
+    return {name: int(judged.flags[slot]) for slot, name in names if name}

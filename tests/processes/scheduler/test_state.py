@@ -16,7 +16,7 @@ from plimsoll.decide.scheduling.reasons import Finding, Reason
 from plimsoll.processes.scheduler.running import following
 from plimsoll.processes.scheduler.state import SchedulerState
 from tests.builders import HOSTNAME, a_claim, a_class, a_node, a_pod, a_volume
-from tests.decide.scheduling.builders import a_local_class, versioned
+from tests.decide.scheduling.builders import a_local_class, flags_by_node, versioned
 
 POD = a_pod(claims=["data", "more"])
 
@@ -65,7 +65,7 @@ class Watched:
             [columns.claim(ObjectKey("default", name)) for name in ("data", "more")],
             columns.volume("volume-1"),
             columns.pods_on("node-1"),
-            self.kernel.flags_by_node(POD),
+            flags_by_node(self.kernel, POD),
         )
 
 

@@ -125,14 +125,6 @@ class Kernel:
         """All nodes, for callers that want to know more than the best."""
         return self._judge.judge(pod)
 
-    def flags_by_node(self, pod: Pod) -> dict[str, int] | Rejected:
-        """Bits of `Blocked` by node, zero where it would do."""
-        judged = self._judge.judge(pod)
-        if isinstance(judged, Rejected):
-            return judged
-        names = enumerate(self.columns.index.names)
-        return {name: int(judged.flags[slot]) for slot, name in names if name}
-
     def explain_node(self, pod: Pod, node: str) -> Explanation:
         """Every rule's findings about one node, with numbers. Raises KeyError if there is none."""
         found = self.columns.node(node)

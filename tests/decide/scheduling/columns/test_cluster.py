@@ -6,6 +6,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import Judge, Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
+from tests.decide.scheduling.builders import flags_by_node
 from tests.decide.scheduling.columns.clusters import (
     Chance,
     a_new_pod,
@@ -96,9 +97,9 @@ def test_a_fork_and_its_origin_do_not_see_each_others_changes(seed: int) -> None
     objects = a_random_cluster(chance)
     pods = [a_new_pod(chance, objects) for _ in range(3)]
     origin = Kernel(Columns.of(objects))
-    before = [origin.flags_by_node(pod) for pod in pods]
+    before = [flags_by_node(origin, pod) for pod in pods]
     fork = origin.fork()
-    assert [fork.flags_by_node(pod) for pod in pods] == before
+    assert [flags_by_node(fork, pod) for pod in pods] == before
 
     changes = [an_object(chance) for _ in range(10)]
     gone = chance.some(objects, most=5)
@@ -107,14 +108,14 @@ def test_a_fork_and_its_origin_do_not_see_each_others_changes(seed: int) -> None
     for object_ in gone:
         fork.columns.remove(object_)
 
-    assert [origin.flags_by_node(pod) for pod in pods] == before
+    assert [flags_by_node(origin, pod) for pod in pods] == before
     lost = {(type(each), each.key) for each in gone}
     kept = [e for e in by_identity([*objects, *changes]) if (type(e), e.key) not in lost]
     expected = Kernel(Columns.of(kept))
-    assert [fork.flags_by_node(pod) for pod in pods] == [expected.flags_by_node(p) for p in pods]
+    assert [flags_by_node(fork, pod) for pod in pods] == [flags_by_node(expected, p) for p in pods]
     for object_ in changes:
         origin.columns.put(object_)
-    assert [fork.flags_by_node(pod) for pod in pods] == [expected.flags_by_node(p) for p in pods]
+    assert [flags_by_node(fork, pod) for pod in pods] == [flags_by_node(expected, p) for p in pods]
 
 
 def test_kinds_that_scheduling_does_not_look_at_are_ignored() -> None:
