@@ -1,4 +1,4 @@
-"""What the scheduler believes, and that it takes back exactly what it assumed."""
+"""What the scheduler assumes, and that it takes back exactly what it assumed."""
 
 import msgspec
 import pytest
@@ -27,7 +27,7 @@ class Watched:
     def __init__(self, *objects: ApiObject) -> None:
         self.state = SchedulerState()
         self.kernel = Kernel(Columns())
-        self.state.on_belief(following(self.kernel.columns))
+        self.state.on_change(following(self.kernel.columns))
         for object_ in objects:
             self.see(object_)
 

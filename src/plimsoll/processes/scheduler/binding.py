@@ -1,7 +1,7 @@
 """From a decision to a pod on its node: write the volumes, wait until they are bound, bind the pod.
 
 Nothing is polled: whenever the watch shows something that has to do with the pod, it is looked at
-again. Whatever fails, what is believed of volumes and claims is afterwards what it would be without
+again. Whatever fails, what is assumed of volumes and claims is afterwards what it would be without
 the decision, except for what was really written: the watch brings that, and the next attempt goes
 on from there.
 """

@@ -43,7 +43,7 @@ class Parts:
 
     state: SchedulerState
     kernel: Kernel
-    """Follows what the state believes."""
+    """Follows the state."""
     queue: SchedulingQueue
     binder: Binder
     reporter: Reporter

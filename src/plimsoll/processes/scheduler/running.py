@@ -15,7 +15,7 @@ from plimsoll.processes.scheduler.metrics import PendingPods, SchedulerMetrics
 from plimsoll.processes.scheduler.queue import SchedulingQueue
 from plimsoll.processes.scheduler.refusals import RefusalLearner
 from plimsoll.processes.scheduler.settings import SchedulerSettings, backoff_of, shape_of
-from plimsoll.processes.scheduler.state import Believer, SchedulerState
+from plimsoll.processes.scheduler.state import ChangeHandler, SchedulerState
 from plimsoll.reconcile.running import LoopEnvironment, Runs, SupervisedRun
 from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.supervise import Supervision
@@ -46,7 +46,7 @@ class Scheduler:
         enactor = Enactor(client, recorder)
         counted = SchedulerMetrics(metrics, client.clock, settings.scheduler_name)
         self.kernel = kernel = Kernel(Columns(), JudgeSettings(settings.policy, shape_of(settings)))
-        self.state.on_belief(following(kernel.columns))
+        self.state.on_change(following(kernel.columns))
         self.queue = SchedulingQueue(backoff_of(settings), on_entry=counted.entered)
         self._reporter = Reporter(enactor, client.clock)
 
@@ -85,16 +85,16 @@ class Scheduler:
         await self._run.run(beside, self.state.synced, {"cycle": self._cycle.run})
 
 
-def following(columns: Columns) -> Believer:
-    """Keeps columns equal to what is believed."""
+def following(columns: Columns) -> ChangeHandler:
+    """Keeps columns equal to the state."""
 
-    def believe(before: ApiObject | None, after: ApiObject | None) -> None:
+    def follow(before: ApiObject | None, after: ApiObject | None) -> None:
         if after is not None:
             columns.put(after)
         elif before is not None:
             columns.remove(before)
 
-    return believe
+    return follow
 
 
 def _scheduler_of(pod: Pod) -> str:

@@ -1,8 +1,7 @@
-"""What the scheduler believes of the cluster: what was observed, with its own decisions made true.
+"""What the scheduler decides on: what was observed of the cluster, with what it assumes made true.
 
-Believers, such as the columns that pods are judged by, are told of every change of belief.
-Watchers, such as bindings that wait, are told only of what was observed: the scheduler's own
-decisions prove nothing.
+Handlers of every change, such as the columns that pods are judged by, are told of both. Observers,
+such as bindings that wait, are told only of what was observed: an assumption proves nothing.
 """
 
 import asyncio
@@ -40,7 +39,7 @@ UNFINISHED = Selection(fields="status.phase!=Succeeded,status.phase!=Failed")
 """Pods that have ended take nothing of a node, and use no volume."""
 FOR_EVER = float("inf")
 
-Believer = Callable[[ApiObject | None, ApiObject | None], None]
+ChangeHandler = Callable[[ApiObject | None, ApiObject | None], None]
 """Told what an object was and is, None where there was or is none. Neither waits nor fails."""
 
 
@@ -101,16 +100,17 @@ class Stores:
 class SchedulerState:
     def __init__(self) -> None:
         self.stores = Stores()
-        self._believers: list[Believer] = []
-        self._watchers: list[Believer] = []
+        self._handlers: list[ChangeHandler] = []
+        self._observers: list[ChangeHandler] = []
         self._informers: dict[str, Informer[Any]] = {}
 
-    def on_belief(self, believer: Believer) -> None:
-        self._believers.append(believer)
+    def on_change(self, handler: ChangeHandler) -> None:
+        """Called for what is observed and for what is assumed or forgotten."""
+        self._handlers.append(handler)
 
-    def on_observed(self, watcher: Believer) -> None:
-        """Called after the believers were told."""
-        self._watchers.append(watcher)
+    def on_observed(self, observer: ChangeHandler) -> None:
+        """Called after the handlers of every change."""
+        self._observers.append(observer)
 
     # What is observed
 
@@ -143,30 +143,30 @@ class SchedulerState:
         seen = self.stores.pods.observed().get(change.key)
         if seen is None or seen.spec.node_name:
             self.stores.pods.forget(change.key)
-        self._tell(self._believers, change.before, change.after)
-        self._tell(self._watchers, change.before, change.after)
+        self._tell(self._handlers, change.before, change.after)
+        self._tell(self._observers, change.before, change.after)
 
     def observe_other(self, change: StoreChange[Any]) -> None:
-        self._tell(self._believers, change.before, change.after)
+        self._tell(self._handlers, change.before, change.after)
         seen = change.observed or change
-        self._tell(self._watchers, seen.before, seen.after)
+        self._tell(self._observers, seen.before, seen.after)
 
     # What was decided
 
     def place(self, pod: Pod, node: str) -> None:
-        """Believe that the pod goes there, until the watch shows where it is."""
+        """Assume that the pod goes there, until the watch shows where it is."""
         change = self.stores.pods.assume(pod.key, _on_node(pod.uid, node), deadline=FOR_EVER)
         if change is not None:
-            self._tell(self._believers, change.before, change.after)
+            self._tell(self._handlers, change.before, change.after)
 
     def displace(self, pod: Pod) -> None:
         """It does not go there after all."""
         change = self.stores.pods.forget(pod.key)
         if change is not None:
-            self._tell(self._believers, change.before, change.after)
+            self._tell(self._handlers, change.before, change.after)
 
     def assume(self, pod: Pod, volumes: PodVolumes, node: str) -> Choice | AllBound | Finding:
-        """Believe that the pod's claims get these volumes. A finding: they cannot any more."""
+        """Assume that the pod's claims get these volumes. A finding: they cannot any more."""
         choice = bind_volumes.assume(pod, volumes, node, self.stores)
         if isinstance(choice, Choice):
             self._tell_of(choice)
@@ -182,20 +182,20 @@ class SchedulerState:
         self._tell_of(choice)
 
     def _tell_of(self, choice: Choice) -> None:
-        """Whatever is believed now of the objects of a choice. One that is gone was told of."""
+        """What holds now of the objects of a choice. One that is gone was told of."""
         for binding in choice.static:
             if volume := self.stores.volumes.snapshot().get(binding.volume.key):
-                self._tell(self._believers, volume, volume)
+                self._tell(self._handlers, volume, volume)
         for key in (claim.key for claim in choice.provisions):
             if claim := self.stores.claims.snapshot().get(key):
-                self._tell(self._believers, claim, claim)
+                self._tell(self._handlers, claim, claim)
 
     @staticmethod
     def _tell(
-        believers: Iterable[Believer], before: ApiObject | None, after: ApiObject | None
+        handlers: Iterable[ChangeHandler], before: ApiObject | None, after: ApiObject | None
     ) -> None:
-        for believer in believers:
-            believer(before, after)
+        for handler in handlers:
+            handler(before, after)
 
 
 def _on_node(uid: str, node: str) -> Callable[[Pod | None], Pod | None]:

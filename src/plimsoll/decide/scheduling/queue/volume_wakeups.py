@@ -124,7 +124,7 @@ def _stopped_counting(pod: Pod, old: CSIDriver, new: CSIDriver) -> bool:
     return any(volume.csi and volume.csi.driver == new.name for volume in pod.spec.volumes)
 
 
-def _has_more_room(_pod: Pod, old: CSIStorageCapacity, new: CSIStorageCapacity) -> bool:
+def _has_more_capacity(_pod: Pod, old: CSIStorageCapacity, new: CSIStorageCapacity) -> bool:
     before, after = largest_volume(old), largest_volume(new)
     return after is not None and (before is None or after.value > before.value)
 
@@ -181,7 +181,7 @@ UPDATED: Mapping[tuple[Rule, type[ApiObject]], Comparison] = {
     (Rule.VOLUME_BINDING, Node): _always,
     (Rule.VOLUME_BINDING, CSINode): _leaves_other_plugins,
     (Rule.VOLUME_BINDING, CSIDriver): _stopped_counting,
-    (Rule.VOLUME_BINDING, CSIStorageCapacity): _has_more_room,
+    (Rule.VOLUME_BINDING, CSIStorageCapacity): _has_more_capacity,
     (Rule.VOLUME_LIMITS, CSINode): _takes_more_volumes,
     (Rule.VOLUME_ZONE, Node): _always,
     (Rule.VOLUME_ZONE, PersistentVolumeClaim): _is_named_now,
