@@ -1,7 +1,7 @@
-"""Comments, docstrings and pages name the actor instead of an indefinite pronoun.
+"""Comments, docstrings, messages and pages name the actor instead of an indefinite pronoun.
 
-Messages that programs print are part of their interface and stay as they are; so do records of
-decisions, which are never edited, and generated pages, which repeat the code.
+Records of decisions are never edited, and generated pages repeat the code. Strings of tests are
+names and data of their cases.
 """
 
 import ast
@@ -16,6 +16,7 @@ from tools.wrap import ROOT, pages
 
 HIDDEN = re.compile(r"\b(?:some|no|any|every)(?:body|one)\b(?! of)|\bwhoever\b", re.IGNORECASE)
 FOLDERS = ("src", "tests", "tools", "bench", "conformance", "examples")
+SOURCE = ROOT / "src"
 MODULES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 WRITTEN = [page for page in pages() if page.name not in PAGES and page.parent.name != "adr"]
 
@@ -35,13 +36,23 @@ def docstrings(source: str) -> Iterator[str]:
                 pass
 
 
+def strings(source: str) -> Iterator[str]:
+    """Everything that a program may print, docstrings among it."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Constant(value=str(text)):
+                yield text
+            case _:
+                pass
+
+
 def prose(path: Path) -> Iterator[str]:
     source = path.read_text()
     if path.suffix == ".md":
         yield source
     else:
         yield from comments(source)
-        yield from docstrings(source)
+        yield from strings(source) if path.is_relative_to(SOURCE) else docstrings(source)
 
 
 def test_the_actor_is_named() -> None:

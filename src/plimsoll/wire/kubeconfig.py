@@ -179,7 +179,7 @@ def _plugin(
             f"use {PLUGIN_VERSIONS[0]}"
         )
     if plugin.interactive_mode == "Always":
-        raise KubeconfigError(f"{source}: the exec plugin wants to ask questions; nobody is there")
+        raise KubeconfigError(f"{source}: the exec plugin wants to ask questions; no user is there")
     return PluginSpec(
         api_version=plugin.api_version,
         command=plugin.command,

@@ -94,7 +94,7 @@ def test_the_lease_of_a_publisher_that_ran_out_long_ago_is_a_proof() -> None:
     repair = decide_orphaned_capacity(capacity(), evidence)
     assert repair is not None
     assert repair.found == (
-        "Nobody keeps this capacity up to date: no node has its topology any more"
+        "No publisher keeps this capacity up to date: no node has its topology any more"
     )
 
 

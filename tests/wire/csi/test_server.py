@@ -128,7 +128,7 @@ async def test_the_socket_of_a_killed_process_is_replaced(path: Path) -> None:
 
 async def test_the_socket_of_another_server_is_not_replaced(path: Path) -> None:
     async with listening(str(path), HANDLERS):
-        with pytest.raises(EndpointError, match="somebody answers there already"):
+        with pytest.raises(EndpointError, match="another process answers there already"):
             async with listening(str(path), {}):
                 pass
         assert await name_at(path) == "driver.example"

@@ -87,7 +87,7 @@ def decide_orphaned_capacity(
         rule=RepairRule.ORPHANED_CAPACITY,
         reason=RepairReason.CAPACITY_ORPHANED,
         regarding=regarding(capacity, "storage.k8s.io/v1", "CSIStorageCapacity"),
-        found="Nobody keeps this capacity up to date: " + " and ".join(wrong),
+        found="No publisher keeps this capacity up to date: " + " and ".join(wrong),
         remedy="it is deleted",
         writes=(delete,),
     )

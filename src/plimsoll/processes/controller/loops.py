@@ -44,7 +44,9 @@ LOOPS: dict[str, LoopEntry] = {
     "binding": LoopEntry(
         make=Binding, about="bind claims and volumes, provision and reclaim in this process"
     ),
-    "garbage-collector": LoopEntry(make=GarbageCollector, about="delete what nobody owns any more"),
+    "garbage-collector": LoopEntry(
+        make=GarbageCollector, about="delete objects whose owners are all gone"
+    ),
     "namespace": LoopEntry(make=NamespaceDeletion, about="empty namespaces that are being deleted"),
     "pod-gc": LoopEntry(make=PodGarbageCollector, about="end pods whose node is gone"),
     "node-lifecycle": LoopEntry(

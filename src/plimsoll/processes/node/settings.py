@@ -95,11 +95,11 @@ class NodeProcessSettings(config.Settings, frozen=True, kw_only=True):
     pod_cidr: Annotated[
         str,
         Meta(
-            description="Where pods' addresses are from, which nobody can reach; empty: a piece"
-            " of 100.64.0.0/10."
+            description="Where pods' addresses are from; none of them can be reached. Empty: a"
+            " piece of 100.64.0.0/10."
         ),
         Flag(
-            "Where pods' addresses are from, which nobody can reach.",
+            "Where pods' addresses are from, none of which can be reached.",
             metavar="NETWORK",
             default="a piece of 100.64.0.0/10",
         ),

@@ -22,13 +22,13 @@ class ProvisionerOperationMetrics:
         claim, volume = "controller_persistentvolumeclaim", "controller_persistentvolume"
         of_claims, of_volumes = ("class", "source"), ("class",)
         self._provisioned = metrics.counter(
-            f"{claim}_provision_total", "Volumes that were made.", of_claims
+            f"{claim}_provision_total", "Volumes that were provisioned.", of_claims
         )
         self._not_provisioned = metrics.counter(
-            f"{claim}_provision_failed_total", "Attempts to make one that failed.", of_claims
+            f"{claim}_provision_failed_total", "Attempts to provision one that failed.", of_claims
         )
         self._provision_seconds = metrics.histogram(
-            f"{claim}_provision_duration_seconds", "Time that making one took.", of_claims
+            f"{claim}_provision_duration_seconds", "Time that provisioning one took.", of_claims
         )
         self._deleted = metrics.counter(
             f"{volume}_delete_total", "Volumes that were deleted.", of_volumes

@@ -67,7 +67,7 @@ class ProvisionerFlags(config.Settings, frozen=True, kw_only=True):
     ] = timedelta(minutes=5)
     capacity_threads: Annotated[int, Flag("How many GetCapacity calls are under way at once.")] = 1
     strict_topology: Annotated[
-        bool, Flag("Late binding: ask for the segment of the selected node and no other.")
+        bool, Flag("Delayed binding: ask for the segment of the selected node and no other.")
     ] = False
     immediate_topology: Annotated[
         bool,
@@ -97,7 +97,7 @@ class ProvisionerFlags(config.Settings, frozen=True, kw_only=True):
         int,
         Flag(
             "Who owns the objects: 0 the pod, 1 its controller, 2 the controller of"
-            " that; -1 nobody."
+            " that; -1 no object."
         ),
     ] = 1
     capacity_for_immediate_binding: Annotated[

@@ -67,7 +67,7 @@ class GrpcTransport:
         state = self._channel.get_state(try_to_connect=True)
         while state is not grpc.ChannelConnectivity.READY:
             if state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
-                raise unreachable(method, f"{self._address}: nobody listens there")
+                raise unreachable(method, f"{self._address}: no process listens there")
             if state is grpc.ChannelConnectivity.SHUTDOWN:
                 raise unreachable(method, f"{self._address}: this transport is closed")
             await self._channel.wait_for_state_change(state)

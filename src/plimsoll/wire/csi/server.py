@@ -131,7 +131,7 @@ async def _make_free(path: Path) -> None:
         os.unlink(path)  # noqa: PTH108 - one system call on a socket without an owner
         return
     writer.close()
-    raise EndpointError(f"endpoint {path}: somebody answers there already")
+    raise EndpointError(f"endpoint {path}: another process answers there already")
 
 
 def _leaves_a_socket(path: Path) -> bool:

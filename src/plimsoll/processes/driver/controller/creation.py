@@ -164,8 +164,8 @@ class Creation:
                 raise failed_precondition(f"volume {volume_id}: is in use: {where}")
             if only_unpublished and volume.first_published_at is not None:
                 raise failed_precondition(
-                    f"volume {volume_id}: was published at {volume.first_published_at}, its data"
-                    " may be somebody's; delete it with DeleteVolume if that is wanted"
+                    f"volume {volume_id}: was published at {volume.first_published_at}, a pod"
+                    " may have written to it; delete it with DeleteVolume if that is wanted"
                 )
             await self._driver.remove_volume(volume)
 
