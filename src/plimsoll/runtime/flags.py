@@ -33,8 +33,10 @@ class Flag:
     metavar: str | None = None
     name: str = ""
     """Empty: that of the field, with dashes."""
-    off: str = ""
-    """The flag that switches a boolean off; empty: `no-` and the name."""
+    spellings: tuple[str, ...] = ()
+    """With their dashes, where there are others than the name: `-n` beside `--namespace`."""
+    off: str | None = ""
+    """The flag that switches a boolean off; empty: `no-` and the name; None: there is none."""
     default: str | None = None
     """The default in words, or nothing where it is empty; None: that of the field."""
     at_least: int | None = None

@@ -1,16 +1,11 @@
-"""Answers as documents, for other programs: the option that asks for one, and its text."""
+"""Answers as documents, for other programs."""
 
 import json
 from typing import Any
 
-import click
 import yaml
 
 TABLE, JSON, YAML = "table", "json", "yaml"
-
-output_option = click.option(
-    "-o", "output_format", type=click.Choice([TABLE, JSON, YAML]), default=TABLE, show_default=True
-)
 
 
 def written_document(document: Any, output_format: str) -> str:

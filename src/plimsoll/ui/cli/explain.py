@@ -4,12 +4,15 @@ Reads, never writes.
 """
 
 import sys
+from typing import Annotated, Any
 
 import click
 import uvloop
 
 from plimsoll.decide.scheduling.policy import Policy
-from plimsoll.ui.documents import TABLE, output_option, written_document
+from plimsoll.runtime.config import Sources, load_settings
+from plimsoll.runtime.flags import Flag
+from plimsoll.ui.documents import TABLE, written_document
 from plimsoll.ui.explain.explainer import explain_reference
 from plimsoll.ui.explain.reference import parse_reference
 from plimsoll.ui.options.cluster_options import ClusterFlags, cluster_options
@@ -17,24 +20,28 @@ from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kubeconfig_files import KubeconfigError
 
 
+class ExplainFlags(ClusterFlags, frozen=True, kw_only=True):
+    asked_namespace: Annotated[
+        str,
+        Flag(
+            "Where it is; by default the namespace of the context.",
+            spellings=("-n", "--namespace"),
+            metavar="NAME",
+        ),
+    ] = ""
+    policy: Annotated[
+        Policy | None,
+        Flag(
+            "Whose rules; by default those that the scheduler which the pod names has published, or"
+            " kube-scheduler's."
+        ),
+    ] = None
+
+
 @click.command()
 @click.argument("what", metavar="KIND/[NAMESPACE/]NAME")
-@click.option(
-    "-n",
-    "--namespace",
-    default="",
-    metavar="NAME",
-    help="Where it is; by default the namespace of the context.",
-)
-@cluster_options
-@click.option(
-    "--policy",
-    type=click.Choice([policy.value for policy in Policy]),
-    help="Whose rules; by default those that the scheduler which the pod names has published, or"
-    " kube-scheduler's.",
-)
-@output_option
-def explain(what: str, *, policy: str | None, output_format: str, **where: str) -> None:
+@cluster_options(ExplainFlags)
+def explain(what: str, **given: Any) -> None:
     """Tell why a pod has no node or no volumes, or a claim no volume; nothing is changed.
 
     KIND is pod, claim (pvc), deploy, sts, job, ds or rs, or the long name; of a workload all pods
@@ -47,20 +54,19 @@ def explain(what: str, *, policy: str | None, output_format: str, **where: str) 
     Exit codes: 0 all is well; 1 something is wrong, the object does not exist, or the cluster could
     not be reached; 2 bad usage.
     """
-    cluster = ClusterFlags(kubeconfig=where["kubeconfig"], context=where["context"])
-    asked = Policy(policy) if policy else None
+    flags = load_settings(ExplainFlags, Sources(flags=given))
     try:
-        reference = parse_reference(what, where["namespace"], cluster.namespace)
-        client = cluster.client("plimsoll-explain")
-        answer = uvloop.run(explain_reference(client, reference, asked))
+        reference = parse_reference(what, flags.asked_namespace, flags.namespace)
+        client = flags.client("plimsoll-explain")
+        answer = uvloop.run(explain_reference(client, reference, flags.policy))
     except (KubeconfigError, ValueError) as error:
         raise click.UsageError(str(error)) from error
     except KubeError as error:
         raise click.ClickException(_told(error, what)) from error
     for remark in answer.margin.remarks:
         click.echo(f"remark: {remark}", err=True)
-    is_table = output_format == TABLE
-    click.echo(answer.text if is_table else written_document(answer.document, output_format))
+    form = flags.output_format
+    click.echo(answer.text if form == TABLE else written_document(answer.document, form))
     sys.exit(0 if answer.explained.is_well else 1)
 
 

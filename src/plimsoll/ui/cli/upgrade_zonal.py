@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated, Any
 
 import click
 import msgspec
@@ -19,7 +20,9 @@ from plimsoll.decide.claims.zonal import (
     zonal_upgrade,
 )
 from plimsoll.decide.plan import Patch, Plan
-from plimsoll.ui.documents import TABLE, output_option, written_document
+from plimsoll.runtime.config import Sources, load_settings
+from plimsoll.runtime.flags import Flag
+from plimsoll.ui.documents import TABLE, written_document
 from plimsoll.ui.options.cluster_options import ClusterFlags, cluster_options
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed
@@ -54,11 +57,13 @@ class Row:
         return self.result is UpgradeResult.REFUSED or self.reason in NEEDS_A_PERSON
 
 
+class UpgradeZonalFlags(ClusterFlags, frozen=True, kw_only=True):
+    dry_run: Annotated[bool, Flag("Show what would change, and change nothing.", off=None)] = False
+
+
 @click.command("upgrade-zonal")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@cluster_options
-@output_option
-def upgrade_zonal(*, dry_run: bool, kubeconfig: str, context: str, output_format: str) -> None:
+@cluster_options(UpgradeZonalFlags)
+def upgrade_zonal(**given: Any) -> None:
     """Give volumes with zone or region labels the node affinity that these labels mean.
 
     Labels stay as they are. An affinity that speaks about zones already is never changed. A dry run
@@ -67,15 +72,16 @@ def upgrade_zonal(*, dry_run: bool, kubeconfig: str, context: str, output_format
     Exit codes: 0 all volumes are as they should be (or would be), 1 some volume needs a person, or
     the cluster could not be reached, 2 bad usage.
     """
+    flags = load_settings(UpgradeZonalFlags, Sources(flags=given))
     try:
-        client = ClusterFlags(kubeconfig=kubeconfig, context=context).client("plimsoll")
+        client = flags.client("plimsoll")
     except KubeconfigError as error:
         raise click.UsageError(str(error)) from error
     try:
-        rows, others = asyncio.run(_upgrade(client, dry_run=dry_run))
+        rows, others = asyncio.run(_upgrade(client, dry_run=flags.dry_run))
     except KubeError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(_shown(rows, output_format))
+    click.echo(_shown(rows, flags.output_format))
     if others:
         click.echo(f"{others} volumes have no zone or region labels.", err=True)
     sys.exit(1 if any(row.is_trouble for row in rows) else 0)

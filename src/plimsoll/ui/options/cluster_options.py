@@ -1,12 +1,14 @@
-"""Which cluster a command looks at: the options, and the client that they lead to."""
+"""The options of commands that look at a cluster, and the client that they lead to."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import Settings, environment
 from plimsoll.runtime.flags import Flag
 from plimsoll.runtime.ids import system_chance
-from plimsoll.ui.options.settings_options import OptionDefaults, settings_options
+from plimsoll.ui.documents import JSON, TABLE, YAML
+from plimsoll.ui.options.settings_options import Command, OptionDefaults, settings_options
 from plimsoll.wire.connect import connect
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, find_access
@@ -15,6 +17,7 @@ from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, f
 class ClusterFlags(Settings, frozen=True, kw_only=True):
     kubeconfig: Annotated[str, Flag("Which cluster; default: as kubectl.", metavar="FILE")] = ""
     context: Annotated[str, Flag("Of the kubeconfig.", metavar="NAME")] = ""
+    output_format: Annotated[str, Flag(spellings=("-o",), choices=(TABLE, JSON, YAML))] = TABLE
 
     def client(self, component: str) -> KubeClient:
         """Nothing is sent yet. Raises KubeconfigError."""
@@ -34,4 +37,6 @@ def _found() -> KubeconfigEnvironment:
     return KubeconfigEnvironment(environment=environment(), clock=SystemClock())
 
 
-cluster_options = settings_options(ClusterFlags, defaults=OptionDefaults.FINAL)
+def cluster_options(form: type[ClusterFlags]) -> Callable[[Command], Command]:
+    """Neither a file nor the environment sets any of them."""
+    return settings_options(form, defaults=OptionDefaults.FINAL)

@@ -56,20 +56,24 @@ def _option(
     kind = plain_type(field.type)
     about = flag.help or description(field)
     shape: dict[str, Any] = {"default": None, "multiple": flag.gather is not None}
-    names, switch = f"--{name}", ""
+    names, switch = flag.spellings or (f"--{name}",), ""
     if kind is bool and bool not in types:
-        names, switch = f"--{name}/--{flag.off or f'no-{name}'}", name
+        switch = name
+        if flag.off is None:
+            shape["is_flag"] = True
+        else:
+            names = (f"--{name}/--{flag.off or f'no-{name}'}",)
     else:
         shape["type"] = types.get(kind) or _type(kind, flag)
     told = _told(field, flag, switch)
     if defaults is OptionDefaults.FINAL:
         default = _final_default(field)
-        shape |= {"default": default, "show_default": default not in (None, "")}
+        shape |= {"default": default, "show_default": default not in (None, "", False)}
     elif told:
         about += f"  [default: {told}]"
     metavar = flag.metavar or (DURATION if kind is timedelta else None)
     read = _callback(flag)
-    return click.option(names, field.name, **shape, metavar=metavar, callback=read, help=about)
+    return click.option(*names, field.name, **shape, metavar=metavar, callback=read, help=about)
 
 
 def _type(kind: Any, flag: Flag) -> click.ParamType[Any]:
