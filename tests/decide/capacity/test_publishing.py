@@ -262,6 +262,13 @@ def test_a_number_that_another_writer_changes_is_put_right() -> None:
     assert cluster.published() == dict.fromkeys(ALL, "10Gi")
 
 
+def test_an_object_that_says_what_the_driver_said_is_not_asked_about() -> None:
+    cluster = a_cluster()
+    for object_ in list(cluster.stored.values()):
+        cluster.store(object_)
+    assert cluster.settle() == set()
+
+
 def test_an_object_that_loses_its_labels_is_given_up_and_made_again() -> None:
     cluster = a_cluster()
     object_ = next(iter(cluster.stored.values()))

@@ -58,6 +58,12 @@ def test_one_share_goes_where_it_leaves_least() -> None:
     assert find_parts({"a": 10, "b": 6, "c": 5}, LINEAR, 6) == {"b": 6}
 
 
+def test_a_volume_takes_at_least_the_smallest_size_in_whole_units() -> None:
+    cost = Cost(minimum_bytes=5, unit_bytes=4)
+    assert find_parts({"a": 10}, cost, 3) == {"a": 8}
+    assert find_parts({"a": 7}, cost, 3) is None
+
+
 def test_several_shares_go_where_there_is_most() -> None:
     assert find_parts({"a": 10, "b": 6, "c": 9}, MIRRORED, 5) == {"a": 5, "c": 5}
 

@@ -43,6 +43,12 @@ def scheduled() -> Pod:
     )
 
 
+def _reason_of(type_: str, status: dict[str, Any]) -> str:
+    found = (each for each in status["conditions"] if each["type"] == type_)
+    reason: str = next(found)["reason"]
+    return reason
+
+
 def test_a_pod_that_is_taken_is_pending_with_containers_to_come() -> None:
     status = status_of(started(scheduled(), WHERE, NOW))
     assert status["phase"] == "Pending"
@@ -83,6 +89,8 @@ def test_a_pod_ends_well_after_its_time_and_badly_before() -> None:
     assert (well["phase"], badly["phase"]) == ("Succeeded", "Failed")
     codes = [s["containerStatuses"][0]["state"]["terminated"]["exitCode"] for s in (well, badly)]
     assert codes == [0, 143]
+    reasons = [_reason_of("Ready", status) for status in (well, badly)]
+    assert reasons == ["PodCompleted", "PodFailed"]
 
 
 def test_a_rejected_pod_fails_with_the_reason() -> None:
