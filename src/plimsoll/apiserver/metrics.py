@@ -10,7 +10,6 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from prometheus_client.context_managers import InprogressTracker
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
@@ -77,8 +76,9 @@ class ServerMetrics:
             "Requests being answered, `readOnly` or `mutating`; open watches do not count.",
             "request_kind",
         )
-        self._read_only = in_flight.labels("readOnly").track_inprogress()
-        self._mutating = in_flight.labels("mutating").track_inprogress()
+        self._read_only, self._mutating = _InFlight(), _InFlight()
+        in_flight.labels("readOnly").set_function(lambda: self._read_only.number)
+        in_flight.labels("mutating").set_function(lambda: self._mutating.number)
         self._registry.register(_SentEvents(cluster))
         if store is not None:
             self._registry.register(store.seconds)
@@ -101,7 +101,7 @@ class ServerMetrics:
             histogram = self._histograms[labels] = self._durations.labels(*labels)
         histogram.observe(seconds)
 
-    def in_flight(self, request: Request) -> InprogressTracker:
+    def in_flight(self, request: Request) -> "_InFlight":
         """For as long as the request waits for its answer."""
         return self._read_only if request.method in READ_ONLY else self._mutating
 
@@ -118,6 +118,19 @@ class ServerMetrics:
         if self._store is not None:
             self._storage_size.labels(STORAGE).set(self._store.size_bytes)
         return generate_latest(self._registry).decode()
+
+
+class _InFlight:
+    """Counts the blocks that are entered and not left: no more than that for every request."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __enter__(self) -> None:
+        self.number += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.number -= 1
 
 
 class _SentEvents(Collector):
