@@ -17,11 +17,12 @@ from plimsoll.decide.csi.resizing import (
     decide_resize,
     decide_resized,
     find_size,
+    resize_finished,
 )
 from plimsoll.decide.csi.steps import NotAsked
 from plimsoll.decide.plan import NOTHING, Emit, Patch, Plan
 from plimsoll.decide.provisioning.calls import CallFailed, Code
-from tests.builders import a_claim, a_volume
+from tests.builders import a_claim, a_volume, meta
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DRIVER = ResizingDriver(name="local.plimsoll.dev")
@@ -247,3 +248,25 @@ def test_a_final_failure_is_written_down(code: Code, status: str | None) -> None
 def test_what_is_open_is_only_told(failure: CallFailed | NotAsked) -> None:
     plan = decide_not_resized(a_growing_claim(), its_volume(), DRIVER, failure, now=NOW)
     assert (patches(plan), events(plan)) == ([], ["VolumeResizeFailed"])
+
+
+def test_when_the_node_is_done_the_new_size_is_told_and_nothing_about_resizing_is_left() -> None:
+    conditions = ("FileSystemResizePending", "Resizing", "ModifyingVolume")
+    claim = PersistentVolumeClaim(
+        metadata=meta("data", "default"),
+        status=ClaimStatus(
+            capacity={"storage": "1Gi"},
+            conditions=tuple(Condition(type=name, status="True") for name in conditions),
+            allocated_resource_statuses={"storage": "NodeResizePending"},
+        ),
+    )
+    patch = resize_finished(claim, "2Gi")
+    assert patch.subresource == "status"
+    assert patch.uid == claim.uid
+    assert patch.patch == {
+        "status": {
+            "capacity": {"storage": "2Gi"},
+            "conditions": [{"type": "ModifyingVolume", "status": "True"}],
+            "allocatedResourceStatuses": {"storage": None},
+        }
+    }

@@ -290,6 +290,19 @@ def _node_pending(claim: PersistentVolumeClaim, now: datetime) -> list[Write]:
     return [status_patch(CLAIMS, claim, status), said]
 
 
+def resize_finished(claim: PersistentVolumeClaim, capacity: str) -> Patch:
+    """What the node writes when the volume has grown there: the new size counts from now on, and
+    nothing about resizing is left to be said."""
+    kept = merged_conditions(claim.status.conditions, (), about=CONDITIONS, keep=False)
+    status: Document = {
+        "capacity": {STORAGE: capacity},
+        "conditions": [condition_document(each) for each in kept] or None,
+    }
+    if claim.status.allocated_resource_statuses:
+        status["allocatedResourceStatuses"] = {STORAGE: None}
+    return status_patch(CLAIMS, claim, status)
+
+
 def decide_not_resized(
     claim: PersistentVolumeClaim,
     volume: PersistentVolume,

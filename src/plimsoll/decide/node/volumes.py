@@ -19,6 +19,7 @@ from plimsoll.api.storage import CSIDriver, VolumeAttachment
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.csi.attach_detach import needs_attaching
 from plimsoll.decide.csi.devices import Device
+from plimsoll.decide.csi.resizing import ResizeCondition, ResizeProgress
 from plimsoll.decide.node.actual_state import (
     EPHEMERAL,
     PERSISTENT,
@@ -32,8 +33,7 @@ from plimsoll.decide.node.features import NodeFeatures
 
 ATTACH_DEADLINE = timedelta(seconds=30)
 """That a volume is not attached yet is reported only when it takes longer."""
-RESIZE_PENDING = "FileSystemResizePending"
-NODE_RESIZES = frozenset({"NodeResizePending", "NodeResizeInProgress"})
+NODE_RESIZES = frozenset({ResizeProgress.NODE_PENDING, ResizeProgress.NODE_IN_PROGRESS})
 
 
 class VolumeWaitReason(StrEnum):
@@ -266,7 +266,7 @@ def _grown(
 
 def waits_for_node(claim: PersistentVolumeClaim) -> bool:
     """The volume has grown, and what is on it has yet to."""
-    pending = find_condition(claim.status.conditions, RESIZE_PENDING)
+    pending = find_condition(claim.status.conditions, ResizeCondition.FILE_SYSTEM_PENDING)
     if pending is not None and pending.holds:
         return True
     return claim.status.allocated_resource_statuses.get("storage", "") in NODE_RESIZES

@@ -14,8 +14,8 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.csi.devices import Device
+from plimsoll.decide.csi.resizing import resize_finished
 from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume
-from plimsoll.decide.node.expansion import resize_finished
 from plimsoll.decide.node.status import NodeReportReason
 from plimsoll.decide.node.teardown import Clean, NodeUnpublish, Unstage, next_teardown, unused
 from plimsoll.decide.node.volumes import (
