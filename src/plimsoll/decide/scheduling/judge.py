@@ -21,7 +21,7 @@ from plimsoll.decide.scheduling.reasons import NOT_CONCERNED, Judgement, Rule
 from plimsoll.decide.scheduling.rules import node_volume_limits, volume_restrictions, volume_zone
 from plimsoll.decide.scheduling.rules.volume_binding import claims as pod_claims
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
-from plimsoll.decide.scheduling.rules.volume_binding.delayed import DelayedBindingFit
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_binding import DelayedBindingFit
 from plimsoll.decide.scheduling.rules.volume_binding.filter import (
     VolumeBindingColumns,
     VolumeBindingFit,

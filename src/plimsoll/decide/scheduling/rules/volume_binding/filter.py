@@ -21,7 +21,7 @@ from plimsoll.decide.scheduling.rules.volume_binding.bound_claims import (
     judge_bound,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
-from plimsoll.decide.scheduling.rules.volume_binding.delayed import (
+from plimsoll.decide.scheduling.rules.volume_binding.delayed_binding import (
     DelayedBinding,
     DelayedBindingFit,
     by_selected_node,
