@@ -12,7 +12,7 @@ import ast
 import asyncio
 import statistics
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +91,10 @@ class Journey:
         caller = frame.f_back.f_globals.get("__name__", "") if frame.f_back else ""
         self.borders += caller.startswith("plimsoll.") and caller != module
 
+    def by_package(self) -> list[tuple[str, int]]:
+        """How many of the modules each package has, most first."""
+        return Counter(module.split(".")[1] for module in self.modules).most_common()
+
 
 async def journey_of_a_pod() -> Journey:
     """A claim and a pod until the pod runs: API server, controller, scheduler, provisioner, driver
@@ -128,6 +132,7 @@ def report(*, journeys: bool) -> Iterator[str]:
     if journeys:
         pod, decision = asyncio.run(journey_of_a_pod()), journey_of_a_decision()
         yield f"a claim and a pod until Running: {len(pod.modules)} modules"
+        yield from (f"  {package}: {number}" for package, number in pod.by_package())
         yield (
             f"a decision of the kernel: {decision.borders} borders between modules "
             f"in {decision.calls} calls, {len(decision.modules)} modules"
