@@ -14,7 +14,7 @@ from plimsoll.decide.workloads.daemon_set.daemon_set import (
 )
 from plimsoll.decide.workloads.daemon_set.nodes import is_same_for_daemons, target_node
 from plimsoll.decide.workloads.owned import DAEMON_SET
-from plimsoll.processes.controller.workloads.owners import Owner, readable_selector
+from plimsoll.processes.controller.workloads.owners import OwnerLoop, readable_selector
 from plimsoll.processes.controller.workloads.replica_set import suffixes
 from plimsoll.processes.controller.workloads.revision_owners import revisions_of, watch_revisions
 from plimsoll.reconcile.loop import Tools
@@ -52,7 +52,7 @@ class FailedPodBackoff:
             del self._until[key]
 
 
-class DaemonSets(Owner[DaemonSet, Pod]):
+class DaemonSets(OwnerLoop[DaemonSet, Pod]):
     name = "daemonset"
     workload = DAEMON_SET
 

@@ -17,14 +17,14 @@ from plimsoll.decide.workloads.owned import DEPLOYMENT, REPLICA_SET, REPLICA_SET
 from plimsoll.enact.enactor import Obstacle, Overtaken
 from plimsoll.processes.controller.workloads.owners import (
     BY_CONTROLLER,
-    Owner,
+    OwnerLoop,
     controller_of,
     readable_selector,
 )
 from plimsoll.reconcile.loop import Tools
 
 
-class Deployments(Owner[Deployment, ReplicaSet]):
+class Deployments(OwnerLoop[Deployment, ReplicaSet]):
     name = "deployment"
     workload = DEPLOYMENT
     owned = REPLICA_SETS

@@ -15,7 +15,7 @@ from plimsoll.decide.plan import Plan
 from plimsoll.decide.workloads.job.job import decide_job
 from plimsoll.decide.workloads.job.pods import is_tracked, without_finalizer
 from plimsoll.decide.workloads.owned import JOB
-from plimsoll.processes.controller.workloads.owners import Owner, readable_selector
+from plimsoll.processes.controller.workloads.owners import OwnerLoop, readable_selector
 from plimsoll.processes.controller.workloads.replica_set import suffixes
 from plimsoll.reconcile.loop import Tools
 
@@ -36,7 +36,7 @@ def _job_name(pod: Pod) -> str:
     return next((pod.labels[label] for label in NAME_LABELS if label in pod.labels), "")
 
 
-class Jobs(Owner[Job, Pod]):
+class Jobs(OwnerLoop[Job, Pod]):
     name = "job"
     workload = JOB
 

@@ -91,7 +91,7 @@ class Deletions:
         return seen_as_leaving(object_)
 
 
-class Owner(Loop, Generic[W, T]):
+class OwnerLoop(Loop, Generic[W, T]):
     """A loop about objects of one kind that own those of another."""
 
     workload: Workload

@@ -16,7 +16,7 @@ from plimsoll.decide.workloads.replica_set import (
 from plimsoll.enact.enactor import Obstacle
 from plimsoll.processes.controller.workloads.owners import (
     BY_CONTROLLER,
-    Owner,
+    OwnerLoop,
     controller_of,
     readable_selector,
 )
@@ -30,7 +30,7 @@ def suffixes(ids: Ids) -> Iterator[str]:
         yield ids.suffix()
 
 
-class ReplicaSets(Owner[ReplicaSet, Pod]):
+class ReplicaSets(OwnerLoop[ReplicaSet, Pod]):
     name = "replicaset"
     workload = REPLICA_SET
 

@@ -7,7 +7,7 @@ from plimsoll.api.workloads import ControllerRevision
 from plimsoll.decide.workloads.owned import REVISIONS, Membership, decide_membership
 from plimsoll.processes.controller.workloads.owners import (
     BY_CONTROLLER,
-    Owner,
+    OwnerLoop,
     controller_of,
     orphans_of,
 )
@@ -17,13 +17,13 @@ W = TypeVar("W", bound=ApiObject)
 T = TypeVar("T", bound=ApiObject)
 
 
-def watch_revisions(loop: Owner[W, T], revisions: Cached[ControllerRevision]) -> None:
+def watch_revisions(loop: OwnerLoop[W, T], revisions: Cached[ControllerRevision]) -> None:
     revisions.index(BY_CONTROLLER, controller_of)
     revisions.on_change(loop.wake_owner)
 
 
 def revisions_of(
-    loop: Owner[W, T], owner: W, revisions: Cached[ControllerRevision]
+    loop: OwnerLoop[W, T], owner: W, revisions: Cached[ControllerRevision]
 ) -> Membership[ControllerRevision]:
     view = revisions.view()
     own = view.by(BY_CONTROLLER, owner.uid).values()

@@ -17,7 +17,7 @@ from plimsoll.decide.workloads.stateful_set.stateful_set import (
     StatefulSetView,
     decide_stateful_set,
 )
-from plimsoll.processes.controller.workloads.owners import Owner, readable_selector
+from plimsoll.processes.controller.workloads.owners import OwnerLoop, readable_selector
 from plimsoll.processes.controller.workloads.revision_owners import revisions_of, watch_revisions
 from plimsoll.reconcile.loop import Tools
 
@@ -30,7 +30,7 @@ def claim_names(set_: StatefulSet) -> Iterable[str]:
         yield f"{set_.namespace}/{template_name(template)}-{set_.name}"
 
 
-class StatefulSets(Owner[StatefulSet, Pod]):
+class StatefulSets(OwnerLoop[StatefulSet, Pod]):
     name = "statefulset"
     workload = STATEFUL_SET
 
