@@ -244,7 +244,7 @@ def dynamic(number: int, which: int) -> Iterator[ApiObject]:
 WORKLOADS = (
     Workload("no volumes", ()),
     Workload("bound volume", (bound,)),
-    Workload("static late binding", (static,)),
-    Workload("dynamic late binding, capacity", (dynamic,)),
+    Workload("static delayed binding", (static,)),
+    Workload("dynamic delayed binding, capacity", (dynamic,)),
     Workload("three claims", (static, dynamic, dynamic)),
 )

@@ -91,7 +91,7 @@ class Scene:
         await self.at.create(CLAIMS, name, spec=wanted | spec)
 
     async def select_node(self, claim: str) -> None:
-        """What a scheduler does with a late claim."""
+        """What a scheduler does with a delay-bound claim."""
         selected = {"volume.kubernetes.io/selected-node": self.driver.node}
         patch = merge_patch({"metadata": {"annotations": selected}})
         await self.at.client.patch(CLAIMS, ObjectKey(self.at.namespace, claim), patch)
@@ -137,8 +137,8 @@ async def story_a_block_claim_gets_a_block_volume(scene: Scene) -> None:
     await scene.at.delete(CLASSES, class_name)
 
 
-async def story_a_late_claim_gets_its_volume_at_the_selected_node(scene: Scene) -> None:
-    class_name = await scene.make_class("late", volumeBindingMode="WaitForFirstConsumer")
+async def story_a_delay_bound_claim_gets_its_volume_at_the_selected_node(scene: Scene) -> None:
+    class_name = await scene.make_class("delayed", volumeBindingMode="WaitForFirstConsumer")
     await scene.claim("data", class_name)
     await scene.at.told("data", "WaitForFirstConsumer")
     assert await made_by(scene.driver) == []
@@ -154,7 +154,7 @@ async def story_a_late_claim_gets_its_volume_at_the_selected_node(scene: Scene) 
 
 
 async def story_capacity_is_published_and_follows_the_volumes(scene: Scene) -> None:
-    class_name = await scene.make_class("late", volumeBindingMode="WaitForFirstConsumer")
+    class_name = await scene.make_class("delayed", volumeBindingMode="WaitForFirstConsumer")
     seen: list[int] = []
 
     async def is_published() -> bool:
@@ -322,7 +322,7 @@ async def served(at: Place, driver: Driver) -> AsyncIterator[None]:
 VOLUME_STORIES: tuple[Story, ...] = (
     story_a_claim_gets_a_volume_and_gives_it_back,
     story_a_block_claim_gets_a_block_volume,
-    story_a_late_claim_gets_its_volume_at_the_selected_node,
+    story_a_delay_bound_claim_gets_its_volume_at_the_selected_node,
     story_capacity_is_published_and_follows_the_volumes,
     story_a_claim_is_copied,
 )

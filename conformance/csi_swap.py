@@ -78,14 +78,14 @@ class _Work:
         self._scene = scene
         self._at = scene.at
         self._class = scene.at.own("now")
-        self._late_class = scene.at.own("late")
+        self._delayed_class = scene.at.own("delayed")
         self._snapshot_class = scene.at.own("snapshots")
         self._published: Mapping[str, str] = {}
         self._many = [f"many-{number}" for number in range(MANY)]
 
     async def begin(self) -> None:
         await self._scene.make_class("now")
-        await self._scene.make_class("late", volumeBindingMode="WaitForFirstConsumer")
+        await self._scene.make_class("delayed", volumeBindingMode="WaitForFirstConsumer")
         await self._at.create(
             SNAPSHOT_CLASSES,
             self._snapshot_class,
@@ -100,7 +100,7 @@ class _Work:
         await self._at.create(SNAPSHOTS, "monday", spec=spec)
         await ready_content(self._at, "monday")
         await self._copies("first")
-        await self._late("late-first")
+        await self._delayed("delayed-first")
         await self._at.seen("capacity published", self._publishes)
         # Left in the middle of this.
         for name in self._many:
@@ -116,8 +116,8 @@ class _Work:
         await self._scene.bound(f"clone-{whose}")
         await self._scene.bound(f"restored-{whose}")
 
-    async def _late(self, name: str) -> None:
-        await self._scene.claim(name, self._late_class)
+    async def _delayed(self, name: str) -> None:
+        await self._scene.claim(name, self._delayed_class)
         await self._scene.select_node(name)
         await self._scene.bound(name)
 
@@ -131,7 +131,7 @@ class _Work:
         return {
             item["metadata"]["uid"]: item["capacity"]
             for item in page.items
-            if item["storageClassName"] == self._late_class
+            if item["storageClassName"] == self._delayed_class
         }
 
     async def change(self) -> None:
@@ -142,7 +142,7 @@ class _Work:
         for name in [*self._many, "orphan"]:
             await self._scene.bound(name)
         await self._copies("second")
-        await self._late("late-second")
+        await self._delayed("delayed-second")
         await self._at.gone(CLAIMS, "unwanted")
         claims = await self._at.names(CLAIMS)
 
@@ -151,7 +151,7 @@ class _Work:
             return len(await made_by(self._scene.driver)) == len(claims) + 1
 
         await self._at.seen(f"{len(claims)} volumes and a snapshot in the driver", are_in_step)
-        for pair in (("data", "orphan"), ("late-first", "late-second")):
+        for pair in (("data", "orphan"), ("delayed-first", "delayed-second")):
             await self._assert_alike(*pair)
         for pair in (("clone-first", "clone-second"), ("restored-first", "restored-second")):
             await self._assert_alike(*pair)
@@ -174,12 +174,12 @@ class _Work:
         await self._scene.release(*await self._at.names(CLAIMS))
         page = await self._at.client.list(VOLUMES, Selection())
         assert not [each for each in page.items if self._is_ours(each)]
-        for name in (self._class, self._late_class):
+        for name in (self._class, self._delayed_class):
             await self._at.delete(CLASSES, name)
         await self._at.delete(SNAPSHOT_CLASSES, self._snapshot_class)
 
     def _is_ours(self, volume: Document) -> bool:
-        return volume["spec"].get("storageClassName") in {self._class, self._late_class}
+        return volume["spec"].get("storageClassName") in {self._class, self._delayed_class}
 
 
 def _look(volume: Document) -> Document:
