@@ -1,8 +1,11 @@
 """How far a claim has come."""
 
+import msgspec
 import pytest
 
 from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.quantity import MAX_INT64
+from plimsoll.api.volumes import Resources
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.explain.claim_state import ClaimState, claim_progress
 from plimsoll.decide.scheduling.reasons import Reason
@@ -36,3 +39,11 @@ def test_a_claim_is_somewhere_on_its_way(objects: tuple[ApiObject, ...], state: 
 def test_what_a_claim_asks_for_is_told_with_it() -> None:
     progress = claim_progress(KEY, a_cluster(a_class(), a_claim(gib=3)))
     assert (progress.storage_class, progress.requested_bytes) == ("fast", 3 * 2**30)
+
+
+def test_a_size_beyond_64_bits_is_not_told_as_a_negative_one() -> None:
+    claim = a_claim()
+    beyond = Resources(requests={"storage": str(2**63)})
+    spec = msgspec.structs.replace(claim.spec, resources=beyond)
+    asking = msgspec.structs.replace(claim, spec=spec)
+    assert claim_progress(KEY, a_cluster(a_class(), asking)).requested_bytes == MAX_INT64

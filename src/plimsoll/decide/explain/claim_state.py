@@ -6,7 +6,6 @@ from enum import StrEnum
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.claims.match import size_of
 from plimsoll.decide.scheduling.reasons import Undecided
 from plimsoll.decide.scheduling.rules.volume_binding.claims import LOST, is_delayed, is_fully_bound
 from plimsoll.decide.scheduling.view import ClusterView
@@ -43,7 +42,7 @@ def claim_progress(key: ObjectKey, view: ClusterView) -> ClaimProgress:
         key=key,
         state=_state(claim, view),
         storage_class=claim.storage_class,
-        requested_bytes=size_of(claim.spec.resources.requests).value,
+        requested_bytes=claim.spec.requested_bytes,
         volume=claim.spec.volume_name,
         selected_node=claim.annotations.get(SELECTED_NODE, ""),
     )

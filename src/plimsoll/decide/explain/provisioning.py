@@ -18,7 +18,7 @@ from plimsoll.decide.annotations import (
     STORAGE_PROVISIONER,
 )
 from plimsoll.decide.capacity.findings import stale_sentence
-from plimsoll.decide.claims.match import is_reachable, size_of
+from plimsoll.decide.claims.match import is_reachable
 from plimsoll.decide.explain.claim_state import ClaimState, claim_progress
 from plimsoll.decide.explain.evidence import (
     WARNING,
@@ -239,6 +239,6 @@ def _trouble(
         reason=reason,
         sentence=sentence,
         claim=claim.key,
-        wanted=size_of(claim.spec.resources.requests).value,
+        wanted=claim.spec.requested_bytes,
         about=about,
     )

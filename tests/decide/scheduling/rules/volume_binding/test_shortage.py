@@ -2,6 +2,7 @@ import msgspec
 
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.storage import CSIStorageCapacity
+from plimsoll.api.volumes import Resources
 from plimsoll.decide.capacity.names import TEMPLATE_NODE
 from plimsoll.decide.scheduling.rules.volume_binding.shortage import shortages
 from tests.builders import ZONE, a_capacity, a_claim, a_class, a_pod
@@ -21,6 +22,15 @@ def room(zone: str, gib: int) -> CSIStorageCapacity:
 def test_a_claim_larger_than_all_that_is_published_is_told_with_the_sizes() -> None:
     assert told(a_claim("data", gib=50), room("a", 10), room("b", 20)) == [
         "claim data needs 50Gi, at most 20Gi can be made"
+    ]
+
+
+def test_a_size_beyond_64_bits_is_short_of_room() -> None:
+    claim = a_claim("data")
+    beyond = Resources(requests={"storage": str(2**63)})
+    spec = msgspec.structs.replace(claim.spec, resources=beyond)
+    assert told(msgspec.structs.replace(claim, spec=spec), room("a", 10)) == [
+        "claim data needs 9223372036854775807, at most 10Gi can be made"
     ]
 
 

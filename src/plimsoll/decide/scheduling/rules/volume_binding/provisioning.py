@@ -81,7 +81,7 @@ def _refusal(claim: PersistentVolumeClaim, storage_class: StorageClass, reason: 
         sentence=Sentence.NO_VOLUME,
         claim=claim.key,
         about=seen_class(storage_class.name),
-        wanted=size_of(claim.spec.resources.requests).value,
+        wanted=claim.spec.requested_bytes,
     )
 
 
@@ -146,7 +146,7 @@ def _no_space(
         sentence=Sentence.NO_SPACE,
         claim=claim.key,
         about=about,
-        wanted=size_of(claim.spec.resources.requests).value,
+        wanted=claim.spec.requested_bytes,
         seen=seen,
     )
 

@@ -6,7 +6,6 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.quantity import Format, Quantity
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.decide.capacity.templates import is_template
-from plimsoll.decide.claims.match import size_of
 from plimsoll.decide.scheduling.columns.capacity import largest_volume
 from plimsoll.decide.scheduling.view import ClusterView
 
@@ -18,7 +17,7 @@ def shortages(pod: Pod, view: ClusterView) -> Iterator[str]:
         class_ = view.storage_class(claim.storage_class) if claim else None
         if claim is None or class_ is None or claim.spec.volume_name:
             continue
-        wanted = size_of(claim.spec.resources.requests).value
+        wanted = claim.spec.requested_bytes
         largest = _largest(class_, view)
         if largest is not None and largest < wanted:
             yield f"claim {key.name} needs {_shown(wanted)}, at most {_shown(largest)} can be made"
