@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.volumes import PersistentVolumeClaim
@@ -76,6 +77,17 @@ def test_events_about_an_earlier_claim_of_the_same_name_do_not_count() -> None:
     earlier = a_claim(namespace="elsewhere")
     events = (an_event(earlier, "ProvisioningFailed"),)
     assert codes(HANDED_OVER, replace(NOTHING_SAID, events=events)) == []
+
+
+def test_failures_from_before_the_class_was_made_do_not_count() -> None:
+    made_at = replace_struct(a_class().metadata, creation_timestamp=NOW - MINUTE)
+    remade = replace_struct(a_class(), metadata=made_at)
+    events = (
+        an_event(HANDED_OVER, "ProvisioningFailed", "class not found", age=2 * MINUTE),
+        an_event(HANDED_OVER, "ProvisioningFailed", "failing still", age=SECOND),
+    )
+    found = troubles(HANDED_OVER, replace(NOTHING_SAID, events=events), remade)
+    assert [trouble.sentence for trouble in found] == ["failing still"]
 
 
 def test_a_claim_that_no_provisioner_takes_up_is_overdue_after_five_minutes() -> None:

@@ -65,7 +65,7 @@ def provisioning_troubles(
     if not provisioner:
         return
     stopped = [*_stopped(claim, provisioner, columns, evidence)]
-    failed = [*_failed(claim, evidence)]
+    failed = [*_failed(claim, columns, evidence)]
     yield from (*stopped, *failed)
     if not stopped and not failed:
         yield from _overdue(claim, provisioner, evidence)
@@ -173,14 +173,24 @@ def _stopped(
         yield replace(trouble, occurrences=seen)
 
 
-def _failed(claim: PersistentVolumeClaim, evidence: Evidence) -> Iterator[SharedTrouble]:
+def _failed(
+    claim: PersistentVolumeClaim, columns: Columns, evidence: Evidence
+) -> Iterator[SharedTrouble]:
+    since = _class_made_at(claim, columns)
     warnings = (e for e in evidence.events_about(claim, FAILED) if e.type == WARNING)
-    for event in islice(newest_by_message(warnings), SHOWN_FAILURES):
+    current = (e for e in warnings if since is None or last_seen_at(e) >= since)
+    for event in islice(newest_by_message(current), SHOWN_FAILURES):
         seen = Occurrences(
             count=count_of(event), first_at=first_seen_at(event), last_at=last_seen_at(event)
         )
         about, code = SeenObject("Event", event.key), provisioning_code(event.message)
         yield replace(_trouble(claim, code, event.message, about), occurrences=seen)
+
+
+def _class_made_at(claim: PersistentVolumeClaim, columns: Columns) -> datetime | None:
+    """Failures from before tell that the class was missing, or of an earlier one of its name."""
+    storage_class = columns.storage_class(claim.storage_class) if claim.storage_class else None
+    return storage_class.metadata.creation_timestamp if storage_class else None
 
 
 def _overdue(
