@@ -200,6 +200,20 @@ def test_a_start_can_be_stopped_at_any_moment_and_done_again(short: Path) -> Non
     assert is_free(short)
 
 
+@pytest.mark.timeout(300)
+def test_a_signal_stops_a_cluster_whose_output_is_read_by_no_process_any_more(short: Path) -> None:
+    """As with `plimsoll up 2>&1 | head -1`: the first line is there, and the reader has left."""
+    command = [*COMMAND, "--data-dir", str(short), "--hollow"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    while not process.stdout.readline().startswith("plimsoll is up"):
+        assert process.poll() is None
+    process.stdout.close()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS) == 0
+    assert is_free(short)
+
+
 def test_ctrl_c_before_anything_is_loaded_is_no_traceback(tmp_path: Path) -> None:
     """The command is interrupted where it loads its modules."""
     program = (

@@ -1,6 +1,7 @@
 """`plimsoll up`: a storage cluster on this machine, with one command and nothing else."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -114,7 +115,7 @@ async def _until_stopped(request: ClusterRequest) -> int:
 
     def ask(number: signal.Signals) -> None:
         if not asked.done():
-            click.echo("stopping", err=True)
+            _remark("stopping")
             asked.set_result(number)
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -142,11 +143,17 @@ async def _run(request: ClusterRequest, is_up: asyncio.Event) -> None:
 
 
 def _show(child: str, line: str) -> None:
-    click.echo(f"{child}: {line}", err=True)
+    _remark(f"{child}: {line}")
 
 
 def _announce(change: str) -> None:
-    click.echo(f"changed: {change}", err=True)
+    _remark(f"changed: {change}")
+
+
+def _remark(text: str) -> None:
+    """The cluster goes on, and can be stopped, after the reader of its output has left."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
 
 
 def _tell(cluster: LocalCluster, took: timedelta, is_root: bool) -> None:  # noqa: FBT001
