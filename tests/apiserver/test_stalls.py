@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -72,8 +73,8 @@ def with_meta(**metadata: Any) -> Any:
     return {"metadata": {"name": "x", **metadata}}
 
 
-def pod(variables: int) -> Any:
-    env = [{"name": f"A{n}", "value": "x"} for n in range(variables)]
+def pod(variables: int, name: str = "A") -> Any:
+    env = [{"name": f"{name}{n}", "value": "x"} for n in range(variables)]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -131,6 +132,11 @@ REQUESTS: dict[str, Callable[[], Request]] = {
         MAPS, with_meta(managedFields=[ENTRY | {"fieldsV1": {f"f:{n}": {} for n in range(45_000)}}])
     ),
     "pod-with-many-variables": lambda: post(PODS, pod(30_000)),
+    "pod-with-many-invalid-variables": lambda: post(PODS, pod(30_000, name="=")),
+    "pod-with-many-invalid-variables-as-yaml": lambda: replace(
+        post(PODS, pod(30_000, name="=")),
+        headers={"content-type": JSON, "accept": YAML},
+    ),
     "apply-many-keys": lambda: patch(
         f"{MAPS}/applied", "apply-patch+yaml", APPLIED | {"data": keys(90_000)}
     ),

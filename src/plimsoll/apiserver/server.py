@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from plimsoll.apiserver.admission.warnings.deprecated import deprecations
@@ -14,6 +15,7 @@ from plimsoll.apiserver.http.requests import Query, Target, parse_target
 from plimsoll.apiserver.metrics import ServerMetrics
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.heavy_work import SLOW_FORMAT_BYTES
 from plimsoll.apiserver.storage.store import StoreFailedError
 from plimsoll.apiserver.verbs.dispatch import ResourceRoutes
 from plimsoll.wire.transport import Request
@@ -48,11 +50,17 @@ class ApiServer:
             self._authorize(request, target, user)
             return await self._answer(request, target, user)
         except ApiError as error:
-            return refused(error, request)
+            return await self._refused(error, request)
         except StoreFailedError as error:
             return refused(_not_stored(error), request)
         except RecursionError:
             return refused(ApiError(400, "BadRequest", "the request is nested too deeply"), request)
+
+    async def _refused(self, error: ApiError, request: Request) -> Answer:
+        """A message of many complaints makes a long document, which takes time to write."""
+        if len(str(error)) <= SLOW_FORMAT_BYTES:
+            return refused(error, request)
+        return await self.cluster.work.run(partial(refused, error, request))
 
     def authorize(self, request: Request, user: User) -> None:
         """Raises 403. It looks at method and path alone: the body need not be there yet."""

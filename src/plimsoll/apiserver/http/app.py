@@ -26,6 +26,7 @@ from plimsoll.runtime.clock import Clock
 from plimsoll.wire.transport import Request
 
 QUERY_LIMIT = 1000
+PIECE_BYTES = 256 * 1024
 
 Send = Callable[[Message], Awaitable[None]]
 
@@ -118,8 +119,12 @@ def _head(answer: Answer, length: int | None) -> Message:
 
 
 async def _send(answer: Answer, send: Send, *, head_only: bool) -> None:
-    body = b"" if head_only else answer.body
+    """In pieces: encryption of a long body in one go would hold the event loop."""
+    body = memoryview(b"" if head_only else answer.body)
     await send(_head(answer, len(answer.body)))
+    while len(body) > PIECE_BYTES:
+        await send({"type": "http.response.body", "body": body[:PIECE_BYTES], "more_body": True})
+        body = body[PIECE_BYTES:]
     await send({"type": "http.response.body", "body": body})
 
 
