@@ -110,9 +110,10 @@ class SimulatedCluster:
         """The copy that leads, of the components whose names begin so."""
         for name, component in self.components.items():
             life = component.life
-            if name.startswith(of) and life is not None and life.instance:
-                if self.mirror.holders.get(life.lease) == life.instance:
-                    return component
+            if not name.startswith(of) or life is None or not life.instance:
+                continue
+            if self.mirror.holders.get(life.lease) == life.instance:
+                return component
         return None
 
     async def stop(self) -> None:

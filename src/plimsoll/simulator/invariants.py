@@ -136,7 +136,8 @@ class Watchdog:
             self.add(Invariant.ATTACH_LIMITS, f"{node} has {len(attached)} volumes, limit {limit}")
 
     def _written(self, sender: SimulatedProcess, request: Request) -> None:
-        if sender.lease and not request.path.endswith("/" + sender.lease.partition("/")[2]):
+        """Only the lease itself may be written by those who do not hold it."""
+        if sender.lease and not _is_for_lease(request, sender.lease):
             self._check_lease(sender, f"{request.method} {request.path}")
 
     def _called(self, sender: SimulatedProcess, method: str) -> None:
@@ -170,6 +171,13 @@ class Watchdog:
         for name, bug in self._cluster.bugs:
             self.add(Invariant.NO_BUGS, f"{name}: {type(bug).__name__}: {bug}")
         return self.violations
+
+
+def _is_for_lease(request: Request, lease: str) -> bool:
+    namespace, _, name = lease.partition("/")
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    is_new = request.method == "POST" and f'"name":"{name}"'.encode() in request.body
+    return request.path == f"{leases}/{name}" or (request.path == leases and is_new)
 
 
 def claims_of(pod: Document) -> Iterator[str]:

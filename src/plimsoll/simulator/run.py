@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
+from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.processes.scheduler.main import SchedulerProcess
 from plimsoll.simulator.chance import derived, seconds
@@ -22,7 +24,8 @@ from plimsoll.simulator.loop import VirtualLoop
 from plimsoll.simulator.mirror import NODES
 from plimsoll.simulator.network import Network
 from plimsoll.simulator.scenario.actions import AnyAction, User
-from plimsoll.simulator.scenario.faults import AnyTrouble, FaultInjector
+from plimsoll.simulator.scenario.faults import AnyTrouble
+from plimsoll.simulator.scenario.injector import FaultInjector
 from plimsoll.simulator.scenario.scenario import Scenario
 from plimsoll.simulator.settled import Unsettled, unsettled
 from plimsoll.simulator.trace import Trace
@@ -133,7 +136,7 @@ class Play:
             await self._sleep_until(began + event.at)
             if isinstance(event, AnyAction):
                 self._trace("user", str(event))
-                acting.append(self.cluster.user.spawn(user.carry_out(event)))
+                acting.append(self.cluster.user.spawn(event.carry_out(user)))
             else:
                 self.faults.strike(event)
         await self._sleep_until(began + self.scenario.lasting)
@@ -166,7 +169,7 @@ class Play:
         stores = scheduler.state.stores
         rebuilt = Kernel(Columns.of(stores.believed()), scheduler.kernel.settings)
         for pod in stores.pods.snapshot().objects.values():
-            if scheduler.kernel.flags_by_node(pod) != rebuilt.flags_by_node(pod):
+            if _flags(scheduler.kernel, pod) != _flags(rebuilt, pod):
                 message = f"pod {pod.key} is judged otherwise by columns that are made anew"
                 self.watchdog.add(Invariant.COLUMNS_EQUAL_REBUILD, message)
 
@@ -183,3 +186,12 @@ class Play:
 
     def _trace(self, who: str, what: str) -> None:
         self.cluster.network.trace.add(who, what)
+
+
+def _flags(kernel: Kernel, pod: Pod) -> dict[str, int] | Rejected:
+    """Why each node is refused, zero where it would do."""
+    judged = kernel.judge(pod)
+    if isinstance(judged, Rejected):
+        return judged
+    names = enumerate(kernel.columns.index.names)
+    return {name: int(judged.flags[slot]) for slot, name in names if name}

@@ -30,6 +30,9 @@ class Action(
     at: float
     """Seconds after the cluster is up."""
 
+    async def carry_out(self, user: "User") -> None:
+        raise NotImplementedError
+
 
 class CreateStatefulSet(Action, frozen=True, kw_only=True, tag="createStatefulSet"):
     name: str
@@ -41,10 +44,16 @@ class CreateStatefulSet(Action, frozen=True, kw_only=True, tag="createStatefulSe
     parallel: bool = True
     cpu: str = "100m"
 
+    async def carry_out(self, user: "User") -> None:
+        await user.create(stateful_set(self))
+
 
 class Scale(Action, frozen=True, kw_only=True, tag="scale"):
     name: str
     replicas: int
+
+    async def carry_out(self, user: "User") -> None:
+        await user.patch("StatefulSet", self.name, {"spec": {"replicas": self.replicas}})
 
 
 class Roll(Action, frozen=True, kw_only=True, tag="roll"):
@@ -52,14 +61,26 @@ class Roll(Action, frozen=True, kw_only=True, tag="roll"):
 
     name: str
 
+    async def carry_out(self, user: "User") -> None:
+        changed = {"metadata": {"annotations": {"simulation/rolled": str(self.at)}}}
+        await user.patch("StatefulSet", self.name, {"spec": {"template": changed}})
+
 
 class DeleteStatefulSet(Action, frozen=True, kw_only=True, tag="deleteStatefulSet"):
     name: str
     with_claims: bool = True
 
+    async def carry_out(self, user: "User") -> None:
+        await user.delete("StatefulSet", self.name)
+        if self.with_claims:
+            await user.delete_all("PersistentVolumeClaim", f"app={self.name}")
+
 
 class DeletePod(Action, frozen=True, kw_only=True, tag="deletePod"):
     name: str
+
+    async def carry_out(self, user: "User") -> None:
+        await user.delete("Pod", self.name)
 
 
 class CreatePods(Action, frozen=True, kw_only=True, tag="createPods"):
@@ -73,11 +94,19 @@ class CreatePods(Action, frozen=True, kw_only=True, tag="createPods"):
     finish: bool = False
     """Whether the pods end by themselves, as those of a job."""
 
+    async def carry_out(self, user: "User") -> None:
+        for document in pods(self):
+            await user.create(document)
+
 
 class DeletePods(Action, frozen=True, kw_only=True, tag="deletePods"):
     """With their claims."""
 
     name: str
+
+    async def carry_out(self, user: "User") -> None:
+        await user.delete_all("Pod", f"app={self.name}")
+        await user.delete_all("PersistentVolumeClaim", f"app={self.name}")
 
 
 class CreateJob(Action, frozen=True, kw_only=True, tag="createJob"):
@@ -88,15 +117,24 @@ class CreateJob(Action, frozen=True, kw_only=True, tag="createJob"):
     class_name: str = "zonal"
     size: str = "1Gi"
 
+    async def carry_out(self, user: "User") -> None:
+        await user.create(job(self))
+
 
 class CreateClaim(Action, frozen=True, kw_only=True, tag="createClaim"):
     name: str
     class_name: str
     size: str = "1Gi"
 
+    async def carry_out(self, user: "User") -> None:
+        await user.create(claim(self.name, self.class_name, self.size))
+
 
 class DeleteClaim(Action, frozen=True, kw_only=True, tag="deleteClaim"):
     name: str
+
+    async def carry_out(self, user: "User") -> None:
+        await user.delete("PersistentVolumeClaim", self.name)
 
 
 class Drain(Action, frozen=True, kw_only=True, tag="drain"):
@@ -104,9 +142,17 @@ class Drain(Action, frozen=True, kw_only=True, tag="drain"):
 
     node: str
 
+    async def carry_out(self, user: "User") -> None:
+        await user.patch("Node", self.node, {"spec": {"unschedulable": True}})
+        for pod in await user.pods_on(self.node):
+            await user.delete("Pod", pod)
+
 
 class Uncordon(Action, frozen=True, kw_only=True, tag="uncordon"):
     node: str
+
+    async def carry_out(self, user: "User") -> None:
+        await user.patch("Node", self.node, {"spec": {"unschedulable": None}})
 
 
 AnyAction = (
@@ -132,71 +178,37 @@ class User:
         self._cluster = cluster
         self._client = cluster.client
 
-    async def carry_out(self, action: AnyAction) -> None:
-        match action:
-            case CreateStatefulSet():
-                await self._create(stateful_set(action))
-            case Scale(name=name, replicas=replicas):
-                await self._patch("StatefulSet", name, {"spec": {"replicas": replicas}})
-            case Roll(name=name, at=at):
-                changed = {"metadata": {"annotations": {"simulation/rolled": str(at)}}}
-                await self._patch("StatefulSet", name, {"spec": {"template": changed}})
-            case DeleteStatefulSet(name=name, with_claims=with_claims):
-                await self._delete("StatefulSet", name)
-                if with_claims:
-                    await self._delete_all("PersistentVolumeClaim", f"app={name}")
-            case DeletePod(name=name):
-                await self._delete("Pod", name)
-            case CreatePods():
-                for document in pods(action):
-                    await self._create(document)
-            case DeletePods(name=name):
-                await self._delete_all("Pod", f"app={name}")
-                await self._delete_all("PersistentVolumeClaim", f"app={name}")
-            case CreateJob():
-                await self._create(job(action))
-            case CreateClaim():
-                await self._create(claim(action.name, action.class_name, action.size))
-            case DeleteClaim(name=name):
-                await self._delete("PersistentVolumeClaim", name)
-            case Drain(node=node):
-                await self._patch("Node", node, {"spec": {"unschedulable": True}})
-                for pod in await self._pods_on(node):
-                    await self._delete("Pod", pod)
-            case Uncordon(node=node):
-                await self._patch("Node", node, {"spec": {"unschedulable": None}})
+    async def create(self, document: Document) -> None:
+        await self.insist(lambda: self._client.create(kind_of(document), document))
 
-    async def _create(self, document: Document) -> None:
-        await self._insist(lambda: self._client.create(kind_of(document), document))
-
-    async def _patch(self, kind: str, name: str, patch: Document) -> None:
+    async def patch(self, kind: str, name: str, patch: Document) -> None:
         key = key_in(kind, name, NAMESPACE)
         options = WriteOptions()
         body = merge_patch(patch)
-        await self._insist(lambda: self._client.patch(kind_named(kind), key, body, options))
+        await self.insist(lambda: self._client.patch(kind_named(kind), key, body, options))
 
-    async def _delete(self, kind: str, name: str) -> None:
+    async def delete(self, kind: str, name: str) -> None:
         key = key_in(kind, name, NAMESPACE)
-        await self._insist(lambda: self._client.delete(kind_named(kind), key, Deletion()))
+        await self.insist(lambda: self._client.delete(kind_named(kind), key, Deletion()))
 
-    async def _delete_all(self, kind: str, labels: str) -> None:
-        for name in await self._names(kind, Selection(namespace=NAMESPACE, labels=labels)):
-            await self._delete(kind, name)
+    async def delete_all(self, kind: str, labels: str) -> None:
+        for name in await self.names(kind, Selection(namespace=NAMESPACE, labels=labels)):
+            await self.delete(kind, name)
 
-    async def _pods_on(self, node: str) -> list[str]:
-        return await self._names("Pod", Selection(fields=f"spec.nodeName={node}"))
+    async def pods_on(self, node: str) -> list[str]:
+        return await self.names("Pod", Selection(fields=f"spec.nodeName={node}"))
 
-    async def _names(self, kind: str, selection: Selection) -> list[str]:
+    async def names(self, kind: str, selection: Selection) -> list[str]:
         found: list[str] = []
 
         async def read() -> None:
             page = await self._client.list(kind_named(kind), selection)
             found[:] = [document["metadata"]["name"] for document in page.items]
 
-        await self._insist(read)
+        await self.insist(read)
         return found
 
-    async def _insist(self, attempt: Callable[[], Awaitable[Any]]) -> None:
+    async def insist(self, attempt: Callable[[], Awaitable[Any]]) -> None:
         for _ in range(TRIES):
             try:
                 await attempt()
