@@ -39,6 +39,8 @@ class Component:
         self._begin = begin
         self._chance = chance
         self._restart: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        """Event loops do not keep their tasks."""
 
     @property
     def is_up(self) -> bool:
@@ -54,6 +56,7 @@ class Component:
         self._network.trace.add(self.name, f"started, life {len(self.lives)}")
         chance = derived(self._chance)
         task = life.call(self._network.loop.create_task, _guarded(self._begin(life, chance)))
+        self._task = task
         task.add_done_callback(
             lambda ended: self._ended(life, ended), context=self._network.context
         )

@@ -20,7 +20,8 @@ from plimsoll.runtime.ids import seeded_ids
 from plimsoll.simulator.disk import DriverDisk
 from plimsoll.simulator.network import Exchange, Failures, Network
 from plimsoll.simulator.process import SimulatedProcess
-from plimsoll.wire.csi.errors import CsiStatusError, driver_error, unreachable
+from plimsoll.wire.csi.errors import CsiStatusError, DriverError, driver_error, unreachable
+from plimsoll.wire.csi.fenced import HARMLESS_CALLS
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.transport import NO_METADATA, Metadata, Permit, permit_always
 
@@ -119,12 +120,22 @@ class CsiLink:
         )
         exchange.send(network.fates.of_call(self._process, method), within.total_seconds())
         try:
-            return await exchange.answer
+            answer = await exchange.answer
         except asyncio.CancelledError:
             exchange.abandon()
             raise
+        except DriverError as error:
+            self._tell(method, f"{error.code}: {error.detail}")
+            raise
         finally:
             exchange.end()
+        self._tell(method, "OK")
+        return answer
+
+    def _tell(self, method: str, outcome: str) -> None:
+        if method not in HARMLESS_CALLS:
+            what = f"{method.rpartition('/')[2]} at {self._host.name} for {self._node}"
+            self._host.network.trace.add(self._process.name, f"{what} -> {outcome}")
 
     async def close(self) -> None:
         """There is nothing to let go of."""

@@ -8,7 +8,7 @@ verdict and the same trace, byte for byte, in every process.
 import asyncio
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from random import Random
 
@@ -20,6 +20,7 @@ from plimsoll.processes.scheduler.main import SchedulerProcess
 from plimsoll.simulator.chance import derived, seconds
 from plimsoll.simulator.cluster import SimulatedCluster, simulated_cluster
 from plimsoll.simulator.invariants import Invariant, Violation, Watchdog
+from plimsoll.simulator.logs import logged
 from plimsoll.simulator.loop import VirtualLoop
 from plimsoll.simulator.mirror import NODES
 from plimsoll.simulator.network import Network
@@ -78,6 +79,12 @@ async def _play(loop: VirtualLoop, scenario: Scenario, *, keeps_lines: bool) -> 
     chance = Random(scenario.seed)  # noqa: S311 - chance of a simulation
     trace = Trace(loop.time, keeps_lines=keeps_lines)
     network = Network(loop=loop, chance=derived(chance), trace=trace)
+    with logged(trace) if keeps_lines else nullcontext():
+        return await _played(network, scenario, chance)
+
+
+async def _played(network: Network, scenario: Scenario, chance: Random) -> Verdict:
+    loop, trace = network.loop, network.trace
     async with simulated_cluster(scenario.cluster, network, chance) as cluster:
         play = Play(cluster, scenario, derived(chance))
         await play.through()

@@ -25,6 +25,11 @@ class Trace:
         if self.keeps_lines:
             self.lines.append(line)
 
+    def note(self, process: str, what: str) -> None:
+        """For readers alone: not part of the digest."""
+        if self.keeps_lines:
+            self.lines.append(f"{self.time():12.6f} {process}: {what}")
+
     @property
     def digest(self) -> str:
         return str(self._digest.hexdigest())
