@@ -97,7 +97,7 @@ class Pods(Loop):
         for served in self._nodes.values():
             pods = self._observation.pods_of(served.name)
             await served.directory.recall({p.uid for p in pods if _is_running(p)})
-            for uid in (*served.directory.pods, *(pod.uid for pod in pods), LEFTOVERS):
+            for uid in (*sorted(served.directory.pods), *(pod.uid for pod in pods), LEFTOVERS):
                 self.queue.add(ObjectKey(served.name, uid))
         await super().run()
 
@@ -141,7 +141,7 @@ class Pods(Loop):
         """Those that may be waiting for something."""
         pods = self._observation.pods_of(served.name)
         self._add(pod for pod in pods if pod.uid not in self._settled)
-        unknown = served.directory.pods - {pod.uid for pod in pods}
+        unknown = sorted(served.directory.pods - {pod.uid for pod in pods})
         for uid in (*unknown, *([LEFTOVERS] if served.directory.actual.staged else ())):
             self.queue.add(ObjectKey(served.name, uid))
 
