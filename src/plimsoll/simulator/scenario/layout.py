@@ -34,11 +34,11 @@ MOST_NODES = 16_384
 PLACES = ("zone", "rack", "host")
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class FilePart(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A mapping in the file."""
 
 
-class ScenarioPart(Part, frozen=True, kw_only=True):
+class ScenarioPart(FilePart, frozen=True, kw_only=True):
     """The whole file."""
 
     seed: int = 0
@@ -49,7 +49,7 @@ class ScenarioPart(Part, frozen=True, kw_only=True):
     settling: float = 600.0
 
 
-class NodePart(Part, frozen=True, kw_only=True):
+class NodePart(FilePart, frozen=True, kw_only=True):
     cpu: str = "16"
     memory: str = "64Gi"
     pods: int = 110
@@ -63,13 +63,13 @@ class NamedNodePart(NodePart, frozen=True, kw_only=True):
     rack: str
 
 
-class CopiesPart(Part, frozen=True, kw_only=True):
+class CopiesPart(FilePart, frozen=True, kw_only=True):
     schedulers: int = 2
     controllers: int = 2
     provisioners: int = 2
 
 
-class PoolPart(Part, frozen=True, kw_only=True):
+class PoolPart(FilePart, frozen=True, kw_only=True):
     """One for each place, or one by name."""
 
     name: str = "pool"
@@ -80,7 +80,7 @@ class PoolPart(Part, frozen=True, kw_only=True):
     latency: str = "0"
 
 
-class DriverPart(Part, frozen=True, kw_only=True):
+class DriverPart(FilePart, frozen=True, kw_only=True):
     name: str
     pools: list[Any]
     keys: tuple[str, ...] | None = None
@@ -89,7 +89,7 @@ class DriverPart(Part, frozen=True, kw_only=True):
     tracks_capacity: bool = True
 
 
-class ClassPart(Part, frozen=True, kw_only=True):
+class ClassPart(FilePart, frozen=True, kw_only=True):
     name: str
     driver: str
     parameters: dict[str, str] = {}
@@ -98,7 +98,7 @@ class ClassPart(Part, frozen=True, kw_only=True):
     allowed_topologies: dict[str, tuple[str, ...]] = {}
 
 
-class ClusterPart(Part, frozen=True, kw_only=True):
+class ClusterPart(FilePart, frozen=True, kw_only=True):
     zones: int | tuple[str, ...] | None = None
     racks_per_zone: int = 1
     nodes_per_rack: int = 1
@@ -135,7 +135,7 @@ def read_cluster(given: Any) -> ClusterShape:
     )
 
 
-def _check_counts(part: Part, place: str) -> None:
+def _check_counts(part: FilePart, place: str) -> None:
     for name, value in msgspec.to_builtins(part).items():
         if isinstance(value, int) and value < 1:
             raise ScenarioError(f"{place}.{name}: must be 1 or more, not {value}")
