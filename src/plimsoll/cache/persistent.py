@@ -47,7 +47,10 @@ class PersistentMap(Mapping[K, V], Generic[K, V]):
         return made
 
     def _leaf(self, key: object) -> dict[K, V]:
-        node, rest = self._root, _hash(key)
+        node = self._root
+        if isinstance(node, dict):  # A small map is one leaf: no hash is needed.
+            return node
+        rest = _hash(key)
         while isinstance(node, list):
             node = node[rest % FAN_OUT]
             rest >>= BITS
@@ -83,8 +86,12 @@ class PersistentMap(Mapping[K, V], Generic[K, V]):
         return _leaves(self._root)
 
     def with_(self, key: K, value: V) -> "PersistentMap[K, V]":
+        root = self._root
+        if isinstance(root, dict) and (len(root) < LEAF_SIZE or key in root):
+            leaf = {**root, key: value}
+            return PersistentMap._of(leaf, len(leaf))
         size = self._size + (key not in self)
-        return PersistentMap._of(_put(self._root, key, value, (_hash(key), 0)), size)
+        return PersistentMap._of(_put(root, key, value, (_hash(key), 0)), size)
 
     def without(self, key: K) -> "PersistentMap[K, V]":
         if key not in self:
