@@ -5,7 +5,8 @@ from http import HTTPStatus
 
 import pytest
 
-from plimsoll.wire.health import OK, ServedPage, is_answered, not_yet, serving
+from plimsoll.wire.health import OK, ServedPage, not_yet, serving
+from plimsoll.wire.probe import is_answered
 
 PAGES = {
     "/healthz": lambda: OK,

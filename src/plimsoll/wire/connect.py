@@ -2,7 +2,6 @@
 
 from random import Random
 
-from plimsoll.wire.http import HttpTransport
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, find_access
 
@@ -15,5 +14,8 @@ def connect(
     manager: str = "plimsoll",
 ) -> KubeClient:
     """Nothing is sent yet; raises KubeconfigError when no cluster is configured."""
+    # Loading an HTTP client takes long, and processes beside their server never need one.
+    from plimsoll.wire.http import HttpTransport  # noqa: PLC0415
+
     transport = HttpTransport(find_access(options, machine), user_agent=manager)
     return KubeClient(transport, clock=machine.clock, chance=chance, manager=manager)

@@ -8,13 +8,10 @@ keep the process busy.
 import asyncio
 import contextlib
 import logging
-import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
 
@@ -98,19 +95,3 @@ def _page(line: list[str], pages: Pages) -> ServedPage:
             return ServedPage(b"only GET\n", HTTPStatus.METHOD_NOT_ALLOWED)
         case _:
             return ServedPage(b"not HTTP\n", HTTPStatus.BAD_REQUEST)
-
-
-async def is_answered(url: str, limit: timedelta, trust: ssl.SSLContext | None = None) -> bool:
-    """Whether the server behind the address answers with any status in time; `trust` for https."""
-    where = urlsplit(url)
-    request = f"GET {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n\r\n"
-    try:
-        async with asyncio.timeout(limit.total_seconds()):
-            reader, writer = await asyncio.open_connection(where.hostname, where.port, ssl=trust)
-            try:
-                writer.write(request.encode())
-                return (await reader.readline()).startswith(b"HTTP/1.")
-            finally:
-                writer.close()
-    except (TimeoutError, OSError, ValueError):  # ValueError: a line without end
-        return False

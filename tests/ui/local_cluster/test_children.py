@@ -21,7 +21,7 @@ from plimsoll.ui.local_cluster.children import (
     kept_up,
 )
 from plimsoll.ui.local_cluster.health_watch import HealthRule
-from plimsoll.wire.health import is_answered
+from plimsoll.wire.probe import is_answered
 
 IMPATIENT = HealthRule(
     every=timedelta(milliseconds=100), limit=timedelta(milliseconds=500), misses=2

@@ -13,7 +13,6 @@ from plimsoll.runtime.ids import system_chance
 from plimsoll.wire.csi.fenced import FencedCsi
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.csi.transport import CsiTransport
-from plimsoll.wire.http import HttpTransport
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment, find_access
 from plimsoll.wire.limited import LimitedTransport
@@ -68,6 +67,9 @@ async def while_connected(transport: GrpcTransport, running: Coroutine[Any, Any,
 
 def clients_of(settings: ProvisionerFlags, driver: CsiTransport, clock: Clock) -> Clients:
     """Raises KubeconfigError."""
+    # As in `wire.connect`: a provisioner that gets its clients from outside needs none of it.
+    from plimsoll.wire.http import HttpTransport  # noqa: PLC0415
+
     found = KubeconfigEnvironment(environment=environment(), clock=clock)
     access = find_access(ConnectionOptions(kubeconfig=settings.kubeconfig), found)
     if settings.master:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.runtime.clock import Clock
-from plimsoll.wire.health import is_answered
+from plimsoll.wire.probe import is_answered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
