@@ -15,6 +15,7 @@ from plimsoll.runtime.flags import (
     gather_values,
     parse_list,
     plain_type,
+    read_arguments,
 )
 
 
@@ -60,3 +61,20 @@ def test_texts_are_read_as_flags_are_written() -> None:
 def test_what_is_no_pair_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write KEY=VALUE"):
         gather_pairs((text,))
+
+
+class Command(Settings, frozen=True, kw_only=True):
+    addresses: Annotated[str, Flag(name="csi-address", gather=gather_joined)] = ""
+    dry_run: Annotated[bool, Flag()] = False
+    pause: Annotated[timedelta, Flag()] = timedelta(seconds=1)
+
+
+def test_arguments_say_the_same_to_a_program_that_is_several_commands() -> None:
+    words = ["--csi-address", "/a", "--dry-run", "--pause", "250ms", "--csi-address", "/b"]
+    settings = load_settings(Command, Sources(flags=read_arguments(Command, words)))
+    assert settings == Command(addresses="/a,/b", dry_run=True, pause=timedelta(milliseconds=250))
+
+
+def test_an_argument_that_the_command_does_not_have_is_an_error() -> None:
+    with pytest.raises(ValueError, match="--color is unknown"):
+        read_arguments(Command, ["--color", "red"])

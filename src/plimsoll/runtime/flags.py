@@ -7,7 +7,7 @@ Both are metadata of the field's type, so that help texts and reference pages co
 A field without a `Flag` can be set by files and by the environment only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Annotated, Any, TypeVar, get_args, get_origin
@@ -53,6 +53,32 @@ def flags(form: type[msgspec.Struct]) -> list[tuple[FieldInfo, Flag]]:
     """Of all fields that have one, in the order of the fields."""
     found = ((field, _metadata(field, Flag)) for field in fields(form))
     return [(field, flag) for field, flag in found if flag is not None]
+
+
+def read_arguments(form: type[msgspec.Struct], arguments: Sequence[str]) -> dict[str, Any]:
+    """What a command would take from `--name value …`, by field; `--name` alone is a boolean.
+
+    For programs that are several commands at once. Raises ValueError.
+    """
+    known = {_option(field, flag): (field, flag) for field, flag in flags(form)}
+    texts: dict[str, list[str]] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        if argument not in known:
+            raise ValueError(f"{argument} is unknown")
+        is_switch = plain_type(known[argument][0].type) is bool
+        texts.setdefault(argument, []).append("true" if is_switch else next(rest))
+    return {known[name][0].name: _read(known[name][1], given) for name, given in texts.items()}
+
+
+def _option(field: FieldInfo, flag: Flag) -> str:
+    return f"--{flag.name or field.name.replace('_', '-')}"
+
+
+def _read(flag: Flag, texts: Sequence[str]) -> Any:
+    if flag.gather is not None:
+        return flag.gather(tuple(texts))
+    return flag.parse(texts[-1]) if flag.parse is not None else texts[-1]
 
 
 def description(field: FieldInfo) -> str:

@@ -22,6 +22,10 @@ Loop = Callable[[], Awaitable[None]]
 RESTART_BACKOFF = Backoff(first=timedelta(seconds=1), limit=timedelta(minutes=1))
 
 
+def _go_on(name: str, error: Exception) -> None:
+    del name, error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supervision:
     clock: Clock
@@ -30,6 +34,10 @@ class Supervision:
     backoff: Backoff = RESTART_BACKOFF
     healthy_after: timedelta = timedelta(minutes=2)
     """A loop that ran this long before it failed starts again as if for the first time."""
+    expected: tuple[type[Exception], ...] = ()
+    """Ways for a loop to end that are no bugs: told in one line, and only to those who ask."""
+    on_failure: Callable[[str, Exception], None] = _go_on
+    """Is told of each failure, with the loop's name; what it raises ends all loops."""
 
 
 async def supervise(loops: Mapping[str, Loop], with_: Supervision) -> None:
@@ -48,15 +56,18 @@ async def _keep_running(name: str, loop: Loop, with_: Supervision) -> None:
         started_at = with_.clock.monotonic()
         try:
             await loop()
-        except Exception:
+        except Exception as error:
+            with_.on_failure(name, error)
             if with_.clock.monotonic() - started_at > with_.healthy_after.total_seconds():
                 failures = 0
             delay = with_.backoff.delay(failures, with_.chance)
             failures += 1
             restarts.inc()
-            log.exception(
-                "loop failed", extra={"loop": name, "retry_seconds": delay.total_seconds()}
-            )
+            facts = {"loop": name, "retry_seconds": delay.total_seconds()}
+            if isinstance(error, with_.expected):
+                log.info("loop ended", extra={**facts, "error": str(error)})
+            else:
+                log.exception("loop failed", extra=facts)
             await with_.clock.sleep(delay)
         else:
             return
