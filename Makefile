@@ -24,9 +24,11 @@ setup: $(READY) ## make .venv with everything in it
 $(UV):
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .bootstrap uv
 
+# Compiled once here: where Python may not write what it compiles, each process would do it anew.
 $(READY): pyproject.toml constraints.txt | $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
 	@$(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m compileall -q -j 0 src $(VENV)/lib >/dev/null || true
 	@touch $@
 
 demo: $(READY) ## start the embedded cluster and show it (ONCE=1: end by itself)
