@@ -291,7 +291,7 @@ def _web_config(app: AsgiApp, credentials: ServerCredentials) -> uvicorn.Config:
     )
 
 
-def _prepare_process() -> None:
+def prepare_process() -> None:
     """The event loop gets its turn often, and there are files enough for all connections."""
     sys.setswitchinterval(TURN_SECONDS)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -311,7 +311,7 @@ async def run(settings: ApiServerSettings, on_ready: Callable[[str], None]) -> N
 
     A signal while the server starts is remembered: it ends after it was ready, with all written.
     """
-    _prepare_process()
+    prepare_process()
     asked = end_asked()
     async with serving(settings) as up:
         log.info("server ready", extra={"url": up.url, "data_dir": str(settings.data_dir)})

@@ -7,91 +7,43 @@ import signal
 import ssl
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from plimsoll.api.registry import Document, resources_by_kind
-from plimsoll.runtime.clock import SystemClock
-from plimsoll.runtime.ids import system_chance
 from plimsoll.ui.cli.main import cli
 from plimsoll.ui.demo.objects import database, namespace
-from plimsoll.ui.demo.stage import CLAIMS, PODS
+from plimsoll.ui.demo.stage import CLAIMS
 from plimsoll.ui.local_cluster.objects import LOCAL, POOLS
-from plimsoll.wire.connect import connect
-from plimsoll.wire.health import is_answered
-from plimsoll.wire.kind import documents
-from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 from plimsoll.wire.parameters import Selection
+from plimsoll.wire.probe import is_answered
+from tests.ui.started import (
+    COMMAND,
+    RUNNING,
+    SECONDS,
+    addresses,
+    client,
+    create,
+    phases,
+    short_directory,
+    up,
+)
 
-SECONDS = 120
 DRIVERS = (LOCAL, POOLS)
-PAUSE = timedelta(milliseconds=200)
-COMMAND = [sys.executable, "-c", "from plimsoll.ui.cli.main import main; main()", "up"]
 
 
 @pytest.fixture
 def short() -> Iterator[Path]:
-    """Sockets have short names: what pytest gives is too long."""
-    with tempfile.TemporaryDirectory(prefix="up-") as directory:
-        yield Path(directory)
-
-
-@contextmanager
-def up(data: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
-    process = subprocess.Popen(
-        [*COMMAND, "--data-dir", str(data), *options], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    try:
-        line = process.stdout.readline()
-        assert line.startswith("plimsoll is up"), line
-        yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
-        process.stdout.close()
-
-
-def client(data: Path) -> KubeClient:
-    around = KubeconfigEnvironment(environment=dict(os.environ), clock=SystemClock())
-    return connect(ConnectionOptions(kubeconfig=str(data / "kubeconfig")), around, system_chance())
-
-
-async def create(kube: KubeClient, *objects: Document) -> None:
-    for document in objects:
-        group, _, version = document["apiVersion"].rpartition("/")
-        await kube.create(
-            documents(resources_by_kind()[group, version, document["kind"]]), document
-        )
-
-
-async def phases(kube: KubeClient, wanted: dict[str, str]) -> None:
-    """Wait until the pods of the demo are in these phases."""
-    deadline = time.monotonic() + SECONDS
-    while True:
-        page = await kube.list(PODS, Selection(namespace="demo"))
-        found = {pod.name: str(pod.status.phase) for pod in page.items}
-        if found == wanted:
-            return
-        assert time.monotonic() < deadline, found
-        await kube.clock.sleep(PAUSE)
+    with short_directory() as directory:
+        yield directory
 
 
 def contents(directory: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in directory.glob("*.yaml")}
-
-
-def addresses(data: Path) -> list[tuple[str, str]]:
-    lines = (data / "addresses").read_text().splitlines()
-    return [(name.strip(), address) for name, _, address in (x.rpartition("  ") for x in lines)]
 
 
 def is_socket(address: str) -> bool:
@@ -116,18 +68,21 @@ def already_running(data: Path, *options: str) -> int:
     return int(pid)
 
 
-RUNNING = dict.fromkeys(("db-0", "db-1", "db-2"), "Running")
-
-
 @pytest.mark.timeout(300)
-async def test_pods_run_on_hollow_nodes_and_are_there_after_a_restart(short: Path) -> None:
+async def test_pods_on_hollow_nodes_are_there_after_a_restart_in_either_form(
+    short: Path,
+) -> None:
     with up(short, "--nodes", "20") as first:
         kept = contents(short / "drivers")
         assert already_running(short, "--disk-size", "1Gi") == first.pid
         assert contents(short / "drivers") == kept
         listed = addresses(short)
-        processes = ("apiserver", "controller", "scheduler", *(f"provisioner {d}" for d in DRIVERS))
-        assert [name for name, _ in listed] == [*processes, *(f"driver {d}" for d in DRIVERS)]
+        assert [name for name, _ in listed] == [
+            *("apiserver", "control-plane", "controller", "scheduler"),
+            *(f"provisioner {d}" for d in DRIVERS),
+            *("machine", "hollow nodes"),
+            *(f"driver {d}" for d in DRIVERS),
+        ]
         assert [each for each in listed if not await is_reached(short, each[1])] == []
         kube = client(short)
         await create(kube, namespace(), database())
@@ -135,10 +90,14 @@ async def test_pods_run_on_hollow_nodes_and_are_there_after_a_restart(short: Pat
         claims = (await kube.list(CLAIMS, Selection(namespace="demo"))).items
         assert {claim.status.phase for claim in claims} == {"Bound"}
         await kube.close()
-    with up(short):
-        kube = client(short)
-        await phases(kube, RUNNING)
-        await kube.close()
+        uids = {claim.uid for claim in claims}
+    for form in (["--separate"], []):
+        with up(short, *form):
+            kube = client(short)
+            await phases(kube, RUNNING)
+            claims = (await kube.list(CLAIMS, Selection(namespace="demo"))).items
+            assert {claim.uid for claim in claims} == uids
+            await kube.close()
 
 
 @pytest.mark.timeout(300)

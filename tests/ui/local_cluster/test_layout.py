@@ -9,17 +9,33 @@ from plimsoll.processes.driver.configuration import DriverSettings, configured
 from plimsoll.runtime.config import Sources, load_settings
 from plimsoll.ui.local_cluster.layout import (
     ClusterOptions,
+    Stages,
     api_server,
+    control_plane,
+    controller,
+    light,
+    separate,
     settings_file,
-    stages,
     write_settings,
 )
 from plimsoll.ui.local_cluster.objects import LOCAL, POOLS, first_objects
 
 
-def test_real_nodes_are_processes_of_their_own(tmp_path: Path) -> None:
+def names_of(stages: Stages) -> list[str]:
+    return [child.name for stage in stages for child in stage]
+
+
+@pytest.mark.parametrize("hollow", [True, False], ids=["hollow", "real"])
+def test_two_processes_are_a_cluster_however_many_nodes_it_has(
+    tmp_path: Path, *, hollow: bool
+) -> None:
+    wanted = ClusterOptions(data_dir=tmp_path, port=1, nodes=12, hollow=hollow)
+    assert names_of(light(wanted)) == ["control-plane", "machine"]
+
+
+def test_separate_real_nodes_are_processes_of_their_own(tmp_path: Path) -> None:
     wanted = ClusterOptions(data_dir=tmp_path, port=1, nodes=2)
-    names = [child.name for stage in stages(wanted) for child in stage]
+    names = names_of(separate(wanted))
     assert [name for name in names if name.startswith("node")] == ["node node-0", "node node-1"]
     assert {f"driver {LOCAL}", f"driver {POOLS}"} <= set(names)
 
@@ -43,11 +59,10 @@ def test_the_zones_that_are_told_are_those_of_the_nodes(
     assert f"in {words[len(zones) - 1]} zone" in summary
 
 
-def test_hollow_nodes_are_no_processes_at_all(tmp_path: Path) -> None:
+def test_hollow_nodes_share_one_process_with_their_drivers(tmp_path: Path) -> None:
     wanted = ClusterOptions(data_dir=tmp_path, port=1, nodes=200, hollow=True)
-    names = [child.name for stage in stages(wanted) for child in stage]
-    expected = ["controller", "scheduler", f"provisioner {LOCAL}", f"provisioner {POOLS}"]
-    assert sorted(names) == sorted(expected)
+    provisioners = [f"provisioner {LOCAL}", f"provisioner {POOLS}"]
+    assert names_of(separate(wanted)) == ["controller", "scheduler", "machine", *provisioners]
 
 
 @pytest.mark.parametrize("driver", [LOCAL, POOLS])
@@ -88,9 +103,11 @@ def test_the_controller_gets_drivers_and_repair_rules_of_the_user(tmp_path: Path
     wanted = ClusterOptions(
         data_dir=tmp_path, csi_addresses=("/mine.sock",), repair="selected-node"
     )
-    (controller,) = (c for stage in stages(wanted) for c in stage if c.name == "controller")
-    words = controller.arguments
+    words = controller(wanted).arguments
     addresses = [value for flag, value in pairwise(words) if flag == "--csi-address"]
     assert addresses[-1] == "/mine.sock"
     assert words[words.index("--repair") + 1] == "selected-node"
     assert "--repair-dry-run" not in words
+    passed_on = control_plane(wanted).arguments
+    assert passed_on[passed_on.index("--repair") + 1] == "selected-node"
+    assert passed_on[passed_on.index("--csi-address") + 1] == "/mine.sock"

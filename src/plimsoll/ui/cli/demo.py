@@ -11,12 +11,14 @@ from pathlib import Path
 import click
 import uvloop
 
+from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.log import configure_logging
 from plimsoll.ui.demo.stage import DemoFailedError, DemoStage
 from plimsoll.ui.demo.tour import Tour
 from plimsoll.ui.local_cluster.children import ChildFailedError
 from plimsoll.ui.local_cluster.leftovers import release
+from plimsoll.ui.local_cluster.preparing import client_of
 from plimsoll.ui.local_cluster.running import (
     ClusterRequest,
     LocalCluster,
@@ -68,7 +70,10 @@ async def _show(directory: Path, said: deque[str], *, port: int, once: bool) -> 
     if tour_task is not None:
         loop.add_signal_handler(signal.SIGTERM, tour_task.cancel)
     settings = {"port": port, "disk_size": "1Gi"}
-    request = ClusterRequest(data_dir=directory, settings=settings, log_level="error")
+    # Each part as a process: two of them are killed on the tour.
+    request = ClusterRequest(
+        data_dir=directory, settings=settings, log_level="error", separate=True
+    )
     is_root = os.geteuid() == 0
 
     def report(child: str, line: str) -> None:
@@ -76,10 +81,13 @@ async def _show(directory: Path, said: deque[str], *, port: int, once: bool) -> 
         said.append(f"{child}: {line}")
 
     reports = StartReports(on_line=report, on_change=say)
-    async with local_cluster(request, reports, is_root=is_root) as cluster:
+    async with (
+        local_cluster(request, reports, is_root=is_root) as cluster,
+        client_of(cluster.wanted, SystemClock()) as client,
+    ):
         children = len(cluster.children)
         say(f"1. A cluster of {children} processes is up after {loop.time() - begun:.1f} s.")
-        tour = Tour(DemoStage(cluster), say)
+        tour = Tour(DemoStage(cluster, client), say)
         await tour.run()
         await _look_around(cluster)
         if not once:

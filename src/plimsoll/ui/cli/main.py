@@ -12,10 +12,12 @@ from plimsoll.runtime.forks import leave_forks_alone
 COMMANDS = {
     "apiserver": "plimsoll.ui.cli.apiserver:apiserver",
     "capacity": "plimsoll.ui.cli.capacity:capacity",
+    "control-plane": "plimsoll.ui.cli.control_plane:control_plane",
     "controller": "plimsoll.ui.cli.controller:controller",
     "demo": "plimsoll.ui.cli.demo:demo",
     "driver": "plimsoll.ui.cli.driver:driver",
     "explain": "plimsoll.ui.cli.explain:explain",
+    "machine": "plimsoll.ui.cli.machine:machine",
     "node": "plimsoll.ui.cli.node:node",
     "provisioner": "plimsoll.ui.cli.provisioner:provisioner",
     "scheduler": "plimsoll.ui.cli.scheduler:scheduler",

@@ -12,7 +12,6 @@ from typing import Any
 import click
 import uvloop
 
-from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.log import configure_logging
@@ -28,6 +27,7 @@ from plimsoll.ui.local_cluster.running import (
 )
 from plimsoll.ui.options.log_options import LEVELS
 from plimsoll.ui.options.settings_options import settings_options
+from plimsoll.ui.options.up_options import DATA_DIR, controller_options
 from plimsoll.wire.errors import KubeError
 
 BY_SIGNAL = 128
@@ -38,32 +38,23 @@ BY_SIGNAL = 128
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    default=Path("plimsoll-data"),
+    default=DATA_DIR,
     show_default=True,
     help="Where everything is kept; the next start goes on from there.",
 )
 @settings_options(ClusterSettings)
-@click.option(
-    "--csi-address",
-    "csi_addresses",
-    multiple=True,
-    metavar="SOCKET",
-    help="The socket of a CSI driver of your own, for the controller; may be repeated.",
-)
-@click.option(
-    "--repair",
-    metavar="RULE,…",
-    default="",
-    help="Repair rules of the controller, separated by commas:"
-    f" {', '.join(RepairRule)}.  [default: none]",
-)
-@click.option("--repair-dry-run", is_flag=True, help="Only tell by events what would be repaired.")
+@controller_options
 @click.option(
     "--restart-unresponsive/--no-restart-unresponsive",
     default=True,
     show_default=True,
     help="End and start again a process that has not answered for 40 seconds. Switch it off to stop"
     " one in a debugger.",
+)
+@click.option(
+    "--separate",
+    is_flag=True,
+    help="Run every part as a process of its own, to watch, kill or debug it alone.",
 )
 @click.option("--log-level", type=LEVELS, default="warning", show_default=True)
 def up(  # noqa: PLR0913 - one for each option that the directory does not keep
@@ -73,6 +64,7 @@ def up(  # noqa: PLR0913 - one for each option that the directory does not keep
     repair: str,
     repair_dry_run: bool,
     restart_unresponsive: bool,
+    separate: bool,
     log_level: str,
     **settings: Any,
 ) -> None:
@@ -80,6 +72,9 @@ def up(  # noqa: PLR0913 - one for each option that the directory does not keep
 
     Real nodes mount real volumes under the data directory, which needs root; without it volumes
     are directories. No containers are run: pods get their volumes and are reported as running.
+
+    Two processes do all of it: the control plane, and the machine side with drivers and nodes. With
+    --separate each part is a process. The directory can be used in either way, from start to start.
 
     The directory keeps port, nodes, kind of nodes and sizes: an option that is not given stays as
     it was. One directory has one cluster: a second start says which process has it.
@@ -96,6 +91,7 @@ def up(  # noqa: PLR0913 - one for each option that the directory does not keep
         repair=repair,
         repair_dry_run=repair_dry_run,
         restart_unresponsive=restart_unresponsive,
+        separate=separate,
     )
     try:
         code = uvloop.run(_until_stopped(request))

@@ -16,6 +16,7 @@ from plimsoll.ui.demo.objects import NAMESPACE
 from plimsoll.ui.local_cluster.objects import NAMESPACE as SYSTEM
 from plimsoll.ui.local_cluster.running import LocalCluster
 from plimsoll.wire.kind import DeletedObject, Kind, Upserted, WatchEvent, documents, typed
+from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import Selection, WatchFrom
 
 T = TypeVar("T", bound=ApiObject)
@@ -42,9 +43,9 @@ async def _in_time(otherwise: str) -> AsyncIterator[None]:
 
 
 class DemoStage:
-    def __init__(self, cluster: LocalCluster) -> None:
+    def __init__(self, cluster: LocalCluster, client: KubeClient) -> None:
         self.cluster = cluster
-        self.client = cluster.client
+        self.client = client
 
     async def create(self, *objects: Document) -> None:
         for document in objects:

@@ -1,6 +1,7 @@
 """Where the processes of a local cluster answer: the file `addresses` in its directory.
 
-One line for each address: the process, then where. All of them are on loopback, or sockets.
+One line for each address: the process or its part, then where. All of them are on loopback, or
+sockets.
 """
 
 import logging
@@ -17,7 +18,10 @@ FILE_NAME = "addresses"
 
 def of_processes(children: Iterable[RunningChild]) -> list[tuple[str, str]]:
     """The API, and for the others the metrics; /healthz and /readyz are beside them."""
-    return [(each.child.name, each.address) for each in children if each.address]
+    found: list[tuple[str, str]] = []
+    for each in children:
+        found += each.parts or ([(each.child.name, each.address)] if each.address else [])
+    return found
 
 
 def of_drivers(wanted: ClusterOptions) -> list[tuple[str, str]]:

@@ -1,8 +1,8 @@
 """Processes started and kept up: each is a `plimsoll` command of its own.
 
 A child that ends is started again, after a pause that grows while it keeps ending. One that is
-alive and does not answer is ended first. Children are stopped in the reverse order of their start,
-so that a child ends before those that it needs.
+alive and does not answer is ended first. Stages of children are stopped in the reverse order of
+their start, so that a child ends before those that it needs.
 """
 
 import asyncio
@@ -43,6 +43,8 @@ COMMAND = (sys.executable, "-c", FIRST_OF_ALL)
 
 ADDRESS = re.compile(r"https?://127\.0\.0\.1:\d+[^\s;,]*")
 PATH = re.compile(r"(?<=\d)/.*")
+PARTS = re.compile(r"(?:ready: |, )([^,]+) (" + ADDRESS.pattern + ")")
+"""Where the parts of a process answer, as the first line of one that has several says."""
 
 
 class ChildFailedError(Exception):
@@ -86,6 +88,8 @@ class RunningChild:
         self.restarts = 0
         self.address = ""
         """Where it answers, as its first line says; empty if it does not say."""
+        self.parts: list[tuple[str, str]] = []
+        """Where its parts answer, by name; empty for a process that is one part."""
         self._environment = environment
         self._process: Process | None = None
         self._last_lines: list[str] = []
@@ -132,8 +136,10 @@ class RunningChild:
             await _ended(process)
             await reader
             raise ChildFailedError(f"{child.name} did not come up: {self._said()}")
-        found = ADDRESS.search(ready.decode(errors="replace"))
+        line = ready.decode(errors="replace")
+        found = ADDRESS.search(line)
         self.address = found.group() if found else ""
+        self.parts = PARTS.findall(line)
         return process, reader
 
     async def _created(self) -> Process:
@@ -258,11 +264,14 @@ async def kept_up(
     async with AsyncExitStack() as stack:
         for stage in stages:
             started = [RunningChild(child, environment) for child in stage]
-            for each in started:
-                stack.push_async_callback(each.stop)
-                running[each.child.name] = each
+            stack.push_async_callback(_all_stopped, started)
+            running |= {each.child.name: each for each in started}
             await _all_started(started)
         yield running
+
+
+async def _all_stopped(children: Sequence[RunningChild]) -> None:
+    await asyncio.gather(*(each.stop() for each in children))
 
 
 async def _all_started(children: Sequence[RunningChild]) -> None:

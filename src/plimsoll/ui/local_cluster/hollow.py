@@ -1,46 +1,62 @@
-"""Hundreds of nodes in this process, with their drivers: real decisions, no mounts."""
+"""Hundreds of nodes in one process, with their drivers: real decisions, no mounts."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from plimsoll.processes.driver import main as drivers
 from plimsoll.processes.driver.configuration import DriverSettings, configured
 from plimsoll.processes.driver.ledger import Ledger
-from plimsoll.processes.node import main as node
-from plimsoll.processes.node.settings import NodeProcessSettings as NodeSettings, hollow_nodes
+from plimsoll.processes.node.main import NodeProcess
+from plimsoll.processes.node.served_node import ServedNode
+from plimsoll.processes.node.settings import (
+    COMPONENT,
+    NodeProcessSettings as NodeSettings,
+    hollow_nodes,
+)
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.config import Sources, load_settings
 from plimsoll.ui.local_cluster.layout import REGION, ZONE, ClusterOptions, settings_file
 from plimsoll.ui.local_cluster.objects import LOCAL, POOLS
+from plimsoll.ui.parts.assembly import Part, PartEnvironment, PartLife
 from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.server import listening
 from plimsoll.wire.csi.transport import CsiTransport
-from plimsoll.wire.kube import KubeClient
 
 Transports = dict[str, dict[str, CsiTransport]]
 """By node, then by driver."""
 
 
-@asynccontextmanager
-async def hollow(wanted: ClusterOptions, client: KubeClient, clock: Clock) -> AsyncIterator[None]:
-    """All nodes, and their drivers, for as long as the block lasts."""
-    transports: Transports = {name: {} for name in wanted.names}
-    async with AsyncExitStack() as stack:
-        for driver in (LOCAL, POOLS):
-            await stack.enter_async_context(_driver(wanted, driver, clock, transports))
-        settings = NodeSettings(hollow=wanted.nodes, name_prefix="hollow-")
-        nodes = hollow_nodes(settings, lambda name: transports[name])
-        for name, served in nodes.items():
-            labels = {**served.machine.labels, ZONE: wanted.zone_of(name), REGION: "local"}
-            served.machine = replace(served.machine, labels=labels)
-        task = asyncio.ensure_future(node.NodeProcess(nodes, client, settings).run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+def hollow(
+    wanted: ClusterOptions, around: PartEnvironment, served: Callable[[], Awaitable[None]]
+) -> Part:
+    """All nodes, and their drivers: one part, because they share what they call each other by.
+
+    `served` returns when the API server answers.
+    """
+
+    async def live(life: PartLife) -> None:
+        transports: Transports = {name: {} for name in wanted.names}
+        async with AsyncExitStack() as stack:
+            for driver in (LOCAL, POOLS):
+                await stack.enter_async_context(_driver(wanted, driver, around.clock, transports))
+            await served()
+            client = await around.connected(stack, COMPONENT)
+            settings = NodeSettings(hollow=wanted.nodes, name_prefix="hollow-")
+            nodes = _labelled(wanted, hollow_nodes(settings, lambda name: transports[name]))
+            process = NodeProcess(nodes, client, settings, around.identity().ids)
+            life.pages = process.pages()
+            life.begin()
+            await process.run()
+
+    return live
+
+
+def _labelled(wanted: ClusterOptions, nodes: dict[str, ServedNode]) -> dict[str, ServedNode]:
+    for name, served in nodes.items():
+        labels = {**served.machine.labels, ZONE: wanted.zone_of(name), REGION: "local"}
+        served.machine = replace(served.machine, labels=labels)
+    return nodes
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from plimsoll.runtime.flags import Flag
 FILE_NAME = "settings.yaml"
 MOST_NODES = 5000
 MOST_REAL_NODES = 16
-"""Each is a process of its own; more than that are hollow unless told otherwise."""
+"""Each has watches and mounts of its own; more than that are hollow unless told otherwise."""
 
 
 def checked_size(text: str) -> str:

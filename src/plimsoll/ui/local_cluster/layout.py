@@ -1,7 +1,11 @@
-"""What runs in a local cluster, where its files are, and in which order it is started."""
+"""What runs in a local cluster, where its files are, and in which order it is started.
+
+Every part is a `plimsoll` command with its arguments. In the separate form each of them is a
+process; in the light form two processes read the same arguments and run the parts inside.
+"""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -20,6 +24,9 @@ IDENTITY = "plimsoll-up"
 """Of the one controller and the one scheduler that the cluster runs: a copy that a user starts
 beside them waits, and one that is started again does not have to wait for its own old lease."""
 
+Stages = list[list[Child]]
+"""Those of one stage start together, a stage when the one before is up."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
@@ -29,7 +36,7 @@ class ClusterOptions:
     port: int = 0
     nodes: int = 3
     hollow: bool = False
-    """Nodes that mount nothing, all in one process."""
+    """Nodes that mount nothing, all in the machine process."""
     disk_size: str = "10Gi"
     memory: str = "1Gi"
     pool_size: str = "100Gi"
@@ -43,6 +50,11 @@ class ClusterOptions:
     @property
     def kubeconfig(self) -> Path:
         return self.data_dir / "kubeconfig"
+
+    @property
+    def authority(self) -> Path:
+        """Whose certificate the API server shows."""
+        return self.data_dir / "apiserver" / "pki" / "ca.crt"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,6 +88,53 @@ class ClusterOptions:
         return f"--data-dir: {self.data_dir} is too long for sockets by {excess} bytes"
 
 
+def light(wanted: ClusterOptions) -> Stages:
+    """Two processes, which start at the same time and wait for each other where they have to."""
+    return _logging(wanted, [[control_plane(wanted), machine(wanted)]])
+
+
+def first_of_separate(wanted: ClusterOptions) -> Stages:
+    """What the others need before anything else: the API server."""
+    return _logging(wanted, [[api_server(wanted)]])
+
+
+def separate(wanted: ClusterOptions) -> Stages:
+    """Every part beside the API server as a process; each stage needs the one before."""
+    both = [controller(wanted), scheduler(wanted)]
+    if wanted.hollow:
+        return _logging(wanted, [[*both, machine(wanted)], provisioners(wanted)])
+    first = [*both, *drivers(wanted)]
+    return _logging(wanted, [first, [*provisioners(wanted), *nodes(wanted)]])
+
+
+def _logging(wanted: ClusterOptions, stages: Stages) -> Stages:
+    level = ("--log-level", wanted.log_level)
+    return [
+        [replace(child, arguments=(*child.arguments, *level)) for child in stage]
+        for stage in stages
+    ]
+
+
+def control_plane(wanted: ClusterOptions) -> Child:
+    return Child(
+        name="control-plane",
+        arguments=(
+            "control-plane",
+            *("--data-dir", str(wanted.data_dir)),
+            *("--nodes", str(wanted.nodes)),
+            *(part for address in wanted.csi_addresses for part in ("--csi-address", address)),
+            *_repair(wanted),
+        ),
+        authority=wanted.authority,
+    )
+
+
+def machine(wanted: ClusterOptions) -> Child:
+    """The drivers and all nodes in one process."""
+    place = ("--data-dir", str(wanted.data_dir), "--nodes", str(wanted.nodes))
+    return Child(name="machine", arguments=("machine", *place))
+
+
 def api_server(wanted: ClusterOptions) -> Child:
     return Child(
         name="apiserver",
@@ -84,32 +143,21 @@ def api_server(wanted: ClusterOptions) -> Child:
             *("--data-dir", str(wanted.data_dir / "apiserver")),
             *("--port", str(wanted.port)),
             *("--write-kubeconfig", str(wanted.kubeconfig)),
-            *("--log-level", wanted.log_level),
         ),
-        authority=wanted.data_dir / "apiserver" / "pki" / "ca.crt",
+        authority=wanted.authority,
     )
-
-
-def stages(wanted: ClusterOptions) -> list[list[Child]]:
-    """Everything beside the API server; each stage needs the one before."""
-    first = [_controller(wanted), _scheduler(wanted)]
-    second = [_provisioner(wanted, LOCAL, "--strict-topology"), _provisioner(wanted, POOLS)]
-    if wanted.hollow:
-        return [first, second]
-    drivers = [_driver(wanted, LOCAL), _driver(wanted, POOLS)]
-    nodes = [_node(wanted, name) for name in wanted.names]
-    return [first + drivers, second + nodes]
 
 
 def _common(wanted: ClusterOptions) -> tuple[str, ...]:
-    return (
-        *("--kubeconfig", str(wanted.kubeconfig)),
-        *("--metrics-port", "0"),
-        *("--log-level", wanted.log_level),
-    )
+    return ("--kubeconfig", str(wanted.kubeconfig), "--metrics-port", "0")
 
 
-def _controller(wanted: ClusterOptions) -> Child:
+def _repair(wanted: ClusterOptions) -> tuple[str, ...]:
+    rules = ("--repair", wanted.repair) if wanted.repair else ()
+    return (*rules, *(("--repair-dry-run",) if wanted.repair_dry_run else ()))
+
+
+def controller(wanted: ClusterOptions) -> Child:
     own = (wanted.socket(driver, wanted.names[0]) for driver in (LOCAL, POOLS))
     addresses = (*own, *wanted.csi_addresses)
     return Child(
@@ -120,13 +168,12 @@ def _controller(wanted: ClusterOptions) -> Child:
             *("--leader-elect-identity", IDENTITY),
             *("--data-dir", str(wanted.data_dir / "controller")),
             *(part for address in addresses for part in ("--csi-address", address)),
-            *(("--repair", wanted.repair) if wanted.repair else ()),
-            *(("--repair-dry-run",) if wanted.repair_dry_run else ()),
+            *_repair(wanted),
         ),
     )
 
 
-def _scheduler(wanted: ClusterOptions) -> Child:
+def scheduler(wanted: ClusterOptions) -> Child:
     return Child(
         name="scheduler",
         arguments=(
@@ -138,16 +185,22 @@ def _scheduler(wanted: ClusterOptions) -> Child:
     )
 
 
-def _driver(wanted: ClusterOptions, driver: str) -> Child:
-    return Child(
-        name=f"driver {driver}",
-        arguments=(
-            "driver",
-            *("--settings", str(settings_file(wanted, driver))),
-            *("--metrics-port", "0"),
-            *("--log-level", wanted.log_level),
-        ),
-    )
+def drivers(wanted: ClusterOptions) -> list[Child]:
+    return [
+        Child(
+            name=f"driver {driver}",
+            arguments=(
+                "driver",
+                *("--settings", str(settings_file(wanted, driver))),
+                *("--metrics-port", "0"),
+            ),
+        )
+        for driver in (LOCAL, POOLS)
+    ]
+
+
+def provisioners(wanted: ClusterOptions) -> list[Child]:
+    return [_provisioner(wanted, LOCAL, "--strict-topology"), _provisioner(wanted, POOLS)]
 
 
 def _provisioner(wanted: ClusterOptions, driver: str, *more: str) -> Child:
@@ -162,26 +215,28 @@ def _provisioner(wanted: ClusterOptions, driver: str, *more: str) -> Child:
             *("--kube-api-qps", "0", "--kube-api-capacity-qps", "0"),
             *("--enable-capacity", "--capacity-ownerref-level", "-1"),
             *("--retry-interval-start", "250ms"),
-            *("--log-level", wanted.log_level),
             *more,
         ),
         environment=(("NAMESPACE", NAMESPACE), ("KUBECONFIG", str(wanted.kubeconfig))),
     )
 
 
-def _node(wanted: ClusterOptions, name: str) -> Child:
-    zone = wanted.zone_of(name)
-    return Child(
-        name=f"node {name}",
-        arguments=(
-            "node",
-            *_common(wanted),
-            *("--node-name", name),
-            *("--data-dir", str(wanted.data_dir / "nodes" / name)),
-            *("--plugin-registration-dir", str(wanted.registration_dir(name))),
-            *("--labels", f"{ZONE}={zone},{REGION}=local"),
-        ),
-    )
+def nodes(wanted: ClusterOptions) -> list[Child]:
+    """Real ones."""
+    return [
+        Child(
+            name=f"node {name}",
+            arguments=(
+                "node",
+                *_common(wanted),
+                *("--node-name", name),
+                *("--data-dir", str(wanted.data_dir / "nodes" / name)),
+                *("--plugin-registration-dir", str(wanted.registration_dir(name))),
+                *("--labels", f"{ZONE}={wanted.zone_of(name)},{REGION}=local"),
+            ),
+        )
+        for name in wanted.names
+    ]
 
 
 def driver_dir(wanted: ClusterOptions, driver: str) -> Path:

@@ -9,25 +9,21 @@ from typing import Any
 
 import msgspec
 
-from plimsoll.api.registry import Document, resources_by_kind
-from plimsoll.runtime.clock import Clock, SystemClock
+from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import ConfigError, environment
-from plimsoll.runtime.ids import system_chance
 from plimsoll.ui.local_cluster import addresses, kept_settings, removed_nodes
 from plimsoll.ui.local_cluster.children import ChildEnvironment, RunningChild, kept_up
 from plimsoll.ui.local_cluster.directory_lock import locked
 from plimsoll.ui.local_cluster.health_watch import HealthRule
-from plimsoll.ui.local_cluster.hollow import hollow
 from plimsoll.ui.local_cluster.kept_settings import Settlement
-from plimsoll.ui.local_cluster.layout import ClusterOptions, api_server, stages, write_settings
-from plimsoll.ui.local_cluster.objects import first_objects
-from plimsoll.wire.connect import connect
-from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.kind import documents
-from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
-
-MANAGER = "plimsoll-up"
+from plimsoll.ui.local_cluster.layout import (
+    ClusterOptions,
+    Stages,
+    first_of_separate,
+    light,
+    separate,
+    write_settings,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +39,8 @@ class ClusterRequest:
     repair_dry_run: bool = False
     restart_unresponsive: bool = True
     """Whether a process that is alive and does not answer is ended and started again."""
+    separate: bool = False
+    """Whether every part is a process of its own, instead of two processes for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +56,6 @@ class StartReports:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCluster:
     wanted: ClusterOptions
-    client: KubeClient
     children: dict[str, RunningChild]
 
 
@@ -94,17 +91,46 @@ async def local_cluster(
             health=HealthRule() if request.restart_unresponsive else None,
             on_restart=lambda: addresses.write(wanted, children.values()),
         )
-        children |= await stack.enter_async_context(kept_up([[api_server(wanted)]], starting))
-        client = _client(wanted, clock)
-        stack.push_async_callback(client.close)
-        await removed_nodes.delete_objects(client, start.removed)
-        kept_settings.keep(wanted.data_dir, start.settlement.settings)
-        await create_missing(client, first_objects(real=not wanted.hollow, root=is_root))
-        if wanted.hollow:
-            await stack.enter_async_context(hollow(wanted, client, clock))
-        children |= await stack.enter_async_context(kept_up(stages(wanted), starting))
+        beginning = _Beginning(stack, starting, children)
+        if request.separate:
+            await _separate(start, beginning, is_root=is_root)
+        else:
+            await _light(start, beginning)
         addresses.write(wanted, children.values())
-        yield LocalCluster(wanted=wanted, client=client, children=children)
+        yield LocalCluster(wanted=wanted, children=children)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """What the processes are started with, and where those that run are noted."""
+
+    stack: AsyncExitStack
+    environment: ChildEnvironment
+    children: dict[str, RunningChild]
+
+    async def keep_up(self, stages: Stages) -> None:
+        """Raises ChildFailedError."""
+        self.children.update(
+            await self.stack.enter_async_context(kept_up(stages, self.environment))
+        )
+
+
+async def _light(start: _Start, beginning: _Beginning) -> None:
+    """The control plane prepares its own API server."""
+    await beginning.keep_up(light(start.wanted))
+    kept_settings.keep(start.wanted.data_dir, start.settlement.settings)
+
+
+async def _separate(start: _Start, beginning: _Beginning, *, is_root: bool) -> None:
+    # Loaded only here: the supervisor of the light form stays small without an HTTP client.
+    from plimsoll.ui.local_cluster import preparing  # noqa: PLC0415
+
+    wanted = start.wanted
+    await beginning.keep_up(first_of_separate(wanted))
+    async with preparing.client_of(wanted, beginning.environment.clock) as client:
+        await preparing.prepare(client, wanted, start.removed, is_root=is_root)
+    kept_settings.keep(wanted.data_dir, start.settlement.settings)
+    await beginning.keep_up(separate(wanted))
 
 
 def _planned(request: ClusterRequest) -> _Start:
@@ -159,21 +185,3 @@ def _free_port() -> int:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     return port
-
-
-def _client(wanted: ClusterOptions, clock: Clock) -> KubeClient:
-    options = ConnectionOptions(kubeconfig=str(wanted.kubeconfig))
-    found = KubeconfigEnvironment(environment=environment(), clock=clock)
-    return connect(options, found, system_chance(), manager=MANAGER)
-
-
-async def create_missing(client: KubeClient, objects: list[Document]) -> None:
-    """On a second start most are there; what the user changed is left as it is."""
-    for document in objects:
-        group, _, version = document["apiVersion"].rpartition("/")
-        resource = resources_by_kind()[group, version, document["kind"]]
-        try:
-            await client.create(documents(resource), document)
-        except KubeError as error:
-            if error.failure is not Failure.ALREADY_EXISTS:
-                raise
