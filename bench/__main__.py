@@ -1,5 +1,5 @@
 """Measures an API server, the embedded one or any that is named; how claims get their volumes,
-pods their nodes, and capacity is published."""
+pods their nodes, and capacity is published; what `plimsoll up` costs."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ from bench.binding import measure_binding
 from bench.capacity import measure_capacity
 from bench.copying import measure_copying
 from bench.embedded import measure_embedded
+from bench.local_cluster import measure_local_cluster
 from bench.measurement import table
 from bench.publishing import measure_publishing
 from bench.scheduling import measure_scheduling
@@ -31,6 +32,7 @@ def parsed_arguments() -> argparse.Namespace:
     parser.add_argument("--scheduling", action="store_true", help="measure scheduling alone")
     parser.add_argument("--capacity", action="store_true", help="measure publishing alone")
     parser.add_argument("--copying", action="store_true", help="measure snapshots alone")
+    parser.add_argument("--up", action="store_true", help="measure both forms of plimsoll up alone")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     arguments = parser.parse_args()
     if arguments.server and not (arguments.token and arguments.ca):
@@ -63,10 +65,13 @@ def main() -> int:
         found = measure_capacity(remark) + measure_publishing(remark)
     elif arguments.copying:
         found = uvloop.run(measure_copying(remark))
+    elif arguments.up:
+        found = uvloop.run(measure_local_cluster(remark))
     else:
         found = measure_embedded(scale, remark) + measure_binding(remark)
         found += measure_scheduling(remark) + measure_capacity(remark)
         found += measure_publishing(remark) + uvloop.run(measure_copying(remark))
+        found += uvloop.run(measure_local_cluster(remark))
     if arguments.output == "json":
         print(json.dumps([each.as_json() for each in found], indent=2))
     else:
