@@ -7,6 +7,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.api.quantity import parse_bytes
+from plimsoll.api.registry import Document
 from plimsoll.api.storage import (
     CSIDriver,
     CSINode,
@@ -22,7 +23,7 @@ from plimsoll.processes.driver.records import RecordPhase
 from plimsoll.simulator.chance import seconds
 from plimsoll.simulator.cluster import SimulatedCluster
 from plimsoll.simulator.driver_host import CsiLink
-from plimsoll.simulator.invariants import Invariant
+from plimsoll.simulator.invariants import Invariant, claims_of
 from plimsoll.simulator.mirror import CAPACITIES, CLAIMS, PODS, VOLUMES
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
@@ -82,9 +83,31 @@ async def _pods(cluster: SimulatedCluster) -> list[Unsettled]:
             decision = kernel.decide(from_document(Pod, document))
             if isinstance(decision, Placement):
                 found.append(_stuck(f"pod {key} has no node, and {decision.node} would do"))
-            elif decision.rejected is not None:
+            elif decision.rejected is not None and await _could_be_bound(cluster, document):
                 found.append(_stuck(f"pod {key} has no node: {decision.message}"))
     return found
+
+
+async def _could_be_bound(cluster: SimulatedCluster, pod: Document) -> bool:
+    """Whether the claims that the pod waits for are there, and some pool could hold each."""
+    classes = {class_.name: class_ for class_ in cluster.shape.classes}
+    for name in claims_of(pod):
+        claim = cluster.mirror.objects[CLAIMS].get(f"{pod['metadata']['namespace']}/{name}")
+        if claim is None:
+            return False
+        class_ = classes.get(claim["spec"].get("storageClassName", ""))
+        if class_ is None or claim["spec"].get("volumeName"):
+            continue
+        wanted = parse_bytes(claim["spec"]["resources"]["requests"]["storage"])
+        if await _largest_free(cluster, class_.driver) < wanted:
+            return False
+    return True
+
+
+async def _largest_free(cluster: SimulatedCluster, driver: str) -> int:
+    found = cluster.drivers[driver].driver
+    pools = () if found is None else await found.pools()
+    return max((extent.free_bytes for pool in pools for extent in pool.extents), default=0)
 
 
 def _stuck(message: str) -> Unsettled:

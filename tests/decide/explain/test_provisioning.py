@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace as replace_struct
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.volumes import PersistentVolumeClaim
@@ -79,14 +78,13 @@ def test_events_about_an_earlier_claim_of_the_same_name_do_not_count() -> None:
     assert codes(HANDED_OVER, replace(NOTHING_SAID, events=events)) == []
 
 
-def test_failures_from_before_the_class_was_made_do_not_count() -> None:
-    made_at = replace_struct(a_class().metadata, creation_timestamp=NOW - MINUTE)
-    remade = replace_struct(a_class(), metadata=made_at)
+def test_a_class_that_was_missing_is_no_trouble_once_it_is_there() -> None:
+    missing = f'storageclass.storage.k8s.io "{HANDED_OVER.storage_class}" not found'
     events = (
-        an_event(HANDED_OVER, "ProvisioningFailed", "class not found", age=2 * MINUTE),
+        an_event(HANDED_OVER, "ProvisioningFailed", missing, age=2 * MINUTE),
         an_event(HANDED_OVER, "ProvisioningFailed", "failing still", age=SECOND),
     )
-    found = troubles(HANDED_OVER, replace(NOTHING_SAID, events=events), remade)
+    found = troubles(HANDED_OVER, replace(NOTHING_SAID, events=events), a_class())
     assert [trouble.sentence for trouble in found] == ["failing still"]
 
 

@@ -176,9 +176,10 @@ def _stopped(
 def _failed(
     claim: PersistentVolumeClaim, columns: Columns, evidence: Evidence
 ) -> Iterator[SharedTrouble]:
-    since = _class_made_at(claim, columns)
+    name = claim.storage_class
+    is_there = bool(name) and columns.storage_class(name) is not None
     warnings = (e for e in evidence.events_about(claim, FAILED) if e.type == WARNING)
-    current = (e for e in warnings if since is None or last_seen_at(e) >= since)
+    current = (e for e in warnings if not (is_there and _tells_of_missing(name, e.message)))
     for event in islice(newest_by_message(current), SHOWN_FAILURES):
         seen = Occurrences(
             count=count_of(event), first_at=first_seen_at(event), last_at=last_seen_at(event)
@@ -187,10 +188,9 @@ def _failed(
         yield replace(_trouble(claim, code, event.message, about), occurrences=seen)
 
 
-def _class_made_at(claim: PersistentVolumeClaim, columns: Columns) -> datetime | None:
-    """Failures from before tell that the class was missing, or of an earlier one of its name."""
-    storage_class = columns.storage_class(claim.storage_class) if claim.storage_class else None
-    return storage_class.metadata.creation_timestamp if storage_class else None
+def _tells_of_missing(class_name: str, message: str) -> bool:
+    """As the controller, kube-controller-manager and provisioners say it."""
+    return "storageclass" in message.lower() and f'"{class_name}" not found' in message
 
 
 def _overdue(

@@ -41,7 +41,8 @@ class SchedulerProcess:
     async def run(self, on_begin: Callable[[], None]) -> None:
         """Until cancelled. Raises LeadershipLostError."""
         settings, process = self._settings, self._process
-        identity = SchedulerIdentity(settings, process.client, process.instance)
+        client = process.client.fenced(process.fence)
+        identity = SchedulerIdentity(settings, client, process.instance)
 
         def begin() -> Scheduler:
             # Users look for events of the scheduler that their pods name.

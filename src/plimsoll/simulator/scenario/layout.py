@@ -34,7 +34,9 @@ MOST_NODES = 16_384
 PLACES = ("zone", "rack", "host")
 
 
-class FilePart(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class FilePart(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
     """A mapping in the file."""
 
 
