@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -18,6 +19,8 @@ YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 BODY_TYPES = (JSON, YAML, PROTOBUF)
 META_GROUP = "meta.k8s.io"
+REMEMBERED_LENGTH = 500
+"""Of a header; longer ones are rare, and would take memory."""
 _META_VERSIONS: dict[str, Version] = {"v1": "v1", "v1beta1": "v1beta1"}
 
 
@@ -98,13 +101,22 @@ def wanted(request: Request, *, forms: frozenset[MediaForm] = ALL_FORMS) -> Acce
     Whether the answer has the form that the clause asks for is not known yet.
     """
     header = request.headers.get("accept", "")
+    choose = _chosen_before if len(header) <= REMEMBERED_LENGTH else _chosen
+    choice = choose(header, forms)
+    if choice is None:
+        raise not_acceptable()
+    return choice
+
+
+def _chosen(header: str, forms: frozenset[MediaForm]) -> AcceptedForm | None:
     if not header:
         return AcceptedForm()
-    for clause in _clauses(header):
-        choice = _served(clause, forms)
-        if choice is not None:
-            return choice
-    raise not_acceptable()
+    choices = (_served(clause, forms) for clause in _clauses(header))
+    return next((choice for choice in choices if choice is not None), None)
+
+
+_chosen_before = lru_cache(maxsize=256)(_chosen)
+"""Clients send the same few headers with every request."""
 
 
 def refusal_type(request: Request) -> str:
