@@ -178,7 +178,7 @@ def _parse_time(value: Any, layout: str) -> tuple[datetime, str]:
 
 
 def _utc(moment: datetime) -> str | None:
-    shown = f"{moment:%Y-%m-%dT%H:%M:%S}Z".rjust(_PLAIN_TIME_LENGTH, "0")
+    shown = f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
     return shown if shown != _ZERO_TIME else None
 
 

@@ -28,7 +28,7 @@ from plimsoll.runtime.ids import Ids
 
 def timestamp(moment: datetime) -> str:
     """RFC 3339 in whole seconds, as the API writes times."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 class Versions(Protocol):
