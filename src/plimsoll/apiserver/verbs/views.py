@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 
 import msgspec
 
@@ -134,8 +135,7 @@ class ObjectView:
             meta["annotations"] = {"k8s.io/initial-events-end": "true"}
         resource = self._kind.resource
         if self._wanted.form is MediaForm.OBJECT:
-            empty = round_trip(self._kind.schema, {}).document
-            document = empty | {
+            document = _empty(self._kind.schema) | {
                 "kind": resource.kind,
                 "apiVersion": resource.api_version,
                 "metadata": meta,
@@ -191,6 +191,12 @@ class ObjectView:
             version=self._wanted.version,
         )
         return shown | {"metadata": meta}
+
+
+@cache
+def _empty(kind_schema: str) -> Document:
+    """The fields that are shown of an object without any; not to be changed."""
+    return round_trip(kind_schema, {}).document
 
 
 def object_view(kind: ResourceKind, form: AcceptedForm, query: Query) -> ObjectView:
