@@ -69,10 +69,11 @@ class Watcher:
         return events
 
     async def ready(self) -> None:
-        """Return when there is something to take, or nothing will ever be."""
+        """Return when there is something to take, or `wake` was called."""
         await self._wake.wait()
 
-    def stop(self) -> None:
+    def wake(self) -> None:
+        """Let the reader look again: there is something to do besides sending events."""
         self._wake.set()
 
 
@@ -105,4 +106,4 @@ class WatchHub:
         self.stopping = True
         for watchers in self._watchers.values():
             for watcher in watchers:
-                watcher.stop()
+                watcher.wake()

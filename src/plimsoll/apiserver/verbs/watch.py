@@ -28,9 +28,9 @@ from plimsoll.apiserver.verbs.options.selection import ObjectSelection
 from plimsoll.apiserver.verbs.read import ReadRequest
 from plimsoll.apiserver.verbs.streaming import in_groups, is_large, nothing_to_close
 from plimsoll.apiserver.verbs.views import ObjectView
-from plimsoll.runtime.clock import NO_TIME
+from plimsoll.runtime.clock import NO_TIME, Alarm
 
-BOOKMARK_EVERY = timedelta(seconds=30)
+BOOKMARK_EVERY = timedelta(minutes=1)
 LOOKED_AT_ONCE = 200
 """How many objects a watch looks at before others have their turn."""
 WATCH_LIMIT = timedelta(minutes=45)
@@ -125,7 +125,9 @@ class OpenWatch:
         self._first = self._first_events()
         self._began_at = cluster.revisions.committed
         self._ending = False
+        self._bookmark_due = False
         self._alarm = cluster.clock.call_later(request.limit, self._end)
+        self._bookmark_alarm = self._next_bookmark() if request.bookmarks else None
 
     def _matches(self) -> Any:
         floor = self._request.start or 0
@@ -137,7 +139,16 @@ class OpenWatch:
 
     def _end(self) -> None:
         self._ending = True
-        self._watcher.stop()
+        self._bookmark_due = self._request.bookmarks
+        self._watcher.wake()
+
+    def _next_bookmark(self) -> Alarm:
+        return self._cluster.clock.call_later(BOOKMARK_EVERY, self._ask_for_bookmark)
+
+    def _ask_for_bookmark(self) -> None:
+        self._bookmark_due = True
+        self._bookmark_alarm = self._next_bookmark()
+        self._watcher.wake()
 
     @property
     def watcher(self) -> Watcher:
@@ -145,6 +156,8 @@ class OpenWatch:
 
     def close(self) -> None:
         self._alarm.cancel()
+        if self._bookmark_alarm is not None:
+            self._bookmark_alarm.cancel()
         self._cluster.hub.close(self._collection, self._watcher)
 
     def _first_events(self) -> list[StoredRecord] | list[Change]:
@@ -189,8 +202,6 @@ class OpenWatch:
     async def chunks(self) -> AsyncIterator[bytes]:
         async for chunk in self._first_chunks():
             yield chunk
-        view = self._request.view
-        is_due = False
         while not (self._watcher.overflow.is_set() or self._cluster.hub.stopping):
             events = self._watcher.take()
             if events:
@@ -198,22 +209,13 @@ class OpenWatch:
                     yield chunk
                 continue
             # Only now that nothing waits to be sent is it true what a bookmark says.
-            if self._request.bookmarks and (is_due or self._ending):
+            if self._bookmark_due:
+                self._bookmark_due = False
                 self._count_sent(1)
-                yield view.bookmark(self._cluster.revisions.committed)
+                yield self._request.view.bookmark(self._cluster.revisions.committed)
             if self._ending:
                 return
-            is_due = not await self._something_happens()
-
-    async def _something_happens(self) -> bool:
-        """False when nothing did for so long that a bookmark is due."""
-        if self._ending:
-            return True
-        try:
-            await self._cluster.clock.wait_for(self._watcher.ready(), BOOKMARK_EVERY)
-        except TimeoutError:
-            return False
-        return True
+            await self._watcher.ready()
 
 
 def expired_event(error: ApiError) -> bytes:
