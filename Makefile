@@ -13,7 +13,7 @@ export UV_NATIVE_TLS := 1
 # What pip warns root of does not concern a directory of its own.
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help setup demo test check format bench conformance docs protos clean lock
+.PHONY: help setup demo test sim replay check format bench conformance docs protos clean lock
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
@@ -44,6 +44,15 @@ $(SYSTEM): tools/system_packages.sh | $(READY)
 test: $(READY) $(SYSTEM) ## all tests that need nothing but this machine
 	@$(BIN)/python -m pytest -q -n 4 --dist loadfile tests
 	@$(BIN)/python -m tests.oracle
+
+# The range of seeds makes it resumable: FIRST=101 goes on where SEEDS=100 ended.
+SEEDS ?= 20
+FIRST ?= 1
+sim: $(READY) ## simulate SEEDS=20 clusters from seed FIRST=1 on, with faults
+	@$(BIN)/python -m tools.sim run --seeds $(SEEDS) --first $(FIRST) $(SIM)
+
+replay: $(READY) ## play one scenario again and tell what happens (SCENARIO=file or SEED=n)
+	@$(BIN)/python -m tools.sim replay $(if $(SEED),--seed $(SEED)) $(SCENARIO)
 
 check: $(READY) ## format, lint, types, imports
 	@$(BIN)/ruff format --check .

@@ -1,0 +1,172 @@
+"""Makes a failing scenario short, so that people can read it.
+
+First as many actions and faults as possible are left out (delta debugging: halves, then quarters,
+then single ones). Then the cluster becomes smaller: fewer nodes, one copy of each process, shorter
+times. Every step is tried on a run; only a scenario that still fails is kept.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import msgspec
+
+from plimsoll.simulator.scenario.actions import AnyAction, CreatePods, CreateStatefulSet
+from plimsoll.simulator.scenario.faults import AnyTrouble
+from plimsoll.simulator.scenario.scenario import Scenario
+from plimsoll.simulator.shape import ClusterShape, Copies, SimulatedDriver
+
+Fails = Callable[[Scenario], bool]
+"""Whether a run of the scenario shows the failure that is looked for."""
+Event = AnyAction | AnyTrouble
+Change = Callable[[Scenario], Scenario | None]
+"""A smaller scenario; None: this one cannot be made smaller in that way."""
+
+AFTER_THE_LAST_SECONDS = 30.0
+LEAST_SETTLING_SECONDS = 120.0
+
+
+@dataclass(slots=True)
+class Shrinking:
+    """The smallest scenario so far that fails, and the runs that are left to find a smaller one."""
+
+    smallest: Scenario
+    fails: Fails
+    runs_left: int
+    runs: int = 0
+
+    def try_out(self, candidate: Scenario | None) -> bool:
+        """Whether the candidate fails too; it is the smallest one then."""
+        if candidate is None or candidate == self.smallest or not self.runs_left:
+            return False
+        self.runs_left -= 1
+        self.runs += 1
+        if not self.fails(candidate):
+            return False
+        self.smallest = candidate
+        return True
+
+    def leave_out_events(self) -> None:
+        events = events_of(self.smallest)
+        parts = 2
+        while events and self.runs_left:
+            for kept in _without_one_part(events, parts):
+                if self.try_out(with_events(self.smallest, kept)):
+                    events, parts = kept, max(parts - 1, 2)
+                    break
+            else:
+                if parts >= len(events):
+                    return
+                parts = min(parts * 2, len(events))
+
+    def change(self, change: Change) -> None:
+        """Again and again, as long as it still fails."""
+        while self.try_out(change(self.smallest)):
+            pass
+
+
+def shrink(scenario: Scenario, fails: Fails, *, most_runs: int = 60) -> Shrinking:
+    """`scenario` is known to fail."""
+    shrinking = Shrinking(scenario, fails, most_runs)
+    shrinking.leave_out_events()
+    for change in (end_earlier, settle_earlier, one_copy, *_without_nodes(scenario), fewer_pods):
+        shrinking.change(change)
+    return shrinking
+
+
+def events_of(scenario: Scenario) -> list[Event]:
+    return [*scenario.actions, *scenario.faults]
+
+
+def with_events(scenario: Scenario, kept: list[Event]) -> Scenario:
+    return msgspec.structs.replace(
+        scenario,
+        actions=tuple(each for each in kept if isinstance(each, AnyAction)),
+        faults=tuple(each for each in kept if isinstance(each, AnyTrouble)),
+    )
+
+
+def _without_one_part(events: list[Event], parts: int) -> Iterator[list[Event]]:
+    """All but one of so many parts of nearly equal size; the last part is left out first.
+
+    What happened late is less often the cause.
+    """
+    bounds = [len(events) * number // parts for number in range(parts + 1)]
+    for number in reversed(range(parts)):
+        yield events[: bounds[number]] + events[bounds[number + 1] :]
+
+
+def end_earlier(scenario: Scenario) -> Scenario | None:
+    last = max((each.at for each in events_of(scenario)), default=0.0)
+    lasting = last + AFTER_THE_LAST_SECONDS
+    return msgspec.structs.replace(scenario, lasting=min(lasting, scenario.lasting))
+
+
+def settle_earlier(scenario: Scenario) -> Scenario | None:
+    settling = max(scenario.settling / 2, min(LEAST_SETTLING_SECONDS, scenario.settling))
+    return msgspec.structs.replace(scenario, settling=settling)
+
+
+def one_copy(scenario: Scenario) -> Scenario | None:
+    """Of every process; then none of them loses an election."""
+    one = Copies(schedulers=1, controllers=1, provisioners=1)
+    return _with_cluster(scenario, replace(scenario.cluster, copies=one))
+
+
+def fewer_pods(scenario: Scenario) -> Scenario | None:
+    return msgspec.structs.replace(
+        scenario, actions=tuple(_half_as_many(each) for each in scenario.actions)
+    )
+
+
+def _half_as_many(action: AnyAction) -> AnyAction:
+    if isinstance(action, CreatePods):
+        return msgspec.structs.replace(action, pods=max(action.pods // 2, 1))
+    if isinstance(action, CreateStatefulSet):
+        return msgspec.structs.replace(action, replicas=max(action.replicas // 2, 1))
+    return action
+
+
+def _without_nodes(scenario: Scenario) -> list[Change]:
+    return [partial(without_node, name=node.name) for node in scenario.cluster.nodes]
+
+
+def without_node(scenario: Scenario, *, name: str) -> Scenario | None:
+    """With the pools that only this node reaches left out. One node stays, and all that events
+    name."""
+    shape = scenario.cluster
+    nodes = tuple(node for node in shape.nodes if node.name != name)
+    if not nodes or len(nodes) == len(shape.nodes):
+        return None
+    left = replace(shape, nodes=nodes)
+    drivers = tuple(_reachable(driver, left) for driver in shape.drivers)
+    named = msgspec.json.encode(events_of(scenario)).decode()
+    gone = {name, *(set(shape.zones) - set(left.zones)), *(set(shape.racks) - set(left.racks))}
+    if not all(driver.pools for driver in drivers) or any(_is_named(each, named) for each in gone):
+        return None
+    return _with_cluster(scenario, replace(left, drivers=drivers))
+
+
+def _is_named(name: str, events: str) -> bool:
+    return f'"{name}"' in events or f' {name}"' in events
+
+
+def _reachable(driver: SimulatedDriver, shape: ClusterShape) -> SimulatedDriver:
+    """With the pools alone that some node reaches."""
+    pools = tuple(
+        pool
+        for pool in driver.pools
+        if any(_is_within(node.topology, pool.get("topology")) for node in shape.nodes)
+    )
+    return replace(driver, pools=pools)
+
+
+def _is_within(told: dict[str, str], topology: object) -> bool:
+    """Of a pool without a topology, or with several, is not judged."""
+    if not isinstance(topology, dict):
+        return True
+    return all(told.get(key) == value for key, value in topology.items())
+
+
+def _with_cluster(scenario: Scenario, cluster: ClusterShape) -> Scenario:
+    return msgspec.structs.replace(scenario, cluster=cluster)

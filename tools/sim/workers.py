@@ -1,0 +1,132 @@
+"""One scenario for each process, on all cores.
+
+A process of its own for each run means that no run sees what an earlier one left in memory, and
+that a run which crashes or never ends is a result like any other.
+"""
+
+import logging
+import multiprocessing
+import os
+import resource
+import signal
+import traceback
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+
+from plimsoll.simulator.run import Verdict, run_scenario
+from plimsoll.simulator.scenario.generate import generate
+from plimsoll.simulator.scenario.scenario import Scenario
+
+CPU_SECONDS = 300
+"""More than any seed needs, many times."""
+PRELOADED = ["tools.sim.workers"]
+
+Plant = Callable[[], None]
+"""Changes the program in a worker before the run: tests plant bugs this way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crash:
+    """A run without a verdict."""
+
+    seed: int
+    kind: str
+    """The same for all crashes of one cause."""
+    message: str
+
+
+Outcome = Verdict | Crash
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    seed: int
+    scenario: Scenario | None = None
+    """None: the one that the seed generates."""
+    plant: Plant | None = None
+    keeps_lines: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    run: Run
+    process: ForkServerProcess
+    answers: "Connection[Outcome, Outcome]"
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def outcomes(runs: Iterable[Run], *, jobs: int = 0) -> Generator[Outcome, None, None]:
+    """In the order in which they end. Closing the iterator ends what still runs."""
+    waiting = iter(runs)
+    working: dict[int, _Worker] = {}
+    try:
+        while True:
+            while len(working) < (jobs or cores()) and (run := next(waiting, None)) is not None:
+                worker = _begun(run)
+                working[worker.answers.fileno()] = worker
+            if not working:
+                return
+            for answers in wait([worker.answers for worker in working.values()]):
+                assert isinstance(answers, Connection)
+                yield _ended(working.pop(answers.fileno()))
+    finally:
+        for worker in working.values():
+            worker.process.kill()
+            worker.process.join()
+
+
+def outcome(run: Run) -> Outcome:
+    return next(outcomes([run], jobs=1))
+
+
+def _begun(run: Run) -> _Worker:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    answers, send = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(run, send))
+    process.start()
+    send.close()  # so that the end of the worker is the end of its pipe
+    return _Worker(run, process, answers)
+
+
+def _ended(worker: _Worker) -> Outcome:
+    try:
+        found = worker.answers.recv()
+    except EOFError:
+        found = None
+    worker.process.join()
+    worker.answers.close()
+    return found or _death(worker.run.seed, worker.process.exitcode)
+
+
+def _death(seed: int, exit_code: int | None) -> Crash:
+    if exit_code == -signal.SIGXCPU:
+        return Crash(
+            seed=seed, kind="hang", message=f"it took more than {CPU_SECONDS} s of processor time"
+        )
+    return Crash(seed=seed, kind="death", message=f"its process ended with exit code {exit_code}")
+
+
+def _work(run: Run, send: "Connection[Outcome, Outcome]") -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 10))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
+    logging.disable(logging.CRITICAL)
+    send.send(_outcome_here(run))
+    send.close()
+    os._exit(0)  # what is left of the simulation need not be taken down
+
+
+def _outcome_here(run: Run) -> Outcome:
+    try:
+        if run.plant is not None:
+            run.plant()
+        scenario = run.scenario or generate(run.seed)
+        return run_scenario(scenario, keeps_lines=run.keeps_lines)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the seed fails
+        return Crash(seed=run.seed, kind=type(error).__name__, message=traceback.format_exc())
