@@ -42,6 +42,8 @@ class DriverHost:
         self._handlers: dict[str, Mapping[str, Handler]] = {}
         self.on_call: list[Callable[[SimulatedProcess, str], None]] = []
         """Called when a process calls a method of the driver."""
+        self.on_answer: list[Callable[[DriverHost, str, str], None]] = []
+        """Called when a process has got an answer, with the method and its code."""
 
     def add_node(self, name: str, topology: Mapping[str, str], max_volumes: int = 0) -> None:
         """Before the first start. `topology` without the driver's prefix."""
@@ -126,11 +128,17 @@ class CsiLink:
             raise
         except DriverError as error:
             self._tell(method, f"{error.code}: {error.detail}")
+            self._answered(method, error.code)
             raise
         finally:
             exchange.end()
         self._tell(method, "OK")
+        self._answered(method, StatusCode.OK.name)
         return answer
+
+    def _answered(self, method: str, code: str) -> None:
+        for listener in self._host.on_answer:
+            listener(self._host, method, code)
 
     def _tell(self, method: str, outcome: str) -> None:
         if method not in HARMLESS_CALLS:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from random import Random
+from typing import Protocol
 
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
@@ -53,11 +54,41 @@ class Verdict:
         return tuple(each for each in self.violations if not each.is_known)
 
 
-def run_scenario(scenario: Scenario, *, keeps_lines: bool = False) -> Verdict:
+class Observer(Protocol):
+    """Looks on, and changes nothing: a run is the same with and without."""
+
+    def attach(self, cluster: SimulatedCluster) -> None:
+        """Before the cluster starts."""
+
+    def begin(self) -> None:
+        """The cluster is up: what the scenario says begins to happen."""
+
+    def happened(self, event: AnyAction | AnyTrouble) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class NoObserver:
+    def attach(self, cluster: SimulatedCluster) -> None: ...
+
+    def begin(self) -> None: ...
+
+    def happened(self, event: AnyAction | AnyTrouble) -> None: ...
+
+    def end(self) -> None: ...
+
+
+NO_OBSERVER = NoObserver()
+
+
+def run_scenario(
+    scenario: Scenario, *, keeps_lines: bool = False, observer: Observer = NO_OBSERVER
+) -> Verdict:
     loop = VirtualLoop()
     with _collecting_at_fixed_steps():
         try:
-            return loop.run_until_complete(_play(loop, scenario, keeps_lines=keeps_lines))
+            work = _play(loop, scenario, observer, keeps_lines=keeps_lines)
+            return loop.run_until_complete(work)
         finally:
             loop.close()
 
@@ -75,18 +106,22 @@ def _collecting_at_fixed_steps() -> Iterator[None]:
         gc.collect()
 
 
-async def _play(loop: VirtualLoop, scenario: Scenario, *, keeps_lines: bool) -> Verdict:
+async def _play(
+    loop: VirtualLoop, scenario: Scenario, observer: Observer, *, keeps_lines: bool
+) -> Verdict:
     chance = Random(scenario.seed)  # noqa: S311 - chance of a simulation
     trace = Trace(loop.time, keeps_lines=keeps_lines)
     network = Network(loop=loop, chance=derived(chance), trace=trace)
     with logged(trace) if keeps_lines else nullcontext():
-        return await _played(network, scenario, chance)
+        return await _played(network, scenario, chance, observer)
 
 
-async def _played(network: Network, scenario: Scenario, chance: Random) -> Verdict:
+async def _played(
+    network: Network, scenario: Scenario, chance: Random, observer: Observer
+) -> Verdict:
     loop, trace = network.loop, network.trace
     async with simulated_cluster(scenario.cluster, network, chance) as cluster:
-        play = Play(cluster, scenario, derived(chance))
+        play = Play(cluster, scenario, derived(chance), observer)
         await play.through()
         return Verdict(
             seed=scenario.seed,
@@ -104,21 +139,25 @@ class Play:
     cluster: SimulatedCluster
     scenario: Scenario
     chance: Random
+    observer: Observer = NO_OBSERVER
     watchdog: Watchdog = field(init=False)
     faults: FaultInjector = field(init=False)
 
     def __post_init__(self) -> None:
         self.watchdog = Watchdog(self.cluster)
         self.faults = FaultInjector(self.cluster, self.chance)
+        self.observer.attach(self.cluster)
 
     async def through(self) -> None:
         collecting = asyncio.ensure_future(self._collect())
         try:
             await self._come_up()
+            self.observer.begin()
             await self._happen()
             self.faults.end_all()
             self._trace("simulation", "all faults have ended")
             await self._settle()
+            self.observer.end()
         finally:
             collecting.cancel()
 
@@ -141,6 +180,7 @@ class Play:
         acting: list[asyncio.Task[None]] = []
         for event in sorted(events, key=lambda each: each.at):
             await self._sleep_until(began + event.at)
+            self.observer.happened(event)
             if isinstance(event, AnyAction):
                 self._trace("user", str(event))
                 acting.append(self.cluster.user.spawn(event.carry_out(user)))
