@@ -72,14 +72,14 @@ def dump(scenario: Scenario) -> str:
         "lasting": written_seconds(scenario.lasting),
         "settling": written_seconds(scenario.settling),
         "cluster": cluster,
-        "actions": [_entry_document(each) for each in scenario.actions],
-        "faults": [_entry_document(each) for each in scenario.faults],
+        "actions": [entry_document(each) for each in scenario.actions],
+        "faults": [entry_document(each) for each in scenario.faults],
     }
     text: str = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=100)
     return text
 
 
-def _entry_document(entry: Action | Trouble) -> Document:
+def entry_document(entry: Action | Trouble) -> Document:
     """What happens first, then what differs from what is usual."""
     document: Document = msgspec.to_builtins(entry)
     usual = {

@@ -1,0 +1,1 @@
+"""What a report tells of a run: `recorder` looks on, `recording` is what it has seen."""
