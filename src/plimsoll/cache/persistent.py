@@ -47,14 +47,15 @@ class PersistentMap(Mapping[K, V], Generic[K, V]):
         return made
 
     def _leaf(self, key: object) -> dict[K, V]:
-        node = self._root
+        node: Node = self._root
         if isinstance(node, dict):  # A small map is one leaf: no hash is needed.
             return node
         rest = _hash(key)
         while isinstance(node, list):
             node = node[rest % FAN_OUT]
             rest >>= BITS
-        return node
+        leaf: dict[K, V] = node
+        return leaf
 
     def __getitem__(self, key: K) -> V:
         return self._leaf(key)[key]
