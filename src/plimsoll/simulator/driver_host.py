@@ -72,6 +72,23 @@ class DriverHost:
         if self.process is process:
             self.process, self.driver = None, None
 
+    async def free_bytes(self) -> dict[str, int]:
+        """By node, the most that one pool has for it; nothing while the driver is down."""
+        pools = () if self.driver is None else await self.driver.pools()
+        found: dict[str, int] = {}
+        for name, node in self._nodes.items():
+            told = node.topology.items()
+            found[name] = max(
+                (
+                    extent.free_bytes
+                    for pool in pools
+                    if not pool.topology or any(s.items() <= told for s in pool.topology)
+                    for extent in pool.extents
+                ),
+                default=0,
+            )
+        return found
+
     @property
     def backend(self) -> PoolsBackend | None:
         backend = None if self.driver is None else self.driver.backend

@@ -1,6 +1,6 @@
 """What must have come about once nothing has gone wrong for a while."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from plimsoll.api.core import Node
@@ -18,7 +18,8 @@ from plimsoll.api.storage import (
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.kernel import Kernel, Placement
+from plimsoll.decide.scheduling.judge import Rejected
+from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.processes.driver.records import RecordPhase
 from plimsoll.simulator.chance import seconds
 from plimsoll.simulator.cluster import SimulatedCluster
@@ -80,34 +81,50 @@ async def _pods(cluster: SimulatedCluster) -> list[Unsettled]:
             found.append(_stuck(f"pod {key} on {node} does not run"))
         elif phase == "Pending":
             kernel = kernel or await kernel_of(cluster)
-            decision = kernel.decide(from_document(Pod, document))
-            if isinstance(decision, Placement):
-                found.append(_stuck(f"pod {key} has no node, and {decision.node} would do"))
-            elif decision.rejected is not None and await _could_be_bound(cluster, document):
-                found.append(_stuck(f"pod {key} has no node: {decision.message}"))
+            judged = kernel.judge(from_document(Pod, document))
+            missing = await _missing_volumes(cluster, document)
+            if missing is None:
+                continue
+            if isinstance(judged, Rejected):
+                if any(_fits(missing, node.name) for node in cluster.shape.nodes):
+                    found.append(_stuck(f"pod {key} has no node, and its volumes could be made"))
+                continue
+            names = enumerate(kernel.columns.index.names)
+            feasible = [name for slot, name in names if name and not judged.flags[slot]]
+            if served := [name for name in feasible if _fits(missing, name)]:
+                found.append(_stuck(f"pod {key} has no node, and {served[0]} would do"))
     return found
 
 
-async def _could_be_bound(cluster: SimulatedCluster, pod: Document) -> bool:
-    """Whether the claims that the pod waits for are there, and some pool could hold each."""
-    classes = {class_.name: class_ for class_ in cluster.shape.classes}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingVolumes:
+    """What a pod needs of one driver, and the most that one pool has for each node."""
+
+    wanted_bytes: int
+    free_bytes: Mapping[str, int]
+
+
+async def _missing_volumes(cluster: SimulatedCluster, pod: Document) -> list[MissingVolumes] | None:
+    """By driver; None: a claim is missing, or its class is."""
+    classes = {class_.name: class_.driver for class_ in cluster.shape.classes}
+    wanted: dict[str, int] = {}
     for name in claims_of(pod):
         claim = cluster.mirror.objects[CLAIMS].get(f"{pod['metadata']['namespace']}/{name}")
-        if claim is None:
-            return False
-        class_ = classes.get(claim["spec"].get("storageClassName", ""))
-        if class_ is None or claim["spec"].get("volumeName"):
-            continue
-        wanted = parse_bytes(claim["spec"]["resources"]["requests"]["storage"])
-        if await _largest_free(cluster, class_.driver) < wanted:
-            return False
-    return True
+        if claim is None or claim["spec"].get("storageClassName", "") not in classes:
+            return None
+        if not claim["spec"].get("volumeName"):
+            driver = classes[claim["spec"]["storageClassName"]]
+            size = parse_bytes(claim["spec"]["resources"]["requests"]["storage"])
+            wanted[driver] = wanted.get(driver, 0) + size
+    return [
+        MissingVolumes(wanted_bytes=size, free_bytes=await cluster.drivers[driver].free_bytes())
+        for driver, size in wanted.items()
+    ]
 
 
-async def _largest_free(cluster: SimulatedCluster, driver: str) -> int:
-    found = cluster.drivers[driver].driver
-    pools = () if found is None else await found.pools()
-    return max((extent.free_bytes for pool in pools for extent in pool.extents), default=0)
+def _fits(missing: list[MissingVolumes], node: str) -> bool:
+    """Whether pools that the node reaches could hold all of it."""
+    return all(each.free_bytes.get(node, 0) >= each.wanted_bytes for each in missing)
 
 
 def _stuck(message: str) -> Unsettled:
