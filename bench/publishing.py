@@ -27,13 +27,13 @@ from plimsoll.reconcile.process import ProcessIdentity
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.refusing_transport import RefusingTransport
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.server import answering
 from plimsoll.wire.kube import KubeClient
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.refusing_transport import RefusingTransport
 
 SEGMENTS, CLASSES = 2_000, ("fast", "slow", "mirrored")
 VOLUMES, POLLS = 1_000, 10

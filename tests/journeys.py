@@ -10,13 +10,11 @@ from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.processes.node.main import makers
 from plimsoll.processes.node.settings import NodeProcessSettings, hollow_nodes
-from plimsoll.wire.csi.inprocess import InProcessCsi
-from tests import builders
-from tests.processes.node.scripted_driver import ScriptedDriver
-from tests.stories.cluster import a_cluster
-from tests.stories.objects import namespace
-from tests.stories.schedulers import a_claim, a_pod, a_scheduler
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.cluster import a_cluster
+from plimsoll.simulator.stories.objects import namespace
+from plimsoll.simulator.stories.schedulers import a_claim, a_pod, a_scheduler
+from plimsoll.simulator.stories.scripted_driver import ScriptedDriver
+from plimsoll.simulator.stories.sidecars import (
     DRIVER,
     NAMESPACE,
     PLAIN,
@@ -27,6 +25,8 @@ from tests.stories.sidecars import (
     full,
     zonal_pools,
 )
+from plimsoll.wire.csi.inprocess import InProcessCsi
+from tests import builders
 
 LOOPS = ("binding", "claim-protection", "volume-protection")
 NODES = {f"node-{index}": {"zone": zone} for index, zone in enumerate("abc")}

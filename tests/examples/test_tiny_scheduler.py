@@ -7,9 +7,8 @@ from examples.tiny_scheduler import TinyScheduler
 
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.runtime.clock import settle
-from plimsoll.wire.kube import KubeClient
-from tests.stories.cluster import a_cluster
-from tests.stories.schedulers import (
+from plimsoll.simulator.stories.cluster import a_cluster
+from plimsoll.simulator.stories.schedulers import (
     a_claim,
     a_late_class,
     a_local_volume,
@@ -18,6 +17,7 @@ from tests.stories.schedulers import (
     node_of,
     volume_of,
 )
+from plimsoll.wire.kube import KubeClient
 
 
 async def test_the_tiny_scheduler_puts_pods_where_their_volumes_are() -> None:

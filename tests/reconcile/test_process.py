@@ -10,10 +10,10 @@ import pytest
 from plimsoll.api.meta import ObjectKey
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.reconcile.process import LoopProcess, PagesAddress, run_until_signalled
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.wire.health import OK
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.probe import is_answered
-from tests.stories.cluster import StoryCluster, a_cluster
 
 LEASE = ObjectKey("kube-system", "work")
 

@@ -1,9 +1,9 @@
 from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.reconcile.running import LoopEnvironment, RunningLoops
 from plimsoll.runtime.metrics import Metrics
+from plimsoll.simulator.stories.objects import claim, volume
+from plimsoll.simulator.stories.provisioners import a_class
 from tests.processes.controller.flaky import a_flaky_cluster
-from tests.stories.objects import claim, volume
-from tests.stories.provisioners import a_class
 
 
 async def test_claims_volumes_and_queues_are_counted() -> None:

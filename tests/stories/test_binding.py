@@ -4,9 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from plimsoll.api.registry import Document
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.objects import claim, pod, uses, volume
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.objects import claim, pod, uses, volume
 
 RESYNC = timedelta(seconds=16)
 SELECTED_NODE = "volume.kubernetes.io/selected-node"

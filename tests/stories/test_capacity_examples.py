@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from plimsoll.api.registry import Document
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.schedulers import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     a_claim,
     a_late_class,

@@ -1,8 +1,8 @@
 """A claim in use outlives its own deletion."""
 
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.objects import claim, pod, uses
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.objects import claim, pod, uses
 
 FINALIZER = "kubernetes.io/pvc-protection"
 

@@ -18,13 +18,13 @@ import yaml
 
 from plimsoll.api.registry import Document
 from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim, volume
-from tests.stories.provisioners import ZONAL, binding, zonal
-from tests.stories.schedulers import a_claim, volume_of
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim, volume
+from plimsoll.simulator.stories.provisioners import ZONAL, binding, zonal
+from plimsoll.simulator.stories.schedulers import a_claim, volume_of
+from plimsoll.simulator.stories.sidecars import (
     DRIVER,
-    Storage,
+    StoryStorage,
     a_provisioner,
     a_storage,
     add_storage_nodes,
@@ -154,7 +154,7 @@ async def test_a_value_that_the_provisioner_does_not_know_is_told_and_nothing_is
 
 
 @asynccontextmanager
-async def an_external_world() -> AsyncIterator[tuple[StoryCluster, Storage]]:
+async def an_external_world() -> AsyncIterator[tuple[StoryCluster, StoryStorage]]:
     """A CSI driver with fast and slow pools in two zones, and its provisioner."""
     zones = {zone: {"zone": zone} for zone in ("us-east-1a", "us-east-1b")}
     pools = [

@@ -20,9 +20,9 @@ from plimsoll.processes.controller.in_process.provisioners.simulated_cloud impor
 )
 from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.reconcile.loop import Tools
-from tests.stories.cluster import Make, StoryCluster, a_cluster
-from tests.stories.objects import claim, volume
-from tests.stories.provisioners import ZONAL, a_class, zonal
+from plimsoll.simulator.stories.cluster import Make, StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim, volume
+from plimsoll.simulator.stories.provisioners import ZONAL, a_class, zonal
 
 PROTECTION = ("claim-protection", "volume-protection")
 ENOUGH = timedelta(minutes=2)

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.workload_objects import cron_job, pod_quota
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.workload_objects import cron_job, pod_quota
 
 MINUTE = timedelta(minutes=1)
 

@@ -6,11 +6,11 @@ from typing import Any
 from grpc import StatusCode
 
 from plimsoll.api.registry import Document
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.csi_plugin import DRIVER, Plugin, PluginDisk, with_plugin
+from plimsoll.simulator.stories.objects import pod, uses
 from plimsoll.wire.csi.gen import csi_pb2 as csi
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.csi_plugin import DRIVER, Disk, Plugin, with_plugin
-from tests.stories.objects import pod, uses
 from tests.stories.test_attach_detach import UNIQUE, a_bound_claim, attached_to, report_use
 
 FINALIZER = "external-attacher/disk-example-com"
@@ -18,7 +18,7 @@ HANDLE = "handle-volume-1"
 
 
 def a_plugin(**facts: Any) -> Plugin:
-    return Plugin(disks={HANDLE: Disk()}, **facts)
+    return Plugin(disks={HANDLE: PluginDisk()}, **facts)
 
 
 async def two_nodes(cluster: StoryCluster) -> None:

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from plimsoll.api.registry import Document
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.workload_objects import LABELS, deployment
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.workload_objects import LABELS, deployment
 
 
 def budget(**spec: int | str) -> Document:

@@ -1,9 +1,9 @@
 """Claims that come and go with a pod."""
 
 from plimsoll.api.registry import Document
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.objects import claim, pod
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.objects import claim, pod
 
 TEMPLATE: Document = {
     "metadata": {"labels": {"tier": "scratch"}},

@@ -22,25 +22,25 @@ from plimsoll.processes.controller.settings import ControllerSettings
 from plimsoll.processes.scheduler.main import SchedulerProcess as Scheduler
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.clock import SteppedClock, settle
-from plimsoll.wire.csi.fenced import HARMLESS_CALLS
-from plimsoll.wire.csi.inprocess import InProcessCsi
-from plimsoll.wire.csi.transport import Permit, permit_always
-from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.transport import Request
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim, volume
-from tests.stories.refusing_transport import RefusingTransport, open_to_all
-from tests.stories.schedulers import SELECTED_NODE, a_pod, add_node, volume_of
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim, volume
+from plimsoll.simulator.stories.refusing_transport import RefusingTransport, open_to_all
+from plimsoll.simulator.stories.schedulers import SELECTED_NODE, a_pod, add_node, volume_of
+from plimsoll.simulator.stories.sidecars import (
     PLAIN,
     RunningProvisioner,
-    Storage,
+    StoryStorage,
     a_class,
     a_storage,
     add_storage_nodes,
     zonal_pools,
 )
-from tests.stories.workload_objects import replica_set, stateful_set
+from plimsoll.simulator.stories.workload_objects import replica_set, stateful_set
+from plimsoll.wire.csi.fenced import HARMLESS_CALLS
+from plimsoll.wire.csi.inprocess import InProcessCsi
+from plimsoll.wire.csi.transport import Permit, permit_always
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.transport import Request
 
 MINUTE = timedelta(minutes=1)
 ELECTED = msgspec.structs.replace(PLAIN, leader_election=True, leader_election_namespace="storage")
@@ -192,7 +192,7 @@ class LateCsi(InProcessCsi):
         return await asyncio.shield(asyncio.ensure_future(arrive()))
 
 
-class BehindLateNetwork(Storage):
+class BehindLateNetwork(StoryStorage):
     """The same driver, reached over a network that holds calls back."""
 
     @cached_property
@@ -286,7 +286,7 @@ async def test_the_leader_of_a_lease_that_was_made_anew_is_obeyed() -> None:
 
 @asynccontextmanager
 async def _another(
-    cluster: StoryCluster, storage: Storage, *, seed: int = 2
+    cluster: StoryCluster, storage: StoryStorage, *, seed: int = 2
 ) -> AsyncIterator[None]:
     other = RunningProvisioner(cluster, storage, ELECTED, seed=seed)
     await other.start()

@@ -7,11 +7,11 @@ import pytest
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document, resources_by_path
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.objects import config_map, namespace
 from plimsoll.wire.kind import documents
 from plimsoll.wire.parameters import Deletion
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.objects import config_map, namespace
 
 CONFIG_MAPS = documents(resources_by_path()["", "v1", "configmaps"])
 GC = "garbage-collector"

@@ -13,21 +13,27 @@ import msgspec
 import pytest
 
 from plimsoll.processes.driver.backends.pools.faults import FaultyCall, Hang
-from plimsoll.wire.transport import Request
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim
-from tests.stories.refusing_transport import asked, open_to_all
-from tests.stories.schedulers import SELECTED_NODE, a_pod, a_scheduler, node_of, volume_of
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim
+from plimsoll.simulator.stories.refusing_transport import asked, open_to_all
+from plimsoll.simulator.stories.schedulers import (
+    SELECTED_NODE,
+    a_pod,
+    a_scheduler,
+    node_of,
+    volume_of,
+)
+from plimsoll.simulator.stories.sidecars import (
     PLAIN,
     RunningProvisioner,
-    Storage,
+    StoryStorage,
     a_class,
     a_storage,
     add_storage_nodes,
     told_zones,
     zonal_pools,
 )
+from plimsoll.wire.transport import Request
 
 STRICT = msgspec.structs.replace(PLAIN, strict_topology=True)
 LOOPS = ("binding", "claim-protection", "volume-protection")
@@ -46,7 +52,7 @@ class Cut:
 @dataclass
 class Life:
     cluster: StoryCluster
-    storage: Storage
+    storage: StoryStorage
     cut: Cut
     current: RunningProvisioner
     effects: int = 0

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from plimsoll.api.registry import Document
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.objects import claim, config_map, namespace, pod, uses
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.objects import claim, config_map, namespace, pod, uses
 
 GRACE_OVER = timedelta(seconds=10)
 

@@ -4,11 +4,11 @@ from datetime import timedelta
 from typing import Any
 
 from plimsoll.api.registry import Document
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.nodes import Nodes, a_bound_claim, driver_object, phase
-from tests.stories.objects import pod, uses
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.nodes import Nodes, a_bound_claim, driver_object, phase
+from plimsoll.simulator.stories.objects import pod, uses
+from plimsoll.simulator.stories.workload_objects import deployment, template
 from tests.stories.test_attach_detach import attachments, carry_out
-from tests.stories.workload_objects import deployment, template
 
 LOOPS = ("node-lifecycle", "taint-eviction")
 SILENCE = timedelta(seconds=70)

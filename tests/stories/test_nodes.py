@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from plimsoll.simulator.stories.cluster import a_cluster
+from plimsoll.simulator.stories.nodes import DRIVER, Nodes, a_bound_claim, driver_object, phase
+from plimsoll.simulator.stories.objects import pod, uses
+from plimsoll.simulator.stories.scripted_driver import EXPANDS, STAGES
+from plimsoll.simulator.stories.workload_objects import job
 from plimsoll.wire.csi.refusals import internal, unavailable
-from tests.processes.node.scripted_driver import EXPANDS, STAGES
-from tests.stories.cluster import a_cluster
-from tests.stories.nodes import DRIVER, Nodes, a_bound_claim, driver_object, phase
-from tests.stories.objects import pod, uses
-from tests.stories.workload_objects import job
 
 IN_AND_OUT = [
     "NodeStageVolume",

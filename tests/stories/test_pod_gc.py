@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from plimsoll.processes.controller.cluster.pod_gc import PodGarbageCollector, PodGcSettings
 from plimsoll.reconcile.loop import Loop, Tools
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.objects import pod
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.objects import pod
 
 QUARANTINE = timedelta(seconds=41)
 

@@ -9,13 +9,10 @@ import msgspec
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.wire.csi import methods
-from plimsoll.wire.csi.gen import csi_pb2 as csi
-from plimsoll.wire.transport import Request
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim
-from tests.stories.refusing_transport import Rule, forbidden, missing, open_to_all
-from tests.stories.schedulers import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim
+from plimsoll.simulator.stories.refusing_transport import Rule, forbidden, missing, open_to_all
+from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     a_claim,
     a_pod,
@@ -23,7 +20,7 @@ from tests.stories.schedulers import (
     node_of,
     volume_of,
 )
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.sidecars import (
     DRIVER,
     HOST,
     NAMESPACE,
@@ -31,7 +28,7 @@ from tests.stories.sidecars import (
     POD,
     ZONE,
     ZONES,
-    Storage,
+    StoryStorage,
     a_class,
     a_csi_driver,
     a_provisioner,
@@ -42,6 +39,9 @@ from tests.stories.sidecars import (
     unregister_driver,
     zonal_pools,
 )
+from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.transport import Request
 
 LOOPS = ("binding", "claim-protection", "volume-protection")
 PUBLISHING = msgspec.structs.replace(PLAIN, enable_capacity=True)
@@ -51,7 +51,7 @@ READING = ("get", "list", "watch")
 
 
 @asynccontextmanager
-async def a_world(*sizes: str) -> AsyncIterator[tuple[StoryCluster, Storage]]:
+async def a_world(*sizes: str) -> AsyncIterator[tuple[StoryCluster, StoryStorage]]:
     async with (
         a_cluster(*LOOPS) as cluster,
         a_storage(cluster.clock, zonal_pools(*(sizes or ("5Gi", "6Gi", "7Gi")))) as storage,

@@ -14,14 +14,14 @@ from typing import Any
 
 import msgspec
 
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim
-from tests.stories.schedulers import SELECTED_NODE
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim
+from plimsoll.simulator.stories.schedulers import SELECTED_NODE
+from plimsoll.simulator.stories.sidecars import (
     PLAIN,
     ZONE,
     RunningProvisioner,
-    Storage,
+    StoryStorage,
     a_class,
     a_secret,
     a_storage,
@@ -54,7 +54,7 @@ class Cut:
 @dataclass
 class Life:
     cluster: StoryCluster
-    storage: Storage
+    storage: StoryStorage
     cut: Cut
     effects: int = 0
     lives: int = 0
@@ -131,7 +131,7 @@ async def arrange(cluster: StoryCluster) -> None:
     )
 
 
-async def look(cluster: StoryCluster, storage: Storage) -> Any:
+async def look(cluster: StoryCluster, storage: StoryStorage) -> Any:
     claims = await cluster.all("PersistentVolumeClaim")
     volumes = await cluster.all("PersistentVolume")
     told = f"{claims}{volumes}{await cluster.all('Event')}"

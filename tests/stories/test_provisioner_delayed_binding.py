@@ -9,8 +9,8 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.schedulers import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     a_claim,
     a_pod,
@@ -20,12 +20,12 @@ from tests.stories.schedulers import (
     scheduled_condition,
     volume_of,
 )
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.sidecars import (
     PLAIN,
     ZONE,
     ZONES,
     Nodes,
-    Storage,
+    StoryStorage,
     a_class,
     a_csi_driver,
     a_provisioner,
@@ -48,7 +48,7 @@ PUBLISHING = msgspec.structs.replace(PLAIN, enable_capacity=True)
 @asynccontextmanager
 async def a_world(
     pools: list[Document], nodes: Nodes = ZONES, settings: ProvisionerFlags = PLAIN
-) -> AsyncIterator[tuple[StoryCluster, Storage]]:
+) -> AsyncIterator[tuple[StoryCluster, StoryStorage]]:
     """Controller, scheduler, provisioner and driver."""
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(a_cluster(*LOOPS))

@@ -11,14 +11,21 @@ from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.controller.storage.repair import Repairs, RepairSettings
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim
-from tests.stories.schedulers import SELECTED_NODE, a_claim, a_pod, a_scheduler, node_of, volume_of
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim
+from plimsoll.simulator.stories.schedulers import (
+    SELECTED_NODE,
+    a_claim,
+    a_pod,
+    a_scheduler,
+    node_of,
+    volume_of,
+)
+from plimsoll.simulator.stories.sidecars import (
     PLAIN,
     Nodes,
     RunningProvisioner,
-    Storage,
+    StoryStorage,
     a_class,
     a_csi_driver,
     a_provisioner,
@@ -41,7 +48,7 @@ def on_node(node: str, **fields: object) -> ProvisionerFlags:
 @asynccontextmanager
 async def on_each_node(
     *sizes: str, **fields: object
-) -> AsyncIterator[tuple[StoryCluster, Storage, dict[str, RunningProvisioner]]]:
+) -> AsyncIterator[tuple[StoryCluster, StoryStorage, dict[str, RunningProvisioner]]]:
     pools = [
         pool(f"disk-{number}", size, topology={"host": f"node-{number}"})
         for number, size in enumerate(sizes)

@@ -10,14 +10,13 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall
-from plimsoll.wire.transport import Request
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim
-from tests.stories.refusing_transport import asked, open_to_all, role
-from tests.stories.schedulers import SELECTED_NODE, volume_of
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim
+from plimsoll.simulator.stories.refusing_transport import asked, open_to_all, role
+from plimsoll.simulator.stories.schedulers import SELECTED_NODE, volume_of
+from plimsoll.simulator.stories.sidecars import (
     PLAIN,
-    Storage,
+    StoryStorage,
     a_class,
     a_provisioner,
     a_secret,
@@ -26,6 +25,7 @@ from tests.stories.sidecars import (
     published,
     zonal_pools,
 )
+from plimsoll.wire.transport import Request
 
 LOOPS = ("binding", "claim-protection", "volume-protection")
 PUBLISHING = msgspec.structs.replace(PLAIN, enable_capacity=True)
@@ -49,7 +49,7 @@ ROLE = {
 
 
 @asynccontextmanager
-async def a_world() -> AsyncIterator[tuple[StoryCluster, Storage]]:
+async def a_world() -> AsyncIterator[tuple[StoryCluster, StoryStorage]]:
     async with (
         a_cluster(*LOOPS) as cluster,
         a_storage(cluster.clock, zonal_pools("10Gi", "10Gi")) as storage,

@@ -9,13 +9,13 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim, volume
-from tests.stories.schedulers import volume_of
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim, volume
+from plimsoll.simulator.stories.schedulers import volume_of
+from plimsoll.simulator.stories.sidecars import (
     DRIVER,
     ZONE,
-    Storage,
+    StoryStorage,
     a_class,
     a_provisioner,
     a_storage,
@@ -29,7 +29,7 @@ LOOPS = ("binding", "claim-protection", "volume-protection")
 
 
 @asynccontextmanager
-async def a_world(*loops: str) -> AsyncIterator[tuple[StoryCluster, Storage]]:
+async def a_world(*loops: str) -> AsyncIterator[tuple[StoryCluster, StoryStorage]]:
     """Without a provisioner: the story starts it."""
     async with (
         a_cluster(*(loops or LOOPS)) as cluster,
@@ -169,7 +169,7 @@ async def test_a_namesake_is_served_while_the_first_claim_is_finished() -> None:
         assert storage.names == [await volume_of(cluster, "data")]
 
 
-async def released(cluster: StoryCluster, storage: Storage, **fields: Any) -> str:
+async def released(cluster: StoryCluster, storage: StoryStorage, **fields: Any) -> str:
     """A volume whose claim is gone; its name."""
     await cluster.create(now_class(**fields), claim())
     async with a_provisioner(cluster, storage):

@@ -8,15 +8,13 @@ import msgspec
 
 from plimsoll.api.registry import Document
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang
-from plimsoll.wire.csi import methods
-from plimsoll.wire.csi.gen import csi_pb2 as csi
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim
-from tests.stories.schedulers import volume_of
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim
+from plimsoll.simulator.stories.schedulers import volume_of
+from plimsoll.simulator.stories.sidecars import (
     DRIVER,
     PLAIN,
-    Storage,
+    StoryStorage,
     a_class,
     a_provisioner,
     a_storage,
@@ -24,6 +22,8 @@ from tests.stories.sidecars import (
     published,
     zonal_pools,
 )
+from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.gen import csi_pb2 as csi
 
 LOOPS = ("binding", "claim-protection", "volume-protection")
 CLONED = "provisioner.storage.kubernetes.io/cloning-protection"
@@ -32,7 +32,7 @@ SNAPSHOT_API = "snapshot.storage.k8s.io"
 
 
 @asynccontextmanager
-async def a_world() -> AsyncIterator[tuple[StoryCluster, Storage]]:
+async def a_world() -> AsyncIterator[tuple[StoryCluster, StoryStorage]]:
     """With a claim `data` that is bound."""
     async with (
         a_cluster(*LOOPS) as cluster,
@@ -84,7 +84,7 @@ async def test_a_source_outlives_its_deletion_while_it_is_cloned() -> None:
         assert await cluster.find("PersistentVolumeClaim", "data") is None
 
 
-async def a_snapshot(cluster: StoryCluster, storage: Storage) -> None:
+async def a_snapshot(cluster: StoryCluster, storage: StoryStorage) -> None:
     """`backup` of `data`, with its content, as a snapshot controller makes them."""
     volume = await cluster.get("PersistentVolume", await volume_of(cluster, "data"))
     handle = volume["spec"]["csi"]["volumeHandle"]

@@ -10,9 +10,9 @@ from plimsoll.api.registry import Document
 from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError, Trouble
 from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
 from plimsoll.processes.controller.in_process.provisioners.zones import REGION, ZONE
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim
-from tests.stories.provisioners import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim
+from plimsoll.simulator.stories.provisioners import (
     HOST_PATH,
     MOODY,
     ZONAL,

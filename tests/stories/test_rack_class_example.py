@@ -15,9 +15,9 @@ import yaml
 from plimsoll.api.registry import Document
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings
 from plimsoll.runtime.ids import seeded_ids
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim, namespace
-from tests.stories.schedulers import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim, namespace
+from plimsoll.simulator.stories.schedulers import (
     a_pod,
     a_scheduler,
     add_node,
@@ -25,7 +25,7 @@ from tests.stories.schedulers import (
     scheduled_condition,
     volume_of,
 )
-from tests.stories.sidecars import NAMESPACE, Storage, a_provisioner, storage_of
+from plimsoll.simulator.stories.sidecars import NAMESPACE, StoryStorage, a_provisioner, storage_of
 
 SOMETHING_FANCY = """
 apiVersion: storage.k8s.io/v1
@@ -87,7 +87,7 @@ async def add_racks(cluster: StoryCluster) -> None:
 
 
 @asynccontextmanager
-async def a_world(*pools: str) -> AsyncIterator[tuple[StoryCluster, Storage]]:
+async def a_world(*pools: str) -> AsyncIterator[tuple[StoryCluster, StoryStorage]]:
     """With the storage of these racks."""
     async with a_cluster("binding", "claim-protection") as cluster:
         settings = BareKeys(

@@ -11,9 +11,9 @@ from plimsoll.processes.controller.in_process.provisioners.protocol import (
     Trouble,
 )
 from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim, pod, uses, volume
-from tests.stories.provisioners import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim, pod, uses, volume
+from plimsoll.simulator.stories.provisioners import (
     HOST_PATH,
     MOODY,
     Moody,

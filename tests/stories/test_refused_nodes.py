@@ -14,10 +14,9 @@ from plimsoll.api.registry import Document
 from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall
 from plimsoll.processes.scheduler.settings import SchedulerSettings
-from plimsoll.wire.transport import Request
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.refusing_transport import RefusingTransport, asked
-from tests.stories.schedulers import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.refusing_transport import RefusingTransport, asked
+from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     RunningScheduler,
     a_claim,
@@ -29,12 +28,12 @@ from tests.stories.schedulers import (
     nodes_of,
     volume_of,
 )
-from tests.stories.sidecars import (
+from plimsoll.simulator.stories.sidecars import (
     DRIVER,
     PLAIN,
     ZONE,
     ZONES,
-    Storage,
+    StoryStorage,
     a_class,
     a_csi_driver,
     a_provisioner,
@@ -43,6 +42,7 @@ from tests.stories.sidecars import (
     told_zones,
     zonal_pools,
 )
+from plimsoll.wire.transport import Request
 
 LOOPS = ("binding", "claim-protection", "volume-protection")
 STRICT = msgspec.structs.replace(PLAIN, strict_topology=True)
@@ -54,7 +54,7 @@ A_WHILE = timedelta(minutes=2)
 @asynccontextmanager
 async def a_strict_world(
     *sizes: str, settings: SchedulerSettings | None = None
-) -> AsyncIterator[tuple[StoryCluster, Storage, RunningScheduler]]:
+) -> AsyncIterator[tuple[StoryCluster, StoryStorage, RunningScheduler]]:
     """Controller, scheduler, provisioner and driver; a pool of some size for each node's zone."""
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(a_cluster(*LOOPS))

@@ -7,9 +7,9 @@ from plimsoll.api.registry import Document
 from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.controller.storage.repair import Repairs, RepairSettings
 from plimsoll.reconcile.loop import Loop, Tools
-from tests.stories.cluster import Make, StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.objects import claim, config_map, pod, uses, volume
+from plimsoll.simulator.stories.cluster import Make, StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.objects import claim, config_map, pod, uses, volume
 
 SELECTED = "volume.kubernetes.io/selected-node"
 LATE = {

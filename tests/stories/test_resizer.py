@@ -6,17 +6,17 @@ from typing import Any
 from grpc import StatusCode
 
 from plimsoll.api.registry import Document
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.csi_plugin import DRIVER, GIB, Disk, Plugin, with_plugin
-from tests.stories.objects import pod, uses
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.csi_plugin import DRIVER, GIB, Plugin, PluginDisk, with_plugin
+from plimsoll.simulator.stories.objects import pod, uses
 from tests.stories.test_attach_detach import a_bound_claim
 
 HANDLE = "handle-volume-1"
 
 
 def a_plugin(**facts: Any) -> Plugin:
-    return Plugin(disks={HANDLE: Disk()}, **facts)
+    return Plugin(disks={HANDLE: PluginDisk()}, **facts)
 
 
 async def a_claim_to_grow(cluster: StoryCluster, **spec: Any) -> None:

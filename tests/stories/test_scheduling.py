@@ -8,10 +8,10 @@ import pytest
 from plimsoll.api.registry import Document
 from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.processes.scheduler.settings import SchedulerSettings
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import pod
-from tests.stories.provisioners import HOST_PATH, binding, host_path
-from tests.stories.schedulers import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import pod
+from plimsoll.simulator.stories.provisioners import HOST_PATH, binding, host_path
+from plimsoll.simulator.stories.schedulers import (
     HOSTNAME,
     SELECTED_NODE,
     a_claim,
@@ -26,7 +26,7 @@ from tests.stories.schedulers import (
     scheduled_condition,
     volume_of,
 )
-from tests.stories.workload_objects import stateful_set, template
+from plimsoll.simulator.stories.workload_objects import stateful_set, template
 
 LOOPS = ("binding", "statefulset")
 THREE = ("node-a", "node-b", "node-c")

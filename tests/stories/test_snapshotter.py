@@ -8,11 +8,11 @@ import pytest
 from grpc import StatusCode
 
 from plimsoll.api.registry import Document
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.csi_plugin import DRIVER, GIB, Plugin, PluginDisk, with_plugin
+from plimsoll.simulator.stories.objects import claim
 from plimsoll.wire.csi.gen import csi_pb2 as csi
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.csi_plugin import DRIVER, GIB, Disk, Plugin, with_plugin
-from tests.stories.objects import claim
 from tests.stories.test_attach_detach import a_bound_claim
 
 API = {"apiVersion": "snapshot.storage.k8s.io/v1"}
@@ -23,7 +23,7 @@ LONG = timedelta(minutes=10)
 
 
 def a_plugin(**facts: Any) -> Plugin:
-    return Plugin(disks={HANDLE: Disk()}, **facts)
+    return Plugin(disks={HANDLE: PluginDisk()}, **facts)
 
 
 def a_class(name: str = "snap", policy: str = "Delete", **more: Any) -> Document:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from plimsoll.api.registry import Document
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.workload_objects import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.workload_objects import (
     LABELS,
     image_of,
     new_image,

@@ -11,10 +11,10 @@ import yaml
 from plimsoll.api.registry import Document
 from plimsoll.decide.node.node_object import Machine, new_node
 from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim
-from tests.stories.provisioners import ZONAL, binding, zonal
-from tests.stories.schedulers import a_claim, a_pod, a_scheduler, node_of, volume_of
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim
+from plimsoll.simulator.stories.provisioners import ZONAL, binding, zonal
+from plimsoll.simulator.stories.schedulers import a_claim, a_pod, a_scheduler, node_of, volume_of
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 OLD = "failure-domain.beta.kubernetes.io"

@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import Any
 
 from plimsoll.api.registry import Document
-from tests.stories.cluster import StoryCluster, a_cluster, ready_names
-from tests.stories.workload_objects import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster, ready_names
+from plimsoll.simulator.stories.workload_objects import (
     LABELS,
     daemon_set,
     deployment,

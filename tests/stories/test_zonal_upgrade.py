@@ -3,9 +3,9 @@
 from typing import Any
 
 from plimsoll.api.registry import Document
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.crashes import Scenario, assert_same_end
-from tests.stories.objects import volume
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.objects import volume
 
 OLD = {
     "failure-domain.beta.kubernetes.io/zone": "us-central1-a__us-central1-b",

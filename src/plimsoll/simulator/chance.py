@@ -4,6 +4,10 @@ from datetime import timedelta
 from random import Random
 
 
+def seeded(seed: int) -> Random:
+    return Random(seed)  # noqa: S311 - chance of a simulation
+
+
 def derived(chance: Random) -> Random:
     """A source of its own: what draws from it does not disturb the others."""
     return Random(chance.getrandbits(64))  # noqa: S311 - chance of a simulation

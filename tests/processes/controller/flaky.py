@@ -13,9 +13,9 @@ from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.reconcile.running import LoopEnvironment, Make, RunningLoops
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.ids import seeded_ids
+from plimsoll.simulator.stories.cluster import StoryCluster
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
-from tests.stories.cluster import StoryCluster
 
 LOST = Response(status=500, body=b"the answer was lost")
 

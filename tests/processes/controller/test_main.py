@@ -27,11 +27,11 @@ from plimsoll.processes.controller.settings import (
 )
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.config import ConfigError
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import claim, pod, volume
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kube import KubeClient
 from tests.processes.controller.flaky import FlakyTransport
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import claim, pod, volume
 from tests.wire.scripted import ScriptedTransport, answer, refusal
 
 

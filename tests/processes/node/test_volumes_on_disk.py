@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from plimsoll.runtime.files.mountinfo import read_mount_points
+from plimsoll.simulator.stories.nodes import DRIVER, a_bound_claim, driver_object
+from plimsoll.simulator.stories.objects import pod, uses
 from plimsoll.wire.csi.refusals import internal
 from tests.deep_directories import make_deep
 from tests.processes.node.machine import Machine, a_machine, needs_root
-from tests.processes.node.scripted_driver import ScriptedDriver
-from tests.stories.nodes import DRIVER, a_bound_claim, driver_object
-from tests.stories.objects import pod, uses
+from tests.processes.node.mounting_driver import MountingDriver
 
 pytestmark = needs_root
 
 
-def a_driver(directory: Path) -> ScriptedDriver:
+def a_driver(directory: Path) -> MountingDriver:
     store = directory / "store"
     store.mkdir()
-    return ScriptedDriver(node_id="node-0", store=store)
+    return MountingDriver(node_id="node-0", store=store)
 
 
 async def a_running_pod(machine: Machine, **metadata: Any) -> Path:
@@ -216,10 +216,10 @@ async def test_a_driver_comes_goes_and_comes_back(short_path: Path) -> None:
 
 
 async def test_plugins_that_cannot_be_served_are_told_why(short_path: Path) -> None:
-    old = ScriptedDriver(name="old.example.com", versions=("0.3.0",))
-    other = ScriptedDriver(name="device.example.com", type="DevicePlugin")
-    wrong = ScriptedDriver(name="wrong.example.com", topology={"rack": "r2"})
-    good = ScriptedDriver(name="good.example.com", topology={"rack": "r1"})
+    old = MountingDriver(name="old.example.com", versions=("0.3.0",))
+    other = MountingDriver(name="device.example.com", type="DevicePlugin")
+    wrong = MountingDriver(name="wrong.example.com", topology={"rack": "r2"})
+    good = MountingDriver(name="good.example.com", topology={"rack": "r1"})
     async with a_machine(short_path) as machine:
         registry = machine.registry
         async with (

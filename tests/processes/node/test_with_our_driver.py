@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.simulator.stories.nodes import a_bound_claim, driver_object
+from plimsoll.simulator.stories.objects import pod, uses
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.csi.methods import CREATE_VOLUME, DELETE_VOLUME
 from tests.processes.node.machine import Machine, a_machine, needs_root
-from tests.stories.nodes import a_bound_claim, driver_object
-from tests.stories.objects import pod, uses
 
 PLIMSOLL = Path(sys.executable).with_name("plimsoll")
 NAME = "local.plimsoll.dev"

@@ -6,10 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.schedulers import (
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.schedulers import (
     a_claim,
     a_late_class,
     a_local_volume,
@@ -20,6 +18,8 @@ from tests.stories.schedulers import (
     scheduled_condition,
     volume_of,
 )
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
 
 Meddle = Callable[[Request], Failure | None]
 

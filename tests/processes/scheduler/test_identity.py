@@ -12,9 +12,9 @@ from plimsoll.decide.scheduling.policy import LASTS, RENEWED_EVERY, Policy
 from plimsoll.processes.scheduler.identity import SchedulerIdentity
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.clock import settle
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
-from tests.stories.cluster import StoryCluster, a_cluster
 
 SETTINGS = SchedulerSettings(
     scheduler_name="default-scheduler", policy=Policy.DEFAULT, leader_elect=False

@@ -12,9 +12,15 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from plimsoll.simulator.stories.schedulers import (
+    HOSTNAME,
+    a_claim,
+    a_late_class,
+    a_local_volume,
+    a_pod,
+)
 from plimsoll.ui.cli.explain import explain
 from tests.servers import EmbeddedServer
-from tests.stories.schedulers import HOSTNAME, a_claim, a_late_class, a_local_volume, a_pod
 
 ZONE = "topology.kubernetes.io/zone"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from plimsoll.simulator.stories.schedulers import HOSTNAME, a_pod
 from tests.servers import EmbeddedServer, plimsoll
-from tests.stories.schedulers import HOSTNAME, a_pod
 
 pytestmark = pytest.mark.xdist_group("scheduler")
 

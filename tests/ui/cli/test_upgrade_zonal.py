@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from plimsoll.simulator.stories.objects import volume
 from tests.servers import EmbeddedServer, plimsoll
-from tests.stories.objects import volume
 
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 VOLUMES = "/api/v1/persistentvolumes"

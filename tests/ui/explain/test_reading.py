@@ -9,6 +9,8 @@ import pytest
 from plimsoll.api.meta import ObjectKey
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.decide.scheduling.reasons import SeenObject
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.schedulers import a_claim
 from plimsoll.ui.explain.reading import (
     NO_AGES,
     ClusterReading,
@@ -19,8 +21,6 @@ from plimsoll.ui.explain.reading import (
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.schedulers import a_claim
 from tests.wire.scripted import refusal
 
 

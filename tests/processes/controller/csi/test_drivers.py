@@ -12,12 +12,12 @@ from grpc import StatusCode
 from plimsoll.processes.controller.csi.drivers import DriverSources, KnownDrivers
 from plimsoll.runtime.clock import SteppedClock, SystemClock
 from plimsoll.runtime.fence import Fence
+from plimsoll.simulator.stories.csi_plugin import DRIVER, Plugin
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.server import listening
 from plimsoll.wire.errors import FencedError
-from tests.stories.csi_plugin import DRIVER, Plugin
 
 MOMENT = timedelta(milliseconds=20)
 TURNS = 500

@@ -8,10 +8,10 @@ from plimsoll.processes.controller.in_process.provisioners.protocol import (
     ProvisionRequest,
 )
 from plimsoll.processes.controller.in_process.provisioning import volume_document
+from plimsoll.simulator.stories.objects import claim
+from plimsoll.simulator.stories.provisioners import MOODY, Moody, a_class as a_story_class, binding
 from tests.builders import a_claim, a_class
 from tests.processes.controller.flaky import a_flaky_cluster, creates_volume
-from tests.stories.objects import claim
-from tests.stories.provisioners import MOODY, Moody, a_class as a_story_class, binding
 
 
 async def test_a_volume_is_saved_when_the_server_is_back_in_time() -> None:

@@ -3,10 +3,10 @@ from datetime import timedelta
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.processes.controller.storage.binding import Binding
+from plimsoll.simulator.stories.objects import claim, volume
+from plimsoll.simulator.stories.provisioners import MOODY, Moody, a_class, binding
 from plimsoll.wire.transport import Request
 from tests.processes.controller.flaky import a_flaky_cluster
-from tests.stories.objects import claim, volume
-from tests.stories.provisioners import MOODY, Moody, a_class, binding
 
 CLAIM_PATH = "/api/v1/namespaces/default/persistentvolumeclaims/data"
 

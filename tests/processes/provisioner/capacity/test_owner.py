@@ -9,9 +9,9 @@ import pytest
 from plimsoll.processes.provisioner.capacity.owner import find_owner
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.runtime.config import ConfigError
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.objects import pod
 from plimsoll.wire.errors import KubeError
-from tests.stories.cluster import StoryCluster, a_cluster
-from tests.stories.objects import pod
 
 CONTAINERS = [{"name": "main", "image": "driver:1"}]
 

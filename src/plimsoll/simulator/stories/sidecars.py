@@ -1,6 +1,6 @@
 """A provisioner beside a CSI driver in a story's cluster.
 
-The driver is the real one on simulated pools, in memory. `Storage` outlives provisioners, as
+The driver is the real one on simulated pools, in memory. `StoryStorage` outlives provisioners, as
 drivers and what they made do; a provisioner can be cut off after each of its writes and after each
 effect of its calls.
 """
@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from random import Random
 from typing import Any, cast
 
 from plimsoll.api.registry import Document
@@ -29,18 +28,20 @@ from plimsoll.reconcile.process import ProcessIdentity
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
+from plimsoll.simulator.chance import seeded
 from plimsoll.simulator.severed import Lifeline, SeverableTransport
 from plimsoll.simulator.severed_csi import SeverableCsi
+from plimsoll.simulator.stories.cluster import CuttingTransport, StoryCluster
+from plimsoll.simulator.stories.expectations import expect
+from plimsoll.simulator.stories.objects import namespace
+from plimsoll.simulator.stories.refusing_transport import RefusingTransport, Rule, open_to_all
+from plimsoll.simulator.stories.schedulers import RESTARTS, add_node
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
 from plimsoll.wire.csi.transport import Metadata
 from plimsoll.wire.kube import KubeClient
-from tests.stories.cluster import CuttingTransport, StoryCluster
-from tests.stories.objects import namespace
-from tests.stories.refusing_transport import RefusingTransport, Rule, open_to_all
-from tests.stories.schedulers import RESTARTS, add_node
 
 DRIVER = "pools.test"
 NAMESPACE = "storage"
@@ -67,7 +68,7 @@ def zonal_pools(*sizes: str) -> list[Document]:
 
 
 @dataclass
-class Storage:
+class StoryStorage:
     """A driver, what it was asked, and a hook for what it has done."""
 
     driver: Driver
@@ -125,7 +126,7 @@ class Storage:
 @asynccontextmanager
 async def a_storage(
     clock: SteppedClock, pools: Sequence[Document], nodes: Nodes = ZONES
-) -> AsyncIterator[Storage]:
+) -> AsyncIterator[StoryStorage]:
     settings = BackendSettings(
         driver_name=DRIVER,
         data_dir=Path("/nonexistent"),
@@ -140,10 +141,10 @@ async def a_storage(
 
 
 @asynccontextmanager
-async def storage_of(settings: BackendSettings, clock: SteppedClock) -> AsyncIterator[Storage]:
+async def storage_of(settings: BackendSettings, clock: SteppedClock) -> AsyncIterator[StoryStorage]:
     """A driver with a name and topology keys of its own."""
     async with running("pools", settings, Ledger(None)) as driver:
-        storage = Storage(driver, settings)
+        storage = StoryStorage(driver, settings)
         try:
             yield storage
         finally:
@@ -161,29 +162,38 @@ PLAIN = ProvisionerFlags(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvisionerLife:
+    """What is particular to one life of the process."""
+
+    seed: int = 1
+    cut_after: int | None = None
+    """Writes; None: it is not cut off by itself."""
+    rule: Rule = open_to_all
+    clock: SteppedClock | None = None
+    """That of its machine; None: the one that all others share."""
+
+
 class RunningProvisioner:
     """One life of the process, but for its sockets and signals."""
 
     def __init__(
         self,
         cluster: StoryCluster,
-        storage: Storage,
+        storage: StoryStorage,
         settings: ProvisionerFlags = PLAIN,
-        *,
-        seed: int = 1,
-        cut_after: int | None = None,
-        rule: Rule = open_to_all,
-        clock: SteppedClock | None = None,
+        **life: Any,
     ) -> None:
-        """`clock` is that of its machine, if it is not the one that all others share."""
+        """`life` has the fields of ProvisionerLife."""
+        how = ProvisionerLife(**life)
         check(settings)
-        self._clock = clock or cluster.clock
+        self._clock = how.clock or cluster.clock
         self.lifeline = Lifeline()
         self.metrics = Metrics()
         self.begun: list[str] = []
-        self.transport = RefusingTransport(InProcessTransport(cluster.server), rule)
-        self._counted = CuttingTransport(self.transport, self.lifeline, after_writes=cut_after)
-        chance = Random(seed)
+        self.transport = RefusingTransport(InProcessTransport(cluster.server), how.rule)
+        self._counted = CuttingTransport(self.transport, self.lifeline, after_writes=how.cut_after)
+        chance = seeded(how.seed)
 
         def client() -> KubeClient:
             transport = SeverableTransport(self._counted, self.lifeline)
@@ -200,7 +210,7 @@ class RunningProvisioner:
             clock=self._clock,
         )
         # Not those of the other processes: names of events are made of them.
-        ids = seeded_ids(FIRST_SEED + seed)
+        ids = seeded_ids(FIRST_SEED + how.seed)
         identity = ProcessIdentity(
             instance=f"provisioner_{ids.uid()}", ids=ids, metrics=self.metrics
         )
@@ -225,7 +235,7 @@ class RunningProvisioner:
             self._task.result()
         for line in self.metrics.exposition().decode().splitlines():
             if line.startswith(RESTARTS):
-                assert line.endswith(" 0.0"), line
+                expect(line, holds=line.endswith(" 0.0"))
 
     def sample(self, start: str) -> float:
         lines = self.metrics.exposition().decode().splitlines()
@@ -250,9 +260,9 @@ class RunningProvisioner:
 
 @asynccontextmanager
 async def a_provisioner(
-    cluster: StoryCluster, storage: Storage, settings: ProvisionerFlags = PLAIN, **how: Any
+    cluster: StoryCluster, storage: StoryStorage, settings: ProvisionerFlags = PLAIN, **life: Any
 ) -> AsyncIterator[RunningProvisioner]:
-    running_one = RunningProvisioner(cluster, storage, settings, **how)
+    running_one = RunningProvisioner(cluster, storage, settings, **life)
     await running_one.start()
     try:
         yield running_one
@@ -338,6 +348,6 @@ async def published(cluster: StoryCluster) -> dict[tuple[str, str], str]:
         labels = each["nodeTopology"].get("matchLabels") or {}
         where = ",".join(labels[key] for key in sorted(labels))
         key = each["storageClassName"], where
-        assert key not in found, f"{key} is published twice"
+        expect(f"{key} is published once", holds=key not in found)
         found[key] = each["capacity"]
     return found

@@ -20,7 +20,8 @@ from plimsoll.processes.controller.in_process.provisioners.registry import Regis
 from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
 from plimsoll.processes.controller.in_process.provisioners.zonal_disk import ZonalDisk
 from plimsoll.processes.controller.storage.binding import Binding
-from tests.stories.cluster import Make
+from plimsoll.simulator.stories.cluster import Make
+from plimsoll.simulator.stories.expectations import expect
 
 T = TypeVar("T")
 
@@ -73,7 +74,8 @@ class Moody(Provisioner):
 
     async def provision(self, request: ProvisionRequest) -> MadeVolume:
         if self.secret_key is not None:
-            assert (await request.secret(self.secret_key))["password"] == b"open sesame"
+            secret = await request.secret(self.secret_key)
+            expect("the secret is handed on", holds=secret["password"] == b"open sesame")
         _raise_next(self.moods)
         if request.volume_name not in self.assets:
             self.made += 1

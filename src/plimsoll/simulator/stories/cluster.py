@@ -14,11 +14,10 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
-from random import Random
 from typing import Any
 
 from plimsoll.api.meta import ObjectKey, wire_time
-from plimsoll.api.registry import Document, Resource, all_resources
+from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import ServerOptions, limits_for, make_server, running
@@ -33,9 +32,12 @@ from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
+from plimsoll.simulator.chance import seeded
+from plimsoll.simulator.objects import key_in, kind_named, kind_of
 from plimsoll.simulator.severed import Lifeline, SeverableTransport
+from plimsoll.simulator.stories.expectations import BrokenExpectationError
 from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.kind import Kind, documents, key_of
+from plimsoll.wire.kind import key_of
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import Deletion, Selection, WriteOptions, merge_patch
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
@@ -87,7 +89,7 @@ class Controller:
         self._counted = CuttingTransport(
             InProcessTransport(server), self._lifeline, after_writes=cut_after
         )
-        chance, ids, metrics = Random(seed), seeded_ids(seed), Metrics()
+        chance, ids, metrics = seeded(seed), seeded_ids(seed), Metrics()
         transport = SeverableTransport(self._counted, self._lifeline)
         client = KubeClient(transport, clock=clock, chance=chance, manager="plimsoll-controller")
         self._recorder = EventRecorder(
@@ -156,7 +158,7 @@ class StoryCluster:
         self.server = server
         self.clock = clock
         self.client = KubeClient(
-            InProcessTransport(server), clock=clock, chance=Random(0), manager="story"
+            InProcessTransport(server), clock=clock, chance=seeded(0), manager="story"
         )
         self.controllers: list[Controller] = []
         self._lives = 0
@@ -196,17 +198,19 @@ class StoryCluster:
 
     async def create(self, *made: Document) -> None:
         for document in made:
-            await self.client.create(_kind_of(document), document)
+            await self.client.create(kind_of(document), document)
 
     async def get(self, kind: str, name: str, namespace: str = "default") -> Document:
-        return await self.client.get(_kind(kind), _key(kind, name, namespace))
+        return await self.client.get(kind_named(kind), key_in(kind, name, namespace))
 
     async def find(self, kind: str, name: str, namespace: str = "default") -> Document | None:
-        return await self.client.find(_kind(kind), _key(kind, name, namespace))
+        return await self.client.find(kind_named(kind), key_in(kind, name, namespace))
 
     async def all(self, kind: str, namespace: str = "", labels: str = "") -> list[Document]:
         """By name."""
-        page = await self.client.list(_kind(kind), Selection(namespace=namespace, labels=labels))
+        page = await self.client.list(
+            kind_named(kind), Selection(namespace=namespace, labels=labels)
+        )
         return sorted(page.items, key=key_of)
 
     async def names(self, kind: str, labels: str = "") -> list[str]:
@@ -215,9 +219,9 @@ class StoryCluster:
     async def patch(
         self, kind: str, name: str, patch: Document, *, subresource: str = "", **where: str
     ) -> Document:
-        key = _key(kind, name, where.get("namespace", "default"))
+        key = key_in(kind, name, where.get("namespace", "default"))
         options = WriteOptions(subresource=subresource)
-        return await self.client.patch(_kind(kind), key, merge_patch(patch), options)
+        return await self.client.patch(kind_named(kind), key, merge_patch(patch), options)
 
     async def delete(
         self,
@@ -230,7 +234,7 @@ class StoryCluster:
     ) -> None:
         """What is owned follows by `propagation`; empty leaves that to the kind's default."""
         deletion = Deletion(grace_period_seconds=grace, propagation=propagation)
-        await self.client.delete(_kind(kind), _key(kind, name, namespace), deletion)
+        await self.client.delete(kind_named(kind), key_in(kind, name, namespace), deletion)
 
     async def events(self, name: str) -> list[tuple[str, str]]:
         """Reason and message of the events about objects of this name, as they were written."""
@@ -307,7 +311,7 @@ class StoryCluster:
                 await self.mark_running(metadata["name"], namespace=metadata["namespace"])
             if not await self.end_pods() and not started:
                 return
-        raise AssertionError(f"pods still come and go after {rounds} rounds")
+        raise BrokenExpectationError(f"pods still come and go after {rounds} rounds")
 
 
 @asynccontextmanager
@@ -342,26 +346,3 @@ def ready_names(pods: Iterable[Document]) -> list[str]:
 def _is_ready(pod: Document) -> bool:
     conditions: Sequence[Mapping[str, Any]] = pod["status"].get("conditions") or ()
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-
-
-def _resource(kind: str) -> Resource:
-    """The stable version of a kind; `VolumeSnapshot` and the like are found as well."""
-    found = [r for r in all_resources() if r.kind == kind and r.verbs and "/" not in r.plural]
-    found.sort(key=lambda r: (r.version != "v1", r.group))
-    return found[0]
-
-
-def _kind(kind: str) -> Kind[Document]:
-    return documents(_resource(kind))
-
-
-def _kind_of(document: Document) -> Kind[Document]:
-    wanted = document["apiVersion"]
-    for resource in all_resources():
-        if resource.kind == document["kind"] and resource.api_version == wanted:
-            return documents(resource)
-    raise KeyError(f"no resource for {document['kind']} in {wanted}")
-
-
-def _key(kind: str, name: str, namespace: str) -> ObjectKey:
-    return ObjectKey(namespace if _resource(kind).namespaced else "", name)

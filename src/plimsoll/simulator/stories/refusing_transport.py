@@ -50,8 +50,9 @@ def asked(request: Request) -> tuple[str, str]:
     """Verb and resource, as roles name them."""
     parts = request.path.strip("/").split("/")
     below = parts[2:] if parts[0] == "api" else parts[3:]
-    if below[:1] == ["namespaces"] and len(below) > 2:
-        below = below[2:]
+    match below:
+        case ["namespaces", _namespace, *rest] if rest:
+            below = rest
     resource = below[0] if below else ""
     if ("watch", "true") in request.query or ("watch", "1") in request.query:
         return "watch", resource

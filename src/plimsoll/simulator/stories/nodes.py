@@ -7,11 +7,11 @@ from plimsoll.api.registry import Document
 from plimsoll.processes.node.main import makers
 from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.processes.node.settings import NodeProcessSettings, hollow_nodes
+from plimsoll.simulator.stories.cluster import Controller, StoryCluster
+from plimsoll.simulator.stories.objects import claim, volume
+from plimsoll.simulator.stories.scripted_driver import ScriptedDriver
 from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.transport import CsiTransport
-from tests.processes.node.scripted_driver import ScriptedDriver
-from tests.stories.cluster import Controller, StoryCluster
-from tests.stories.objects import claim, volume
 
 DRIVER = "disk.example.com"
 

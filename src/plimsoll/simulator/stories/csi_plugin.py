@@ -15,6 +15,7 @@ from plimsoll.processes.controller.csi.drivers import DriverSources
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.clock import Clock
+from plimsoll.simulator.stories.cluster import Make
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import CsiStatusError, unreachable
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -22,7 +23,6 @@ from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
 from plimsoll.wire.csi.server import answering
 from plimsoll.wire.csi.transport import CsiTransport, Permit, permit_always
 from plimsoll.wire.kube import KubeClient
-from tests.stories.cluster import Make
 
 Q = TypeVar("Q", bound=Message)
 R = TypeVar("R", bound=Message)
@@ -40,7 +40,7 @@ GIB = 1024**3
 
 
 @dataclass
-class Disk:
+class PluginDisk:
     size_bytes: int = GIB
     nodes: set[str] = field(default_factory=set)
     attributes: dict[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Plugin:
     """Disks by handle, snapshots by name. `failures` are used up, the oldest first."""
 
     capabilities: tuple[str, ...] = EVERYTHING
-    disks: dict[str, Disk] = field(default_factory=dict)
+    disks: dict[str, PluginDisk] = field(default_factory=dict)
     snapshots: dict[str, csi.Snapshot] = field(default_factory=dict)
     failures: dict[str, list[CsiStatusError]] = field(default_factory=dict)
     asked: list[tuple[str, Message]] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Plugin:
         rpc = csi.NodeServiceCapability.RPC(type="EXPAND_VOLUME")
         return csi.NodeGetCapabilitiesResponse(capabilities=[csi.NodeServiceCapability(rpc=rpc)])
 
-    def _disk(self, handle: str) -> Disk:
+    def _disk(self, handle: str) -> PluginDisk:
         if handle not in self.disks:
             raise CsiStatusError(StatusCode.NOT_FOUND, f"no disk {handle}")
         return self.disks[handle]

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from random import Random
 from typing import Any
 
 from plimsoll.api.registry import Document
@@ -14,11 +13,13 @@ from plimsoll.reconcile.running import LoopEnvironment
 from plimsoll.runtime.clock import settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
+from plimsoll.simulator.chance import seeded
 from plimsoll.simulator.severed import Lifeline, SeverableTransport
+from plimsoll.simulator.stories.cluster import CuttingTransport, StoryCluster
+from plimsoll.simulator.stories.expectations import expect
+from plimsoll.simulator.stories.objects import pod, volume
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.transport import Transport
-from tests.stories.cluster import CuttingTransport, StoryCluster
-from tests.stories.objects import pod, volume
 
 SCHEDULER = "plimsoll"
 HOSTNAME = "kubernetes.io/hostname"
@@ -49,7 +50,7 @@ class RunningScheduler:
         transport = SeverableTransport(self._counted, self._lifeline)
         self.metrics = Metrics()
         client = KubeClient(
-            transport, clock=cluster.clock, chance=Random(seed), manager="plimsoll-scheduler"
+            transport, clock=cluster.clock, chance=seeded(seed), manager="plimsoll-scheduler"
         )
         settings = settings or SchedulerSettings()
         environment = LoopEnvironment(
@@ -57,7 +58,7 @@ class RunningScheduler:
             component=settings.scheduler_name,
             metrics=self.metrics,
             ids=seeded_ids(seed),
-            chance=Random(seed),
+            chance=seeded(seed),
         )
         self.scheduler = Scheduler(settings, environment)
         self._task: asyncio.Future[None] | None = None
@@ -76,7 +77,7 @@ class RunningScheduler:
             self._task.result()
         for line in self.metrics.exposition().decode().splitlines():
             if line.startswith(RESTARTS):
-                assert line.endswith(" 0.0"), line
+                expect(line, holds=line.endswith(" 0.0"))
 
     def sample(self, start: str) -> float:
         """The value of the metric whose line begins like this."""
@@ -203,5 +204,6 @@ async def volume_of(cluster: StoryCluster, claim: str) -> str:
         return ""
     name: str = found["spec"]["volumeName"]
     behind = await cluster.get("PersistentVolume", name)
-    assert behind["spec"]["claimRef"]["uid"] == found["metadata"]["uid"]
+    is_back = behind["spec"]["claimRef"]["uid"] == found["metadata"]["uid"]
+    expect(f"{name} is bound to claim {claim}", holds=is_back)
     return name

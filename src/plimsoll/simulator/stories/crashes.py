@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from tests.stories.cluster import Make, StoryCluster, a_cluster
+from plimsoll.simulator.stories.cluster import Make, StoryCluster, a_cluster
+from plimsoll.simulator.stories.expectations import expect
 
 LONGEST = 60
 """Writes; a scenario that needs more is too long for this."""
@@ -38,20 +39,20 @@ async def undisturbed(scenario: Scenario) -> tuple[Any, int]:
         await cluster.kill_controllers()
         second = await cluster.start(*scenario.loops, more=scenario.more)
         await cluster.wait(scenario.takes)
-        assert second.writes == 0
-        assert await scenario.look(cluster) == end
+        expect("a second controller finds nothing to do", holds=second.writes == 0)
+        expect("nothing changes any more", holds=await scenario.look(cluster) == end)
         return end, controller.writes
 
 
 async def interrupted(scenario: Scenario, writes: int) -> AsyncIterator[tuple[int, Any]]:
     """The end for each write after which the first controller was cut off."""
-    assert writes <= LONGEST
+    expect(f"{writes} writes are too many for this", holds=writes <= LONGEST)
     for cut_after in range(1, writes + 1):
         async with a_cluster() as cluster:
             await scenario.arrange(cluster)
             first = await cluster.start(*scenario.loops, more=scenario.more, cut_after=cut_after)
             await cluster.wait(scenario.takes)
-            assert first.is_cut_off
+            expect(f"write {cut_after} was reached", holds=first.is_cut_off)
             await cluster.kill_controllers()
             await cluster.start(*scenario.loops, more=scenario.more)
             await cluster.wait(scenario.takes)
@@ -62,5 +63,7 @@ async def assert_same_end(scenario: Scenario) -> Any:
     """Returns the end, for the story to say what it must be."""
     end, writes = await undisturbed(scenario)
     async for cut_after, other in interrupted(scenario, writes):
-        assert other == end, f"cut off after write {cut_after} of {writes}"
+        expect(
+            f"cut off after write {cut_after} of {writes}: {other}, not {end}", holds=other == end
+        )
     return end
