@@ -163,6 +163,11 @@ class VolumeSpec(InTreeSources, frozen=True, kw_only=True):
         return self.claim_ref.key if self.claim_ref else None
 
     @property
+    def claim_uid(self) -> str:
+        """Of the claim that the volume is bound to; empty: it is kept by name alone, or free."""
+        return self.claim_ref.uid if self.claim_ref else ""
+
+    @property
     def required_nodes(self) -> NodeSelectorSpec | None:
         """From where the volume can be reached; None: from everywhere."""
         return self.node_affinity.required if self.node_affinity else None

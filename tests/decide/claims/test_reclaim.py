@@ -126,8 +126,18 @@ def test_a_recycled_volume_is_free_for_the_next_claim() -> None:
     assert the_volume(world).status.phase == "Available"
 
 
+def test_what_was_recycled_is_freed_only_once() -> None:
+    released = with_policy(RELEASED, "Recycle")
+    free = with_policy(a_volume(), "Recycle")
+    taken = with_policy(a_volume(claim=a_claim("next")), "Recycle")
+    assert after_recycle(free, Finished(), released).writes == ()
+    assert after_recycle(taken, Finished(), released).writes == ()
+    assert after_recycle(taken, Failed("no room"), released).writes == ()
+
+
 def test_a_failed_recycling_says_why() -> None:
-    plan = after_recycle(with_policy(RELEASED, "Recycle"), Failed("no room"))
+    volume = with_policy(RELEASED, "Recycle")
+    plan = after_recycle(volume, Failed("no room"), volume)
     assert [getattr(write, "message", "") for write in plan.writes] == [
         "",
         "Recycle failed: no room",

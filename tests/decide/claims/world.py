@@ -315,7 +315,7 @@ def _carry_out(world: World, operation: Operation) -> Plan:
             return after_delete(newest, plugin.delete(newest)) if newest else Plan(reason="")
         case Recycle(volume=volume):
             newest = _still_released(world, volume)
-            return after_recycle(newest, plugin.recycle()) if newest else Plan(reason="")
+            return after_recycle(newest, plugin.recycle(), volume) if newest else Plan(reason="")
         case DecideAgain() | ReadClaim():
             raise AssertionError(operation)
         case _:

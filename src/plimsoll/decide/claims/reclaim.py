@@ -149,8 +149,16 @@ def after_delete(volume: PersistentVolume, outcome: DeleteOutcome) -> Plan:
             assert_never(outcome)
 
 
-def after_recycle(volume: PersistentVolume, outcome: RecycleOutcome) -> Plan:
-    """`volume` is its newest known version, not the one that the recycling began with."""
+def after_recycle(
+    volume: PersistentVolume, outcome: RecycleOutcome, released: PersistentVolume
+) -> Plan:
+    """`volume` is its newest known version, `released` the one that the recycling began with.
+
+    Where the volume no longer names the claim that released it, its freedom was written already:
+    another claim may have the volume by now.
+    """
+    if volume.spec.claim_uid != released.spec.claim_uid:
+        return Plan(reason=BindingReason.VOLUME_RECYCLED)
     match outcome:
         case Finished():
             event = normal(volume, BindingReason.VOLUME_RECYCLED, "Volume recycled")

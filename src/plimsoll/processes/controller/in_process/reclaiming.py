@@ -54,7 +54,9 @@ class Reclaiming:
         except ProvisionerError as error:
             outcome = Failed(error.message)
         return await self._tell(
-            volume, lambda known: after_recycle(known, outcome), is_done=outcome == Finished()
+            volume,
+            lambda known: after_recycle(known, outcome, volume),
+            is_done=outcome == Finished(),
         )
 
     async def _released(self, decided: PersistentVolume) -> PersistentVolume | None:
