@@ -44,6 +44,7 @@ from plimsoll.reconcile.process import (
 )
 from plimsoll.reconcile.running import Make, RunningLoops
 from plimsoll.runtime.backoff import Backoff
+from plimsoll.runtime.blocking import Blocking, in_thread
 from plimsoll.runtime.config import ConfigError
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kube import KubeClient
@@ -61,7 +62,10 @@ CSI_LOOPS: Mapping[str, Callable[..., CsiLoop]] = {
 
 
 def makers(
-    names: list[str], settings: ControllerSettings, transports: Transports = NO_TRANSPORTS
+    names: list[str],
+    settings: ControllerSettings,
+    transports: Transports = NO_TRANSPORTS,
+    blocking: Blocking = in_thread,
 ) -> dict[str, Make]:
     """Raises ProvisionerSetupError and ConfigError."""
     found: dict[str, Make] = {name: LOOPS[name].make for name in names}
@@ -77,16 +81,20 @@ def makers(
     if Binding.name in found:
         found[Binding.name] = partial(
             Binding,
-            provisioners=installed_provisioners(settings),
+            provisioners=installed_provisioners(settings, blocking),
             provisions=settings.dynamic_provisioning,
         )
     return found
 
 
-def installed_provisioners(settings: ControllerSettings) -> Registry:
+def installed_provisioners(
+    settings: ControllerSettings, blocking: Blocking = in_thread
+) -> Registry:
     """Raises ProvisionerSetupError."""
     where = Path(settings.data_dir, "provisioners")
-    return installed(Installation(directory=where, options=settings.provisioners))
+    return installed(
+        Installation(directory=where, options=settings.provisioners, blocking=blocking)
+    )
 
 
 def check(settings: ControllerSettings) -> None:
@@ -157,8 +165,12 @@ class ControllerProcess:
         client: KubeClient,
         transports: Transports = NO_TRANSPORTS,
         identity: ProcessIdentity | None = None,
+        *,
+        blocking: Blocking = in_thread,
     ) -> None:
+        """`blocking` calls what provisioners do to files and disks."""
         self._settings = settings
+        self._blocking = blocking
         self._client = client
         self._transports = transports
         self._process = LoopProcess(client, elects=settings.leader_elect, identity=identity)
@@ -171,7 +183,7 @@ class ControllerProcess:
         names = await without_missing_kinds(self._client, wanted)
         if not names:
             raise ConfigError(f"--controllers: the server does not serve {GROUP}/v1")
-        made = makers(names, self._settings, self._transports)
+        made = makers(names, self._settings, self._transports, self._blocking)
 
         def begin() -> RunningLoops:
             loops = RunningLoops(made, self._process.environment(COMPONENT))
