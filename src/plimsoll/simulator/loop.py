@@ -123,6 +123,12 @@ class VirtualLoop(BaseEventLoop):
             self.steps += 1
             handle._run()  # noqa: SLF001
 
+    async def idle(self) -> None:
+        """Return when nothing can run at this moment of virtual time but the caller."""
+        await asyncio.sleep(0)  # noqa: TID251 - a turn, not a time
+        while self._ready or (self._alarms and self._alarms[0][0] <= self._now):  # noqa: ASYNC110
+            await asyncio.sleep(0)  # noqa: TID251
+
     def _jump(self) -> None:
         alarms = self._alarms
         while alarms and alarms[0][2]._cancelled:  # noqa: SLF001
