@@ -24,9 +24,10 @@ from plimsoll.processes.provisioner.clients import Clients
 from plimsoll.processes.provisioner.main import ProvisionerProcess
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.reconcile.process import ProcessIdentity
-from plimsoll.runtime.clock import SteppedClock
+from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
+from plimsoll.simulator.loop import run_virtually
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.refusing_transport import RefusingTransport
 from plimsoll.wire.csi import methods as m
@@ -80,7 +81,7 @@ class Driver:
         await self.answers.wait()
         return csi.GetCapacityResponse(available_capacity=self.free_bytes)
 
-    def transport(self, clock: SteppedClock) -> InProcessCsi:
+    def transport(self, clock: Clock) -> InProcessCsi:
         table = (
             answering(m.PROBE, self.probe),
             answering(m.GET_PLUGIN_INFO, self.info),
@@ -199,7 +200,7 @@ def measure_publishing(say: Callable[[str], None]) -> list[Measurement]:
     say(f"  publishing: {SEGMENTS:,} segments, {len(CLASSES)} classes")
     # A driver that does not answer is told of often enough.
     logging.getLogger("plimsoll").setLevel(logging.ERROR)
-    return asyncio.run(_measured())
+    return run_virtually(lambda _loop: _measured())
 
 
 async def _measured() -> list[Measurement]:

@@ -9,7 +9,6 @@ from one module of Plimsoll into another.
 
 import argparse
 import ast
-import asyncio
 import statistics
 import sys
 from collections import Counter, defaultdict
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from plimsoll.simulator.loop import run_virtually
 from tests.journeys import a_pod_with_a_claim_until_it_runs, kernel_with_three_nodes
 
 PACKAGE = Path(__file__).parents[1] / "src" / "plimsoll"
@@ -130,7 +130,7 @@ def report(*, journeys: bool) -> Iterator[str]:
     yield f"public class names with several meanings: {len(ambiguous)} of {public_classes()}"
     yield from (f"  {name}: {len(places)}" for name, places in ambiguous.items())
     if journeys:
-        pod, decision = asyncio.run(journey_of_a_pod()), journey_of_a_decision()
+        pod, decision = run_virtually(lambda _loop: journey_of_a_pod()), journey_of_a_decision()
         yield f"a claim and a pod until Running: {len(pod.modules)} modules"
         yield from (f"  {package}: {number}" for package, number in pod.by_package())
         yield (

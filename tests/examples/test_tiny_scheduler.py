@@ -3,6 +3,7 @@
 import asyncio
 from random import Random
 
+import pytest
 from examples.tiny_scheduler import TinyScheduler
 
 from plimsoll.apiserver.inprocess import InProcessTransport
@@ -18,6 +19,8 @@ from plimsoll.simulator.stories.schedulers import (
     volume_of,
 )
 from plimsoll.wire.kube import KubeClient
+
+pytestmark = pytest.mark.virtual_time
 
 
 async def test_the_tiny_scheduler_puts_pods_where_their_volumes_are() -> None:

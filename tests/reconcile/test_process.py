@@ -63,6 +63,7 @@ async def test_pages_without_an_address_are_not_served() -> None:
     assert told == [""]
 
 
+@pytest.mark.virtual_time
 async def test_a_process_without_an_election_begins_at_once() -> None:
     async with a_cluster() as cluster:
         process, work = a_copy(cluster, elects=False), Worked()
@@ -76,6 +77,7 @@ async def test_a_process_without_an_election_begins_at_once() -> None:
         await asyncio.gather(running, return_exceptions=True)
 
 
+@pytest.mark.virtual_time
 async def test_a_copy_that_waits_for_the_lease_is_ready_and_has_not_begun() -> None:
     async with a_cluster() as cluster:
         copies = [a_copy(cluster, elects=True) for _ in range(2)]

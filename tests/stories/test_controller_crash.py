@@ -13,16 +13,13 @@ from datetime import timedelta
 from typing import Any
 
 from plimsoll.api.registry import Document
-from plimsoll.processes.controller.in_process.provisioners.registry import Registry
 from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import (
     CloudDisk,
     SimulatedCloud,
 )
-from plimsoll.processes.controller.storage.binding import Binding
-from plimsoll.reconcile.loop import Tools
-from plimsoll.simulator.stories.cluster import Make, StoryCluster, a_cluster
+from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.objects import claim, volume
-from plimsoll.simulator.stories.provisioners import ZONAL, a_class, zonal
+from plimsoll.simulator.stories.provisioners import ZONAL, a_class, binding, zonal
 
 PROTECTION = ("claim-protection", "volume-protection")
 ENOUGH = timedelta(minutes=2)
@@ -98,32 +95,15 @@ class Life:
                 cluster.controllers[0].cut_off()
 
         self.cloud.on_effect = on_effect
-        await cluster.start(*PROTECTION, more=tethered(self.cloud), cut_after=self.cut.writes)
+        await cluster.start(*PROTECTION, more=binding(zonal(self.cloud)), cut_after=self.cut.writes)
 
     async def _restart_if_dead(self, cluster: StoryCluster) -> None:
         if not cluster.controllers[0].is_cut_off:
             return
         await cluster.kill_controllers()
         self.cloud.on_effect = lambda: None
-        await cluster.start(*PROTECTION, more=tethered(self.cloud))
+        await cluster.start(*PROTECTION, more=binding(zonal(self.cloud)))
         await cluster.wait(ENOUGH)
-
-
-def tethered(cloud: SimulatedCloud) -> dict[str, Make]:
-    """A dead controller does not reach the cloud either."""
-
-    def make(tools: Tools) -> Binding:
-        async def while_alive(function: Callable[[], Any], /) -> Any:
-            await tools.client.raw_get("/version")
-            done = function()
-            await tools.client.raw_get("/version")
-            return done
-
-        provisioner = zonal(cloud)
-        provisioner._blocking = while_alive  # noqa: SLF001 - the seam
-        return Binding(tools, Registry([provisioner]))
-
-    return {"binding": make}
 
 
 async def arrange(cluster: StoryCluster) -> None:

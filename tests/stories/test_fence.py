@@ -21,7 +21,9 @@ from plimsoll.processes.controller.main import ControllerProcess as Controller
 from plimsoll.processes.controller.settings import ControllerSettings
 from plimsoll.processes.scheduler.main import SchedulerProcess as Scheduler
 from plimsoll.processes.scheduler.settings import SchedulerSettings
+from plimsoll.reconcile.process import ProcessIdentity
 from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.runtime.ids import seeded_ids
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.objects import claim, volume
 from plimsoll.simulator.stories.refusing_transport import RefusingTransport, open_to_all
@@ -35,6 +37,7 @@ from plimsoll.simulator.stories.sidecars import (
     add_storage_nodes,
     zonal_pools,
 )
+from plimsoll.simulator.stories.story_process import at_once
 from plimsoll.simulator.stories.workload_objects import replica_set, stateful_set
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
 from plimsoll.wire.csi.inprocess import InProcessCsi
@@ -45,7 +48,7 @@ from plimsoll.wire.transport import Request
 MINUTE = timedelta(minutes=1)
 ELECTED = msgspec.structs.replace(PLAIN, leader_election=True, leader_election_namespace="storage")
 
-Run = Callable[[KubeClient], "asyncio.Future[None]"]
+Run = Callable[[KubeClient, ProcessIdentity], "asyncio.Future[None]"]
 
 
 class Machine:
@@ -55,9 +58,8 @@ class Machine:
         self.clock = SteppedClock()
         self.written: list[str] = []
         transport = RefusingTransport(InProcessTransport(cluster.server), self._note)
-        self.task = run(
-            KubeClient(transport, clock=self.clock, chance=Random(seed), manager="copy")
-        )
+        client = KubeClient(transport, clock=self.clock, chance=Random(seed), manager="copy")
+        self.task = run(client, ProcessIdentity(instance=f"copy-{seed}", ids=seeded_ids(seed)))
 
     def _note(self, request: Request) -> int:
         if not request.is_read and "/leases" not in request.path:
@@ -90,14 +92,16 @@ async def two_copies(cluster: StoryCluster, run: Run) -> AsyncIterator[tuple[Mac
 def controllers(where: Path) -> Run:
     settings = ControllerSettings(data_dir=str(where))
 
-    def run(client: KubeClient) -> "asyncio.Future[None]":
-        return asyncio.ensure_future(Controller(settings, client).run(lambda _: None))
+    def run(client: KubeClient, identity: ProcessIdentity) -> "asyncio.Future[None]":
+        return asyncio.ensure_future(
+            Controller(settings, client, identity=identity, blocking=at_once).run(lambda _: None)
+        )
 
     return run
 
 
-def schedulers(client: KubeClient) -> "asyncio.Future[None]":
-    return asyncio.ensure_future(Scheduler(SchedulerSettings(), client).run(lambda: None))
+def schedulers(client: KubeClient, identity: ProcessIdentity) -> "asyncio.Future[None]":
+    return asyncio.ensure_future(Scheduler(SchedulerSettings(), client, identity).run(lambda: None))
 
 
 async def test_a_controller_that_slept_leaves_everything_to_the_next(tmp_path: Path) -> None:

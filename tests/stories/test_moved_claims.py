@@ -60,7 +60,7 @@ class Life:
     def on_effect(self, _call: str) -> None:
         self.effects += 1
         if self.effects == self.cut.effects:
-            self.current.lifeline.cut()
+            self.current.cut_off()
 
     async def select(self, node: str | None) -> None:
         selected = {"metadata": {"annotations": {SELECTED_NODE: node}}}
@@ -69,7 +69,7 @@ class Life:
     async def goes_on(self) -> None:
         """Another provisioner is started if the first was cut off."""
         await self.cluster.wait(ENOUGH)
-        if self.current.lifeline.is_cut:
+        if self.current.is_cut_off:
             await self.current.kill()
             self.current = RunningProvisioner(self.cluster, self.storage, STRICT, seed=2)
             await self.current.start()

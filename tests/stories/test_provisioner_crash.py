@@ -74,11 +74,11 @@ class Life:
     def on_effect(self, _call: str) -> None:
         self.effects += 1
         if self.effects == self.cut.effects and self.current is not None:
-            self.current.lifeline.cut()
+            self.current.cut_off()
 
     async def restart_if_dead(self) -> None:
         assert self.current is not None
-        if not self.current.lifeline.is_cut:
+        if not self.current.is_cut_off:
             return
         await self.current.kill()
         await self.start()

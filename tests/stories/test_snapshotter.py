@@ -280,7 +280,7 @@ async def test_a_snapshot_that_is_being_restored_from_waits() -> None:
 async def test_what_the_driver_may_still_be_making_is_not_lost() -> None:
     """Deleted while it is unknown whether the driver has taken it."""
     plugin = a_plugin()
-    plugin.fail("CreateSnapshot", StatusCode.DEADLINE_EXCEEDED, times=9)
+    plugin.fail("CreateSnapshot", StatusCode.DEADLINE_EXCEEDED, times=100)
     async with a_cluster(more=with_plugin(plugin, "snapshotter")) as cluster:
         await a_bound_claim(cluster)
         await cluster.create(a_class(), a_snapshot())
@@ -290,6 +290,7 @@ async def test_what_the_driver_may_still_be_making_is_not_lost() -> None:
         (content,) = await cluster.all("VolumeSnapshotContent")
         annotations = content["metadata"]["annotations"]
         assert annotations[f"{PREFIX}/volumesnapshot-being-created"] == "yes"
+        plugin.failures.clear()
         await cluster.wait(LONG)
         await nothing_is_left(cluster, plugin)
         assert plugin.effects == {"taken": 1, "deleted": 1}

@@ -1,2 +1,2 @@
-"""A whole cluster in one event loop, reproducible from a seed. So far: how a crash is simulated, by
-cutting a process off from the API server (`severed`) and from its driver (`severed_csi`)."""
+"""A whole cluster in one event loop with virtual time, from which nothing escapes. A run can be
+repeated from its seed. Start with `loop`; `stories` has the clusters of tests."""

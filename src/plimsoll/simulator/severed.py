@@ -1,4 +1,6 @@
-"""How a crash is simulated: a process is cut off from its clients.
+"""How a crash is simulated where time is real: a client is cut off from its server.
+
+In the event loop of the simulator a whole process is cut off instead, see `process`.
 
 Cancelling a task runs its clean-up code, which a killed process never does, and so hides bugs.
 Instead every transport of a process hangs on one Lifeline. When it is cut, nothing the process

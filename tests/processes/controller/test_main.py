@@ -34,6 +34,8 @@ from plimsoll.wire.kube import KubeClient
 from tests.processes.controller.flaky import FlakyTransport
 from tests.wire.scripted import ScriptedTransport, answer, refusal
 
+pytestmark = pytest.mark.virtual_time
+
 
 def test_on_the_embedded_server_everything_runs_but_repairs() -> None:
     assert set(wanted_loops(ControllerSettings(), on_cluster=False)) == set(LOOPS) - {"repair"}

@@ -22,8 +22,9 @@ from plimsoll.runtime.commands import run
 from plimsoll.runtime.files.mountinfo import mounts_below, read_mount_points
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.simulator.severed import Lifeline, SeverableTransport
-from plimsoll.simulator.stories.cluster import CuttingTransport, StoryCluster
+from plimsoll.simulator.stories.cluster import StoryCluster
 from plimsoll.wire.kube import KubeClient
+from tests.processes.node.cutting_transport import CuttingTransport
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 DEADLINE_SECONDS = 20

@@ -21,6 +21,8 @@ from plimsoll.simulator.stories.schedulers import (
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
 
+pytestmark = pytest.mark.virtual_time
+
 Meddle = Callable[[Request], Failure | None]
 
 

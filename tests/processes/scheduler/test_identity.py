@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
 
+import pytest
+
 from plimsoll.api.core import Lease
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.decide.explain.policies import PolicySource, choose_policy
@@ -15,6 +17,8 @@ from plimsoll.runtime.clock import settle
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
+
+pytestmark = pytest.mark.virtual_time
 
 SETTINGS = SchedulerSettings(
     scheduler_name="default-scheduler", policy=Policy.DEFAULT, leader_elect=False
@@ -53,8 +57,7 @@ async def test_a_scheduler_without_leader_election_publishes_its_policy() -> Non
 async def test_the_policy_stays_published_while_the_scheduler_runs() -> None:
     async with a_cluster() as cluster, announcing(cluster, SETTINGS) as client:
         for _ in range(10):
-            cluster.clock.advance(RENEWED_EVERY)
-            await settle()
+            await cluster.wait(RENEWED_EVERY)
         (lease,) = await leases(client)
         assert lease.spec.renew_time is not None
         assert cluster.clock.now() - lease.spec.renew_time < LASTS
@@ -63,6 +66,5 @@ async def test_the_policy_stays_published_while_the_scheduler_runs() -> None:
 async def test_a_namespace_that_does_not_exist_does_not_end_the_scheduler() -> None:
     settings = SchedulerSettings(leader_elect_namespace="nowhere")
     async with a_cluster() as cluster, announcing(cluster, settings) as client:
-        cluster.clock.advance(RENEWED_EVERY)
-        await settle()
+        await cluster.wait(RENEWED_EVERY)
         assert await leases(client) == ()

@@ -23,6 +23,8 @@ from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
 from tests.wire.scripted import refusal
 
+pytestmark = pytest.mark.virtual_time
+
 
 class ForbiddingTransport:
     """Some resources may not be read."""

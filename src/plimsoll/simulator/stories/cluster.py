@@ -12,7 +12,7 @@ happen; `wait` takes as long as it is told. A bug in a loop fails the story at t
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -28,49 +28,24 @@ from plimsoll.enact.events import EventRecorder, RecorderSettings
 from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.observed import Observed
-from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.runtime.clock import settle
 from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.simulator.chance import seeded
 from plimsoll.simulator.objects import key_in, kind_named, kind_of
-from plimsoll.simulator.severed import Lifeline, SeverableTransport
 from plimsoll.simulator.stories.expectations import BrokenExpectationError
+from plimsoll.simulator.stories.story_clock import RunClock, StoryClock
+from plimsoll.simulator.stories.story_process import StoryLink, StoryProcess
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import key_of
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import Deletion, Selection, WriteOptions, merge_patch
-from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
 
 SOON = timedelta(seconds=2)
 HISTORY = timedelta(hours=12)
 
 Make = Callable[[Tools], Loop]
-
-
-class CuttingTransport:
-    """Cuts the lifeline right after the server has carried out the n-th write."""
-
-    def __init__(self, inner: Transport, lifeline: Lifeline, *, after_writes: int | None) -> None:
-        self._inner = inner
-        self._lifeline = lifeline
-        self._limit = after_writes
-        self.writes = 0
-
-    async def request(self, request: Request) -> Response:
-        if request.is_read:
-            return await self._inner.request(request)
-        self.writes += 1
-        if self._limit is not None and self.writes >= self._limit:
-            # Whatever else is asked for at this moment does not reach the server any more.
-            self._lifeline.cut()
-        return await self._inner.request(request)
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamedResponse]:
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 class Controller:
@@ -79,19 +54,16 @@ class Controller:
     def __init__(
         self,
         server: ApiServer,
-        clock: SteppedClock,
+        clock: RunClock,
         loops: Mapping[str, Make],
         *,
         seed: int = 1,
         cut_after: int | None = None,
     ) -> None:
-        self._lifeline = Lifeline()
-        self._counted = CuttingTransport(
-            InProcessTransport(server), self._lifeline, after_writes=cut_after
-        )
+        self._process = StoryProcess("controller")
+        self._link = StoryLink(self._process, InProcessTransport(server), cut_after=cut_after)
         chance, ids, metrics = seeded(seed), seeded_ids(seed), Metrics()
-        transport = SeverableTransport(self._counted, self._lifeline)
-        client = KubeClient(transport, clock=clock, chance=chance, manager="plimsoll-controller")
+        client = KubeClient(self._link, clock=clock, chance=chance, manager="plimsoll-controller")
         self._recorder = EventRecorder(
             client, RecorderSettings(component="plimsoll-controller"), ids=ids, metrics=metrics
         )
@@ -106,24 +78,24 @@ class Controller:
             fence=Fence.left_open(clock),
         )
         self.loops = {name: make(self.tools) for name, make in loops.items()}
-        self._tasks: list[asyncio.Future[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
 
     @property
     def writes(self) -> int:
         """How many writes it has made so far, events included."""
-        return self._counted.writes
+        return self._link.writes
 
     @property
     def is_cut_off(self) -> bool:
-        return self._lifeline.is_cut
+        return self._process.was_cut
 
     def cut_off(self) -> None:
-        """From now on nothing that it does has an effect; it is not told."""
-        self._lifeline.cut()
+        """From now on it does nothing any more; it is not told."""
+        self._process.cut()
 
     async def start(self) -> None:
         runs = [*self.tools.observed.start().values(), self._recorder.run, self._run_loops]
-        self._tasks = [asyncio.ensure_future(_forever(run)) for run in runs]
+        self._tasks = [self._process.spawn(_forever(run)) for run in runs]
         await settle()
 
     async def _run_loops(self) -> None:
@@ -140,10 +112,7 @@ class Controller:
 
     async def kill(self) -> None:
         """It ends without any farewell."""
-        self._lifeline.cut()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._process.bury()
         self._tasks = []
 
 
@@ -154,7 +123,7 @@ async def _forever(run: Callable[[], Awaitable[None]]) -> None:
 class StoryCluster:
     """What a story does with its cluster. Kinds are named as in a document: `Pod`."""
 
-    def __init__(self, server: ApiServer, clock: SteppedClock) -> None:
+    def __init__(self, server: ApiServer, clock: RunClock) -> None:
         self.server = server
         self.clock = clock
         self.client = KubeClient(
@@ -319,7 +288,7 @@ async def a_cluster(
     *loops: str, more: Mapping[str, Make] | None = None
 ) -> AsyncIterator[StoryCluster]:
     """An empty cluster with one controller that runs these loops; none, none."""
-    clock = SteppedClock()
+    clock = StoryClock()
     server = make_server(
         MemoryStore(),
         clock,

@@ -16,13 +16,13 @@ from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.clock import Clock
 from plimsoll.simulator.stories.cluster import Make
+from plimsoll.simulator.stories.story_process import StoryCsiLink
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import CsiStatusError, unreachable
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
 from plimsoll.wire.csi.server import answering
 from plimsoll.wire.csi.transport import CsiTransport, Permit, permit_always
-from plimsoll.wire.kube import KubeClient
 
 Q = TypeVar("Q", bound=Message)
 R = TypeVar("R", bound=Message)
@@ -197,24 +197,19 @@ class Plugin:
         return csi.ListSnapshotsResponse(entries=entries)
 
 
-class Tethered:
-    """A transport that reaches the plugin only while its controller is alive, and it is there."""
+class PluginTransport:
+    """Reaches the plugin while it is there. Implements CsiTransport."""
 
-    def __init__(self, plugin: Plugin, client: KubeClient, clock: Clock) -> None:
+    def __init__(self, plugin: Plugin, clock: Clock) -> None:
         self._plugin = plugin
-        self._client = client
         self._inner = InProcessCsi(plugin.handlers(), clock)
 
     async def call(
         self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
     ) -> bytes:
-        await self._client.raw_get("/version")
         if not self._plugin.is_there:
             raise unreachable(method, "no driver listens there")
-        try:
-            return await self._inner.call(method, request, within=within, permit=permit)
-        finally:
-            await self._client.raw_get("/version")
+        return await self._inner.call(method, request, within=within, permit=permit)
 
     async def close(self) -> None:
         await self._inner.close()
@@ -228,7 +223,7 @@ def with_plugin(plugin: Plugin, *loops: str, tells_metadata: bool = False) -> di
 def _maker(name: str, plugin: Plugin, *, tells_metadata: bool) -> Make:
     def make(tools: Tools) -> Loop:
         transports: Mapping[str, CsiTransport] = {
-            DRIVER: Tethered(plugin, tools.client, tools.clock)
+            DRIVER: StoryCsiLink(PluginTransport(plugin, tools.clock))
         }
         sources = DriverSources(transports=transports)
         loop: Callable[..., CsiLoop] = LOOPS[name].make  # type: ignore[assignment]  # these take settings

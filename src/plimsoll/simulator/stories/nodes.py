@@ -10,6 +10,7 @@ from plimsoll.processes.node.settings import NodeProcessSettings, hollow_nodes
 from plimsoll.simulator.stories.cluster import Controller, StoryCluster
 from plimsoll.simulator.stories.objects import claim, volume
 from plimsoll.simulator.stories.scripted_driver import ScriptedDriver
+from plimsoll.simulator.stories.story_process import StoryCsiLink
 from plimsoll.wire.csi.inprocess import InProcessCsi
 from plimsoll.wire.csi.transport import CsiTransport
 
@@ -34,7 +35,7 @@ class Nodes:
 
     def _transports(self, node: str) -> Mapping[str, CsiTransport]:
         driver = self.drivers[node]
-        return {driver.name: InProcessCsi(driver.handlers(), self._cluster.clock)}
+        return {driver.name: StoryCsiLink(InProcessCsi(driver.handlers(), self._cluster.clock))}
 
     async def start_each(self) -> dict[str, Controller]:
         """Each node in a process of its own, so that one can be killed alone."""

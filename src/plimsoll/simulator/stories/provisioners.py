@@ -1,9 +1,9 @@
 """Provisioners for stories: at once instead of in threads, and with moods."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
@@ -22,14 +22,9 @@ from plimsoll.processes.controller.in_process.provisioners.zonal_disk import Zon
 from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.simulator.stories.cluster import Make
 from plimsoll.simulator.stories.expectations import expect
-
-T = TypeVar("T")
+from plimsoll.simulator.stories.story_process import at_once
 
 ZONAL, HOST_PATH, MOODY = "plimsoll.dev/zonal-disk", "plimsoll.dev/host-path", "moody.example.com"
-
-
-async def at_once(function: Callable[[], T], /) -> T:
-    return function()
 
 
 def zonal(cloud: SimulatedCloud) -> ZonalDisk:

@@ -14,10 +14,10 @@ from plimsoll.runtime.clock import settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.simulator.chance import seeded
-from plimsoll.simulator.severed import Lifeline, SeverableTransport
-from plimsoll.simulator.stories.cluster import CuttingTransport, StoryCluster
+from plimsoll.simulator.stories.cluster import StoryCluster
 from plimsoll.simulator.stories.expectations import expect
 from plimsoll.simulator.stories.objects import pod, volume
+from plimsoll.simulator.stories.story_process import StoryLink, StoryProcess
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.transport import Transport
 
@@ -43,14 +43,12 @@ class RunningScheduler:
         cut_after: int | None = None,
         through: Through = lambda transport: transport,
     ) -> None:
-        self._lifeline = Lifeline()
-        self._counted = CuttingTransport(
-            through(InProcessTransport(cluster.server)), self._lifeline, after_writes=cut_after
-        )
-        transport = SeverableTransport(self._counted, self._lifeline)
+        self._process = StoryProcess("scheduler")
+        inner = through(InProcessTransport(cluster.server))
+        self._link = StoryLink(self._process, inner, cut_after=cut_after)
         self.metrics = Metrics()
         client = KubeClient(
-            transport, clock=cluster.clock, chance=seeded(seed), manager="plimsoll-scheduler"
+            self._link, clock=cluster.clock, chance=seeded(seed), manager="plimsoll-scheduler"
         )
         settings = settings or SchedulerSettings()
         environment = LoopEnvironment(
@@ -61,14 +59,14 @@ class RunningScheduler:
             chance=seeded(seed),
         )
         self.scheduler = Scheduler(settings, environment)
-        self._task: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     @property
     def writes(self) -> int:
-        return self._counted.writes
+        return self._link.writes
 
     async def start(self) -> None:
-        self._task = asyncio.ensure_future(self.scheduler.run())
+        self._task = self._process.spawn(self.scheduler.run())
         await settle()
 
     def check(self) -> None:
@@ -86,10 +84,7 @@ class RunningScheduler:
 
     async def kill(self) -> None:
         """It ends without any farewell."""
-        self._lifeline.cut()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._process.bury()
 
 
 @asynccontextmanager

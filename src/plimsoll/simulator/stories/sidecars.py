@@ -25,17 +25,17 @@ from plimsoll.processes.provisioner.clients import Clients
 from plimsoll.processes.provisioner.main import ProvisionerProcess
 from plimsoll.processes.provisioner.settings import ProvisionerFlags, check
 from plimsoll.reconcile.process import ProcessIdentity
-from plimsoll.runtime.clock import SteppedClock, settle
+from plimsoll.runtime.clock import settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.simulator.chance import seeded
-from plimsoll.simulator.severed import Lifeline, SeverableTransport
-from plimsoll.simulator.severed_csi import SeverableCsi
-from plimsoll.simulator.stories.cluster import CuttingTransport, StoryCluster
+from plimsoll.simulator.stories.cluster import StoryCluster
 from plimsoll.simulator.stories.expectations import expect
 from plimsoll.simulator.stories.objects import namespace
 from plimsoll.simulator.stories.refusing_transport import RefusingTransport, Rule, open_to_all
 from plimsoll.simulator.stories.schedulers import RESTARTS, add_node
+from plimsoll.simulator.stories.story_clock import RunClock
+from plimsoll.simulator.stories.story_process import StoryCsiLink, StoryLink, StoryProcess
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -125,7 +125,7 @@ class StoryStorage:
 
 @asynccontextmanager
 async def a_storage(
-    clock: SteppedClock, pools: Sequence[Document], nodes: Nodes = ZONES
+    clock: RunClock, pools: Sequence[Document], nodes: Nodes = ZONES
 ) -> AsyncIterator[StoryStorage]:
     settings = BackendSettings(
         driver_name=DRIVER,
@@ -141,7 +141,7 @@ async def a_storage(
 
 
 @asynccontextmanager
-async def storage_of(settings: BackendSettings, clock: SteppedClock) -> AsyncIterator[StoryStorage]:
+async def storage_of(settings: BackendSettings, clock: RunClock) -> AsyncIterator[StoryStorage]:
     """A driver with a name and topology keys of its own."""
     async with running("pools", settings, Ledger(None)) as driver:
         storage = StoryStorage(driver, settings)
@@ -170,7 +170,7 @@ class ProvisionerLife:
     cut_after: int | None = None
     """Writes; None: it is not cut off by itself."""
     rule: Rule = open_to_all
-    clock: SteppedClock | None = None
+    clock: RunClock | None = None
     """That of its machine; None: the one that all others share."""
 
 
@@ -188,17 +188,16 @@ class RunningProvisioner:
         how = ProvisionerLife(**life)
         check(settings)
         self._clock = how.clock or cluster.clock
-        self.lifeline = Lifeline()
+        self._process = StoryProcess("provisioner")
         self.metrics = Metrics()
         self.begun: list[str] = []
         self.transport = RefusingTransport(InProcessTransport(cluster.server), how.rule)
-        self._counted = CuttingTransport(self.transport, self.lifeline, after_writes=how.cut_after)
+        self._link = StoryLink(self._process, self.transport, cut_after=how.cut_after)
         chance = seeded(how.seed)
 
         def client() -> KubeClient:
-            transport = SeverableTransport(self._counted, self.lifeline)
             return KubeClient(
-                transport, clock=self._clock, chance=chance, manager="plimsoll-provisioner"
+                self._link, clock=self._clock, chance=chance, manager="plimsoll-provisioner"
             )
 
         node = settings.node_name or storage.settings.nodes[0].id
@@ -206,7 +205,7 @@ class RunningProvisioner:
             kube=client(),
             capacity=client(),
             election=client(),
-            driver=SeverableCsi(storage.transport(node), self.lifeline),
+            driver=StoryCsiLink(storage.transport(node)),
             clock=self._clock,
         )
         # Not those of the other processes: names of events are made of them.
@@ -214,19 +213,27 @@ class RunningProvisioner:
         identity = ProcessIdentity(
             instance=f"provisioner_{ids.uid()}", ids=ids, metrics=self.metrics
         )
-        self._process = ProvisionerProcess(settings, clients, identity)
-        self._task: asyncio.Future[None] | None = None
+        self._program = ProvisionerProcess(settings, clients, identity)
+        self._task: asyncio.Task[None] | None = None
 
     @property
     def writes(self) -> int:
-        return self._counted.writes
+        return self._link.writes
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self._process.was_cut
+
+    def cut_off(self) -> None:
+        """From now on it does nothing any more; it is not told."""
+        self._process.cut()
 
     @property
     def has_ended(self) -> bool:
         return self._task is not None and self._task.done()
 
     async def start(self) -> None:
-        self._task = asyncio.ensure_future(self._process.run(self.begun.append))
+        self._task = self._process.spawn(self._program.run(self.begun.append))
         await settle()
 
     def check(self) -> None:
@@ -254,8 +261,7 @@ class RunningProvisioner:
 
     async def kill(self) -> None:
         """Without any farewell."""
-        self.lifeline.cut()
-        await self.stop()
+        await self._process.bury()
 
 
 @asynccontextmanager

@@ -13,6 +13,8 @@ from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.objects import pod
 from plimsoll.wire.errors import KubeError
 
+pytestmark = pytest.mark.virtual_time
+
 CONTAINERS = [{"name": "main", "image": "driver:1"}]
 
 
