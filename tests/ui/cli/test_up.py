@@ -199,3 +199,10 @@ def test_a_size_without_a_unit_is_bad_usage(tmp_path: Path, flag: str) -> None:
     assert outcome.exit_code == 2
     assert "'5' has no unit; write it like 5Gi" in outcome.output
     assert not (tmp_path / "c").exists()
+
+
+def test_an_unknown_repair_rule_is_bad_usage_and_starts_nothing(tmp_path: Path) -> None:
+    outcome = CliRunner().invoke(cli, ["up", "--data-dir", str(tmp_path / "c"), "--repair", "all"])
+    assert outcome.exit_code == 2
+    assert "--repair: unknown all; known: selected-node" in outcome.output
+    assert not (tmp_path / "c").exists()

@@ -12,6 +12,7 @@ from typing import Any
 import click
 import uvloop
 
+from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.log import configure_logging
@@ -82,6 +83,7 @@ def up(  # noqa: PLR0913 - one for each option that the directory does not keep
     Exit codes: 0 stopped after it was up, 130 or 143 stopped (SIGINT or SIGTERM) before that, 1
     it could not start, 2 bad usage.
     """
+    _check_repair_rules(repair)
     configure_logging(level=log_level)
     request = ClusterRequest(
         data_dir=data_dir.absolute(),
@@ -102,6 +104,14 @@ def up(  # noqa: PLR0913 - one for each option that the directory does not keep
     except KeyboardInterrupt:  # before the signals are ours
         code = BY_SIGNAL + signal.SIGINT
     sys.exit(code)
+
+
+def _check_repair_rules(repair: str) -> None:
+    """Before anything is started or written."""
+    names = filter(None, (name.strip() for name in repair.split(",")))
+    if unknown := [name for name in names if name not in list(RepairRule)]:
+        known = ", ".join(RepairRule)
+        raise click.UsageError(f"--repair: unknown {', '.join(unknown)}; known: {known}")
 
 
 async def _until_stopped(request: ClusterRequest) -> int:
