@@ -79,3 +79,20 @@ async def test_what_is_requested_does_not_change(api: Api) -> None:
     await a_request(api)
     changed = await api.ask("PATCH", f"{REQUESTS}/a", {"spec": {"signerName": "other.b/c"}})
     assert changed.document["spec"]["signerName"] == "a.b/c"
+
+
+async def test_the_server_records_who_asks_whatever_the_client_says(api: Api) -> None:
+    spec = {
+        "request": "",
+        "signerName": "a.b/c",
+        "usages": ["client auth"],
+        "username": "root",
+        "uid": "0",
+        "groups": ["kings"],
+        "extra": {"crown": ["gold"]},
+    }
+    made = await api.ask("POST", REQUESTS, {"metadata": {"name": "a"}, "spec": spec})
+    recorded = made.document["spec"]
+    assert recorded["username"] == "admin"
+    assert recorded["groups"] == ["system:masters", "system:authenticated"]
+    assert not recorded.keys() & {"uid", "extra"}

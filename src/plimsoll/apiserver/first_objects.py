@@ -1,6 +1,7 @@
 """What exists in every cluster from its first moment on."""
 
 from plimsoll.api.registry import Document, resources_by_path
+from plimsoll.apiserver.http.identity import User
 from plimsoll.apiserver.http.requests import Target
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.resource_kinds import kind_of
@@ -40,7 +41,7 @@ async def create_first_objects(cluster: StoredCluster) -> None:
             kind=kind,
             target=target,
             options=RequestWriteOptions(),
-            user="system:apiserver",
+            user=User(name="system:apiserver"),
         )
         create(write, typed(kind, body))
     await cluster.revisions.durable()

@@ -553,3 +553,27 @@ def test_metadata_list_of_nothing_has_null_items() -> None:
     document = {"kind": "Pod", "metadata": META}
     assert partial_metadata_list([])["items"] is None
     assert partial_metadata_list([document])["items"] == [partial_metadata(document)]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "certificate", "shown"),
+    [
+        ((), "", "Pending"),
+        (("Approved",), "", "Approved"),
+        (("Approved",), "Zm9v", "Approved,Issued"),
+        (("Approved", "Failed"), "", "Approved,Failed"),
+        (("Approved", "Denied"), "", "Denied"),
+    ],
+)
+def test_a_request_for_a_certificate_shows_who_asks_and_what_was_decided(
+    conditions: tuple[str, ...], certificate: str, shown: str
+) -> None:
+    request = {
+        "spec": {"signerName": "a.b/c", "username": "jane", "expirationSeconds": 3600},
+        "status": {
+            "conditions": [{"type": name, "status": "True"} for name in conditions],
+            "certificate": certificate,
+        },
+    }
+    found = cells("certificatesigningrequests", request, "certificates.k8s.io")
+    assert found == ["x", "5s", "a.b/c", "jane", "60m", shown]

@@ -5,11 +5,12 @@ from plimsoll.apiserver.admission.attributes import Operation
 from plimsoll.apiserver.admission.warnings.not_enforced import not_enforced
 from plimsoll.apiserver.http.answers import json_answer
 from plimsoll.apiserver.model.kinds import object_meta
+from plimsoll.apiserver.model.kinds.access.certificate_signing_request import record_requester
 from plimsoll.apiserver.model.ownership import tracking
 from plimsoll.apiserver.model.status import already_exists, bad_request
 from plimsoll.apiserver.storage.cluster import timestamp
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.verbs.reviews import review
+from plimsoll.apiserver.verbs.reviews import review, user_info
 from plimsoll.apiserver.verbs.verb import Verb, not_served
 from plimsoll.apiserver.verbs.write import (
     Write,
@@ -93,6 +94,8 @@ def _admit_create(write: Write, document: Document) -> None:
     if rules.has_generation:
         meta["generation"] = 1
     rules.prepare_create(document, write.now)
+    if write.kind.resource.kind == "CertificateSigningRequest":
+        record_requester(document, user_info(write.user))
     errors = [
         *object_meta.object_meta_errors(
             meta,

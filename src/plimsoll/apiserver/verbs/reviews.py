@@ -4,7 +4,7 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.http.identity import User
 
 
-def _user_info(user: User) -> Document:
+def user_info(user: User) -> Document:
     info: Document = {"username": user.name}
     if user.uid:
         info["uid"] = user.uid
@@ -17,7 +17,7 @@ def review(kind: str, document: Document, user: User) -> Document:
     """The document with its status filled in."""
     match kind:
         case "SelfSubjectReview":
-            status: Document = {"userInfo": _user_info(user)}
+            status: Document = {"userInfo": user_info(user)}
         case "SelfSubjectAccessReview":
             status = {"allowed": user.is_admin}
         case "SubjectAccessReview" | "LocalSubjectAccessReview":

@@ -10,6 +10,7 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.apiserver.http.identity import User
 from plimsoll.apiserver.http.requests import Target
 from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.field_errors import FieldError
@@ -30,7 +31,7 @@ class Write:
     kind: ResourceKind
     target: Target
     options: RequestWriteOptions
-    user: str
+    user: User
 
     @property
     def now(self) -> datetime:
@@ -55,7 +56,7 @@ class Write:
             name=document["metadata"].get("name", ""),
             document=document,
             old=old,
-            user=self.user,
+            user=self.user.name,
             now=self.now,
             dry_run=self.options.dry_run,
             reader=self.cluster.reader,

@@ -55,7 +55,7 @@ class WriteRequest:
             kind=self.kind,
             target=self.target,
             options=options,
-            user=self.user.name,
+            user=self.user,
         )
 
     def body(self, options: RequestWriteOptions, kind: ResourceKind | None = None) -> Document:

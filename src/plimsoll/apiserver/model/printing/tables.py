@@ -49,6 +49,10 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
     ("apps", "statefulsets"): workloads.stateful_set_cells,
     ("batch", "cronjobs"): workloads.cron_job_cells,
     ("batch", "jobs"): workloads.job_cells,
+    (
+        "certificates.k8s.io",
+        "certificatesigningrequests",
+    ): access.certificate_signing_request_cells,
     ("coordination.k8s.io", "leases"): cluster.lease_cells,
     ("discovery.k8s.io", "endpointslices"): networking.endpoint_slice_cells,
     ("events.k8s.io", "events"): events.new_event_cells,

@@ -15,6 +15,8 @@ from plimsoll.apiserver.model.kinds.rules import KindRules, keep_all_but_status,
 
 VERDICTS = ("Approved", "Denied")
 LASTING = (*VERDICTS, "Failed")
+REQUESTER = ("username", "uid", "groups", "extra")
+"""Fields of the spec that only the server writes."""
 CONDITIONS = "status.conditions"
 CERTIFICATE = "status.certificate"
 
@@ -22,6 +24,12 @@ CERTIFICATE = "status.certificate"
 def drop_status(request: Document, _now: datetime) -> None:
     """No client can create a request that is approved already."""
     request.pop("status", None)
+
+
+def record_requester(request: Document, requester: Document) -> None:
+    """Write who asks into a new request, whatever the client says about that."""
+    spec = {name: value for name, value in request.get("spec", {}).items() if name not in REQUESTER}
+    request["spec"] = spec | requester
 
 
 def keep_request_and_status(new: Document, old: Document, now: datetime) -> None:
