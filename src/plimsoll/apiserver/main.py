@@ -24,6 +24,7 @@ from plimsoll.apiserver.first_objects import create_first_objects
 from plimsoll.apiserver.http.app import AsgiApp
 from plimsoll.apiserver.http.certificates import ServerCredentials, load_or_create, private_write
 from plimsoll.apiserver.http.connections import ConnectionLimits
+from plimsoll.apiserver.http.handshakes import HandshakeLimits, TlsListener
 from plimsoll.apiserver.http.protocol import BoundedProtocol
 from plimsoll.apiserver.http.renewal import keep_current
 from plimsoll.apiserver.metrics import ServerMetrics
@@ -53,6 +54,7 @@ TURN_SECONDS = 0.002
 RETURNED_BYTES = 128 * 1024
 _MMAP_THRESHOLD = -3
 """The name that glibc's malloc.h has for it."""
+HANDSHAKES = HandshakeLimits()
 FAREWELL_SECONDS = 1
 """How long clients have to say goodbye; some never do, and the server does not wait for them."""
 
@@ -146,11 +148,36 @@ async def _drain(revisions: Revisions, tasks: Tasks) -> None:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Signals are this module's business."""
+    """Signals and handshakes are this module's business."""
+
+    def __init__(self, config: uvicorn.Config, clock: Clock) -> None:
+        super().__init__(config)
+        self._clock = clock
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        context = self.config.ssl
+        if context is None:
+            raise ValueError("connections without TLS are not served")
+        listeners = [
+            TlsListener(
+                listener, context, self._make_protocol, limits=HANDSHAKES, clock=self._clock
+            )
+            for listener in sockets or ()
+        ]
+        self.servers = listeners  # type: ignore[assignment]  # closed and waited for, no more
+        self.started = True
+
+    def _make_protocol(self) -> asyncio.Protocol:
+        return self.config.http_protocol_class(  # type: ignore[call-arg]  # one of uvicorn's
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
 
 
 def _listen(port: int) -> socket.socket:
@@ -218,7 +245,7 @@ async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
             # Before the first answer: a client that finds the server ready finds the file as well.
             _write_kubeconfig(settings, url, credentials)
             app = AsgiApp(made, settings.clock, admin_token=credentials.admin_token)
-            web = _Uvicorn(_web_config(app, credentials))
+            web = _Uvicorn(_web_config(app, credentials), settings.clock)
             task = asyncio.ensure_future(web.serve(sockets=[listener]))
             renewal = asyncio.ensure_future(_renew(settings, url, web))
             expiry = asyncio.ensure_future(EventExpiry(made.cluster, settings.event_ttl).run())
