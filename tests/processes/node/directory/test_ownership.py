@@ -1,10 +1,13 @@
 import os
 import resource
 import stat
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -138,43 +141,59 @@ def meanwhile(swap: Callable[[], None]) -> Iterator[None]:
         attacker.join()
 
 
+def swap_at_every_moment(swap: Callable[[], None], volume: Path) -> Iterator[None]:
+    """Give the files again and again, each time with one swap, a call into the system later.
+
+    Ends with the walk in which there is no such call any more.
+    """
+    for moment in count():
+        left = moment
+
+        def before_a_call(_frame: FrameType, event: str, called: object) -> None:
+            nonlocal left
+            if event == "c_call" and getattr(called, "__module__", "") == "posix":
+                left -= 1
+                if left == -1:
+                    sys.setprofile(None)
+                    swap()
+
+        sys.setprofile(before_a_call)
+        try:
+            give_files(volume, FileGroup(id=GROUP))
+        finally:
+            sys.setprofile(None)
+        yield
+        if left >= 0:
+            return
+
+
 def test_a_file_that_is_swapped_for_a_link_gives_nothing_outside(
     volume: Path, secret: Path
 ) -> None:
-    names = [volume / f"file-{number}" for number in range(20)]
-
-    def swap() -> None:
-        for name in names:
-            name.unlink(missing_ok=True)
-            name.symlink_to(secret)
-            name.unlink()
-            name.touch()
-
-    with meanwhile(swap):
-        for _ in range(300):
-            give_files(volume, FileGroup(id=GROUP))
-            assert (mode(secret), secret.stat().st_gid) == (PRIVATE, 0)
+    file, link = volume / "file", volume / "link"
+    file.touch()
+    link.symlink_to(secret)
+    for _ in swap_at_every_moment(lambda: exchange(file, link), volume):
+        assert (mode(secret), secret.stat().st_gid) == (PRIVATE, 0)
 
 
 def test_a_directory_that_is_swapped_for_a_link_gives_nothing_outside(
     volume: Path, secret: Path
 ) -> None:
-    inside, aside, link = volume / "directory", volume / "aside", volume / "link"
+    inside, link = volume / "directory", volume / "link"
     inside.mkdir()
     (inside / secret.name).touch()
     link.symlink_to(secret.parent)
+    for _ in swap_at_every_moment(lambda: exchange(inside, link), volume):
+        assert (mode(secret), secret.stat().st_gid) == (PRIVATE, 0)
+        assert (mode(secret.parent), secret.parent.stat().st_gid) == (0o700, 0)
 
-    def swap() -> None:
-        inside.rename(aside)
-        link.rename(inside)
-        inside.rename(link)
-        aside.rename(inside)
 
-    with meanwhile(swap):
-        for _ in range(300):
-            give_files(volume, FileGroup(id=GROUP))
-            assert (mode(secret), secret.stat().st_gid) == (PRIVATE, 0)
-            assert (mode(secret.parent), secret.parent.stat().st_gid) == (0o700, 0)
+def exchange(one: Path, other: Path) -> None:
+    aside = one.with_name("aside")
+    one.rename(aside)
+    other.rename(one)
+    aside.rename(other)
 
 
 def test_a_directory_that_is_moved_away_ends_the_walk_instead_of_leading_it_out(
