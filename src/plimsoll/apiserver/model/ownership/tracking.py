@@ -63,18 +63,25 @@ def _tracked(
     except (UnkeyedError, RecursionError):
         # Ownership that cannot be told must not keep a client from writing.
         return []
-    owners = dispossess(at, owners, union(changed, removed))
     mine = without_metadata(changed)
+    writer = ManagedFieldsEntry(
+        manager=manager.name,
+        operation=UPDATE,
+        api_version=at.api_version,
+        subresource=at.subresource,
+        time=manager.time,
+    )
+    held = owners.get(writer.key)
+    if mine and not removed and held is not None and not difference(changed, held.fields):
+        # Most writes repeat one of the same manager, such as a renewal: its set stays as it is.
+        others = {key: entry for key, entry in owners.items() if key != writer.key}
+        owners = dispossess(at, others, changed)
+        owners[writer.key] = replace(writer, fields=held.fields)
+        return entries.managed_fields(entries.capped(owners))
+    owners = dispossess(at, owners, union(changed, removed))
     if mine:
-        writer = ManagedFieldsEntry(
-            manager=manager.name,
-            operation=UPDATE,
-            api_version=at.api_version,
-            subresource=at.subresource,
-            time=manager.time,
-        )
-        previous = owners.get(writer.key)
-        fields = mine if previous is None else union(previous.fields, mine)
+        left = owners.get(writer.key)
+        fields = mine if left is None else union(left.fields, mine)
         owners[writer.key] = replace(writer, fields=in_order(fields))
         owners = entries.capped(owners)
     return entries.managed_fields(owners)
