@@ -4,12 +4,15 @@ Everything here refuses bad input with an ApiError and knows nothing of stored o
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote
 
 from plimsoll.api.registry import Resource, resources_by_path
 from plimsoll.apiserver.model.status import ApiError, bad_request
 from plimsoll.wire.transport import Request
 
+REMEMBERED_LENGTH = 300
+"""Of a path; longer ones are rare, and would take memory."""
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 NOT_FOUND = "the server could not find the requested resource"
@@ -47,6 +50,10 @@ class Target:
 
 def parse_target(path: str) -> Target:
     """Raises 404 for what no resource of the registry answers to."""
+    return _parsed_before(path) if len(path) <= REMEMBERED_LENGTH else _parsed(path)
+
+
+def _parsed(path: str) -> Target:
     parts = path.strip("/").split("/")
     if "%" in path:
         parts = [unquote(part) for part in parts]
@@ -59,6 +66,10 @@ def parse_target(path: str) -> Target:
     if watch:
         parts = parts[1:]
     return _named(group, version, parts, watch=watch)
+
+
+_parsed_before = lru_cache(maxsize=1024)(_parsed)
+"""Clients ask for the same objects again and again: leases above all."""
 
 
 def _named(group: str, version: str, parts: list[str], *, watch: bool) -> Target:
