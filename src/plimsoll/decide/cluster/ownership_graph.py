@@ -109,6 +109,9 @@ class Attention:
     bad: tuple[BadReference, ...] = ()
 
 
+NOTHING_TO_DO = Attention()
+
+
 class OwnershipGraph:
     def __init__(self) -> None:
         self._known: dict[str, GraphObject] = {}
@@ -158,6 +161,8 @@ class OwnershipGraph:
 
     def put(self, known: GraphObject) -> Attention:
         before = self._known.get(known.uid)
+        if before == known and self.is_settled(known.uid):
+            return NOTHING_TO_DO  # Most changes of an object are not about its owners.
         self._known[known.uid] = known
         self._link(before, known)
         examine: set[str] = set() if self.is_settled(known.uid) else {known.uid}
