@@ -13,7 +13,7 @@ write failed, or when its deadline passes. Then the store's word counts again.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from plimsoll.api.meta import ApiObject, ObjectKey
@@ -187,7 +187,9 @@ class AssumingStore(Generic[T]):
     ) -> StoreChange[T] | None:
         wanted = self._wanted(key)
         change = self._shown.remove(key) if wanted is None else self._shown.put(key, wanted)
-        return change if change is None else replace(change, observed=observed)
+        if change is None or observed is None:
+            return change
+        return StoreChange(change.key, change.before, change.after, observed)
 
     def _wanted(self, key: ObjectKey) -> T | None:
         seen = self._observed.snapshot().get(key)

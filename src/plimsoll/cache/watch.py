@@ -245,8 +245,11 @@ def _delivered(state: Watching, version: str, action: Action[T]) -> Next[T]:
         return _relist(state)
     if is_older_or_same(version, state.position):
         return state, ()
-    position = version or state.position
-    return replace(state, position=position, has_delivered=True, failures=0), (action,)
+    return _reached(state, version or state.position), (action,)
+
+
+def _reached(state: Watching, position: str) -> Watching:
+    return Watching(begun_at=state.begun_at, position=position, has_delivered=True)
 
 
 def _bookmarked(state: Watching, version: str) -> Next[T]:
@@ -254,7 +257,7 @@ def _bookmarked(state: Watching, version: str) -> Next[T]:
     if version != state.begun_at and is_older_or_same(version, state.begun_at):
         return _relist(state)
     position = state.position if is_older_or_same(version, state.position) else version
-    return replace(state, position=position, has_delivered=True, failures=0), ()
+    return _reached(state, position), ()
 
 
 def _ended(state: Watching) -> Next[T]:
