@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from plimsoll.runtime.clock import EPOCH, NO_TIME, Alarm, Clock
+from plimsoll.runtime.clock import NO_TIME, Alarm, Clock
 from plimsoll.simulator.loop import OWNER, SimulatedTask, VirtualLoop
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class ProcessClock(Clock):
         """Of the true time; negative: behind."""
 
     def now(self) -> datetime:
-        return EPOCH + timedelta(seconds=self._loop.time()) + self.ahead
+        return self._loop.now() + self.ahead
 
     def monotonic(self) -> float:
         return self._loop.time()
