@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
 from plimsoll.simulator.failures.shrink import events_of, shrink
 from plimsoll.simulator.failures.timeline import MANY_LINES, timeline
 from plimsoll.simulator.run import Verdict
+from plimsoll.simulator.scenario.file import dump, load
 from plimsoll.simulator.scenario.generate import generate
 from plimsoll.simulator.scenario.scenario import Scenario
+from plimsoll.simulator.scenario.strict import ScenarioError
 from tools.sim.tally import Tally, is_failing, signature, told
 from tools.sim.workers import Crash, Outcome, Run, cores, outcome, outcomes
 
@@ -104,7 +104,7 @@ def _explain(failing: Outcome, options: argparse.Namespace) -> None:
 
     shrunk = shrink(whole, fails, most_runs=options.runs)
     path = options.into / f"sim-{failing.seed}.yaml"
-    path.write_bytes(msgspec.yaml.encode(shrunk.smallest))
+    path.write_text(dump(shrunk.smallest))
     _say(f"{len(events_of(shrunk.smallest))} events are left after {shrunk.runs} runs")
     _tell(outcome(Run(seed=failing.seed, scenario=shrunk.smallest, keeps_lines=True)))
     _say(f"replay it with: make replay SCENARIO={path}")
@@ -115,17 +115,13 @@ def replay(options: argparse.Namespace) -> int:
         _say("give either a scenario file or --seed")
         return 2
     try:
-        scenario = generate(options.seed) if options.scenario is None else _read(options.scenario)
-    except (OSError, msgspec.ValidationError, msgspec.DecodeError) as error:
-        _say(f"{options.scenario}: {error}")
+        scenario = generate(options.seed) if options.scenario is None else load(options.scenario)
+    except ScenarioError as error:
+        _say(str(error))
         return 2
     found = outcome(Run(seed=scenario.seed, scenario=scenario, keeps_lines=True))
     _tell(found, most=0 if options.all else MANY_LINES)
     return int(is_failing(found))
-
-
-def _read(path: Path) -> Scenario:
-    return msgspec.yaml.decode(path.read_bytes(), type=Scenario)
 
 
 def _tell(found: Outcome, *, most: int = MANY_LINES) -> None:

@@ -47,6 +47,8 @@ class Run:
     """None: the one that the seed generates."""
     plant: Plant | None = None
     keeps_lines: bool = False
+    cpu_seconds: int = CPU_SECONDS
+    """After so much processor time, it counts as a run that does not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +103,20 @@ def _ended(worker: _Worker) -> Outcome:
         found = None
     worker.process.join()
     worker.answers.close()
-    return found or _death(worker.run.seed, worker.process.exitcode)
+    return found or _death(worker.run, worker.process.exitcode)
 
 
-def _death(seed: int, exit_code: int | None) -> Crash:
+def _death(run: Run, exit_code: int | None) -> Crash:
     if exit_code == -signal.SIGXCPU:
-        return Crash(
-            seed=seed, kind="hang", message=f"it took more than {CPU_SECONDS} s of processor time"
-        )
-    return Crash(seed=seed, kind="death", message=f"its process ended with exit code {exit_code}")
+        message = f"it took more than {run.cpu_seconds} s of processor time"
+        return Crash(seed=run.seed, kind="hang", message=message)
+    message = f"its process ended with exit code {exit_code}"
+    return Crash(seed=run.seed, kind="death", message=message)
 
 
 def _work(run: Run, send: "Connection[Outcome, Outcome]") -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 10))
+    resource.setrlimit(resource.RLIMIT_CPU, (run.cpu_seconds, run.cpu_seconds + 10))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     logging.disable(logging.CRITICAL)
     send.send(_outcome_here(run))
