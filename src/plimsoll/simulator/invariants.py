@@ -22,6 +22,7 @@ class Invariant(StrEnum):
     ONE_CLAIM_PER_VOLUME = "no volume serves two claims"
     PAIRS_AGREE = "bound pairs agree"
     REACHABLE_VOLUMES = "no pod runs on a node that cannot reach its volumes"
+    CLAIMS_IN_USE = "no claim goes while a pod that runs uses it"
     ATTACH_LIMITS = "attach limits hold"
     DURABLE_WRITES = "acknowledged writes are never lost"
     LEADERS_ONLY = "no write and no driver call leaves a process whose lease has ended"
@@ -69,11 +70,12 @@ class Watchdog:
         self.violations.append(found)
 
     def _changed(
-        self, kind: str, key: str, _before: Document | None, after: Document | None
+        self, kind: str, key: str, before: Document | None, after: Document | None
     ) -> None:
         if after is None:
-            if kind == CLAIMS:
+            if kind == CLAIMS and before is not None:
                 self._claim_of = {v: c for v, c in self._claim_of.items() if c != key}
+                self._check_gone_claim(key, before)
             return
         if kind == CLAIMS:
             self._check_claim(key, after)
@@ -118,6 +120,16 @@ class Watchdog:
                     Invariant.REACHABLE_VOLUMES,
                     f"pod {key} runs on {node['metadata']['name']}, out of reach of {name}",
                 )
+
+    def _check_gone_claim(self, key: str, claim: Document) -> None:
+        """Its volume may be deleted from now on. A pod that was deleted by force runs no more."""
+        namespace, name = claim["metadata"]["namespace"], claim["metadata"]["name"]
+        for pod_key, pod in self._mirror.objects[PODS].items():
+            is_running = (pod.get("status") or {}).get("phase") == "Running"
+            is_forced = pod["metadata"].get("deletionGracePeriodSeconds") == 0
+            is_here = pod["metadata"]["namespace"] == namespace
+            if is_running and is_here and not is_forced and name in claims_of(pod):
+                self.add(Invariant.CLAIMS_IN_USE, f"claim {key} went, pod {pod_key} uses it")
 
     def _check_attachments(self, changed: Document) -> None:
         node = changed["spec"]["nodeName"]
