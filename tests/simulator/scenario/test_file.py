@@ -39,8 +39,9 @@ def test_a_pool_per_place_becomes_one_pool_for_each() -> None:
     assert [pool["topology"] for pool in zonal.pools] == [{"zone": "a"}, {"zone": "b"}]
     assert zonal.keys == ("zone",)
     assert len(local.pools) == 13
-    assert local.keys == ("host",)
-    assert {"name": "shared", "size": "1Ti"} in local.pools
+    assert local.keys == ("zone", "host")
+    everywhere = [{"zone": "a"}, {"zone": "b"}]
+    assert {"name": "shared", "size": "1Ti", "topology": everywhere} in local.pools
 
 
 def test_allowed_topologies_get_the_prefix_of_the_driver() -> None:

@@ -57,6 +57,8 @@ class Recorder:
         self._free: dict[str, dict[str, int]] = {}
         self._area_of_pool: dict[tuple[str, str], str] = {}
         """By driver and pool."""
+        self._names: set[str] = set()
+        """Of all areas."""
         self._driver_of: dict[str, str] = {}
         """By class."""
 
@@ -78,6 +80,7 @@ class Recorder:
             nodes=len(shape.nodes),
             areas=tuple(a for driver in shape.drivers for a in areas_of(driver, self._places)),
         )
+        self._names = {area.name for area in self._recording.areas}
         self._area_of_pool = {
             (driver.name, pool["name"]): _area_name(driver.name, self._places.zone_of_pool(pool))
             for driver in shape.drivers
@@ -96,8 +99,14 @@ class Recorder:
     def happened(self, event: AnyAction | AnyTrouble) -> None:
         self._sample_until(self._now)
         at = self._now - self.recording.began_at
-        happening = Happening(at=at, what=told(event), is_fault=isinstance(event, AnyTrouble))
-        self.recording.happenings.append(happening)
+        self.recording.happenings.append(
+            Happening(
+                at=at,
+                what=told(event),
+                is_fault=isinstance(event, AnyTrouble),
+                lasting=getattr(event, "lasting", 0.0),
+            )
+        )
 
     def end(self) -> None:
         self._sample_until(self._now)
@@ -235,11 +244,16 @@ class Recorder:
         )
 
     def _published_by_area(self) -> dict[str, int]:
-        """Each class of a driver is told the same room: the most that one is told."""
+        """Each class of a driver is told the same room: the most that one is told. So is each zone
+        that reaches the same pools."""
         by_class: Counter[tuple[str, str]] = Counter()
-        for class_name, area, told in self._published.values():
-            by_class[area, class_name] += told
         most: dict[str, int] = {}
+        for class_name, area, told in self._published.values():
+            if area in self._names:
+                by_class[area, class_name] += told
+            else:
+                shared = _area_name(self._driver_of[class_name], "")
+                most[shared] = max(most.get(shared, 0), told)
         for (area, _), told in by_class.items():
             most[area] = max(most.get(area, 0), told)
         return most

@@ -82,6 +82,7 @@ class Happening:
     at: float
     what: str
     is_fault: bool
+    lasting: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from plimsoll.api.registry import Document
+from plimsoll.decide.cluster.lost_nodes import OUT_OF_SERVICE
 from plimsoll.simulator.chance import seconds
 from plimsoll.simulator.cluster import SimulatedCluster
 from plimsoll.simulator.objects import key_in, kind_named, kind_of
@@ -15,6 +16,7 @@ from plimsoll.wire.parameters import Deletion, Selection, WriteOptions, merge_pa
 NAMESPACE = "default"
 TRIES = 60
 AGAIN_SECONDS = 2.0
+TaintChange = Callable[[list[Document]], list[Document]]
 DONE = frozenset({Failure.NOT_FOUND, Failure.ALREADY_EXISTS})
 """Refusals that mean that an earlier try has done it."""
 
@@ -155,6 +157,31 @@ class Uncordon(Action, frozen=True, kw_only=True, tag="uncordon"):
         await user.patch("Node", self.node, {"spec": {"unschedulable": None}})
 
 
+class TakeOutOfService(Action, frozen=True, kw_only=True, tag="takeOutOfService"):
+    """Vouch by a taint that the nodes of a zone are off: their pods end, their volumes detach."""
+
+    zone: str
+
+    async def carry_out(self, user: "User") -> None:
+        taint = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
+        for node in user.nodes_in(self.zone):
+            await user.change_taints(node, lambda taints: [*_without(taints), taint])
+
+
+class PutIntoService(Action, frozen=True, kw_only=True, tag="putIntoService"):
+    """Take that back."""
+
+    zone: str
+
+    async def carry_out(self, user: "User") -> None:
+        for node in user.nodes_in(self.zone):
+            await user.change_taints(node, _without)
+
+
+def _without(taints: list[Document]) -> list[Document]:
+    return [taint for taint in taints if taint["key"] != OUT_OF_SERVICE]
+
+
 AnyAction = (
     CreateStatefulSet
     | Scale
@@ -168,6 +195,8 @@ AnyAction = (
     | DeleteClaim
     | Drain
     | Uncordon
+    | TakeOutOfService
+    | PutIntoService
 )
 
 
@@ -194,6 +223,22 @@ class User:
     async def delete_all(self, kind: str, labels: str) -> None:
         for name in await self.names(kind, Selection(namespace=NAMESPACE, labels=labels)):
             await self.delete(kind, name)
+
+    def nodes_in(self, zone: str) -> list[str]:
+        return [node.name for node in self._cluster.shape.nodes if node.zone == zone]
+
+    async def change_taints(self, node: str, change: TaintChange) -> None:
+        """Of what the node has now: other writers change taints at the same time."""
+        kind, key = kind_named("Node"), key_in("Node", node, NAMESPACE)
+
+        async def attempt() -> None:
+            found = await self._client.get(kind, key)
+            taints = change(found["spec"].get("taints") or [])
+            metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            body = merge_patch({"metadata": metadata, "spec": {"taints": taints}})
+            await self._client.patch(kind, key, body, WriteOptions())
+
+        await self.insist(attempt)
 
     async def pods_on(self, node: str) -> list[str]:
         return await self.names("Pod", Selection(fields=f"spec.nodeName={node}"))

@@ -59,7 +59,7 @@ def parse_scenario(text: str) -> Scenario:
         lasting=part.lasting,
         settling=part.settling,
     )
-    _check(scenario)
+    check_names(scenario)
     return scenario
 
 
@@ -133,7 +133,7 @@ def _entries(given: Any, place: str, forms: Mapping[str, type[E]]) -> Iterator[E
 # What names what
 
 
-def _check(scenario: Scenario) -> None:
+def check_names(scenario: Scenario) -> None:
     """Every name that an entry uses is there. Raises ScenarioError."""
     known = _known_names(scenario.cluster)
     for name, entries in (("actions", scenario.actions), ("faults", scenario.faults)):

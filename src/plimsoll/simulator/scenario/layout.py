@@ -249,8 +249,9 @@ def _pools(place: str, part: PoolPart, nodes: tuple[SimulatedNode, ...]) -> Iter
     if parse_bytes(part.size) < MEBIBYTE:
         raise ScenarioError(f"{place}.size: {part.size} holds no volume; write it like 10Gi")
     parse_seconds(part.latency, f"{place}.latency")
+    zones = [{"zone": zone} for zone in dict.fromkeys(node.zone for node in nodes)]
     if part.per in (None, "region"):
-        yield _pool(part, part.name, part.topology)
+        yield _pool(part, part.name, zones if part.per else part.topology)
         return
     key = str(part.per)
     for value in dict.fromkeys(node.topology[key] for node in nodes):
@@ -271,7 +272,7 @@ def _pool(part: PoolPart, name: str, topology: Any) -> Document:
 
 def _keys(part: PoolPart) -> set[str]:
     if part.per is not None:
-        return {str(part.per)} & {*PLACES}
+        return {"zone" if part.per == "region" else str(part.per)}
     segments = (part.topology,) if isinstance(part.topology, dict) else part.topology
     return {key for segment in segments for key in segment}
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "node": "plimsoll.ui.cli.node:node",
     "provisioner": "plimsoll.ui.cli.provisioner:provisioner",
     "scheduler": "plimsoll.ui.cli.scheduler:scheduler",
+    "simulate": "plimsoll.ui.cli.simulate:simulate",
     "up": "plimsoll.ui.cli.up:up",
     "upgrade-zonal": "plimsoll.ui.cli.upgrade_zonal:upgrade_zonal",
 }

@@ -1,0 +1,120 @@
+"""`plimsoll simulate`: what becomes of a cluster with these workloads and these failures."""
+
+import logging
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import msgspec
+
+from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.config import Settings, Sources, load_settings
+from plimsoll.runtime.flags import Flag, PathKind
+from plimsoll.simulator.recording.recorder import Recorder
+from plimsoll.simulator.recording.recording import PodState, Sample
+from plimsoll.simulator.run import Verdict, run_scenario
+from plimsoll.simulator.scenario.file import check_names, load
+from plimsoll.simulator.scenario.scenario import Scenario
+from plimsoll.simulator.scenario.strict import ScenarioError
+from plimsoll.ui.documents import JSON, TABLE, written_document
+from plimsoll.ui.options.settings_options import OptionDefaults, settings_options
+from plimsoll.ui.simulate.contents import report_of
+from plimsoll.ui.simulate.document import report_document
+from plimsoll.ui.simulate.page import written_page
+from plimsoll.ui.simulate.report import Tone, span
+from plimsoll.ui.simulate.text import written_text
+
+PROGRESS_SECONDS = 5.0
+SAMPLES = 120
+"""About so many for a scenario that takes its whole time; at most one for each virtual second."""
+
+
+class SimulateFlags(Settings, frozen=True, kw_only=True):
+    seed: Annotated[
+        int | None, Flag("Of everything left to chance; default: as in the file.", at_least=0)
+    ] = None
+    duration: Annotated[
+        timedelta | None, Flag("How long users and faults act; default: as in the file.")
+    ] = None
+    html: Annotated[
+        str, Flag("Write the report as a page, too.", metavar="FILE", path=PathKind.FILE)
+    ] = ""
+    timeline: Annotated[
+        bool, Flag("Tell everything that every process did, before the report.", off=None)
+    ] = False
+    output_format: Annotated[str, Flag(spellings=("-o",), choices=(TABLE, JSON))] = TABLE
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@settings_options(SimulateFlags, defaults=OptionDefaults.FINAL)
+def simulate(file: Path, **given: Any) -> None:
+    """Run the cluster of a scenario FILE in virtual time, and report what becomes of it.
+
+    All processes are those of production; their clocks, messages, disks and drivers are simulated.
+    Nothing outside is touched. The same file and seed give the same report, byte for byte.
+
+    Exit codes: 0 every invariant held and every pod runs or has ended; 1 not so; 2 bad usage or a
+    bad file.
+    """
+    flags = load_settings(SimulateFlags, Sources(flags=given))
+    scenario = _scenario(file, flags)
+    logging.disable(logging.CRITICAL)  # what simulated processes say is in the timeline
+    clock = SystemClock()
+    begun = clock.monotonic()
+    recorder = Recorder(max((scenario.lasting + scenario.settling) / SAMPLES, 1.0), _Progress())
+    verdict = run_scenario(scenario, keeps_lines=flags.timeline, observer=recorder)
+    took = f"{span(verdict.virtual_seconds)} of virtual time in {span(clock.monotonic() - begun)}"
+    click.echo(took, err=True)
+    sys.exit(_tell(file, flags, verdict, recorder))
+
+
+def _scenario(file: Path, flags: SimulateFlags) -> Scenario:
+    try:
+        scenario = load(file)
+        if flags.seed is not None:
+            scenario = msgspec.structs.replace(scenario, seed=flags.seed)
+        if flags.duration is not None:
+            lasting = flags.duration.total_seconds()
+            scenario = msgspec.structs.replace(scenario, lasting=lasting)
+            check_names(scenario)
+    except ScenarioError as error:
+        raise click.UsageError(str(error)) from error
+    return scenario
+
+
+def _tell(file: Path, flags: SimulateFlags, verdict: Verdict, recorder: Recorder) -> int:
+    recording = recorder.recording
+    report = report_of(file.stem, verdict, recording)
+    if flags.html:
+        try:
+            Path(flags.html).write_text(written_page(report))
+        except OSError as error:
+            raise click.UsageError(f"--html: {flags.html}: {error.strerror}") from error
+    for line in verdict.lines:
+        click.echo(line)
+    if flags.output_format == JSON:
+        click.echo(written_document(report_document(file.stem, verdict, recording), JSON))
+    else:
+        click.echo(written_text(report), nl=False)
+    return 0 if report.tone is Tone.GOOD else 1
+
+
+class _Progress:
+    """A line on standard error now and then, so that a reader sees that time passes."""
+
+    def __init__(self) -> None:
+        self._clock = SystemClock()
+        self._told_at = self._clock.monotonic()
+
+    def __call__(self, at: float, sample: Sample) -> None:
+        now = self._clock.monotonic()
+        if now - self._told_at < PROGRESS_SECONDS:
+            return
+        self._told_at = now
+        pods = ", ".join(
+            f"{sample.pods[state]} {state}" for state in PodState if sample.pods[state]
+        )
+        click.echo(f"virtual time {span(at)}: {pods or 'no pods yet'}", err=True)
