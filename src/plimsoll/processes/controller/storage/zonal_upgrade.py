@@ -6,6 +6,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.claims.zonal import (
+    ZONE_LABELS,
     ZonalReason,
     ZonalUpgrade,
     decide_zonal_upgrade,
@@ -31,8 +32,8 @@ class ZonalUpgrades(Loop):
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         volume = self._volumes.view().get(key)
-        if volume is None:
-            return None
+        if volume is None or not any(name in volume.labels for name in ZONE_LABELS):
+            return None  # before all nodes are looked at: hardly a volume has such labels
         labels = [node.labels for node in self._nodes.view().objects.values()]
         upgrade = zonal_upgrade(volume, labels)
         if upgrade.affinity is None or self._refused.get(volume.uid) == upgrade:
