@@ -56,6 +56,8 @@ class Watchdog:
         self.violations: list[Violation] = []
         self._claim_of: dict[str, str] = {}
         """The claim that is bound to a volume, by the volume's name."""
+        self._attached: dict[tuple[str, str], set[str]] = {}
+        """The attachments that stand, by node and driver."""
         self._limits = {node.name: node.max_volumes for node in cluster.shape.nodes}
         cluster.mirror.on_change.append(self._changed)
         cluster.api.on_write.append(self._written)
@@ -72,6 +74,8 @@ class Watchdog:
     def _changed(
         self, kind: str, key: str, before: Document | None, after: Document | None
     ) -> None:
+        if kind == ATTACHMENTS:
+            self._check_attachments(key, before, after)
         if after is None:
             if kind == CLAIMS and before is not None:
                 self._claim_of = {v: c for v, c in self._claim_of.items() if c != key}
@@ -81,8 +85,6 @@ class Watchdog:
             self._check_claim(key, after)
         elif kind == PODS:
             self._check_pod(key, after)
-        elif kind == ATTACHMENTS:
-            self._check_attachments(after)
 
     def _check_claim(self, key: str, claim: Document) -> None:
         if (claim.get("status") or {}).get("phase") != "Bound":
@@ -131,20 +133,18 @@ class Watchdog:
             if is_running and is_here and not is_forced and name in claims_of(pod):
                 self.add(Invariant.CLAIMS_IN_USE, f"claim {key} went, pod {pod_key} uses it")
 
-    def _check_attachments(self, changed: Document) -> None:
-        node = changed["spec"]["nodeName"]
-        limit = self._limits.get(node, 0)
-        if not limit or not (changed.get("status") or {}).get("attached"):
+    def _check_attachments(self, key: str, before: Document | None, after: Document | None) -> None:
+        told = after or before
+        if told is None:
             return
-        driver = changed["spec"]["attacher"]
-        attached = [
-            each
-            for each in self._mirror.objects[ATTACHMENTS].values()
-            if each["spec"]["nodeName"] == node
-            and each["spec"]["attacher"] == driver
-            and (each.get("status") or {}).get("attached")
-        ]
-        if len(attached) > limit:
+        node, driver = told["spec"]["nodeName"], told["spec"]["attacher"]
+        attached = self._attached.setdefault((node, driver), set())
+        if after is None or not (after.get("status") or {}).get("attached"):
+            attached.discard(key)
+            return
+        attached.add(key)
+        limit = self._limits.get(node, 0)
+        if limit and len(attached) > limit:
             self.add(Invariant.ATTACH_LIMITS, f"{node} has {len(attached)} volumes, limit {limit}")
 
     def _written(self, sender: SimulatedProcess, request: Request) -> None:
