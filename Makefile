@@ -13,7 +13,7 @@ export UV_NATIVE_TLS := 1
 # What pip warns root of does not concern a directory of its own.
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help setup demo test sim replay check format bench conformance docs protos clean lock
+.PHONY: help setup demo test sim replay check format bench conformance kills docs protos clean lock
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
@@ -70,6 +70,9 @@ bench: $(READY) ## measure the embedded API server
 
 conformance: $(READY) $(SYSTEM) ## run beside the real programs (needs Go, once)
 	@$(BIN)/python -m conformance
+
+kills: $(READY) $(SYSTEM) ## kill a cluster's processes at random under load (MINUTES=10, SEED=n; needs root)
+	@$(BIN)/python -m conformance.kills --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 docs: $(READY) ## regenerate docs/reference from the code
 	@$(BIN)/python -m tools.reference

@@ -3,6 +3,7 @@
 A step says what it found by printing it, and that it failed by raising `StepFailedError`.
 """
 
+import functools
 import importlib
 import inspect
 import os
@@ -15,13 +16,16 @@ import uvloop
 
 from conformance import controller_checks, kcm_checks, peers, scheduler_checks, speed
 from conformance.csi_steps import CSI_STEPS
-from conformance.step import Say, Servers, Step, StepFailedError, tell
+from conformance.kills import run as killed_cluster, soak
+from conformance.step import Say, Servers, Step, StepFailedError, StepSkippedError, tell
 from tests.conversations import replay
 from tests.servers import Endpoint
 
 ROOT = Path(__file__).parents[1]
 # The recordings come from a server one minor release ahead of the peer that can be built.
 ENOUGH_ON_THE_PEER = 0.9
+KILL_SECONDS, SOAK_SECONDS, SEED = 45, 25, 7
+"""The short form; `make kills` has the long one."""
 
 
 def replay_on_the_real_server(servers: Servers) -> None:
@@ -114,6 +118,16 @@ def both_schedulers_on_ours(servers: Servers) -> None:
     _tell("embedded", servers.embedded, scheduler_checks.same_pods_for_both)
 
 
+def cluster_killed_at_random(_servers: Servers) -> None:
+    if os.geteuid() != 0:
+        raise StepSkippedError("mounts and loop devices need root")
+    tell("cluster", functools.partial(killed_cluster.run, KILL_SECONDS, SEED))
+
+
+def watchers_come_and_go(_servers: Servers) -> None:
+    tell("embedded", functools.partial(soak.run, SOAK_SECONDS, SEED))
+
+
 def _tell(name: str, endpoint: Endpoint, run: Callable[[Path, Say], None]) -> None:
     tell(name, lambda say: run(endpoint.kubeconfig, say))
 
@@ -138,4 +152,6 @@ STEPS = (
     Step("kube-scheduler on the embedded server", real_scheduler_on_ours),
     Step("the same pods for both schedulers", both_schedulers_on_ours),
     *CSI_STEPS,
+    Step("the processes of a cluster are killed at random", cluster_killed_at_random),
+    Step("watchers come and go, memory and file stay flat", watchers_come_and_go),
 )
