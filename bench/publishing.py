@@ -27,7 +27,7 @@ from plimsoll.reconcile.process import ProcessIdentity
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
-from plimsoll.simulator.loop import run_virtually
+from plimsoll.simulator.engine.loop import run_virtually
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.refusing_transport import RefusingTransport
 from plimsoll.wire.csi import methods as m

@@ -25,9 +25,9 @@ from plimsoll.enact.lease_store import KubeLeaseStore
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.ids import system_chance, system_ids
-from plimsoll.runtime.leader import Election, ElectionSettings
+from plimsoll.runtime.leading.leader import Election, ElectionSettings
 from plimsoll.runtime.metrics import Metrics
-from plimsoll.simulator.severed import Lifeline, SeverableTransport
+from plimsoll.simulator.engine.severed import Lifeline, SeverableTransport
 from plimsoll.wire.access import Access
 from plimsoll.wire.credentials import FixedCredentials, Identity, bearer
 from plimsoll.wire.errors import Failure, KubeError

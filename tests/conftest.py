@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from plimsoll.simulator.loop import VirtualLoop
+from plimsoll.simulator.engine.loop import VirtualLoop
 
 Factories = Mapping[str, Callable[[], asyncio.AbstractEventLoop]]
 

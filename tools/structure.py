@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from plimsoll.simulator.loop import run_virtually
+from plimsoll.simulator.engine.loop import run_virtually
 from tests.journeys import a_pod_with_a_claim_until_it_runs, kernel_with_three_nodes
 
 PACKAGE = Path(__file__).parents[1] / "src" / "plimsoll"

@@ -14,9 +14,9 @@ from plimsoll.apiserver.storage.revisions import HistoryLimits
 from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.enact.leading import Candidacy, LeadershipLostError, lead_as
 from plimsoll.runtime.clock import SteppedClock, settle
-from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids
-from plimsoll.runtime.leader import ElectionSettings
+from plimsoll.runtime.leading.fence import Fence
+from plimsoll.runtime.leading.leader import ElectionSettings
 from plimsoll.wire.kube import KubeClient
 
 LEASE = ObjectKey("kube-system", "plimsoll-test")

@@ -7,8 +7,8 @@ import pytest
 from plimsoll.api.meta import ObjectKey
 from plimsoll.enact.lease_store import KubeLeaseStore
 from plimsoll.runtime.clock import EPOCH, SteppedClock
-from plimsoll.runtime.epoch import LeaderEpoch
-from plimsoll.runtime.leader import Election, ElectionSettings, LeaseError, LeaseRecord
+from plimsoll.runtime.leading.epoch import LeaderEpoch
+from plimsoll.runtime.leading.leader import Election, ElectionSettings, LeaseError, LeaseRecord
 from plimsoll.wire.kube import KubeClient
 from tests.enact.memory_api import MemoryApi
 

@@ -5,11 +5,11 @@ from tools.sim.tally import Tally, told
 from tools.sim.workers import Crash, Run, outcome
 
 from plimsoll.simulator.invariants import Invariant, Violation
-from plimsoll.simulator.run import Verdict
+from plimsoll.simulator.run import RunVerdict
 
 
-def a_verdict(seed: int, *violations: Violation, **faults: int) -> Verdict:
-    return Verdict(
+def a_verdict(seed: int, *violations: Violation, **faults: int) -> RunVerdict:
+    return RunVerdict(
         seed=seed,
         violations=violations,
         digest="",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from plimsoll.simulator.loop import VirtualLoop
+from plimsoll.simulator.engine.loop import VirtualLoop
 
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], VirtualLoop]]:

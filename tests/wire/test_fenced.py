@@ -11,7 +11,7 @@ from aiohttp import web
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import resources_by_path
 from plimsoll.runtime.clock import SteppedClock
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.errors import Failure, FencedError
 from plimsoll.wire.fenced import FencedTransport, check_fence
 from plimsoll.wire.http import HttpTransport

@@ -530,7 +530,7 @@ SENTENCES: dict[Name, dict[str, str]] = {
 }
 
 SETTINGS: dict[Name, dict[str, str]] = {
-    ("runtime.leader", "ElectionSettings"): {
+    ("runtime.leading.leader", "ElectionSettings"): {
         "identity": "The name of this copy in the election; each copy has its own.",
         "lease_duration": "How long others wait for a leader that says nothing.",
         "renew_deadline": "How long a leader goes on without having renewed its lease.",

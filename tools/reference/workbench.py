@@ -13,8 +13,8 @@ from plimsoll.processes.controller.settings import COMPONENT
 from plimsoll.reconcile.loop import Tools
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.clock import SteppedClock
-from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.kube import KubeClient
 

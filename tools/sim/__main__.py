@@ -16,7 +16,7 @@ from pathlib import Path
 
 from plimsoll.simulator.failures.shrink import events_of, shrink
 from plimsoll.simulator.failures.timeline import MANY_LINES, timeline
-from plimsoll.simulator.run import Verdict
+from plimsoll.simulator.run import RunVerdict
 from plimsoll.simulator.scenario.file import dump, load
 from plimsoll.simulator.scenario.generate import generate
 from plimsoll.simulator.scenario.scenario import Scenario
@@ -125,7 +125,7 @@ def replay(options: argparse.Namespace) -> int:
 
 
 def _tell(found: Outcome, *, most: int = MANY_LINES) -> None:
-    if isinstance(found, Verdict):
+    if isinstance(found, RunVerdict):
         for line in timeline(found.lines, most=most):
             _say(line)
     _say(told(found) if is_failing(found) else f"seed {found.seed}: nothing is violated")

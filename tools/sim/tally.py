@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from plimsoll.simulator.run import Verdict
+from plimsoll.simulator.run import RunVerdict
 from tools.sim.workers import Crash, Outcome
 
 
@@ -64,4 +64,4 @@ def signature(outcome: Outcome) -> frozenset[str]:
 
 
 def is_failing(outcome: Outcome) -> bool:
-    return not isinstance(outcome, Verdict) or bool(outcome.unknown)
+    return not isinstance(outcome, RunVerdict) or bool(outcome.unknown)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 
-from plimsoll.simulator.run import Verdict, run_scenario
+from plimsoll.simulator.run import RunVerdict, run_scenario
 from plimsoll.simulator.scenario.generate import generate
 from plimsoll.simulator.scenario.scenario import Scenario
 
@@ -37,7 +37,7 @@ class Crash:
     message: str
 
 
-Outcome = Verdict | Crash
+Outcome = RunVerdict | Crash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.enact.lease_store import KubeLeaseStore
-from plimsoll.runtime.fence import Fence
-from plimsoll.runtime.leader import Election, ElectionSettings
+from plimsoll.runtime.leading.fence import Fence
+from plimsoll.runtime.leading.leader import Election, ElectionSettings
 from plimsoll.wire.kube import KubeClient
 
 

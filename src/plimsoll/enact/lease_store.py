@@ -10,7 +10,7 @@ from typing import Any
 
 from plimsoll.api.meta import ObjectKey, wire_micro_time
 from plimsoll.api.registry import Document, resources_by_path
-from plimsoll.runtime.leader import LeaseError, LeaseRecord, StoredLease
+from plimsoll.runtime.leading.leader import LeaseError, LeaseRecord, StoredLease
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import documents, version_of
 from plimsoll.wire.kube import KubeClient

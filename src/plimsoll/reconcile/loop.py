@@ -20,8 +20,8 @@ from plimsoll.enact.enactor import Done, Enactor, Outcome, Overtaken
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock
-from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import Ids
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.workqueue import WorkQueue
 from plimsoll.wire.errors import KubeError

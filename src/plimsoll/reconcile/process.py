@@ -16,9 +16,9 @@ from plimsoll.enact.leading import Candidacy, lead_as
 from plimsoll.reconcile.running import LoopEnvironment
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import environment
-from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import Ids, hostname, system_chance, system_ids
-from plimsoll.runtime.leader import ElectionSettings
+from plimsoll.runtime.leading.fence import Fence
+from plimsoll.runtime.leading.leader import ElectionSettings
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.signals import until_signalled
 from plimsoll.wire.connect import connect

@@ -17,8 +17,8 @@ from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.observed import Observed
-from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import Ids, system_chance, system_ids
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.runtime.supervise import Supervision, supervise
 from plimsoll.wire.kube import KubeClient

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from plimsoll.api.registry import Document
-from plimsoll.simulator.cluster import SimulatedCluster
-from plimsoll.simulator.mirror import ATTACHMENTS, CLAIMS, NODES, PODS, VOLUMES
-from plimsoll.simulator.process import SimulatedProcess
+from plimsoll.simulator.cluster.mirror import ATTACHMENTS, CLAIMS, NODES, PODS, VOLUMES
+from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
+from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
 from plimsoll.wire.transport import Request, Response
 

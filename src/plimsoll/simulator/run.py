@@ -18,19 +18,19 @@ from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.processes.scheduler.main import SchedulerProcess
-from plimsoll.simulator.chance import derived, seconds
-from plimsoll.simulator.cluster import SimulatedCluster, simulated_cluster
+from plimsoll.simulator.cluster.mirror import NODES
+from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster, simulated_cluster
+from plimsoll.simulator.engine.chance import derived, seconds
+from plimsoll.simulator.engine.logs import logged
+from plimsoll.simulator.engine.loop import VirtualLoop
+from plimsoll.simulator.engine.network import Network
+from plimsoll.simulator.engine.trace import Trace
 from plimsoll.simulator.invariants import Invariant, Violation, Watchdog
-from plimsoll.simulator.logs import logged
-from plimsoll.simulator.loop import VirtualLoop
-from plimsoll.simulator.mirror import NODES
-from plimsoll.simulator.network import Network
-from plimsoll.simulator.scenario.actions import AnyAction, User
-from plimsoll.simulator.scenario.faults import AnyTrouble
+from plimsoll.simulator.scenario.actions import AnyAction, ClusterUser
+from plimsoll.simulator.scenario.faults import AnyFault
 from plimsoll.simulator.scenario.injector import FaultInjector
 from plimsoll.simulator.scenario.scenario import Scenario
 from plimsoll.simulator.settled import Unsettled, unsettled
-from plimsoll.simulator.trace import Trace
 
 COMING_UP_SECONDS = 60.0
 LOOK_SECONDS = 15.0
@@ -40,7 +40,7 @@ MOST_PODS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RunVerdict:
     seed: int
     violations: tuple[Violation, ...]
     digest: str
@@ -65,7 +65,7 @@ class Observer(Protocol):
     def begin(self) -> None:
         """The cluster is up: what the scenario says begins to happen."""
 
-    def happened(self, event: AnyAction | AnyTrouble) -> None: ...
+    def happened(self, event: AnyAction | AnyFault) -> None: ...
 
     def end(self) -> None: ...
 
@@ -75,7 +75,7 @@ class NoObserver:
 
     def begin(self) -> None: ...
 
-    def happened(self, event: AnyAction | AnyTrouble) -> None: ...
+    def happened(self, event: AnyAction | AnyFault) -> None: ...
 
     def end(self) -> None: ...
 
@@ -85,7 +85,7 @@ NO_OBSERVER = NoObserver()
 
 def run_scenario(
     scenario: Scenario, *, keeps_lines: bool = False, observer: Observer = NO_OBSERVER
-) -> Verdict:
+) -> RunVerdict:
     loop = VirtualLoop()
     with _collecting_at_fixed_steps():
         try:
@@ -110,7 +110,7 @@ def _collecting_at_fixed_steps() -> Iterator[None]:
 
 async def _play(
     loop: VirtualLoop, scenario: Scenario, observer: Observer, *, keeps_lines: bool
-) -> Verdict:
+) -> RunVerdict:
     chance = Random(scenario.seed)  # noqa: S311 - chance of a simulation
     trace = Trace(loop.time, keeps_lines=keeps_lines)
     network = Network(loop=loop, chance=derived(chance), trace=trace)
@@ -120,12 +120,12 @@ async def _play(
 
 async def _played(
     network: Network, scenario: Scenario, chance: Random, observer: Observer
-) -> Verdict:
+) -> RunVerdict:
     loop, trace = network.loop, network.trace
     async with simulated_cluster(scenario.cluster, network, chance) as cluster:
         play = Play(cluster, scenario, derived(chance), observer)
         await play.through()
-        return Verdict(
+        return RunVerdict(
             seed=scenario.seed,
             violations=tuple(play.watchdog.collect()),
             digest=trace.digest,
@@ -176,9 +176,9 @@ class Play:
 
     async def _happen(self) -> None:
         self.cluster.network.fates = self.faults
-        user = User(self.cluster)
+        user = ClusterUser(self.cluster)
         began = self.cluster.network.loop.time()
-        events: list[AnyAction | AnyTrouble] = [*self.scenario.actions, *self.scenario.faults]
+        events: list[AnyAction | AnyFault] = [*self.scenario.actions, *self.scenario.faults]
         acting: list[asyncio.Task[None]] = []
         for event in sorted(events, key=lambda each: each.at):
             await self._sleep_until(began + event.at)

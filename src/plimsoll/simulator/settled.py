@@ -21,11 +21,11 @@ from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.processes.driver.records import RecordPhase
-from plimsoll.simulator.chance import seconds
-from plimsoll.simulator.cluster import SimulatedCluster
-from plimsoll.simulator.driver_host import CsiLink
+from plimsoll.simulator.cluster.driver_host import CsiLink
+from plimsoll.simulator.cluster.mirror import CAPACITIES, CLAIMS, PODS, VOLUMES
+from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
+from plimsoll.simulator.engine.chance import seconds
 from plimsoll.simulator.invariants import Invariant, claims_of
-from plimsoll.simulator.mirror import CAPACITIES, CLAIMS, PODS, VOLUMES
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import csi_pb2 as csi

@@ -11,7 +11,7 @@ versions are what holds then.
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.errors import FencedError
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
 

@@ -19,7 +19,7 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import NO_TIME, Clock
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.errors import Failure, KubeError, error_from_response
 from plimsoll.wire.fenced import FencedTransport
 from plimsoll.wire.kind import Kind, Page, WatchEvent, documents, key_of

@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll.processes.driver.main import handlers
 from plimsoll.processes.driver.settings import BackendSettings, Mounts
-from plimsoll.runtime.epoch import LeaderEpoch
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.epochs import epoch_metadata
 from plimsoll.wire.csi.errors import DriverError, DriverFailure

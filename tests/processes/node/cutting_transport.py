@@ -2,7 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 
-from plimsoll.simulator.severed import Lifeline
+from plimsoll.simulator.engine.severed import Lifeline
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
 
 

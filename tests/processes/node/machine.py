@@ -21,7 +21,7 @@ from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.commands import run
 from plimsoll.runtime.files.mountinfo import mounts_below, read_mount_points
 from plimsoll.runtime.ids import seeded_ids
-from plimsoll.simulator.severed import Lifeline, SeverableTransport
+from plimsoll.simulator.engine.severed import Lifeline, SeverableTransport
 from plimsoll.simulator.stories.cluster import StoryCluster
 from plimsoll.wire.kube import KubeClient
 from tests.processes.node.cutting_transport import CuttingTransport

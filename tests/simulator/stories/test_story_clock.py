@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from plimsoll.runtime.clock import EPOCH
-from plimsoll.simulator.loop import EscapeError
+from plimsoll.simulator.engine.loop import EscapeError
 from plimsoll.simulator.stories.story_clock import StoryClock
 
 HOUR = timedelta(hours=1)

@@ -10,9 +10,9 @@ import pytest
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.simulator.chance import seeded
-from plimsoll.simulator.loop import EscapeError
-from plimsoll.simulator.objects import kind_named
+from plimsoll.simulator.cluster.objects import kind_named
+from plimsoll.simulator.engine.chance import seeded
+from plimsoll.simulator.engine.loop import EscapeError
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.objects import config_map
 from plimsoll.simulator.stories.story_process import StoryCsiLink, StoryLink, StoryProcess, at_once

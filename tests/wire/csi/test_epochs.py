@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from plimsoll.runtime.epoch import LeaderEpoch
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 from plimsoll.wire.csi.epochs import epoch_metadata, parse_epoch
 from plimsoll.wire.csi.transport import Metadata
 

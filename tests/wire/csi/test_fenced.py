@@ -5,8 +5,8 @@ import pytest
 from grpc import StatusCode
 
 from plimsoll.runtime.clock import SteppedClock, settle
-from plimsoll.runtime.epoch import LeaderEpoch
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.epoch import LeaderEpoch
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.epochs import epoch_metadata, superseded
 from plimsoll.wire.csi.errors import DriverError, driver_error

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.records import EpochRecord
-from plimsoll.runtime.epoch import LeaderEpoch
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 from plimsoll.wire.csi.epochs import parse_epoch, superseded
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
 from plimsoll.wire.csi.inprocess import Handler

@@ -8,8 +8,8 @@ from typing import Any
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.config import environment
-from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import system_chance
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.csi.fenced import FencedCsi
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.csi.transport import CsiTransport

@@ -27,7 +27,7 @@ from plimsoll.reconcile.process import (
 from plimsoll.reconcile.running import RunningLoops
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.config import ConfigError, environment
-from plimsoll.runtime.leader import ElectionSettings
+from plimsoll.runtime.leading.leader import ElectionSettings
 from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.grpc_transport import GrpcTransport

@@ -17,7 +17,7 @@ from plimsoll.processes.scheduler.refusals import RefusalLearner
 from plimsoll.processes.scheduler.settings import SchedulerSettings, backoff_of, shape_of
 from plimsoll.processes.scheduler.state import ChangeHandler, SchedulerState
 from plimsoll.reconcile.running import LoopEnvironment, Runs, SupervisedRun
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.supervise import Supervision
 
 NOTHING: Runs = {}

@@ -11,14 +11,14 @@ from functools import partial
 
 import msgspec
 
+from plimsoll.simulator.cluster.shape import ClusterShape, Copies, SimulatedDriver
 from plimsoll.simulator.scenario.actions import AnyAction, CreatePods, CreateStatefulSet
-from plimsoll.simulator.scenario.faults import AnyTrouble
+from plimsoll.simulator.scenario.faults import AnyFault
 from plimsoll.simulator.scenario.scenario import Scenario
-from plimsoll.simulator.shape import ClusterShape, Copies, SimulatedDriver
 
 Fails = Callable[[Scenario], bool]
 """Whether a run of the scenario shows the failure that is looked for."""
-Event = AnyAction | AnyTrouble
+Event = AnyAction | AnyFault
 Change = Callable[[Scenario], Scenario | None]
 """A smaller scenario; None: this one cannot be made smaller in that way."""
 
@@ -82,7 +82,7 @@ def with_events(scenario: Scenario, kept: list[Event]) -> Scenario:
     return msgspec.structs.replace(
         scenario,
         actions=tuple(each for each in kept if isinstance(each, AnyAction)),
-        faults=tuple(each for each in kept if isinstance(each, AnyTrouble)),
+        faults=tuple(each for each in kept if isinstance(each, AnyFault)),
     )
 
 

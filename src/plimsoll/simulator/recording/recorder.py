@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document
-from plimsoll.simulator.cluster import SimulatedCluster
-from plimsoll.simulator.driver_host import DriverHost
-from plimsoll.simulator.mirror import ATTACHMENTS, CAPACITIES, CLAIMS, NODES, PODS, VOLUMES
+from plimsoll.simulator.cluster.driver_host import DriverHost
+from plimsoll.simulator.cluster.mirror import ATTACHMENTS, CAPACITIES, CLAIMS, NODES, PODS, VOLUMES
+from plimsoll.simulator.cluster.shape import ClusterShape, SimulatedDriver
+from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.recording.recording import (
     Area,
     Happening,
@@ -21,9 +22,8 @@ from plimsoll.simulator.recording.recording import (
     Sample,
 )
 from plimsoll.simulator.scenario.actions import AnyAction
-from plimsoll.simulator.scenario.faults import AnyTrouble
+from plimsoll.simulator.scenario.faults import AnyFault
 from plimsoll.simulator.scenario.file import entry_document
-from plimsoll.simulator.shape import ClusterShape, SimulatedDriver
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 MOST_SAMPLES = 400
@@ -96,14 +96,14 @@ class Recorder:
         self.recording.began_at = self._next = self._now
         self._sample_until(self._now)
 
-    def happened(self, event: AnyAction | AnyTrouble) -> None:
+    def happened(self, event: AnyAction | AnyFault) -> None:
         self._sample_until(self._now)
         at = self._now - self.recording.began_at
         self.recording.happenings.append(
             Happening(
                 at=at,
                 what=told(event),
-                is_fault=isinstance(event, AnyTrouble),
+                is_fault=isinstance(event, AnyFault),
                 lasting=getattr(event, "lasting", 0.0),
             )
         )
@@ -271,7 +271,7 @@ class Recorder:
         self._free[host.name] = free
 
 
-def told(event: AnyAction | AnyTrouble) -> str:
+def told(event: AnyAction | AnyFault) -> str:
     """What an event does, as its line in a scenario file."""
     values = entry_document(event)
     del values["at"]

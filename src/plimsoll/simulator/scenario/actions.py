@@ -7,9 +7,9 @@ import msgspec
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.cluster.lost_nodes import OUT_OF_SERVICE
-from plimsoll.simulator.chance import seconds
-from plimsoll.simulator.cluster import SimulatedCluster
-from plimsoll.simulator.objects import key_in, kind_named, kind_of
+from plimsoll.simulator.cluster.objects import key_in, kind_named, kind_of
+from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
+from plimsoll.simulator.engine.chance import seconds
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.parameters import Deletion, Selection, WriteOptions, merge_patch
 
@@ -32,7 +32,7 @@ class Action(
     at: float
     """Seconds after the cluster is up."""
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         raise NotImplementedError
 
 
@@ -46,15 +46,15 @@ class CreateStatefulSet(Action, frozen=True, kw_only=True, tag="createStatefulSe
     parallel: bool = True
     cpu: str = "100m"
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         await user.create(stateful_set(self))
 
 
-class Scale(Action, frozen=True, kw_only=True, tag="scale"):
+class ScaleStatefulSet(Action, frozen=True, kw_only=True, tag="scale"):
     name: str
     replicas: int
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         await user.patch("StatefulSet", self.name, {"spec": {"replicas": self.replicas}})
 
 
@@ -63,7 +63,7 @@ class Roll(Action, frozen=True, kw_only=True, tag="roll"):
 
     name: str
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         changed = {"metadata": {"annotations": {"simulation/rolled": str(self.at)}}}
         await user.patch("StatefulSet", self.name, {"spec": {"template": changed}})
 
@@ -72,7 +72,7 @@ class DeleteStatefulSet(Action, frozen=True, kw_only=True, tag="deleteStatefulSe
     name: str
     with_claims: bool = True
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         await user.delete("StatefulSet", self.name)
         if self.with_claims:
             await user.delete_all("PersistentVolumeClaim", f"app={self.name}")
@@ -81,7 +81,7 @@ class DeleteStatefulSet(Action, frozen=True, kw_only=True, tag="deleteStatefulSe
 class DeletePod(Action, frozen=True, kw_only=True, tag="deletePod"):
     name: str
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         await user.delete("Pod", self.name)
 
 
@@ -96,7 +96,7 @@ class CreatePods(Action, frozen=True, kw_only=True, tag="createPods"):
     finish: bool = False
     """Whether the pods end by themselves, as those of a job."""
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         for document in pods(self):
             await user.create(document)
 
@@ -106,7 +106,7 @@ class DeletePods(Action, frozen=True, kw_only=True, tag="deletePods"):
 
     name: str
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         await user.delete_all("Pod", f"app={self.name}")
         await user.delete_all("PersistentVolumeClaim", f"app={self.name}")
 
@@ -119,7 +119,7 @@ class CreateJob(Action, frozen=True, kw_only=True, tag="createJob"):
     class_name: str = "zonal"
     size: str = "1Gi"
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         await user.create(job(self))
 
 
@@ -128,14 +128,14 @@ class CreateClaim(Action, frozen=True, kw_only=True, tag="createClaim"):
     class_name: str
     size: str = "1Gi"
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         await user.create(claim(self.name, self.class_name, self.size))
 
 
 class DeleteClaim(Action, frozen=True, kw_only=True, tag="deleteClaim"):
     name: str
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         await user.delete("PersistentVolumeClaim", self.name)
 
 
@@ -144,7 +144,7 @@ class Drain(Action, frozen=True, kw_only=True, tag="drain"):
 
     node: str
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         await user.patch("Node", self.node, {"spec": {"unschedulable": True}})
         for pod in await user.pods_on(self.node):
             await user.delete("Pod", pod)
@@ -153,7 +153,7 @@ class Drain(Action, frozen=True, kw_only=True, tag="drain"):
 class Uncordon(Action, frozen=True, kw_only=True, tag="uncordon"):
     node: str
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         await user.patch("Node", self.node, {"spec": {"unschedulable": None}})
 
 
@@ -162,7 +162,7 @@ class TakeOutOfService(Action, frozen=True, kw_only=True, tag="takeOutOfService"
 
     zone: str
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         taint = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
         for node in user.nodes_in(self.zone):
             await user.change_taints(node, lambda taints: [*_without(taints), taint])
@@ -173,7 +173,7 @@ class PutIntoService(Action, frozen=True, kw_only=True, tag="putIntoService"):
 
     zone: str
 
-    async def carry_out(self, user: "User") -> None:
+    async def carry_out(self, user: "ClusterUser") -> None:
         for node in user.nodes_in(self.zone):
             await user.change_taints(node, _without)
 
@@ -184,7 +184,7 @@ def _without(taints: list[Document]) -> list[Document]:
 
 AnyAction = (
     CreateStatefulSet
-    | Scale
+    | ScaleStatefulSet
     | Roll
     | DeleteStatefulSet
     | DeletePod
@@ -200,7 +200,7 @@ AnyAction = (
 )
 
 
-class User:
+class ClusterUser:
     """Carries actions out, whatever the server says meanwhile."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:

@@ -12,11 +12,11 @@ from typing import Protocol
 import msgspec
 
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang, Lie, When
-from plimsoll.simulator.api_host import disconnect, expire
-from plimsoll.simulator.chance import seconds
-from plimsoll.simulator.cluster import SimulatedCluster
-from plimsoll.simulator.component import Component
-from plimsoll.simulator.network import Pipe
+from plimsoll.simulator.cluster.api_host import disconnect, expire
+from plimsoll.simulator.cluster.component import Component
+from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
+from plimsoll.simulator.engine.chance import seconds
+from plimsoll.simulator.engine.network import Pipe
 
 ScriptEntry = Fail | Hang | Lie
 
@@ -52,7 +52,7 @@ class Faulty(Protocol):
     def free_disk(self) -> None: ...
 
 
-class Trouble(
+class ScenarioFault(
     msgspec.Struct,
     frozen=True,
     kw_only=True,
@@ -68,7 +68,7 @@ class Trouble(
         raise NotImplementedError
 
 
-class Cut(Trouble, frozen=True, kw_only=True, tag="cut"):
+class Cut(ScenarioFault, frozen=True, kw_only=True, tag="cut"):
     """`kill -9`, and a start again after `lasting` seconds."""
 
     what: str
@@ -86,7 +86,7 @@ class Cut(Trouble, frozen=True, kw_only=True, tag="cut"):
             faults.cut(component, self.lasting)
 
 
-class Pause(Trouble, frozen=True, kw_only=True, tag="pause"):
+class Pause(ScenarioFault, frozen=True, kw_only=True, tag="pause"):
     what: str
     lasting: float = 20.0
 
@@ -97,7 +97,7 @@ class Pause(Trouble, frozen=True, kw_only=True, tag="pause"):
             faults.later(self.lasting, component.resume)
 
 
-class LoseZone(Trouble, frozen=True, kw_only=True, tag="loseZone"):
+class LoseZone(ScenarioFault, frozen=True, kw_only=True, tag="loseZone"):
     """All nodes of the zone, as if without power."""
 
     zone: str
@@ -109,7 +109,7 @@ class LoseZone(Trouble, frozen=True, kw_only=True, tag="loseZone"):
                 faults.cut(faults.cluster.components[f"nodes {rack}"], self.lasting)
 
 
-class LoseMessages(Trouble, frozen=True, kw_only=True, tag="loseMessages"):
+class LoseMessages(ScenarioFault, frozen=True, kw_only=True, tag="loseMessages"):
     """API requests and driver calls: half of the lost ones are carried out, and not answered."""
 
     rate: float = 0.05
@@ -120,7 +120,7 @@ class LoseMessages(Trouble, frozen=True, kw_only=True, tag="loseMessages"):
         faults.later(self.lasting, faults.end_losses)
 
 
-class Conflicts(Trouble, frozen=True, kw_only=True, tag="conflicts"):
+class Conflicts(ScenarioFault, frozen=True, kw_only=True, tag="conflicts"):
     """So many of the updates are refused as if another writer had been first."""
 
     rate: float = 0.1
@@ -131,7 +131,7 @@ class Conflicts(Trouble, frozen=True, kw_only=True, tag="conflicts"):
         faults.later(self.lasting, faults.end_conflicts)
 
 
-class BreakWatches(Trouble, frozen=True, kw_only=True, tag="breakWatches"):
+class BreakWatches(ScenarioFault, frozen=True, kw_only=True, tag="breakWatches"):
     """Of the process that is named; all without a name."""
 
     what: str = ""
@@ -147,7 +147,7 @@ class BreakWatches(Trouble, frozen=True, kw_only=True, tag="breakWatches"):
                 disconnect(pipe)
 
 
-class DelayWatches(Trouble, frozen=True, kw_only=True, tag="delayWatches"):
+class DelayWatches(ScenarioFault, frozen=True, kw_only=True, tag="delayWatches"):
     """Some watches of the process fall behind the others."""
 
     what: str = ""
@@ -159,7 +159,7 @@ class DelayWatches(Trouble, frozen=True, kw_only=True, tag="delayWatches"):
             pipe.hold(self.by * faults.chance.random())
 
 
-class DriverFails(Trouble, frozen=True, kw_only=True, tag="driverFails"):
+class DriverFails(ScenarioFault, frozen=True, kw_only=True, tag="driverFails"):
     driver: str
     call: FaultyCall = FaultyCall.CREATE
     code: str = "RESOURCE_EXHAUSTED"
@@ -172,7 +172,7 @@ class DriverFails(Trouble, frozen=True, kw_only=True, tag="driverFails"):
         faults.script(self.driver, failing)
 
 
-class DriverHangs(Trouble, frozen=True, kw_only=True, tag="driverHangs"):
+class DriverHangs(ScenarioFault, frozen=True, kw_only=True, tag="driverHangs"):
     driver: str
     call: FaultyCall = FaultyCall.CREATE
     lasting: float = 30.0
@@ -184,7 +184,7 @@ class DriverHangs(Trouble, frozen=True, kw_only=True, tag="driverHangs"):
         faults.script(self.driver, hanging)
 
 
-class DriverLies(Trouble, frozen=True, kw_only=True, tag="driverLies"):
+class DriverLies(ScenarioFault, frozen=True, kw_only=True, tag="driverLies"):
     """It promises more capacity than it has."""
 
     driver: str
@@ -197,7 +197,7 @@ class DriverLies(Trouble, frozen=True, kw_only=True, tag="driverLies"):
         faults.later(self.lasting, lambda: faults.unscript(self.driver, lie))
 
 
-class SkewClock(Trouble, frozen=True, kw_only=True, tag="skewClock"):
+class SkewClock(ScenarioFault, frozen=True, kw_only=True, tag="skewClock"):
     """The wall clock of one process is wrong by so many seconds."""
 
     what: str
@@ -209,7 +209,7 @@ class SkewClock(Trouble, frozen=True, kw_only=True, tag="skewClock"):
             component.clock.ahead = seconds(self.ahead)
 
 
-class FillDisk(Trouble, frozen=True, kw_only=True, tag="fillDisk"):
+class FillDisk(ScenarioFault, frozen=True, kw_only=True, tag="fillDisk"):
     """Of the API server: no write succeeds."""
 
     lasting: float = 10.0
@@ -219,7 +219,7 @@ class FillDisk(Trouble, frozen=True, kw_only=True, tag="fillDisk"):
         faults.later(self.lasting, faults.free_disk)
 
 
-class StartSecondScheduler(Trouble, frozen=True, kw_only=True, tag="startSecondScheduler"):
+class StartSecondScheduler(ScenarioFault, frozen=True, kw_only=True, tag="startSecondScheduler"):
     """One that serves the same pods and elects no leader."""
 
     lasting: float = 120.0
@@ -229,7 +229,7 @@ class StartSecondScheduler(Trouble, frozen=True, kw_only=True, tag="startSecondS
         faults.later(self.lasting, faults.cluster.second_scheduler.cut)
 
 
-AnyTrouble = (
+AnyFault = (
     Cut
     | Pause
     | LoseZone

@@ -14,8 +14,9 @@ import msgspec
 import yaml
 
 from plimsoll.api.registry import Document
+from plimsoll.simulator.cluster.shape import ClusterShape
 from plimsoll.simulator.scenario.actions import Action, AnyAction
-from plimsoll.simulator.scenario.faults import AnyTrouble, Trouble
+from plimsoll.simulator.scenario.faults import AnyFault, ScenarioFault
 from plimsoll.simulator.scenario.layout import ScenarioPart, cluster_document, read_cluster
 from plimsoll.simulator.scenario.scenario import Scenario
 from plimsoll.simulator.scenario.strict import (
@@ -26,9 +27,8 @@ from plimsoll.simulator.scenario.strict import (
     read_part,
     written_seconds,
 )
-from plimsoll.simulator.shape import ClusterShape
 
-E = TypeVar("E", bound=Action | Trouble)
+E = TypeVar("E", bound=Action | ScenarioFault)
 
 LEADING = "leader of "
 
@@ -50,7 +50,7 @@ def parse_scenario(text: str) -> Scenario:
     part = read_part(ScenarioPart, _document(text), "scenario")
     cluster = read_cluster(part.cluster)
     actions = tuple(_entries(part.actions, "actions", _by_tag(get_args(AnyAction))))
-    faults = tuple(_entries(part.faults, "faults", _by_tag(get_args(AnyTrouble))))
+    faults = tuple(_entries(part.faults, "faults", _by_tag(get_args(AnyFault))))
     scenario = Scenario(
         seed=part.seed,
         cluster=cluster,
@@ -79,7 +79,7 @@ def dump(scenario: Scenario) -> str:
     return text
 
 
-def entry_document(entry: Action | Trouble) -> Document:
+def entry_document(entry: Action | ScenarioFault) -> Document:
     """What happens first, then what differs from what is usual."""
     document: Document = msgspec.to_builtins(entry)
     usual = {
@@ -162,7 +162,7 @@ def _known_names(shape: ClusterShape) -> dict[str, Callable[[str], str]]:
 
 
 def _check_entry(
-    entry: Action | Trouble, place: str, known: Mapping[str, Callable[[str], str]]
+    entry: Action | ScenarioFault, place: str, known: Mapping[str, Callable[[str], str]]
 ) -> None:
     for field, value in msgspec.to_builtins(entry).items():
         if field in known and (remedy := known[field](value)):

@@ -6,17 +6,17 @@ Everything is drawn before the run, so that a scenario can be printed, replayed 
 from random import Random
 
 from plimsoll.processes.driver.backends.pools.faults import FaultyCall, When
-from plimsoll.simulator.scenario import actions, faults
-from plimsoll.simulator.scenario.actions import AnyAction
-from plimsoll.simulator.scenario.faults import AnyTrouble
-from plimsoll.simulator.scenario.scenario import Scenario
-from plimsoll.simulator.shape import (
+from plimsoll.simulator.cluster.shape import (
     ClusterShape,
     Copies,
     SimulatedClass,
     SimulatedDriver,
     SimulatedNode,
 )
+from plimsoll.simulator.scenario import actions, faults
+from plimsoll.simulator.scenario.actions import AnyAction
+from plimsoll.simulator.scenario.faults import AnyFault
+from plimsoll.simulator.scenario.scenario import Scenario
 
 ZONAL, LOCAL = "zonal.sim", "local.sim"
 LASTING = 300.0
@@ -100,7 +100,7 @@ def _actions(chance: Random, shape: ClusterShape) -> list[AnyAction]:
             made.append(
                 chance.choice(
                     (
-                        actions.Scale(at=at, name=name, replicas=chance.randint(0, 5)),
+                        actions.ScaleStatefulSet(at=at, name=name, replicas=chance.randint(0, 5)),
                         actions.Roll(at=at, name=name),
                         actions.DeletePod(at=at, name=f"{name}-{chance.randrange(replicas)}"),
                         actions.DeleteStatefulSet(
@@ -141,11 +141,11 @@ PROCESSES = ("scheduler-*", "controller-*", "provisioner-*", "nodes*", "driver*"
 LEADERS = ("leader of scheduler", "leader of controller", "leader of provisioner-zonal.sim")
 
 
-def _faults(chance: Random, shape: ClusterShape) -> list[AnyTrouble]:
+def _faults(chance: Random, shape: ClusterShape) -> list[AnyFault]:
     return [_fault(chance, shape) for _ in range(chance.randint(2, 10))]
 
 
-def _fault(chance: Random, shape: ClusterShape) -> AnyTrouble:
+def _fault(chance: Random, shape: ClusterShape) -> AnyFault:
     at = round(chance.uniform(0.0, LASTING * 0.9), 3)
     what = chance.choice(PROCESSES + LEADERS)
     driver = chance.choice((ZONAL, LOCAL))

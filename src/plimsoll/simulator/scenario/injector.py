@@ -7,12 +7,12 @@ from random import Random
 
 import msgspec
 
-from plimsoll.simulator.chance import seconds
-from plimsoll.simulator.cluster import SimulatedCluster
-from plimsoll.simulator.component import Component
-from plimsoll.simulator.network import Fate, Pipe
-from plimsoll.simulator.process import SimulatedProcess
-from plimsoll.simulator.scenario.faults import ScriptEntry, Trouble
+from plimsoll.simulator.cluster.component import Component
+from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
+from plimsoll.simulator.engine.chance import seconds
+from plimsoll.simulator.engine.network import Fate, Pipe
+from plimsoll.simulator.engine.process import SimulatedProcess
+from plimsoll.simulator.scenario.faults import ScenarioFault, ScriptEntry
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
 
 
@@ -70,7 +70,7 @@ class FaultInjector:
 
     # Troubles
 
-    def strike(self, trouble: Trouble) -> None:
+    def strike(self, trouble: ScenarioFault) -> None:
         name = str(type(trouble).__struct_config__.tag)
         self.counts[name] = self.counts.get(name, 0) + 1
         self.cluster.network.trace.add("fault", msgspec.json.encode(trouble).decode())

@@ -13,19 +13,19 @@ from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document
 from plimsoll.processes.driver.backends.pools.options import MEBIBYTE
 from plimsoll.processes.driver.settings import topology_key
+from plimsoll.simulator.cluster.shape import (
+    ClusterShape,
+    Copies,
+    SimulatedClass,
+    SimulatedDriver,
+    SimulatedNode,
+)
 from plimsoll.simulator.scenario.strict import (
     ScenarioError,
     listed,
     parse_seconds,
     read_list,
     read_part,
-)
-from plimsoll.simulator.shape import (
-    ClusterShape,
-    Copies,
-    SimulatedClass,
-    SimulatedDriver,
-    SimulatedNode,
 )
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

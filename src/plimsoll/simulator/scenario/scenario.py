@@ -2,9 +2,9 @@
 
 import msgspec
 
+from plimsoll.simulator.cluster.shape import ClusterShape
 from plimsoll.simulator.scenario.actions import AnyAction
-from plimsoll.simulator.scenario.faults import AnyTrouble
-from plimsoll.simulator.shape import ClusterShape
+from plimsoll.simulator.scenario.faults import AnyFault
 
 
 class Scenario(
@@ -14,7 +14,7 @@ class Scenario(
     """Of everything that is left to chance: latencies, ids, pauses after failures."""
     cluster: ClusterShape
     actions: tuple[AnyAction, ...] = ()
-    faults: tuple[AnyTrouble, ...] = ()
+    faults: tuple[AnyFault, ...] = ()
     lasting: float = 300.0
     """Seconds from when the cluster is up until the last fault has ended."""
     settling: float = 600.0

@@ -29,11 +29,11 @@ from plimsoll.processes.controller.loops import LOOPS
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.clock import settle
-from plimsoll.runtime.fence import Fence
 from plimsoll.runtime.ids import seeded_ids
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.metrics import Metrics
-from plimsoll.simulator.chance import seeded
-from plimsoll.simulator.objects import key_in, kind_named, kind_of
+from plimsoll.simulator.cluster.objects import key_in, kind_named, kind_of
+from plimsoll.simulator.engine.chance import seeded
 from plimsoll.simulator.stories.expectations import BrokenExpectationError
 from plimsoll.simulator.stories.story_clock import RunClock, StoryClock
 from plimsoll.simulator.stories.story_process import StoryLink, StoryProcess

@@ -28,7 +28,7 @@ from plimsoll.reconcile.process import ProcessIdentity
 from plimsoll.runtime.clock import settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
-from plimsoll.simulator.chance import seeded
+from plimsoll.simulator.engine.chance import seeded
 from plimsoll.simulator.stories.cluster import StoryCluster
 from plimsoll.simulator.stories.expectations import expect
 from plimsoll.simulator.stories.objects import namespace

@@ -4,8 +4,8 @@ import asyncio
 from datetime import datetime, timedelta
 
 from plimsoll.runtime.clock import NO_TIME, SteppedClock
-from plimsoll.simulator.loop import EscapeError, VirtualLoop
-from plimsoll.simulator.process import ProcessClock
+from plimsoll.simulator.engine.loop import EscapeError, VirtualLoop
+from plimsoll.simulator.engine.process import ProcessClock
 
 
 def virtual_loop() -> VirtualLoop:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from plimsoll.simulator.api_host import permit_now
-from plimsoll.simulator.loop import OWNER, unowned_context
-from plimsoll.simulator.process import SimulatedProcess
+from plimsoll.simulator.cluster.api_host import permit_now
+from plimsoll.simulator.engine.loop import OWNER, unowned_context
+from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.simulator.stories.story_clock import virtual_loop
 from plimsoll.wire.csi.transport import CsiTransport, Permit, permit_always
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport

@@ -14,7 +14,7 @@ from plimsoll.runtime.config import Settings, Sources, load_settings
 from plimsoll.runtime.flags import Flag, PathKind
 from plimsoll.simulator.recording.recorder import Recorder
 from plimsoll.simulator.recording.recording import PodState, Sample
-from plimsoll.simulator.run import Verdict, run_scenario
+from plimsoll.simulator.run import RunVerdict, run_scenario
 from plimsoll.simulator.scenario.file import check_names, load
 from plimsoll.simulator.scenario.scenario import Scenario
 from plimsoll.simulator.scenario.strict import ScenarioError
@@ -85,7 +85,7 @@ def _scenario(file: Path, flags: SimulateFlags) -> Scenario:
     return scenario
 
 
-def _tell(file: Path, flags: SimulateFlags, verdict: Verdict, recorder: Recorder) -> int:
+def _tell(file: Path, flags: SimulateFlags, verdict: RunVerdict, recorder: Recorder) -> int:
     recording = recorder.recording
     report = report_of(file.stem, verdict, recording)
     if flags.html:

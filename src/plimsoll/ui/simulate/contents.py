@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from plimsoll.simulator.invariants import Violation
 from plimsoll.simulator.recording.recording import Area, PodHistory, PodState, Recording, Sample
-from plimsoll.simulator.run import Verdict
+from plimsoll.simulator.run import RunVerdict
 from plimsoll.ui.simulate.report import (
     BarChart,
     Curve,
@@ -26,7 +26,7 @@ BOUNDS = (1, 2, 5, 10, 30, 60, 120, 300, 600)
 CREATE = "CreateVolume"
 
 
-def report_of(name: str, verdict: Verdict, recording: Recording) -> SimulationReport:
+def report_of(name: str, verdict: RunVerdict, recording: Recording) -> SimulationReport:
     tone, sentence = judged(verdict, recording)
     return SimulationReport(
         title=name,
@@ -39,7 +39,7 @@ def report_of(name: str, verdict: Verdict, recording: Recording) -> SimulationRe
     )
 
 
-def judged(verdict: Verdict, recording: Recording) -> tuple[Tone, str]:
+def judged(verdict: RunVerdict, recording: Recording) -> tuple[Tone, str]:
     """Whether all is well in the end, and why not."""
     wrong = []
     if verdict.unknown:
@@ -56,7 +56,7 @@ def _counted(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _facts(verdict: Verdict, recording: Recording) -> tuple[tuple[str, str], ...]:
+def _facts(verdict: RunVerdict, recording: Recording) -> tuple[tuple[str, str], ...]:
     creates, failed = _creates(recording)
     pending = pending_times(recording.pods)
     last = recording.samples[-1]
@@ -89,7 +89,7 @@ def pending_times(pods: list[PodHistory]) -> list[float]:
 # Tables
 
 
-def _tables(verdict: Verdict, recording: Recording) -> Iterator[ReportTable]:
+def _tables(verdict: RunVerdict, recording: Recording) -> Iterator[ReportTable]:
     yield _violations(verdict.violations, recording.began_at)
     yield _idle_pods(recording)
     yield _happenings(recording)

@@ -3,14 +3,14 @@
 from plimsoll.api.registry import Document
 from plimsoll.simulator.invariants import Violation
 from plimsoll.simulator.recording.recording import PodHistory, Recording, Sample
-from plimsoll.simulator.run import Verdict
+from plimsoll.simulator.run import RunVerdict
 from plimsoll.ui.simulate.contents import judged
 from plimsoll.ui.simulate.report import Tone
 
 API_VERSION = "simulate.plimsoll.dev/v1"
 
 
-def report_document(name: str, verdict: Verdict, recording: Recording) -> Document:
+def report_document(name: str, verdict: RunVerdict, recording: Recording) -> Document:
     """Times are virtual seconds from when the cluster was up."""
     tone, sentence = judged(verdict, recording)
     began = recording.began_at

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from grpc import StatusCode
 
 from plimsoll.api.meta import wire_time
-from plimsoll.runtime.epoch import LeaderEpoch
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 from plimsoll.wire.csi.errors import NEWEST_EPOCH_KEY, CsiStatusError
 from plimsoll.wire.csi.transport import NO_METADATA, Metadata
 

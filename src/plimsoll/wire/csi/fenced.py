@@ -8,7 +8,7 @@ leads no longer. Calls that only read are always allowed.
 
 from datetime import timedelta
 
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.epochs import epoch_metadata
 from plimsoll.wire.csi.errors import DriverError, DriverFailure

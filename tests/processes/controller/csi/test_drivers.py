@@ -11,7 +11,7 @@ from grpc import StatusCode
 
 from plimsoll.processes.controller.csi.drivers import DriverSources, KnownDrivers
 from plimsoll.runtime.clock import SteppedClock, SystemClock
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.simulator.stories.csi_plugin import DRIVER, Plugin
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi

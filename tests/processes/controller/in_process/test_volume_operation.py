@@ -2,7 +2,7 @@ import pytest
 
 from plimsoll.processes.controller.in_process.volume_operation import call_provisioner
 from plimsoll.runtime.clock import SteppedClock
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.errors import FencedError
 
 

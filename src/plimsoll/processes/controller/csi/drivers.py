@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from plimsoll.runtime.clock import Clock
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError, DriverFailure

@@ -18,7 +18,7 @@ from plimsoll.processes.controller.in_process.provisioners import protocol
 from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError, Trouble
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
 from plimsoll.reconcile.loop import Tools
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.fenced import check_fence
 from plimsoll.wire.kind import Kind, typed

@@ -13,7 +13,7 @@ import asyncio
 import math
 
 from plimsoll.runtime.clock import Clock
-from plimsoll.runtime.epoch import LeaderEpoch
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 
 
 class Fence:

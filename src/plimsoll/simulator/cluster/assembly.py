@@ -28,12 +28,10 @@ from plimsoll.processes.scheduler.main import SchedulerProcess
 from plimsoll.processes.scheduler.settings import SchedulerSettings, lease_of
 from plimsoll.reconcile.process import ProcessIdentity
 from plimsoll.runtime.ids import RandomIds
-from plimsoll.simulator.api_host import ApiHost, KubeLink
-from plimsoll.simulator.chance import derived
-from plimsoll.simulator.component import Begin, Work
-from plimsoll.simulator.driver_host import CsiLink, DriverHost
-from plimsoll.simulator.process import SimulatedProcess
-from plimsoll.simulator.shape import (
+from plimsoll.simulator.cluster.api_host import ApiHost, KubeLink
+from plimsoll.simulator.cluster.component import Begin, Work
+from plimsoll.simulator.cluster.driver_host import CsiLink, DriverHost
+from plimsoll.simulator.cluster.shape import (
     NAMESPACE,
     REGION,
     SCHEDULER,
@@ -42,6 +40,8 @@ from plimsoll.simulator.shape import (
     SimulatedDriver,
     SimulatedNode,
 )
+from plimsoll.simulator.engine.chance import derived
+from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.kube import KubeClient
 
 

@@ -15,17 +15,17 @@ from random import Random
 from msgspec.structs import replace
 
 from plimsoll.api.registry import Document
-from plimsoll.simulator import assembly
-from plimsoll.simulator.api_host import ApiHost, ApiHostOptions, KubeLink
-from plimsoll.simulator.assembly import Hosts
-from plimsoll.simulator.chance import derived, seconds
-from plimsoll.simulator.component import Begin, Component, Work
-from plimsoll.simulator.driver_host import DriverHost
-from plimsoll.simulator.mirror import Mirror
-from plimsoll.simulator.network import Network
-from plimsoll.simulator.objects import kind_of
-from plimsoll.simulator.process import SimulatedProcess
-from plimsoll.simulator.shape import ClusterShape, first_objects
+from plimsoll.simulator.cluster import assembly
+from plimsoll.simulator.cluster.api_host import ApiHost, ApiHostOptions, KubeLink
+from plimsoll.simulator.cluster.assembly import Hosts
+from plimsoll.simulator.cluster.component import Begin, Component, Work
+from plimsoll.simulator.cluster.driver_host import DriverHost
+from plimsoll.simulator.cluster.mirror import Mirror
+from plimsoll.simulator.cluster.objects import kind_of
+from plimsoll.simulator.cluster.shape import ClusterShape, first_objects
+from plimsoll.simulator.engine.chance import derived, seconds
+from plimsoll.simulator.engine.network import Network
+from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kube import KubeClient
 

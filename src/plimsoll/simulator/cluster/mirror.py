@@ -10,7 +10,7 @@ import msgspec
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
-from plimsoll.simulator.api_host import ApiHost
+from plimsoll.simulator.cluster.api_host import ApiHost
 
 PODS, CLAIMS, VOLUMES, NODES = "pods", "persistentvolumeclaims", "persistentvolumes", "nodes"
 ATTACHMENTS = "volumeattachments.storage.k8s.io"

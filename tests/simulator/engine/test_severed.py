@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plimsoll.runtime.clock import settle
-from plimsoll.simulator.severed import Lifeline, SeverableTransport
+from plimsoll.simulator.engine.severed import Lifeline, SeverableTransport
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.transport import Request, Response, StreamedResponse
 

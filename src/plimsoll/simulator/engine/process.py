@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from plimsoll.runtime.clock import NO_TIME, Alarm, Clock
-from plimsoll.simulator.loop import OWNER, SimulatedTask, VirtualLoop
+from plimsoll.simulator.engine.loop import OWNER, SimulatedTask, VirtualLoop
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from random import Random
 from typing import Protocol
 
 from plimsoll.runtime.clock import Clock
-from plimsoll.runtime.epoch import LeaderEpoch
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.epoch import LeaderEpoch
+from plimsoll.runtime.leading.fence import Fence
 
 log = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.main import handlers, running
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings, topology_key
 from plimsoll.runtime.ids import seeded_ids
-from plimsoll.simulator.disk import DriverDisk
-from plimsoll.simulator.network import Exchange, Failures, Network
-from plimsoll.simulator.process import SimulatedProcess
+from plimsoll.simulator.engine.disk import DriverDisk
+from plimsoll.simulator.engine.network import Exchange, Failures, Network
+from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.csi.errors import CsiStatusError, DriverError, driver_error, unreachable
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
 from plimsoll.wire.csi.inprocess import Handler

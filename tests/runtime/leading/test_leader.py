@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from plimsoll.runtime.clock import EPOCH, SteppedClock, settle
-from plimsoll.runtime.epoch import LeaderEpoch
-from plimsoll.runtime.fence import Fence
-from plimsoll.runtime.leader import (
+from plimsoll.runtime.leading.epoch import LeaderEpoch
+from plimsoll.runtime.leading.fence import Fence
+from plimsoll.runtime.leading.leader import (
     Election,
     ElectionSettings,
     LeaseError,

@@ -12,9 +12,9 @@ from typing import Any
 
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.provisioner.clients import DriverLostError
-from plimsoll.simulator.chance import derived
-from plimsoll.simulator.network import Network
-from plimsoll.simulator.process import ProcessClock, SimulatedProcess
+from plimsoll.simulator.engine.chance import derived
+from plimsoll.simulator.engine.network import Network
+from plimsoll.simulator.engine.process import ProcessClock, SimulatedProcess
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.errors import KubeError
 

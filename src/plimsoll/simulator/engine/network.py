@@ -14,9 +14,9 @@ from enum import StrEnum
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
 
-from plimsoll.simulator.loop import VirtualLoop, unowned_context
-from plimsoll.simulator.process import SimulatedProcess
-from plimsoll.simulator.trace import Trace
+from plimsoll.simulator.engine.loop import VirtualLoop, unowned_context
+from plimsoll.simulator.engine.process import SimulatedProcess
+from plimsoll.simulator.engine.trace import Trace
 
 T = TypeVar("T")
 

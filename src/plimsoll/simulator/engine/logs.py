@@ -4,9 +4,9 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from plimsoll.simulator.loop import OWNER
-from plimsoll.simulator.process import SimulatedProcess
-from plimsoll.simulator.trace import Trace
+from plimsoll.simulator.engine.loop import OWNER
+from plimsoll.simulator.engine.process import SimulatedProcess
+from plimsoll.simulator.engine.trace import Trace
 
 ORDINARY_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 

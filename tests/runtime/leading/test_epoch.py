@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from plimsoll.runtime.epoch import LeaderEpoch
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 
 MADE = datetime(2030, 1, 31, 12, tzinfo=UTC)
 LATER = MADE + timedelta(seconds=1)

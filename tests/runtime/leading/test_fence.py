@@ -3,7 +3,7 @@ import math
 from datetime import timedelta
 
 from plimsoll.runtime.clock import SteppedClock, SystemClock, settle
-from plimsoll.runtime.fence import Fence
+from plimsoll.runtime.leading.fence import Fence
 
 SECOND = timedelta(seconds=1)
 

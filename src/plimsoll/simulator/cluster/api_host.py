@@ -17,10 +17,10 @@ from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import ORDINARY, ServerOptions, limits_for, make_server, running
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.runtime.ids import seeded_ids
-from plimsoll.simulator.chance import derived
-from plimsoll.simulator.disk import Fsync, ServerDisk
-from plimsoll.simulator.network import Exchange, Failures, Fate, Network, Pipe
-from plimsoll.simulator.process import SimulatedProcess
+from plimsoll.simulator.engine.chance import derived
+from plimsoll.simulator.engine.disk import Fsync, ServerDisk
+from plimsoll.simulator.engine.network import Exchange, Failures, Fate, Network, Pipe
+from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.transport import Request, Response, StreamedResponse
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from plimsoll.apiserver.storage.store import LogRow, StoreFailedError
 from plimsoll.processes.driver.ledger import Ledger
-from plimsoll.simulator.chance import seconds
-from plimsoll.simulator.process import ProcessClock
+from plimsoll.simulator.engine.chance import seconds
+from plimsoll.simulator.engine.process import ProcessClock
 
 T = TypeVar("T")
 

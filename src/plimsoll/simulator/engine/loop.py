@@ -217,7 +217,7 @@ def run_virtually(main: Callable[[VirtualLoop], Coroutine[Any, Any, T]]) -> T:
 
 
 def unowned_context() -> Context:
-    """A context whose callbacks belong to the simulation, whoever schedules them."""
+    """A context whose callbacks belong to the simulation, also if a process schedules them."""
     context = copy_context()
     context.run(OWNER.set, None)
     return context
