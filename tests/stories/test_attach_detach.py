@@ -5,7 +5,7 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import claim, pod, uses, volume
 
 LOOP = "attach-detach"
@@ -188,5 +188,5 @@ async def test_a_controller_cut_off_at_any_write_comes_to_the_same_end() -> None
         found: list[Document] = await cluster.all("Node")
         return await attachments(cluster), [n["status"].get("volumesAttached") for n in found]
 
-    end = await assert_same_end(Scenario(loops=(LOOP,), arrange=arrange, look=look))
+    end = await assert_same_end(CrashScenario(loops=(LOOP,), arrange=arrange, look=look))
     assert end == ({"node-2": False}, [None, None])

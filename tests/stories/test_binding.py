@@ -5,7 +5,7 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import claim, pod, uses, volume
 
 RESYNC = timedelta(seconds=16)
@@ -254,6 +254,6 @@ async def test_a_controller_cut_off_at_any_write_finishes_every_binding() -> Non
             claim("wanted"),
         )
 
-    scenario = Scenario(loops=("binding",), arrange=arrange, look=pairs)
+    scenario = CrashScenario(loops=("binding",), arrange=arrange, look=pairs)
     bound = {"modest": "small", "greedy": "large", "wanted": "kept"}
     assert await assert_same_end(scenario) == bound

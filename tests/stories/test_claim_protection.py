@@ -1,7 +1,7 @@
 """A claim in use outlives its own deletion."""
 
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import claim, pod, uses
 
 FINALIZER = "kubernetes.io/pvc-protection"
@@ -66,5 +66,5 @@ async def test_a_controller_cut_off_at_any_write_leaves_nothing_behind() -> None
         found = await cluster.all("PersistentVolumeClaim")
         return {c["metadata"]["name"]: c["metadata"]["finalizers"] for c in found}
 
-    scenario = Scenario(loops=("claim-protection",), arrange=arrange, look=look)
+    scenario = CrashScenario(loops=("claim-protection",), arrange=arrange, look=look)
     assert await assert_same_end(scenario) == {"used": [FINALIZER], "bare": [FINALIZER]}

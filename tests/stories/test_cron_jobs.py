@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.workload_objects import cron_job, pod_quota
 
 MINUTE = timedelta(minutes=1)
@@ -82,7 +82,7 @@ async def test_a_controller_cut_off_at_any_write_comes_to_the_same_end() -> None
         active = [reference["name"] for reference in status.get("active", ())]
         return await cluster.names("Job"), active, status.get("lastScheduleTime")
 
-    scenario = Scenario(loops=("cronjob",), arrange=arrange, look=look)
+    scenario = CrashScenario(loops=("cronjob",), arrange=arrange, look=look)
     jobs, active, last = await assert_same_end(scenario)
     assert jobs == active
     assert last == "2024-01-01T00:10:00Z"

@@ -7,7 +7,7 @@ from grpc import StatusCode
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.csi_plugin import DRIVER, Plugin, PluginDisk, with_plugin
 from plimsoll.simulator.stories.objects import pod, uses
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -241,7 +241,7 @@ async def test_a_controller_cut_off_at_any_write_comes_to_the_same_end() -> None
         facts = (found["spec"]["nodeName"], found["status"], found["metadata"]["finalizers"])
         return facts, status, plugins[-1].disks[HANDLE].nodes, plugins[-1].effects
 
-    scenario = Scenario(loops=("attach-detach",), arrange=arrange, look=look, more={})
+    scenario = CrashScenario(loops=("attach-detach",), arrange=arrange, look=look, more={})
     end = await assert_same_end(scenario)
     assert end[0][0] == "node-2"
     assert end[2] == {"id-node-2"}

@@ -2,7 +2,7 @@
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import claim, pod
 
 TEMPLATE: Document = {
@@ -96,5 +96,5 @@ async def test_a_controller_cut_off_between_two_claims_makes_the_other_later() -
     async def look(cluster: StoryCluster) -> list[str]:
         return await cluster.names("PersistentVolumeClaim")
 
-    scenario = Scenario(loops=("ephemeral-volume",), arrange=arrange, look=look)
+    scenario = CrashScenario(loops=("ephemeral-volume",), arrange=arrange, look=look)
     assert await assert_same_end(scenario) == ["web-a", "web-b"]

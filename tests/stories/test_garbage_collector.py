@@ -8,7 +8,7 @@ import pytest
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import config_map, namespace
 from plimsoll.wire.kind import documents
 from plimsoll.wire.parameters import Deletion
@@ -200,6 +200,6 @@ async def test_a_controller_cut_off_at_any_write_comes_to_the_same_end(propagati
     async def look(cluster: StoryCluster) -> list[str]:
         return await cluster.names("ConfigMap")
 
-    end = await assert_same_end(Scenario(loops=(GC,), arrange=arrange, look=look))
+    end = await assert_same_end(CrashScenario(loops=(GC,), arrange=arrange, look=look))
     kept = ["child-1", "child-2", "grandchild"] if propagation == "Orphan" else []
     assert end == [*kept, "stranger"]

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import claim, config_map, namespace, pod, uses
 
 GRACE_OVER = timedelta(seconds=10)
@@ -89,6 +89,6 @@ async def test_a_controller_cut_off_at_any_write_still_lets_the_namespace_go() -
         return await cluster.names("ConfigMap"), await cluster.names("Namespace")
 
     loops = ("namespace", "claim-protection")
-    left, namespaces = await assert_same_end(Scenario(loops=loops, arrange=arrange, look=look))
+    left, namespaces = await assert_same_end(CrashScenario(loops=loops, arrange=arrange, look=look))
     assert left == []
     assert "old" not in namespaces

@@ -5,7 +5,7 @@ from datetime import timedelta
 from plimsoll.processes.controller.cluster.pod_gc import PodGarbageCollector, PodGcSettings
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import pod
 
 QUARANTINE = timedelta(seconds=41)
@@ -88,5 +88,5 @@ async def test_a_controller_cut_off_at_any_write_comes_to_the_same_end() -> None
     async def look(cluster: StoryCluster) -> list[str]:
         return await cluster.names("Pod")
 
-    scenario = Scenario(loops=("pod-gc",), arrange=arrange, look=look)
+    scenario = CrashScenario(loops=("pod-gc",), arrange=arrange, look=look)
     assert await assert_same_end(scenario) == ["c", "d"]

@@ -8,7 +8,7 @@ from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.controller.storage.repair import Repairs, RepairSettings
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.simulator.stories.cluster import Make, StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import claim, config_map, pod, uses, volume
 
 SELECTED = "volume.kubernetes.io/selected-node"
@@ -187,7 +187,7 @@ async def test_a_controller_cut_off_between_claim_and_volume_finishes_later() ->
         volumes = await cluster.names("PersistentVolume")
         return await cluster.names("PersistentVolumeClaim"), volumes
 
-    scenario = Scenario(
+    scenario = CrashScenario(
         loops=("claim-protection", "volume-protection", "binding"),
         arrange=arrange,
         look=look,

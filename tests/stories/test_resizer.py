@@ -7,7 +7,7 @@ from grpc import StatusCode
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.csi_plugin import DRIVER, GIB, Plugin, PluginDisk, with_plugin
 from plimsoll.simulator.stories.objects import pod, uses
 from tests.stories.test_attach_detach import a_bound_claim
@@ -298,7 +298,7 @@ async def test_a_controller_cut_off_at_any_write_comes_to_the_same_end() -> None
         found["conditions"] = await conditions(cluster)
         return found, await volume_size(cluster), plugins[-1].disks, plugins[-1].effects
 
-    scenario = Scenario(loops=(), arrange=arrange, look=look, more={})
+    scenario = CrashScenario(loops=(), arrange=arrange, look=look, more={})
     end = await assert_same_end(scenario)
     assert end[0]["allocatedResourceStatuses"] == {"storage": "NodeResizePending"}
     assert end[0]["currentVolumeAttributesClassName"] == "gold"

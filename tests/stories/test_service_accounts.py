@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import namespace
 
 
@@ -39,5 +39,5 @@ async def test_a_controller_cut_off_at_any_write_makes_the_others_later() -> Non
     async def arrange(cluster: StoryCluster) -> None:
         await cluster.create(namespace("apps"), namespace("data"))
 
-    scenario = Scenario(loops=("service-accounts",), arrange=arrange, look=accounts)
+    scenario = CrashScenario(loops=("service-accounts",), arrange=arrange, look=accounts)
     assert len(await assert_same_end(scenario)) == 6

@@ -9,7 +9,7 @@ from grpc import StatusCode
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.csi_plugin import DRIVER, GIB, Plugin, PluginDisk, with_plugin
 from plimsoll.simulator.stories.objects import claim
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -461,7 +461,7 @@ async def test_cut_off_at_any_write_a_snapshot_is_taken_all_the_same() -> None:
     async def look(cluster: StoryCluster) -> Any:
         return await looked_at(cluster, plugins[-1])
 
-    scenario = Scenario(loops=(), arrange=arrange, look=look, more={})
+    scenario = CrashScenario(loops=(), arrange=arrange, look=look, more={})
     end = await assert_same_end(scenario)
     assert end[0][0][0] is True
     assert end[2:] == (["pvc-protection"], 1, {"taken": 1})
@@ -483,7 +483,7 @@ async def test_cut_off_at_any_write_a_snapshot_is_deleted_all_the_same() -> None
     async def look(cluster: StoryCluster) -> Any:
         return await looked_at(cluster, plugins[-1])
 
-    scenario = Scenario(loops=(), arrange=arrange, look=look, more={})
+    scenario = CrashScenario(loops=(), arrange=arrange, look=look, more={})
     end = await assert_same_end(scenario)
     assert end == ([], [], ["pvc-protection"], 0, {"taken": 1, "deleted": 1})
 

@@ -1,7 +1,7 @@
 """A bound volume outlives its own deletion."""
 
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import volume
 
 FINALIZER = "kubernetes.io/pv-protection"
@@ -37,5 +37,5 @@ async def test_a_controller_cut_off_at_any_write_comes_to_the_same_end() -> None
         found = await cluster.all("PersistentVolume")
         return {v["metadata"]["name"]: v["metadata"]["finalizers"] for v in found}
 
-    scenario = Scenario(loops=("volume-protection",), arrange=arrange, look=look)
+    scenario = CrashScenario(loops=("volume-protection",), arrange=arrange, look=look)
     assert await assert_same_end(scenario) == {"bound": [FINALIZER], "bare": [FINALIZER]}

@@ -4,7 +4,7 @@ from typing import Any
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.crashes import Scenario, assert_same_end
+from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import volume
 
 OLD = {
@@ -73,5 +73,5 @@ async def test_a_controller_cut_off_at_any_write_upgrades_the_others_later() -> 
     async def arrange(cluster: StoryCluster) -> None:
         await cluster.create(*(volume(f"volume-{n}", labels=OLD) for n in range(3)))
 
-    end = await assert_same_end(Scenario(loops=(LOOP,), arrange=arrange, look=affinities))
+    end = await assert_same_end(CrashScenario(loops=(LOOP,), arrange=arrange, look=affinities))
     assert set(map(str, end.values())) == {str(EXPECTED)}

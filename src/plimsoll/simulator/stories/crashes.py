@@ -19,7 +19,7 @@ Look = Callable[[StoryCluster], Awaitable[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario:
+class CrashScenario:
     loops: tuple[str, ...]
     arrange: Step
     """Before any controller runs."""
@@ -29,7 +29,7 @@ class Scenario:
     more: Mapping[str, Make] = field(default_factory=dict)
 
 
-async def undisturbed(scenario: Scenario) -> tuple[Any, int]:
+async def undisturbed(scenario: CrashScenario) -> tuple[Any, int]:
     """The end, and after how many writes it was reached. A second run finds nothing to do."""
     async with a_cluster() as cluster:
         await scenario.arrange(cluster)
@@ -44,7 +44,7 @@ async def undisturbed(scenario: Scenario) -> tuple[Any, int]:
         return end, controller.writes
 
 
-async def interrupted(scenario: Scenario, writes: int) -> AsyncIterator[tuple[int, Any]]:
+async def interrupted(scenario: CrashScenario, writes: int) -> AsyncIterator[tuple[int, Any]]:
     """The end for each write after which the first controller was cut off."""
     expect(f"{writes} writes are too many for this", holds=writes <= LONGEST)
     for cut_after in range(1, writes + 1):
@@ -59,7 +59,7 @@ async def interrupted(scenario: Scenario, writes: int) -> AsyncIterator[tuple[in
             yield cut_after, await scenario.look(cluster)
 
 
-async def assert_same_end(scenario: Scenario) -> Any:
+async def assert_same_end(scenario: CrashScenario) -> Any:
     """Returns the end, for the story to say what it must be."""
     end, writes = await undisturbed(scenario)
     async for cut_after, other in interrupted(scenario, writes):
