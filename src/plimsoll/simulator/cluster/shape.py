@@ -8,6 +8,9 @@ from plimsoll.api.registry import Document
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 NAMESPACE = "plimsoll-system"
 SCHEDULER = "default-scheduler"
+LEASE_RENEW_SECONDS = 20.0
+"""As seldom as nodes of production do when many share a process: an idle cluster does little else
+than to send heartbeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,7 @@ class ClusterShape:
     drivers: tuple[SimulatedDriver, ...]
     classes: tuple[SimulatedClass, ...]
     copies: Copies = field(default_factory=Copies)
-    lease_renew_seconds: float = 10.0
+    lease_renew_seconds: float = LEASE_RENEW_SECONDS
 
     @property
     def racks(self) -> dict[str, tuple[SimulatedNode, ...]]:

@@ -14,6 +14,7 @@ from plimsoll.api.registry import Document
 from plimsoll.processes.driver.backends.pools.options import MEBIBYTE
 from plimsoll.processes.driver.settings import topology_key
 from plimsoll.simulator.cluster.shape import (
+    LEASE_RENEW_SECONDS,
     ClusterShape,
     Copies,
     SimulatedClass,
@@ -109,7 +110,7 @@ class ClusterPart(FilePart, frozen=True, kw_only=True):
     drivers: list[Any]
     classes: list[Any]
     copies: dict[str, Any] = {}
-    lease_renew: float = 10.0
+    lease_renew: float = LEASE_RENEW_SECONDS
 
 
 def read_cluster(given: Any) -> ClusterShape:
