@@ -128,7 +128,7 @@ def test_every_process_that_a_fault_can_name_is_listed() -> None:
         ),
         pytest.param(
             CLUSTER + "faults: [{at: 6m, do: fillDisk}]",
-            "faults[0].at: is after the end, lasting: 300s",
+            "faults[0].at: is after the end, lasting: 5m",
             id="time-after-the-end",
         ),
         pytest.param(

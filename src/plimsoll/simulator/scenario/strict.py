@@ -18,6 +18,7 @@ QUANTITIES = frozenset({"size", "cpu", "memory"})
 SIGNED = frozenset({"ahead"})
 SHARES = frozenset({"rate"})
 NAMES = frozenset({"name", "zone", "rack"})
+MINUTE = 60.0
 MOST = 2**31 - 1
 SECONDS = re.compile(r"-?\d+(?:\.\d+)?s")
 
@@ -89,7 +90,9 @@ def _seconds(value: float | str, *, signed: bool) -> float:
 
 
 def written_seconds(value: float) -> str | float:
-    """As text that is read as exactly the same number."""
+    """As text that is read as exactly the same number: `2m`, `90s`, `12.345s`."""
+    if value and value % MINUTE == 0:
+        return f"{int(value / MINUTE)}m"
     text = repr(int(value)) if value == int(value) else repr(value)
     return value if "e" in text else f"{text}s"
 

@@ -2,6 +2,8 @@
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,14 +63,25 @@ def simulate(file: Path, **given: Any) -> None:
     """
     flags = load_settings(SimulateFlags, Sources(flags=given))
     scenario = _scenario(file, flags)
-    logging.disable(logging.CRITICAL)  # what simulated processes say is in the timeline
     clock = SystemClock()
     begun = clock.monotonic()
     recorder = Recorder(max((scenario.lasting + scenario.settling) / SAMPLES, 1.0), _Progress())
-    verdict = run_scenario(scenario, keeps_lines=flags.timeline, observer=recorder)
+    with _quiet_logs():
+        verdict = run_scenario(scenario, keeps_lines=flags.timeline, observer=recorder)
     took = f"{span(verdict.virtual_seconds)} of virtual time in {span(clock.monotonic() - begun)}"
     click.echo(took, err=True)
     sys.exit(_tell(file, flags, verdict, recorder))
+
+
+@contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """What simulated processes say is for the timeline."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _scenario(file: Path, flags: SimulateFlags) -> Scenario:

@@ -61,7 +61,7 @@ def _facts(verdict: RunVerdict, recording: Recording) -> tuple[tuple[str, str], 
     pending = pending_times(recording.pods)
     last = recording.samples[-1]
     return (
-        ("nodes", f"{recording.nodes} in {_counted(len(recording.zones), 'zone', 'zones')}"),
+        ("nodes", str(recording.nodes)),
         ("virtual time", span(verdict.virtual_seconds - recording.began_at)),
         ("pods created", str(len(recording.pods))),
         ("pods running", str(last.pods[PodState.RUNNING])),
@@ -170,13 +170,13 @@ def _placement(recording: Recording) -> ReportTable:
     totals = [sum(counts[owner, zone] for owner in owners) for zone in recording.zones]
     if rows:
         rows.append(("all", *map(str, totals)))
-        rows.append(("fewest after the most", *(str(lowest[zone]) for zone in recording.zones)))
+        rows.append(("fewest later", *(str(lowest[zone]) for zone in recording.zones)))
     return ReportTable(
         title="Placement in the end",
         head=("RUNNING PODS OF", *(f"ZONE {zone}" for zone in recording.zones)),
         rows=tuple(rows),
         numbers=frozenset(f"ZONE {zone}" for zone in recording.zones),
-        note="The last line: how few ran in the zone after its highest number was reached.",
+        note="Fewest later: how few ran in the zone at any time after its highest number.",
     )
 
 
