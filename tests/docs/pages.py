@@ -34,6 +34,7 @@ SKIPS = frozenset(
         "is what this page is about",
         "changes this machine",
         "needs the real programs",
+        "takes several minutes",
         "shows a form, with names of an example",
     }
 )

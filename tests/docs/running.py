@@ -32,6 +32,7 @@ GROUPS = {
         "docs/how-to/upgrade-zonal.md",
     ],
     "a driver alone": ["docs/how-to/simulate-network-storage.md"],
+    "a simulated cluster": ["docs/how-to/simulate-a-cluster.md"],
     "a driver on local disks": ["docs/how-to/use-local-disks.md"],
 }
 SECONDS = 540

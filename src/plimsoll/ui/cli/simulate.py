@@ -38,7 +38,8 @@ class SimulateFlags(Settings, frozen=True, kw_only=True):
         int | None, Flag("Of everything left to chance; default: as in the file.", at_least=0)
     ] = None
     duration: Annotated[
-        timedelta | None, Flag("How long users and faults act; default: as in the file.")
+        timedelta | None,
+        Flag("How long users and faults act; default: as in the file.", metavar="DURATION"),
     ] = None
     html: Annotated[
         str, Flag("Write the report as a page, too.", metavar="FILE", path=PathKind.FILE)
