@@ -9,8 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
+from plimsoll.processes.driver.backends.pools.faults import FILE_NAME as FAULTS
 from plimsoll.processes.driver.node.loop_devices import loops
 from plimsoll.runtime.files.mountinfo import read_mounts
+from plimsoll.ui.local_cluster.layout import ClusterOptions, driver_dir
 from plimsoll.ui.local_cluster.objects import LOCAL, POOLS
 from tests.servers import plimsoll
 
@@ -22,6 +26,14 @@ UP = ("--nodes=3", "--real", "--disk-size=1Gi", "--memory=128Mi", "--log-level=i
 """Small: what is free is as much as the load needs, and little is ever written to it."""
 SEPARATE = "--separate"
 DRIVERS = (LOCAL, POOLS)
+SLOW_CALLS = {
+    "CreateVolume": 1.0,
+    "DeleteVolume": 0.5,
+    "CreateSnapshot": 0.5,
+    "ControllerExpandVolume": 0.5,
+    "ControllerPublishVolume": 0.3,
+}
+"""In seconds."""
 ARGUMENTS_FROM = 4
 """Of a child: the interpreter, `-c`, the program, the id of its parent; then the command."""
 TELLING = {"driver": "--settings", "provisioner": "--csi-address", "node": "--node-name"}
@@ -47,6 +59,15 @@ class KilledCluster:
     def socket(self, driver: str) -> str:
         """Any node's: the driver behind all of them is the same process."""
         return f"unix://{self.directory / 'run' / driver.partition('.')[0]}-node-0.sock"
+
+    def slow_down_network_storage(self) -> None:
+        """As it is elsewhere: kills then meet calls that have taken effect, without an answer."""
+        script = [
+            {"call": call, "do": "hang", "seconds": seconds, "when": "after", "times": 0}
+            for call, seconds in SLOW_CALLS.items()
+        ]
+        where = driver_dir(ClusterOptions(data_dir=self.directory), POOLS)
+        (where / FAULTS).write_text(yaml.safe_dump(script))
 
     def children(self) -> list[Victim]:
         """Those that run now, by name. One that was not yet started quite is left out."""

@@ -27,7 +27,7 @@ from plimsoll.wire.kind import Kind, typed
 SNAPSHOTS, VOLUMES, SETS = typed(VolumeSnapshot), typed(PersistentVolume), typed(StatefulSet)
 LANES = 5
 REPLICAS = 2
-LONGEST_HASTE_SECONDS = 4.0
+LONGEST_HASTE_SECONDS = 3.0
 GROWTH_MEBIBYTES = 16
 MOST_STEPS = 3
 
@@ -108,7 +108,7 @@ class Life:
         self._set = ""
 
     async def run(self) -> None:
-        begin = self._chance.choices((self._hasty, self._single, self._set_of_two), (2, 5, 2))[0]
+        begin = self._chance.choices((self._hasty, self._single, self._set_of_two), (3, 5, 2))[0]
         await self._do(begin.__name__.strip("_").replace("_", " "), begin)
         if not self._volumes:
             return

@@ -55,6 +55,7 @@ async def _story(cluster: KilledCluster, kills: Kills, say: Say) -> None:
         await client.create(namespace())
         async with asyncio.timeout(READY_SECONDS):
             free = await end.capacity_once_steady(client, len(CLASSES))
+        cluster.slow_down_network_storage()
         say(f"capacity is published in {len(free)} places")
         files = Files(cluster, client, Random(kills.chance.random()))
         load = Load(client=client, files=files, chance=Random(kills.chance.random()))

@@ -3,7 +3,8 @@
 Watchers are of three sorts: those that read and leave in peace, those that never read what they
 are sent, and those whose connection is cut. What is written is a fixed number of objects, again and
 again. Memory and file size are sampled all the time. When the server has warmed up, the middle
-value of the second half must not lie above that of the first by more than a little.
+value of the second half must not lie above that of the first by more than a little. When all have
+left, the server holds no connection of theirs.
 """
 
 import asyncio
@@ -43,6 +44,9 @@ WARM_UP = 0.4
 """The part of the time that is not compared."""
 GROWTH = 1.05
 SLACK_BYTES = 4 * MEBIBYTE
+LEFT_SECONDS = 60
+SPARE_FILES = 4
+"""What the server may have opened meanwhile for itself."""
 CONFIG_MAPS = documents(resources_by_kind()["", "v1", "ConfigMap"])
 
 
@@ -70,6 +74,7 @@ class Soak:
 
 
 async def _soaked(server: EmbeddedServer, soak: Soak, say: Say) -> None:
+    before = _open_files(server.pid)
     tasks = [asyncio.ensure_future(_write(server.endpoint, soak, each)) for each in range(WRITERS)]
     tasks.append(asyncio.ensure_future(_watch(server.endpoint, soak)))
     tasks.append(asyncio.ensure_future(_sample(server, soak.samples)))
@@ -83,6 +88,7 @@ async def _soaked(server: EmbeddedServer, soak: Soak, say: Say) -> None:
     say(f"{soak.writes} writes, {soak.watchers.total()} watchers: {kinds}")
     _assert_flat("memory", soak.samples.memory_bytes, say)
     _assert_flat("file", soak.samples.file_bytes, say)
+    await _assert_left(server, before)
 
 
 def _assert_flat(what: str, samples: list[int], say: Say) -> None:
@@ -103,6 +109,15 @@ def is_flat(first: float, second: float) -> bool:
     return second <= first * GROWTH + SLACK_BYTES
 
 
+async def _assert_left(server: EmbeddedServer, before: int) -> None:
+    """The server notices at its next write, or when its own limit for a write has passed."""
+    deadline = asyncio.get_running_loop().time() + LEFT_SECONDS
+    while (found := _open_files(server.pid)) > before + SPARE_FILES:
+        in_time = asyncio.get_running_loop().time() < deadline
+        assert in_time, f"the server has {found} files open, {before} before"
+        await asyncio.sleep(SAMPLE_SECONDS)
+
+
 async def _sample(server: EmbeddedServer, samples: Samples) -> None:
     while True:
         samples.memory_bytes.append(await asyncio.to_thread(_resident, server.pid))
@@ -114,6 +129,10 @@ def _resident(pid: int) -> int:
     text = Path(f"/proc/{pid}/status").read_text()
     (line,) = [each for each in text.splitlines() if each.startswith("VmRSS:")]
     return int(line.split()[1]) * KIBIBYTE
+
+
+def _open_files(pid: int) -> int:
+    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
 def _stored(data: Path) -> int:
