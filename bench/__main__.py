@@ -1,5 +1,6 @@
 """Measures an API server, the embedded one or any that is named; how claims get their volumes,
-pods their nodes, and capacity is published; what `plimsoll up` costs."""
+pods their nodes, and capacity is published; what `plimsoll up` and the simulator
+cost."""
 
 import argparse
 import json
@@ -16,6 +17,7 @@ from bench.local_cluster import measure_local_cluster
 from bench.measurement import table
 from bench.publishing import measure_publishing
 from bench.scheduling import measure_scheduling
+from bench.simulation import measure_simulation
 from bench.target import Target
 from bench.workloads import Scale, measure
 from tests.servers import Endpoint
@@ -32,6 +34,7 @@ def parsed_arguments() -> argparse.Namespace:
     parser.add_argument("--scheduling", action="store_true", help="measure scheduling alone")
     parser.add_argument("--capacity", action="store_true", help="measure publishing alone")
     parser.add_argument("--copying", action="store_true", help="measure snapshots alone")
+    parser.add_argument("--simulation", action="store_true", help="measure the simulator alone")
     parser.add_argument("--up", action="store_true", help="measure both forms of plimsoll up alone")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     arguments = parser.parse_args()
@@ -65,13 +68,15 @@ def main() -> int:
         found = measure_capacity(remark) + measure_publishing(remark)
     elif arguments.copying:
         found = uvloop.run(measure_copying(remark))
+    elif arguments.simulation:
+        found = measure_simulation(remark)
     elif arguments.up:
         found = uvloop.run(measure_local_cluster(remark))
     else:
         found = measure_embedded(scale, remark) + measure_binding(remark)
         found += measure_scheduling(remark) + measure_capacity(remark)
         found += measure_publishing(remark) + uvloop.run(measure_copying(remark))
-        found += uvloop.run(measure_local_cluster(remark))
+        found += uvloop.run(measure_local_cluster(remark)) + measure_simulation(remark)
     if arguments.output == "json":
         print(json.dumps([each.as_json() for each in found], indent=2))
     else:
