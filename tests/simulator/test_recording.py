@@ -1,8 +1,8 @@
 from functools import cache
 
 from plimsoll.simulator.recording.recorder import Recorder
-from plimsoll.simulator.recording.recording import PodState, Recording
-from plimsoll.simulator.run import Verdict, run_scenario
+from plimsoll.simulator.recording.recording import RecordedPodState, Recording
+from plimsoll.simulator.run import RunVerdict, run_scenario
 from plimsoll.simulator.scenario.file import parse_scenario
 
 ZONE_LOSS = """
@@ -31,7 +31,7 @@ faults:
 
 
 @cache
-def recorded() -> tuple[Verdict, Recording]:
+def recorded() -> tuple[RunVerdict, Recording]:
     recorder = Recorder(every_seconds=5.0)
     verdict = run_scenario(parse_scenario(ZONE_LOSS), observer=recorder)
     return verdict, recorder.recording
@@ -57,7 +57,7 @@ def test_pods_whose_volumes_are_in_the_zone_come_back_with_it() -> None:
     back = [pod for pod in recording.present if pod.owner == "db" and pod.zone == "a"]
 
     assert back
-    assert all(pod.state is PodState.RUNNING for pod in back)
+    assert all(pod.state is RecordedPodState.RUNNING for pod in back)
     assert max(pod.pending_seconds or 0.0 for pod in back) > 60.0
 
 

@@ -14,10 +14,10 @@ from plimsoll.simulator.cluster.mirror import ATTACHMENTS, CAPACITIES, CLAIMS, N
 from plimsoll.simulator.cluster.shape import ClusterShape, SimulatedDriver
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.recording.recording import (
-    Area,
     Happening,
     PodHistory,
-    PodState,
+    RecordedArea,
+    RecordedPodState,
     Recording,
     Sample,
 )
@@ -47,7 +47,7 @@ class Recorder:
         self._pods: dict[str, PodHistory] = {}
         """Those that exist, by key."""
         self._uids: dict[str, str] = {}
-        self._states: Counter[PodState] = Counter()
+        self._states: Counter[RecordedPodState] = Counter()
         self._running: Counter[str] = Counter()
         self._volumes: Counter[str] = Counter()
         self._ready: set[str] = set()
@@ -74,7 +74,7 @@ class Recorder:
         shape = cluster.shape
         self._cluster = cluster
         self._zone_of = {node.name: node.zone for node in shape.nodes}
-        self._places = Places(shape)
+        self._places = RecordedPlaces(shape)
         self._recording = Recording(
             zones=shape.zones,
             nodes=len(shape.nodes),
@@ -165,7 +165,7 @@ class Recorder:
 
     def _count(self, pod: PodHistory, step: int) -> None:
         self._states[pod.state] += step
-        if pod.state is PodState.RUNNING:
+        if pod.state is RecordedPodState.RUNNING:
             self._running[pod.zone] += step
 
     def _note(self, known: PodHistory, pod: Document) -> None:
@@ -176,7 +176,10 @@ class Recorder:
             known.zone = self._zone_of.get(node, "")
         known.state = _state(pod)
         known.message = _message(status)
-        if known.running_at is None and known.state in (PodState.RUNNING, PodState.ENDED):
+        if known.running_at is None and known.state in (
+            RecordedPodState.RUNNING,
+            RecordedPodState.ENDED,
+        ):
             known.running_at = self._now
         if known.evicted_at is None and _is_evicted(status):
             known.evicted_at = self._now
@@ -234,7 +237,7 @@ class Recorder:
             self._look_at(host)
         return Sample(
             at=at,
-            pods={state: self._states[state] for state in PodState},
+            pods={state: self._states[state] for state in RecordedPodState},
             running_by_zone={zone: self._running[zone] for zone in self.recording.zones},
             volumes_by_driver={name: self._volumes[name] for name in self._cluster.drivers},
             attachments=len(self._cluster.mirror.objects[ATTACHMENTS]),
@@ -280,7 +283,7 @@ def told(event: AnyAction | AnyFault) -> str:
     return f"{what}: {said}" if said else str(what)
 
 
-class Places:
+class RecordedPlaces:
     """In which zones racks and hosts are."""
 
     def __init__(self, shape: ClusterShape) -> None:
@@ -300,7 +303,7 @@ class Places:
         return zones.pop() if len(zones) == 1 else ""
 
 
-def areas_of(driver: SimulatedDriver, places: Places) -> list[Area]:
+def areas_of(driver: SimulatedDriver, places: RecordedPlaces) -> list[RecordedArea]:
     """In the order of the zones; pools in no zone alone come last."""
     sizes: Counter[str] = Counter()
     counts: Counter[str] = Counter()
@@ -310,13 +313,13 @@ def areas_of(driver: SimulatedDriver, places: Places) -> list[Area]:
         counts[zone] += 1
     order = [*places.zones, ""]
     return [
-        Area(driver=driver.name, zone=zone, size_bytes=sizes[zone], pools=counts[zone])
+        RecordedArea(driver=driver.name, zone=zone, size_bytes=sizes[zone], pools=counts[zone])
         for zone in sorted(sizes, key=order.index)
     ]
 
 
 def _area_name(driver: str, zone: str) -> str:
-    return Area(driver=driver, zone=zone, size_bytes=0, pools=0).name
+    return RecordedArea(driver=driver, zone=zone, size_bytes=0, pools=0).name
 
 
 def _owner(pod: Document) -> str:
@@ -326,15 +329,15 @@ def _owner(pod: Document) -> str:
     return str(labels.get("app") or named)
 
 
-def _state(pod: Document) -> PodState:
+def _state(pod: Document) -> RecordedPodState:
     phase = (pod.get("status") or {}).get("phase")
     if phase in ("Succeeded", "Failed"):
-        return PodState.ENDED
+        return RecordedPodState.ENDED
     if "deletionTimestamp" in pod["metadata"]:
-        return PodState.LEAVING
+        return RecordedPodState.LEAVING
     if phase == "Running":
-        return PodState.RUNNING
-    return PodState.STARTING if pod["spec"].get("nodeName") else PodState.WAITING
+        return RecordedPodState.RUNNING
+    return RecordedPodState.STARTING if pod["spec"].get("nodeName") else RecordedPodState.WAITING
 
 
 def _message(status: Document) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class PodState(StrEnum):
+class RecordedPodState(StrEnum):
     """Where a pod is on its way, as reports count it."""
 
     WAITING = "waiting"
@@ -25,13 +25,13 @@ class Sample:
 
     at: float
     """Virtual seconds from when the cluster was up."""
-    pods: Mapping[PodState, int]
+    pods: Mapping[RecordedPodState, int]
     running_by_zone: Mapping[str, int]
     volumes_by_driver: Mapping[str, int]
     attachments: int
     nodes_ready: int
     free_bytes: Mapping[str, int]
-    """What drivers can still give, by area (`Area.name`)."""
+    """What drivers can still give, by area (`RecordedArea.name`)."""
     published_bytes: Mapping[str, int]
     """What the scheduler was told, by area; absent where no capacity is published."""
 
@@ -52,7 +52,7 @@ class PodHistory:
     zone: str = ""
     message: str = ""
     """Why it has no node, as the scheduler says."""
-    state: PodState = PodState.WAITING
+    state: RecordedPodState = RecordedPodState.WAITING
 
     @property
     def pending_seconds(self) -> float | None:
@@ -61,7 +61,7 @@ class PodHistory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Area:
+class RecordedArea:
     """The pools of one driver that are in the same zone, or everywhere."""
 
     driver: str
@@ -89,7 +89,7 @@ class Happening:
 class Recording:
     zones: tuple[str, ...]
     nodes: int
-    areas: tuple[Area, ...]
+    areas: tuple[RecordedArea, ...]
     began_at: float = 0.0
     """When the cluster was up, in virtual seconds from the start of its processes."""
     samples: list[Sample] = field(default_factory=list)
@@ -114,5 +114,5 @@ class Recording:
     @property
     def idle(self) -> list[PodHistory]:
         """Pods that exist in the end, and do not run, and have not ended."""
-        fine = (PodState.RUNNING, PodState.ENDED)
+        fine = (RecordedPodState.RUNNING, RecordedPodState.ENDED)
         return [pod for pod in self.present if pod.state not in fine]

@@ -15,7 +15,7 @@ from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import Settings, Sources, load_settings
 from plimsoll.runtime.flags import Flag, PathKind
 from plimsoll.simulator.recording.recorder import Recorder
-from plimsoll.simulator.recording.recording import PodState, Sample
+from plimsoll.simulator.recording.recording import RecordedPodState, Sample
 from plimsoll.simulator.run import RunVerdict, run_scenario
 from plimsoll.simulator.scenario.file import check_names, load
 from plimsoll.simulator.scenario.scenario import Scenario
@@ -129,6 +129,6 @@ class _Progress:
             return
         self._told_at = now
         pods = ", ".join(
-            f"{sample.pods[state]} {state}" for state in PodState if sample.pods[state]
+            f"{sample.pods[state]} {state}" for state in RecordedPodState if sample.pods[state]
         )
         click.echo(f"virtual time {span(at)}: {pods or 'no pods yet'}", err=True)

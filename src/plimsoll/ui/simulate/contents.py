@@ -4,7 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from plimsoll.simulator.invariants import Violation
-from plimsoll.simulator.recording.recording import Area, PodHistory, PodState, Recording, Sample
+from plimsoll.simulator.recording.recording import (
+    PodHistory,
+    RecordedArea,
+    RecordedPodState,
+    Recording,
+    Sample,
+)
 from plimsoll.simulator.run import RunVerdict
 from plimsoll.ui.simulate.report import (
     BarChart,
@@ -48,7 +54,7 @@ def judged(verdict: RunVerdict, recording: Recording) -> tuple[Tone, str]:
         wrong.append(_counted(len(recording.idle), "pod does", "pods do") + " not run")
     if wrong:
         return Tone.BAD, f"In the end {' and '.join(wrong)}."
-    running = sum(1 for pod in recording.present if pod.state is PodState.RUNNING)
+    running = sum(1 for pod in recording.present if pod.state is RecordedPodState.RUNNING)
     return Tone.GOOD, f"Every invariant held, and all {running} pods run in the end."
 
 
@@ -64,7 +70,7 @@ def _facts(verdict: RunVerdict, recording: Recording) -> tuple[tuple[str, str], 
         ("nodes", str(recording.nodes)),
         ("virtual time", span(verdict.virtual_seconds - recording.began_at)),
         ("pods created", str(len(recording.pods))),
-        ("pods running", str(last.pods[PodState.RUNNING])),
+        ("pods running", str(last.pods[RecordedPodState.RUNNING])),
         ("volumes", str(sum(last.volumes_by_driver.values()))),
         ("median pending time", span(quantile(pending, 0.5)) if pending else "-"),
         ("longest pending time", span(pending[-1]) if pending else "-"),
@@ -162,7 +168,7 @@ def _placement(recording: Recording) -> ReportTable:
     """Running pods of each workload, by zone."""
     counts: Counter[tuple[str, str]] = Counter()
     for pod in recording.present:
-        if pod.state is PodState.RUNNING:
+        if pod.state is RecordedPodState.RUNNING:
             counts[pod.owner, pod.zone] += 1
     owners = sorted({owner for owner, _ in counts})
     lowest = {zone: _lowest(recording.samples, zone) for zone in recording.zones}
@@ -202,7 +208,7 @@ def _workloads(recording: Recording) -> ReportTable:
 def _workload(owner: str, pods: list[PodHistory]) -> tuple[str, ...]:
     times = pending_times(pods)
     parts = [span(quantile(times, part)) for part in (0.5, 0.95, 1.0)] if times else ["-"] * 3
-    running = sum(1 for p in pods if p.gone_at is None and p.state is PodState.RUNNING)
+    running = sum(1 for p in pods if p.gone_at is None and p.state is RecordedPodState.RUNNING)
     evicted = sum(1 for p in pods if p.evicted_at is not None)
     return (owner, str(len(pods)), str(running), str(evicted), *parts)
 
@@ -217,7 +223,7 @@ def _capacity(recording: Recording) -> ReportTable:
     )
 
 
-def _area(area: Area, samples: list[Sample]) -> tuple[str, ...]:
+def _area(area: RecordedArea, samples: list[Sample]) -> tuple[str, ...]:
     last = samples[-1]
     least = min(samples, key=lambda sample: sample.free_bytes[area.name])
     published = last.published_bytes.get(area.name)
@@ -261,7 +267,12 @@ def _is_look(call: str) -> bool:
 def _charts(recording: Recording) -> Iterator[CurveChart | BarChart]:
     samples = recording.samples
     times = tuple(sample.at for sample in samples)
-    states = (PodState.RUNNING, PodState.STARTING, PodState.WAITING, PodState.LEAVING)
+    states = (
+        RecordedPodState.RUNNING,
+        RecordedPodState.STARTING,
+        RecordedPodState.WAITING,
+        RecordedPodState.LEAVING,
+    )
     yield CurveChart(
         title="Pods",
         note="Waiting pods have no node. Leaving pods are being deleted.",
@@ -311,7 +322,7 @@ def _free_chart(driver: str, recording: Recording, times: tuple[float, ...]) -> 
     )
 
 
-def _shadow(area: Area, samples: list[Sample]) -> tuple[float, ...]:
+def _shadow(area: RecordedArea, samples: list[Sample]) -> tuple[float, ...]:
     if not any(area.name in sample.published_bytes for sample in samples):
         return ()
     return tuple(float(sample.published_bytes.get(area.name, 0)) for sample in samples)
