@@ -42,13 +42,14 @@ $(SYSTEM): tools/system_packages.sh | $(READY)
 
 # More workers than the two cores of a small machine: most tests wait for processes.
 test: $(READY) $(SYSTEM) ## all tests that need nothing but this machine
-	@$(BIN)/python -m pytest -q -n 4 --dist loadfile tests
+	@$(BIN)/python -m pytest -q -n 4 --dist loadfile -m 'not planted' tests
 	@$(BIN)/python -m tests.oracle
 
 # The range of seeds makes it resumable: FIRST=101 goes on where SEEDS=100 ended.
 SEEDS ?= 20
 FIRST ?= 1
-sim: $(READY) ## simulate SEEDS=20 clusters from seed FIRST=1 on, with faults
+sim: $(READY) ## simulate SEEDS=20 clusters from seed FIRST=1 on, with faults (PLANTS=1: find planted bugs)
+	@$(if $(PLANTS),$(BIN)/python -m pytest -q -n auto -m planted tests/simulator)
 	@$(BIN)/python -m tools.sim run --seeds $(SEEDS) --first $(FIRST) $(SIM)
 
 replay: $(READY) ## play one scenario again and tell what happens (SCENARIO=file or SEED=n)
