@@ -1,6 +1,7 @@
 """The `plimsoll` command. Commands are loaded when they are called for: starting stays quick."""
 
 import importlib
+import os
 import signal
 import sys
 from importlib.metadata import version
@@ -55,4 +56,18 @@ def cli() -> None:
 
 def main() -> None:
     leave_forks_alone()
-    cli(prog_name="plimsoll")
+    try:
+        cli(prog_name="plimsoll")
+    finally:
+        _give_up_unread_output()
+
+
+def _give_up_unread_output() -> None:
+    """What is left for a reader that has gone away must not change the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
