@@ -148,5 +148,5 @@ def wire_micro_time(at: datetime) -> str:
 
 
 def _in_utc(at: datetime, timespec: str) -> str:
-    """`isoformat` takes a third of the time of `strftime`."""
+    """As the API writes times, to the given unit."""
     return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=timespec)}Z"
