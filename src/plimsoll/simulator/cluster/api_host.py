@@ -191,9 +191,8 @@ async def _wait(opened: "asyncio.Future[T]") -> T:
     return await opened
 
 
-def _close(pump: "asyncio.Task[None]", forget: object) -> None:
-    if callable(forget):
-        forget()
+def _close(pump: "asyncio.Task[None]", forget: Callable[[], None]) -> None:
+    forget()
     pump.cancel()
 
 

@@ -55,7 +55,7 @@ class Component:
         self.lives.append(life)
         self._network.trace.add(self.name, f"started, life {len(self.lives)}")
         chance = derived(self._chance)
-        task = life.call(self._network.loop.create_task, _guarded(self._begin(life, chance)))
+        task = life.call(self._network.loop.create_task, self._begin(life, chance))
         self._task = task
         task.add_done_callback(
             lambda ended: self._ended(life, ended), context=self._network.context
@@ -97,10 +97,6 @@ class Component:
         self.cut()
         for life in self.lives:
             await life.bury()
-
-
-async def _guarded(work: Work) -> None:
-    await work
 
 
 def _is_expected(error: BaseException) -> bool:

@@ -1,11 +1,11 @@
 """Disks that outlive the processes which write to them, with an fsync that takes virtual time."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeVar
 
-from plimsoll.apiserver.storage.store import LogRow, StoreFailedError
+from plimsoll.apiserver.storage.store import LogRow, MemoryStore, StoreFailedError
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.simulator.engine.chance import seconds
 from plimsoll.simulator.engine.process import ProcessClock
@@ -13,46 +13,23 @@ from plimsoll.simulator.engine.process import ProcessClock
 T = TypeVar("T")
 
 
-class ServerDisk:
+class ServerDisk(MemoryStore):
     """The log of the API server. A batch counts when its fsync has returned.
 
     The server that writes to it may be cut off before, during or after the fsync: then the batch
-    is on the disk or it is not, but never in part.
+    is on the disk or it is not, but never in part. The content stays for the next server.
     """
 
     inline = False
-    size_bytes = 0
 
     def __init__(self) -> None:
-        self._rows: dict[int, LogRow] = {}
-        self._compacted = 0
-        self._newest = 0
+        super().__init__()
         self.is_full = False
-
-    def load(self) -> Iterator[LogRow]:
-        return iter(tuple(self._rows.values()))
-
-    @property
-    def compacted(self) -> int:
-        return self._compacted
-
-    @property
-    def newest(self) -> int:
-        return self._newest
 
     def append(self, rows: Sequence[LogRow]) -> None:
         if self.is_full:
             raise StoreFailedError("no space left on the simulated disk")
-        self._newest = rows[-1].revision
-        self._rows.update((row.revision, row) for row in rows)
-
-    def compact(self, revision: int, superseded: Iterable[int]) -> None:
-        self._compacted = revision
-        for old in superseded:
-            self._rows.pop(old, None)
-
-    def close(self) -> None:
-        """The content stays for the next server."""
+        super().append(rows)
 
 
 class Fsync:

@@ -34,6 +34,11 @@ def generate(seed: int) -> Scenario:
     )
 
 
+def happens(chance: Random, share: float) -> bool:
+    """In that share of all scenarios."""
+    return chance.random() < share
+
+
 def _shape(chance: Random) -> ClusterShape:
     zones = "abc"[: chance.choice((2, 3, 3))]
     limit = chance.choice((0, 0, 3, 6))
@@ -51,8 +56,8 @@ def _shape(chance: Random) -> ClusterShape:
         pools=tuple(
             {"name": f"pool-{zone}", "size": size, "topology": {"zone": zone}} for zone in zones
         ),
-        strict_topology=chance.random() < 0.7,  # noqa: PLR2004
-        tracks_capacity=chance.random() < 0.7,  # noqa: PLR2004
+        strict_topology=happens(chance, 0.7),
+        tracks_capacity=happens(chance, 0.7),
     )
     local = SimulatedDriver(
         name=LOCAL,
@@ -92,7 +97,7 @@ def _actions(chance: Random, shape: ClusterShape) -> list[AnyAction]:
                 class_name=chance.choice(("zonal", "local")),
                 size=chance.choice(("512Mi", "1Gi", "2Gi")),
                 claims=chance.choice((1, 1, 2)),
-                parallel=chance.random() < 0.5,  # noqa: PLR2004
+                parallel=happens(chance, 0.5),
             )
         )
         for _ in range(chance.randint(0, 3)):
@@ -106,7 +111,7 @@ def _actions(chance: Random, shape: ClusterShape) -> list[AnyAction]:
                         actions.DeleteStatefulSet(
                             at=at,
                             name=name,
-                            with_claims=chance.random() < 0.5,  # noqa: PLR2004
+                            with_claims=happens(chance, 0.5),
                         ),
                     )
                 )
@@ -121,16 +126,16 @@ def _actions(chance: Random, shape: ClusterShape) -> list[AnyAction]:
                 class_name=chance.choice(("zonal", "local", "now")),
             )
         )
-        if chance.random() < 0.6:  # noqa: PLR2004
+        if happens(chance, 0.6):
             made.append(actions.DeletePods(at=moment(begun), name=name))
-    if chance.random() < 0.4:  # noqa: PLR2004
+    if happens(chance, 0.4):
         made.append(actions.CreateJob(at=moment(), name="job", pods=chance.randint(1, 3)))
-    if chance.random() < 0.4:  # noqa: PLR2004
+    if happens(chance, 0.4):
         begun = moment()
         made.append(actions.CreateClaim(at=begun, name="now", class_name="now"))
-        if chance.random() < 0.5:  # noqa: PLR2004
+        if happens(chance, 0.5):
             made.append(actions.DeleteClaim(at=moment(begun), name="now"))
-    if chance.random() < 0.3:  # noqa: PLR2004
+    if happens(chance, 0.3):
         node, begun = chance.choice(shape.nodes).name, moment()
         made.append(actions.Drain(at=begun, node=node))
         made.append(actions.Uncordon(at=moment(begun), node=node))
@@ -163,7 +168,7 @@ def _fault(chance: Random, shape: ClusterShape) -> AnyFault:
         lambda: faults.LoseZone(at=at, zone=chance.choice(shape.zones), lasting=lasting * 3),
         lambda: faults.LoseMessages(at=at, rate=chance.choice((0.02, 0.2)), lasting=lasting),
         lambda: faults.Conflicts(at=at, rate=chance.choice((0.05, 0.3)), lasting=lasting),
-        lambda: faults.BreakWatches(at=at, expire=chance.random() < 0.5),  # noqa: PLR2004
+        lambda: faults.BreakWatches(at=at, expire=happens(chance, 0.5)),
         lambda: faults.DelayWatches(at=at, what=what.rstrip("*"), by=lasting),
         lambda: faults.DriverFails(
             at=at,
