@@ -8,6 +8,7 @@ and the driver reports what is left. That is part of the cost. It is processor t
 import gc
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import msgspec
 
 from bench.measurement import Measurement
 from plimsoll.api.core import Node, NodeStatus
-from plimsoll.api.meta import ApiObject, ObjectMeta
+from plimsoll.api.meta import ApiObject, ObjectKey, ObjectMeta
 from plimsoll.api.pods import (
     ClaimVolume,
     Container,
@@ -47,9 +48,13 @@ from plimsoll.api.volumes import (
     VolumeStatus,
 )
 from plimsoll.decide.annotations import BIND_COMPLETED
+from plimsoll.decide.capacity.pools import POOLS, PublishedPool, pools_text
+from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
+from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.decide.scheduling.binding.bind_volumes import naming_claim, naming_node
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.kernel import Kernel, Placement
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import DynamicProvision
 
 SIZES = (500, 5_000, 15_000)
 PODS = 1_000
@@ -58,10 +63,14 @@ WARM_UP = SHAPES
 PART = 50
 """The median over parts of so many pods is taken: on a shared machine some parts are slower."""
 VOLUMES_PER_NODE = 3
+LATER = 300
+"""Pods that come between a decision and the record of its volume, and until the report."""
 GIB = 2**30
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
-DRIVER, STATIC, DYNAMIC = "bench.example.com", "static", "dynamic"
+DRIVER, STATIC, DYNAMIC, POOLED = "bench.example.com", "static", "dynamic", "pooled"
+"""The last is the class of a driver that lists its pools. Its volumes are recorded some time after
+the decision, and reported some time after that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +92,14 @@ def measure_scheduling(say: Callable[[str], None]) -> list[Measurement]:
 def _measured(workload: Workload, nodes: int) -> Measurement:
     columns = Columns.of(a_cluster(nodes))
     pods = [*_waiting(workload, columns)]
-    kernel = Kernel(columns)
+    kernel, flight = Kernel(columns), Flight()
     gc.collect()
     gc.disable()
     try:
         for pod in pods[:WARM_UP]:
-            _place(kernel, pod)
+            _place(kernel, pod, flight)
         spent = [
-            _seconds(kernel, pods[first : first + PART])
+            _seconds(kernel, pods[first : first + PART], flight)
             for first in range(WARM_UP, len(pods), PART)
         ]
     finally:
@@ -103,14 +112,14 @@ def _measured(workload: Workload, nodes: int) -> Measurement:
     )
 
 
-def _seconds(kernel: Kernel, pods: list[Pod]) -> float:
+def _seconds(kernel: Kernel, pods: list[Pod], flight: "Flight") -> float:
     began = time.process_time()
     for pod in pods:
-        _place(kernel, pod)
+        _place(kernel, pod, flight)
     return time.process_time() - began
 
 
-def _place(kernel: Kernel, pod: Pod) -> None:
+def _place(kernel: Kernel, pod: Pod, flight: "Flight") -> None:
     chosen = kernel.decide(pod)
     if not isinstance(chosen, Placement):
         raise TypeError(f"no node for {pod.key}: {chosen.message}")
@@ -121,28 +130,78 @@ def _place(kernel: Kernel, pod: Pod) -> None:
         columns.put(naming_claim(binding.volume, binding.claim))
     for made in chosen.volumes.provisions:
         columns.put(naming_node(made.claim, chosen.node))
-        if made.capacity is not None and made.capacity.capacity is not None:
+        if made.claim.storage_class == POOLED:
+            flight.begin(made)
+        elif made.capacity is not None and made.capacity.capacity is not None:
             left = int(made.capacity.capacity) - made.claim.spec.requested_bytes
             columns.put(msgspec.structs.replace(made.capacity, capacity=str(left)))
+    flight.go_on(columns)
+
+
+class Flight:
+    """Volumes of declared pools, from the decision to the report."""
+
+    def __init__(self) -> None:
+        self._decided: deque[DynamicProvision] = deque()
+        self._recorded: deque[tuple[DynamicProvision, int]] = deque()
+        self._counter = 1
+
+    def begin(self, made: DynamicProvision) -> None:
+        self._decided.append(made)
+
+    def go_on(self, columns: Columns) -> None:
+        while len(self._decided) > LATER:
+            made = self._decided.popleft()
+            self._counter += 1
+            columns.put(_recorded(made.claim, self._counter))
+            self._recorded.append((made, self._counter))
+        while len(self._recorded) > LATER:
+            made, counter = self._recorded.popleft()
+            if made.capacity is not None:
+                columns.put(_reported(made.capacity.key, counter, columns))
+
+
+def _recorded(claim: PersistentVolumeClaim, counter: int) -> PersistentVolume:
+    volume = a_volume(f"pvc-{claim.uid}", POOLED, (ZONE, "zone-0"), gib=1)
+    told = msgspec.structs.replace(volume.metadata, annotations={CAPACITY_TOKEN: f"1.0.{counter}"})
+    return naming_claim(msgspec.structs.replace(volume, metadata=told), claim)
+
+
+def _reported(key: ObjectKey, counter: int, columns: Columns) -> CSIStorageCapacity:
+    """As it is, with the token: what the volume took is little beside what is free."""
+    object_ = columns.capacity.by_class[POOLED].get(key)
+    annotations = {**object_.annotations, CAPACITY_TOKEN: f"1.0.{counter}"}
+    metadata = msgspec.structs.replace(object_.metadata, annotations=annotations)
+    return msgspec.structs.replace(object_, metadata=metadata)
 
 
 def a_cluster(nodes: int) -> Iterator[ApiObject]:
     yield CSIDriver(metadata=ObjectMeta(name=DRIVER), spec=CSIDriverSpec(storage_capacity=True))
     yield a_class(STATIC, "kubernetes.io/no-provisioner")
     yield a_class(DYNAMIC, DRIVER)
+    yield a_class(POOLED, DRIVER)
     for number in range(nodes):
         name = f"node-{number:05}"
         yield a_node(name, number)
         limit = CSINodeDriver(name=DRIVER, node_id=name, allocatable=VolumeLimit(count=100))
         yield CSINode(metadata=ObjectMeta(name=name), spec=CSINodeSpec(drivers=(limit,)))
-        yield CSIStorageCapacity(
-            metadata=ObjectMeta(name=f"capacity-{number:05}", namespace="storage"),
-            storage_class_name=DYNAMIC,
-            node_topology=LabelSelectorSpec(match_labels={HOST: name}),
-            capacity=str((500 + number % 100) * GIB),
-        )
+        yield a_capacity(number, DYNAMIC)
+        yield a_capacity(number, POOLED)
         for which in range(VOLUMES_PER_NODE):
             yield a_volume(f"local-{number:05}-{which}", STATIC, (HOST, name), gib=10 + which * 10)
+
+
+def a_capacity(number: int, class_: str) -> CSIStorageCapacity:
+    free = (500 + number % 100) * GIB
+    listed = PublishedPool(name=f"disks-{number:05}", free={"": free}, cost=Cost())
+    told = {POOLS: str(pools_text([listed])), CAPACITY_TOKEN: "1.0.1"} if class_ == POOLED else {}
+    name = f"{class_}-{number:05}"
+    return CSIStorageCapacity(
+        metadata=ObjectMeta(name=name, namespace="storage", annotations=told),
+        storage_class_name=class_,
+        node_topology=LabelSelectorSpec(match_labels={HOST: f"node-{number:05}"}),
+        capacity=str(free),
+    )
 
 
 def a_node(name: str, number: int) -> Node:
@@ -241,10 +300,16 @@ def dynamic(number: int, which: int) -> Iterator[ApiObject]:
     yield a_claim(number, which, DYNAMIC)
 
 
+def pooled(number: int, which: int) -> Iterator[ApiObject]:
+    yield a_claim(number, which, POOLED)
+
+
 WORKLOADS = (
     Workload("no volumes", ()),
     Workload("bound volume", (bound,)),
     Workload("static delayed binding", (static,)),
     Workload("dynamic delayed binding, capacity", (dynamic,)),
+    Workload("dynamic delayed binding, pools, in flight", (pooled,)),
     Workload("three claims", (static, dynamic, dynamic)),
+    Workload("three claims, pools, in flight", (static, pooled, pooled)),
 )

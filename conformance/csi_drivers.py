@@ -85,7 +85,7 @@ def hostpathplugin(driver: Driver, *flags: str) -> Iterator[Driver]:
 
 @contextlib.contextmanager
 def _answering(driver: Driver, command: list[str]) -> Iterator[None]:
-    driver.state.mkdir(parents=True)
+    driver.state.mkdir(parents=True, exist_ok=True)
     with _cleared(driver.directory), running(command, driver.log) as process:
         uvloop.run(_ready(driver, process))
         yield

@@ -49,6 +49,22 @@ def csi_provisioner_with_strict_topology(kubeconfig: Path, driver: Driver) -> It
 
 
 @contextlib.contextmanager
+def our_provisioner_with_strict_topology(kubeconfig: Path, driver: Driver) -> Iterator[None]:
+    """In its place, told the same."""
+    command = [
+        plimsoll(),
+        "provisioner",
+        f"--kubeconfig={kubeconfig}",
+        f"--csi-address={driver.socket}",
+        "--strict-topology",
+        *UNHURRIED_BY_CLIENT,
+        *QUICK,
+    ]
+    with running(command, driver.directory / "plimsoll-provisioner.log", _environment()):
+        yield
+
+
+@contextlib.contextmanager
 def our_provisioner(kubeconfig: Path, driver: Driver) -> Iterator[None]:
     """In csi-provisioner's place, told the same."""
     command = [plimsoll(), "provisioner", *_provisioning(kubeconfig, driver)]

@@ -28,6 +28,7 @@ from conformance.csi_stories import (
     served,
 )
 from plimsoll.api.registry import Document
+from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
 from plimsoll.wire.parameters import Selection
 
 MANY = 12
@@ -190,7 +191,11 @@ def _look(volume: Document) -> Document:
     assert context.pop(IDENTITY, ""), "the volume does not say which program provisioned it"
     return {
         "labels": metadata.get("labels"),
-        "annotations": metadata.get("annotations"),
+        "annotations": {
+            name: value
+            for name, value in (metadata.get("annotations") or {}).items()
+            if name != CAPACITY_TOKEN
+        },
         "finalizers": sorted(metadata.get("finalizers", [])),
         "spec": {key: value for key, value in spec.items() if key not in OWN_TO_EACH},
         "csi": csi,

@@ -89,13 +89,17 @@ def kube_controller_manager(
 
 
 @contextlib.contextmanager
-def our_scheduler(kubeconfig: Path, directory: Path, policy: str = "compatible") -> Iterator[None]:
-    """For pods that name `plimsoll`, by kube-scheduler's rules unless told otherwise."""
+def our_scheduler(
+    kubeconfig: Path, directory: Path, policy: str = "compatible", *, records: str = ""
+) -> Iterator[None]:
+    """For pods that name `plimsoll`, by kube-scheduler's rules unless told otherwise. `records` is
+    the namespace of provisioners that hold volumes back."""
     command = [
         str(Path(sys.executable).with_name("plimsoll")),
         "scheduler",
         f"--kubeconfig={kubeconfig}",
         f"--policy={policy}",
+        f"--record-namespaces={records}",
         "--metrics-port=0",
     ]
     log = directory / "plimsoll-scheduler.log"

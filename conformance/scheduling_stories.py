@@ -158,14 +158,18 @@ class Stage:
 
     async def refused(self, pod: str, sentence: str) -> None:
         """Wait until the pod is told why it has no node."""
+        told: list[Document] = []
 
         async def is_told() -> bool:
             found = await self.at.find(PODS, pod) or {}
             conditions = found.get("status", {}).get("conditions", ())
-            told = [c for c in conditions if c["type"] == "PodScheduled"]
+            told[:] = [c for c in conditions if c["type"] == "PodScheduled"]
             return any(c["reason"] == "Unschedulable" and sentence in c["message"] for c in told)
 
-        await self.at.seen(f"{pod} told: {sentence}", is_told)
+        try:
+            await self.at.seen(f"{pod} told: {sentence}", is_told)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is told: {told}") from None
 
     async def add_tracked_class(self, name: str) -> None:
         """Of a driver that says how much room it has."""

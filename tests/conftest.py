@@ -1,11 +1,19 @@
-"""Which event loop a test runs in: the ordinary one, or that of the simulator."""
+"""Which event loop a test runs in, the ordinary one or that of the simulator; no time limits.
+
+How long an example takes says more of the machine than of the code: on busy cores Hypothesis would
+fail tests for it.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from plimsoll.simulator.engine.loop import VirtualLoop
+
+settings.register_profile("plimsoll", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("plimsoll")
 
 Factories = Mapping[str, Callable[[], asyncio.AbstractEventLoop]]
 

@@ -29,7 +29,7 @@ from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 START_SECONDS = 30
 # Most tests run no controller that would find their nodes ready.
 NO_CONTROLLERS = ("--disable-admission-plugins", ",".join(sorted(FINISHED_BY_CONTROLLERS)))
-STOP_SECONDS = 15
+STOP_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,8 @@ class EmbeddedServer:
         began = time.monotonic()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(self.command(), stdout=log, stderr=log)
-        while not is_ready(self.port):
+        # The file as well: another server may have taken the port meanwhile.
+        while not (self.kubeconfig.exists() and is_ready(self.port)):
             if self._process.poll() is not None:
                 raise ServerDiedError(f"exit code {self._process.returncode}: {self.last_words()}")
             if time.monotonic() - began > START_SECONDS:

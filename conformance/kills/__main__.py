@@ -1,6 +1,6 @@
 """`make kills`: a cluster whose processes are killed at random, then a soak of the API server.
 
-Exit code 0: nothing was lost and nothing is left but what is known and was counted.
+Exit code 0: nothing was lost and nothing is left.
 """
 
 import argparse

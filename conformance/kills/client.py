@@ -21,9 +21,9 @@ from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, documents, key_of
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
-from plimsoll.wire.parameters import Selection, merge_patch
+from plimsoll.wire.parameters import Deletion, Selection, merge_patch
 
-T = TypeVar("T", bound=ApiObject)
+T = TypeVar("T", bound=ApiObject | Document)
 R = TypeVar("R")
 
 AGAIN_SECONDS = 0.3
@@ -59,13 +59,13 @@ class EnduringClient:
                 may_be_ours = may_be_ours or not error.is_certain
                 await self._after(error)
 
-    async def delete(self, kind: Kind[Any], key: ObjectKey) -> None:
+    async def delete(self, kind: Kind[Any], key: ObjectKey, *, grace: int | None = None) -> None:
         """Returns when the server has accepted it; the object may stay for a while."""
         self.promised.pop((kind.resource.kind, key), None)
 
         async def delete() -> None:
             try:
-                await self._client.delete(kind, key)
+                await self._client.delete(kind, key, Deletion(grace_period_seconds=grace))
             except KubeError as error:
                 if error.failure is not Failure.NOT_FOUND:
                     raise

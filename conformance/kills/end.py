@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,27 +12,24 @@ from conformance.kills.client import EnduringClient
 from conformance.kills.cluster import DRIVERS, KilledCluster, attached, mounted
 from conformance.kills.load import SETS, SNAPSHOTS, VOLUMES, Load
 from conformance.kills.volumes import CLAIMS, PODS, KnownVolume
+from plimsoll.api.core import Lease
 from plimsoll.api.snapshots import VolumeSnapshotContent
 from plimsoll.api.storage import CSIStorageCapacity, VolumeAttachment
-from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.provisioning.intents import Intent, read_intent
 from plimsoll.processes.driver.ledger import FILE_NAME, Ledger
 from plimsoll.ui.demo.objects import NAMESPACE, claim, of_snapshot, pod
 from plimsoll.ui.local_cluster.layout import ClusterOptions, driver_dir
 from plimsoll.ui.local_cluster.objects import NAMESPACE as SYSTEM
-from plimsoll.wire.csi import methods as m
-from plimsoll.wire.csi.client import CsiClient
-from plimsoll.wire.csi.gen import csi_pb2 as csi
-from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.kind import Kind, typed
 
 CONTENTS, ATTACHMENTS = typed(VolumeSnapshotContent), typed(VolumeAttachment)
 CAPACITIES = typed(CSIStorageCapacity)
+LEASES = typed(Lease)
 LOOK_SECONDS = 0.5
 LOOKS = 40
 GONE_SECONDS = 240
 CAPACITY_SECONDS = 150
 """Longer than the provisioner's own round, which finds what was deleted behind its back."""
-MADE_FOR_CLAIM = "pvc-"
 """How the provisioner calls a volume, followed by the uid of the claim."""
 DELETED_KINDS: tuple[Kind[Any], ...] = (SETS, PODS, SNAPSHOTS, CLAIMS)
 GONE_KINDS: tuple[Kind[Any], ...] = (*DELETED_KINDS, VOLUMES, CONTENTS, ATTACHMENTS)
@@ -110,6 +106,23 @@ async def delete_everything(client: EnduringClient) -> list[str]:
     return []
 
 
+async def settle_intents(client: EnduringClient) -> list[str]:
+    """Wait until provisioners know of no volume any more that is not recorded."""
+    deadline = asyncio.get_running_loop().time() + GONE_SECONDS
+    while left := [
+        intent for lease in await client.list(LEASES, SYSTEM) if (intent := _open(lease))
+    ]:
+        if asyncio.get_running_loop().time() > deadline:
+            return [f"is not settled: {intent.name} ({intent.state})" for intent in left]
+        await asyncio.sleep(LOOK_SECONDS)
+    return []
+
+
+def _open(lease: Lease) -> Intent | None:
+    intent = read_intent({"metadata": {"annotations": lease.annotations}})
+    return intent if intent is not None and intent.state.is_open else None
+
+
 async def _left(client: EnduringClient) -> list[str]:
     found = []
     for kind in GONE_KINDS:
@@ -134,39 +147,6 @@ def _recorded(cluster: KilledCluster, driver: str) -> list[Asset]:
         *(Asset(driver, "volume", each.id, each.name, each.phase) for each in volumes),
         *(Asset(driver, "snapshot", each.id, each.name, each.phase) for each in snapshots),
     ]
-
-
-def known_leaks(
-    left: Sequence[Asset],
-    claims: Iterable[PersistentVolumeClaim],
-    volumes: Sequence[PersistentVolume],
-) -> list[Asset]:
-    """Volumes made for a claim that is gone, and which no PersistentVolume names.
-
-    A provisioner that is killed in the middle of CreateVolume learns of the volume only by asking
-    again for the same claim. If the claim is deleted before it is back, it never asks again.
-    """
-    wanted = {f"{MADE_FOR_CLAIM}{each.uid}" for each in claims}
-    named = {each.name for each in volumes}
-    handles = {each.spec.csi.volume_handle for each in volumes if each.spec.csi is not None}
-    return [
-        asset
-        for asset in left
-        if asset.kind == "volume"
-        and asset.name.startswith(MADE_FOR_CLAIM)
-        and asset.name not in wanted | named
-        and asset.id not in handles
-    ]
-
-
-async def remove(cluster: KilledCluster, leaks: Sequence[Asset]) -> None:
-    """So that all the rest can be compared with how it was in the beginning."""
-    for asset in leaks:
-        client = CsiClient(GrpcTransport(cluster.socket(asset.driver)))
-        try:
-            await client.call(m.DELETE_VOLUME, csi.DeleteVolumeRequest(volume_id=asset.id))
-        finally:
-            await client.close()
 
 
 async def capacity(client: EnduringClient) -> Capacity:

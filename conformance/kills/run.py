@@ -15,8 +15,8 @@ from conformance.kills import end
 from conformance.kills.client import EnduringClient, connected
 from conformance.kills.cluster import KilledCluster, release, started
 from conformance.kills.killer import Killer
-from conformance.kills.load import CLASSES, VOLUMES, Load
-from conformance.kills.volumes import CLAIMS, Files
+from conformance.kills.load import CLASSES, Load
+from conformance.kills.volumes import Files
 from plimsoll.ui.demo.objects import namespace
 
 Say = Callable[[str], None]
@@ -109,16 +109,12 @@ async def _nothing_left(
     cluster: KilledCluster, client: EnduringClient, free: end.Capacity, say: Say
 ) -> list[str]:
     problems = await end.delete_everything(client)
+    problems += await end.settle_intents(client)
     left = await asyncio.to_thread(end.assets, cluster)
-    volumes = await client.list(VOLUMES)
-    known = end.known_leaks(left, await client.list(CLAIMS), volumes)
-    for asset in known:
-        say(f"known leak: {asset}")
-    await end.remove(cluster, known)
-    problems += [f"leaked: {asset}" for asset in left if asset not in known]
+    problems += [f"leaked: {asset}" for asset in left]
     problems += await end.capacity_lost(client, free)
     problems += await end.left_on_the_machine(cluster)
-    say(f"after deleting everything: {len(known)} known leaks, {len(left) - len(known)} others")
+    say(f"after deleting everything: {len(left)} leaks")
     return problems
 
 

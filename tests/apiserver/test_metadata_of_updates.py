@@ -31,6 +31,12 @@ async def test_changes_of_a_priority_class_are_not_counted(api: Api) -> None:
     assert changed.document["metadata"]["generation"] == 1
 
 
+async def test_labels_are_checked_by_the_update_that_changes_them(api: Api) -> None:
+    await api.create("a")
+    bad = await api.ask("PATCH", f"{MAPS}/a", {"metadata": {"labels": {"app": "not a value"}}})
+    assert (bad.status, bad.document["details"]["causes"][0]["field"]) == (422, "metadata.labels")
+
+
 ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 PODS = "/api/v1/namespaces/default/pods"

@@ -115,6 +115,31 @@ async def test_history_that_is_gone_is_listed_again_with_what_was_deleted_meanwh
     assert bench.lists == 3
 
 
+async def test_it_is_known_how_far_the_watch_has_come_and_since_when_nothing_was_missed(
+    bench: Bench,
+) -> None:
+    first = str(bench.transport.server.version)
+    assert (bench.informer.listed_version, bench.informer.position) == (first, first)
+    bench.transport.put("a", "new")
+    await settle()
+    assert bench.informer.position == str(bench.transport.server.version)
+    bench.transport.server.version = 500
+    bench.transport.say(bookmark(500))
+    await settle()
+    assert (bench.informer.listed_version, bench.informer.position) == (first, "500")
+    bench.transport.say(disconnected())
+    await settle()
+    bench.transport.server.put("comes")
+    bench.transport.server.delete("comes")
+    bench.transport.server.compact()
+    told: list[str] = []
+    bench.informer.on_change(lambda _: told.append(bench.informer.listed_version))
+    bench.transport.server.delete("b")
+    await bench.pass_(5 * SECOND)
+    # Whatever a list brings, handlers know by then that something may have been missed.
+    assert told == [bench.informer.listed_version] != [first]
+
+
 async def test_a_410_within_the_stream_is_understood_too(bench: Bench) -> None:
     bench.transport.say(line("ERROR", GONE))
     bench.transport.server.put("f")

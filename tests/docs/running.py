@@ -24,6 +24,7 @@ GROUPS = {
         "docs/how-to/run-a-node.md",
         "docs/how-to/expand-volumes.md",
         "docs/how-to/repair.md",
+        "docs/how-to/take-back-unused-volumes.md",
     ],
     "processes one by one": ["docs/tutorial/first-driver.md"],
     "the API server alone": [

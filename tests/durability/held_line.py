@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 import yaml
 
+from tests.message_lengths import HEAD_END, body_bytes, missing_bytes
 from tests.servers import Endpoint
 
 T = TypeVar("T")
 READING = ("GET", "HEAD")
-HEAD_END = b"\r\n\r\n"
 
 
 class HeldLine:
@@ -103,7 +103,7 @@ class HeldLine:
         while True:
             with contextlib.suppress(asyncio.IncompleteReadError):
                 head = await reader.readuntil(HEAD_END)
-                body = await reader.readexactly(_length(head))
+                body = await reader.readexactly(body_bytes(head))
                 method, target, _ = head.decode().split(" ", 2)
                 asked[:] = [f"{method} {target.partition('?')[0]}"]
                 if method not in READING and "/leases" not in target:
@@ -119,25 +119,10 @@ class HeldLine:
         while data := await there.read(1 << 16):
             is_held = asked == [self._held]
             if is_held:
-                data += await there.readexactly(_missing(data))
+                data += await there.readexactly(missing_bytes(data))
                 await self._released.wait()
             writer.write(data)
             await writer.drain()
             if is_held:
                 self._delivered.set()
         raise ConnectionResetError("the server is gone")
-
-
-def _missing(begun: bytes) -> int:
-    """How many bytes of an answer are to come; servers send its head in one piece."""
-    head, end, body = begun.partition(HEAD_END)
-    assert end, "an answer that begins with half of its head"
-    return _length(head) - len(body)
-
-
-def _length(head: bytes) -> int:
-    for line in head.decode().splitlines():
-        name, _, value = line.partition(":")
-        if name.lower() == "content-length":
-            return int(value)
-    return 0

@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -99,3 +100,24 @@ async def test_a_lease_tells_the_epoch_of_its_holder() -> None:
         lease_created_at=datetime(2030, 1, 31, 12, tzinfo=UTC),
         transitions=2,
     )
+
+
+async def test_a_lease_tells_since_when_only_copies_of_ours_have_held_it() -> None:
+    api = MemoryApi()
+    first = await a_store(api).create(RECORD)
+    assert first.own_since == 2
+    store = a_store(api)
+    held = await store.read()
+    assert held is not None
+    second = await store.update(replace(RECORD, holder="b", transitions=3), held.version)
+    assert second.own_since == 2
+
+    api.objects[PATH]["spec"] |= {"holderIdentity": "another program", "leaseTransitions": 4}
+    store = a_store(api)
+    foreign = await store.read()
+    assert foreign is not None
+    assert foreign.own_since is None
+    third = await store.update(replace(RECORD, holder="c", transitions=5), foreign.version)
+    assert third.own_since == 5
+    fourth = await store.update(replace(RECORD, holder="d", transitions=6), third.version)
+    assert fourth.own_since == 5, "who follows knows it as well"

@@ -9,6 +9,7 @@ import pytest
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.processes.controller.settings import ControllerSettings
 from plimsoll.reconcile.process import LoopProcess, PagesAddress, run_until_signalled
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.wire.health import OK
@@ -16,6 +17,7 @@ from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.probe import is_answered
 
 LEASE = ObjectKey("kube-system", "work")
+OPTIONS = ControllerSettings()
 
 
 class Worked:
@@ -67,8 +69,10 @@ async def test_pages_without_an_address_are_not_served() -> None:
 async def test_a_process_without_an_election_begins_at_once() -> None:
     async with a_cluster() as cluster:
         process, work = a_copy(cluster, elects=False), Worked()
-        assert process.candidacy(LEASE) is None
-        running = asyncio.ensure_future(process.lead(lambda: work, process.candidacy(LEASE)))
+        assert process.candidacy(LEASE, OPTIONS) is None
+        running = asyncio.ensure_future(
+            process.lead(lambda: work, process.candidacy(LEASE, OPTIONS))
+        )
         await work.began.wait()
         assert process.pages()["/readyz"]() != OK
         work.is_synced = True
@@ -85,7 +89,7 @@ async def test_a_copy_that_waits_for_the_lease_is_ready_and_has_not_begun() -> N
         running = []
         for number, copy in enumerate(copies):
             begin = partial(works.__getitem__, number)
-            running.append(asyncio.ensure_future(copy.lead(begin, copy.candidacy(LEASE))))
+            running.append(asyncio.ensure_future(copy.lead(begin, copy.candidacy(LEASE, OPTIONS))))
             await cluster.wait(timedelta(seconds=1))
         assert [work.began.is_set() for work in works] == [True, False]
         assert copies[1].pages()["/readyz"]() == OK

@@ -4,16 +4,21 @@ They are called in a process of their own, before a run (`tools.sim.workers.Run.
 never taken back.
 """
 
-import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
+from random import Random
 from typing import Any
+
+from msgspec.structs import replace
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSINode
+from plimsoll.apiserver.storage.collection import Change, Collection
 from plimsoll.apiserver.storage.revisions import Revisions
+from plimsoll.apiserver.storage.watch_hub import WatchHub
 from plimsoll.cache import informer
+from plimsoll.cache.assume import AssumingStore
 from plimsoll.cache.store import Store, StoreChange
 from plimsoll.cache.watch import Action, Replace
 from plimsoll.decide.claims import claim as claim_decisions, protection
@@ -23,20 +28,34 @@ from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning import outcomes
 from plimsoll.decide.scheduling.columns import attachments
 from plimsoll.decide.scheduling.columns.attachables import volume_limits
+from plimsoll.decide.scheduling.refusals import Refusals
 from plimsoll.decide.scheduling.rules.volume_binding import bound_claims
 from plimsoll.enact import enactor
 from plimsoll.enact.lease_store import KubeLeaseStore
+from plimsoll.processes.controller.in_process.intents import InProcessIntents
 from plimsoll.processes.driver.epochs import EpochGate
-from plimsoll.processes.node import pods
-from plimsoll.processes.scheduler.refusals import RefusalLearner
 from plimsoll.processes.scheduler.state import SchedulerState
 from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.leading.leader import LeaseRecord, StoredLease
+from plimsoll.simulator.invariants import Invariant
+from plimsoll.simulator.scenario.actions import AnyAction
+from plimsoll.simulator.scenario.faults import AnyFault
+from plimsoll.simulator.scenario.generate import Plot
+from plimsoll.simulator.scenario.generated_cluster import generated_cluster
+from plimsoll.simulator.scenario.generated_groups import (
+    answer_too_late,
+    delete_late,
+    make_together,
+    stop_at_the_commit_point,
+)
+from plimsoll.simulator.scenario.scenario import Scenario
+from plimsoll.wire.kind import key_of, version_of
+from tests.simulator import rollback_plants
 
 
 def _plant(owner: object, name: str, bug: object) -> None:
     """In the place of what is there; a plant whose place has gone is an error of the test."""
-    assert hasattr(owner, name) or hasattr(builtins, name)
+    assert hasattr(owner, name)
     setattr(owner, name, bug)
 
 
@@ -48,6 +67,25 @@ def drop_preconditions() -> None:
 def assume_nothing() -> None:
     """The scheduler does not count a pod before the watch shows it on its node."""
     _plant(SchedulerState, "place", lambda *_: None)
+
+
+def forget_assumed_volumes() -> None:
+    """The scheduler does not believe its own choice of volumes and nodes for claims."""
+
+    def is_newest(self: AssumingStore[Any], object_: Any) -> bool:
+        newest = self.observed().get(key_of(object_))
+        return newest is not None and version_of(newest) == version_of(object_)
+
+    _plant(AssumingStore, "assume_version", is_newest)
+
+
+def forget_what_earlier_controllers_began() -> None:
+    """A controller does not look for the intents of the one before it."""
+
+    async def look_away(_intents: InProcessIntents) -> None:
+        return None
+
+    _plant(InProcessIntents, "load", look_away)
 
 
 def leave_half_bindings() -> None:
@@ -86,12 +124,20 @@ def ignore_moved_claims() -> None:
 
 
 def choose_the_refused_node_again() -> None:
-    _plant(RefusalLearner, "nodes_refused_to", lambda *_: [])
+    """The scheduler forgets which nodes have refused a pod."""
+    _plant(Refusals, "add", lambda _self, _pod, refusal: refusal)
 
 
 def iterate_a_set() -> None:
-    """A node looks at its leftover pods in the order of a set."""
-    _plant(pods, "sorted", list)
+    """The API server tells watchers of a change in the order of a set."""
+
+    def publish(self: WatchHub, collection: Collection, changes: list[Change]) -> None:
+        watchers = self._watchers.get(collection.name, ())
+        by_name = {str(number): watcher for number, watcher in enumerate(watchers)}
+        for name in frozenset(by_name):
+            by_name[name].offer(changes)
+
+    _plant(WatchHub, "publish", publish)
 
 
 def acknowledge_before_the_disk() -> None:
@@ -149,6 +195,8 @@ class Plant:
     make: Callable[[], None]
     seed: int
     """That was seen to find it."""
+    invariant: Invariant
+    """That it violates."""
 
     @property
     def name(self) -> str:
@@ -156,22 +204,57 @@ class Plant:
 
 
 PLANTS = (
-    Plant(overwrite_the_lease, 2),
-    Plant(assume_nothing, 12),
-    Plant(leave_half_bindings, 5),
-    Plant(ignore_the_election, 35),
-    Plant(acknowledge_before_the_disk, 10),
-    Plant(drop_watch_events, 16),
-    Plant(release_claims_in_use, 25),
-    Plant(ignore_the_reach_of_volumes, 27),
-    Plant(count_one_volume_too_many, 12),
+    Plant(overwrite_the_lease, 1, Invariant.EVERYTHING_RUNS),
+    Plant(assume_nothing, 12, Invariant.EVERYTHING_RUNS),
+    Plant(forget_assumed_volumes, 6, Invariant.ONE_CHOICE),
+    Plant(leave_half_bindings, 1, Invariant.EVERYTHING_RUNS),
+    Plant(forget_what_earlier_controllers_began, 4, Invariant.NO_LEAKS),
+    Plant(ignore_the_election, 5, Invariant.LEADERS_ONLY),
+    Plant(acknowledge_before_the_disk, 1, Invariant.DURABLE_WRITES),
+    Plant(drop_preconditions, 6, Invariant.ONE_CLAIM_PER_VOLUME),
+    Plant(ignore_moved_claims, 5, Invariant.SELECTED_NODE_HONOURED),
+    Plant(choose_the_refused_node_again, 8, Invariant.NOT_REFUSED_FOR_EVER),
+    Plant(drop_watch_events, 1, Invariant.EVERYTHING_RUNS),
+    Plant(keep_deleted_objects_after_a_list, 5, Invariant.CACHES_ARE_TRUE),
+    Plant(release_claims_in_use, 1, Invariant.CLAIMS_IN_USE),
+    Plant(ignore_the_reach_of_volumes, 1, Invariant.EVERYTHING_RUNS),
+    Plant(count_one_volume_too_many, 12, Invariant.EVERYTHING_RUNS),
+    Plant(rollback_plants.skip_the_intent, 4, Invariant.NO_LEAKS),
+    Plant(rollback_plants.never_say_undo, 1, Invariant.NO_HOLDS_LEFT),
+    Plant(rollback_plants.forget_to_release, 3, Invariant.EVERYTHING_RUNS),
+    Plant(rollback_plants.keep_groups_of_pods_that_are_gone, 1, Invariant.NO_HOLDS_LEFT),
+    Plant(rollback_plants.forget_volumes_that_are_held_back, 1, Invariant.NO_LEAKS),
+    Plant(rollback_plants.use_the_same_name_again, 7, Invariant.NO_LOSSES),
 )
-"""Those that violate an invariant. The tenth, `iterate_a_set`, makes two runs of a seed differ."""
+"""Those that violate an invariant. `iterate_a_set` makes two runs of a seed differ."""
+GROUP_PLANTS = (
+    (Plant(rollback_plants.record_volumes_that_are_held, 1, Invariant.HELD_BACK), make_together),
+    (
+        Plant(rollback_plants.clear_before_the_undo_is_durable, 1, Invariant.UNDONE_FIRST),
+        delete_late,
+    ),
+    (Plant(rollback_plants.take_earlier_answers, 2, Invariant.ONLY_FORWARD), answer_too_late),
+    (
+        Plant(rollback_plants.go_back_behind_the_commit_point, 7, Invariant.ONLY_FORWARD),
+        stop_at_the_commit_point,
+    ),
+)
+"""Each with the plot that it is looked for in, played by itself under this seed."""
 
-NOT_FOUND_YET = (
-    drop_preconditions,
-    ignore_moved_claims,
-    choose_the_refused_node_again,
-    keep_deleted_objects_after_a_list,
-)
-"""No seed is known that finds these: scenarios or invariants have to become stronger."""
+
+def plot_alone(plot: Plot, seed: int) -> Scenario:
+    """In a cluster of its own, from the first second on."""
+    chance = Random(f"plot {plot.__name__} {seed}")
+    shape = generated_cluster(chance)
+    events = plot(chance, shape)
+    first = min(each.at for each in events)
+    moved = [replace(each, at=round(each.at - first + 1.0, 3)) for each in events]
+    moved.sort(key=lambda each: each.at)
+    return Scenario(
+        seed=seed,
+        cluster=shape,
+        actions=tuple(each for each in moved if isinstance(each, AnyAction)),
+        faults=tuple(each for each in moved if isinstance(each, AnyFault)),
+        lasting=120.0,
+        settling=200.0,
+    )

@@ -1,11 +1,16 @@
 """Many seeds: every run ends with an outcome, and the last line counts them."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
-from tools.sim.tally import Tally, told
+from tools.sim.tally import Tally, ranges, told
 from tools.sim.workers import Crash, Run, outcome
 
 from plimsoll.simulator.invariants import Invariant, Violation
 from plimsoll.simulator.run import RunVerdict
+from tests.interrupts import interruptible
 
 
 def a_verdict(seed: int, *violations: Violation, **faults: int) -> RunVerdict:
@@ -81,3 +86,29 @@ def test_a_seed_that_raises_or_hangs_is_an_outcome_like_any_other(
     assert isinstance(found, Crash)
     assert (found.seed, found.kind) == (5, kind)
     assert message in found.message
+
+
+def test_of_many_equal_violations_the_first_are_told() -> None:
+    lines = told(a_verdict(4, *(a_violation() for _ in range(1000)))).splitlines()
+
+    assert len(lines) == 4
+    assert lines[-1] == "seed 4: every volume that a driver made is recorded: 997 more"
+
+
+def test_seeds_are_told_as_ranges() -> None:
+    assert ranges([3, 1, 2, 7, 9, 10]) == "seeds 1-3, 7, 9-10"
+    assert ranges([]) == "no seeds"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_signal_ends_all_runs_and_what_is_left_is_told(number: signal.Signals) -> None:
+    sweep_of = ("-m", "tools.sim", "run", "--seeds", "1000", "--first", "7")
+    command = interruptible(sys.executable, *sweep_of)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sweep:
+        assert sweep.stdout is not None
+        assert sweep.stdout.readline().startswith("seeds 7-1006, ")
+        sweep.send_signal(number)
+        rest = sweep.stdout.read()  # ends when the last worker has gone, for each has it open
+
+    assert sweep.returncode == 130
+    assert "done are no seeds; go on with: make sim FIRST=7 SEEDS=1000" in rest

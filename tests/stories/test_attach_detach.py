@@ -13,7 +13,11 @@ UNIQUE = "kubernetes.io/csi/disk.example.com^handle-volume-1"
 
 
 async def a_bound_claim(
-    cluster: StoryCluster, modes: tuple[str, ...] = ("ReadWriteOnce",), **spec: Any
+    cluster: StoryCluster,
+    modes: tuple[str, ...] = ("ReadWriteOnce",),
+    *,
+    affinity: Document | None = None,
+    **spec: Any,
 ) -> None:
     await cluster.create(claim(volume="volume-1"))
     found = await cluster.get("PersistentVolumeClaim", "data")
@@ -23,7 +27,8 @@ async def a_bound_claim(
         "name": "data",
         "uid": found["metadata"]["uid"],
     }
-    await cluster.create(volume(claim_ref=reference, spec={"accessModes": list(modes)} | spec))
+    whole = {"accessModes": list(modes)} | spec
+    await cluster.create(volume(claim_ref=reference, affinity=affinity, spec=whole))
     for kind, name in (("PersistentVolumeClaim", "data"), ("PersistentVolume", "volume-1")):
         await cluster.patch(kind, name, {"status": {"phase": "Bound"}}, subresource="status")
 

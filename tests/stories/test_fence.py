@@ -16,7 +16,9 @@ import msgspec
 import pytest
 
 from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.decide.capacity.names import leader_lease_name
 from plimsoll.enact.leading import LeadershipLostError
+from plimsoll.processes.controller.in_process.provisioners.registry import Installation, installed
 from plimsoll.processes.controller.main import ControllerProcess as Controller
 from plimsoll.processes.controller.settings import ControllerSettings
 from plimsoll.processes.scheduler.main import SchedulerProcess as Scheduler
@@ -93,9 +95,9 @@ def controllers(where: Path) -> Run:
     settings = ControllerSettings(data_dir=str(where))
 
     def run(client: KubeClient, identity: ProcessIdentity) -> "asyncio.Future[None]":
-        return asyncio.ensure_future(
-            Controller(settings, client, identity=identity, blocking=at_once).run(lambda _: None)
-        )
+        inside = installed(Installation(directory=where, blocking=at_once))
+        process = Controller(settings, client, identity=identity, provisioners=inside)
+        return asyncio.ensure_future(process.run(lambda _: None))
 
     return run
 
@@ -249,8 +251,7 @@ async def test_a_leader_that_a_driver_tells_of_a_newer_one_ends_without_a_word_t
         annotations = {SELECTED_NODE: "node-a"}
         await cluster.create(a_class(), claim(class_name="fast", annotations=annotations))
         await cluster.wait(MINUTE)
-        (lease,) = await cluster.names("Lease")
-        await cluster.delete("Lease", lease, "storage")
+        await cluster.delete("Lease", leader_lease_name(storage.settings.driver_name), "storage")
         async with _another(cluster, storage):
             await cluster.wait(MINUTE)
             assert storage.names == [await volume_of(cluster, "data")]
@@ -279,8 +280,7 @@ async def test_the_leader_of_a_lease_that_was_made_anew_is_obeyed() -> None:
                 await cluster.wait(MINUTE)
                 await cluster.create(claim(f"data-{number}"))
                 await cluster.wait(MINUTE)
-        (lease,) = await cluster.names("Lease")
-        await cluster.delete("Lease", lease, "storage")
+        await cluster.delete("Lease", leader_lease_name(storage.settings.driver_name), "storage")
         async with _another(cluster, storage, seed=7):
             await cluster.wait(MINUTE)
             await cluster.create(claim("after"))

@@ -9,7 +9,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
-from plimsoll.simulator.stories.objects import config_map, namespace
+from plimsoll.simulator.stories.objects import config_map, namespace, pod
 from plimsoll.wire.kind import documents
 from plimsoll.wire.parameters import Deletion
 
@@ -203,3 +203,22 @@ async def test_a_controller_cut_off_at_any_write_comes_to_the_same_end(propagati
     end = await assert_same_end(CrashScenario(loops=(GC,), arrange=arrange, look=look))
     kept = ["child-1", "child-2", "grandchild"] if propagation == "Orphan" else []
     assert end == [*kept, "stranger"]
+
+
+async def test_a_kind_that_other_loops_observe_is_watched_once() -> None:
+    async with a_cluster(GC, "pod-gc", "statefulset") as cluster:
+        await cluster.settle()
+        watches = cluster.server.cluster.hub.number_by_collection()
+        assert {watches[name] for name in ("pods", "nodes", "statefulsets.apps")} == {1}
+        assert watches["configmaps"] == 1
+
+
+async def test_objects_that_other_loops_observe_go_with_their_owner() -> None:
+    async with a_cluster(GC, "pod-gc") as cluster:
+        await cluster.create(config_map("owner"))
+        owner = await reference(cluster, "ConfigMap", "owner")
+        await cluster.create(pod("child", ownerReferences=[owner]), pod("stranger"))
+        await cluster.settle()
+        await delete(cluster, "owner")
+        await cluster.settle()
+        assert await cluster.names("Pod") == ["stranger"]

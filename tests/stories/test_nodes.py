@@ -440,3 +440,10 @@ async def test_many_nodes_live_in_one_process() -> None:
         assert len(await cluster.all("Lease", "kube-node-lease")) == 40
         for node, driver in nodes.drivers.items():
             assert driver.called == ["NodeStageVolume", "NodePublishVolume"], node
+
+
+async def test_the_metrics_tell_how_many_drivers_are_registered_on_all_nodes() -> None:
+    async with a_cluster() as cluster:
+        life = await Nodes(cluster, 3).start()
+        registry = life.tools.metrics.registry
+        assert registry.get_sample_value("plimsoll_node_drivers_registered") == 3.0

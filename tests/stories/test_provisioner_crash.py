@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from plimsoll.decide.provisioning.intents import read_intent
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.objects import claim
 from plimsoll.simulator.stories.schedulers import SELECTED_NODE
@@ -134,8 +135,10 @@ async def arrange(cluster: StoryCluster) -> None:
 async def look(cluster: StoryCluster, storage: StoryStorage) -> Any:
     claims = await cluster.all("PersistentVolumeClaim")
     volumes = await cluster.all("PersistentVolume")
-    told = f"{claims}{volumes}{await cluster.all('Event')}"
+    leases = await cluster.all("Lease")
+    told = f"{claims}{volumes}{leases}{await cluster.all('Event')}"
     by_uid = {each["metadata"]["uid"]: each["metadata"]["name"] for each in claims}
+    handles = {each["spec"]["csi"]["volumeHandle"] for each in volumes}
     return {
         "claims": [(each["metadata"]["name"], each["status"]["phase"]) for each in claims],
         "volumes": sorted(
@@ -146,8 +149,11 @@ async def look(cluster: StoryCluster, storage: StoryStorage) -> Any:
             )
             for each in volumes
         ),
-        "leaked": sorted(set(storage.names) - {each["metadata"]["name"] for each in volumes}),
-        "lost": sorted({each["metadata"]["name"] for each in volumes} - set(storage.names)),
+        "leaked": sorted(set(storage.ids) - handles),
+        "lost": sorted(handles - set(storage.ids)),
+        "being settled": [
+            intent.state for lease in leases if (intent := read_intent(lease)) is not None
+        ],
         "published": sorted((await published(cluster)).items()),
         "told secrets": SECRET in told,
     }
@@ -158,6 +164,7 @@ async def undisturbed() -> tuple[Any, int, int]:
         end = await life.live()
         middle, last = end
         assert [phase for _, phase in middle["claims"]] == ["Bound"] * 3 + ["Pending"]
+        assert last["being settled"] == ["Undone"], "of the volume that strayed"
         assert middle["leaked"] == middle["lost"] == last["leaked"] == last["lost"] == []
         assert last["claims"] == [("placed", "Bound"), ("stray", "Pending")]
         assert [phase for phase, _, _ in last["volumes"]] == ["Bound", "Released"]

@@ -7,6 +7,7 @@ from datetime import timedelta
 import msgspec
 
 from plimsoll.api.registry import Document
+from plimsoll.decide.provisioning.intents import read_intent
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.objects import claim
@@ -14,6 +15,7 @@ from plimsoll.simulator.stories.schedulers import volume_of
 from plimsoll.simulator.stories.sidecars import (
     DRIVER,
     PLAIN,
+    RunningProvisioner,
     StoryStorage,
     a_class,
     a_provisioner,
@@ -29,6 +31,7 @@ LOOPS = ("binding", "claim-protection", "volume-protection")
 CLONED = "provisioner.storage.kubernetes.io/cloning-protection"
 RESTORED = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"
 SNAPSHOT_API = "snapshot.storage.k8s.io"
+TOO_SMALL = "new PVC request must be greater than or equal in size"
 
 
 @asynccontextmanager
@@ -39,7 +42,7 @@ async def a_world() -> AsyncIterator[tuple[StoryCluster, StoryStorage]]:
         a_storage(cluster.clock, zonal_pools("10Gi")) as storage,
     ):
         await add_storage_nodes(cluster, {"node-a": {"zone": "a"}})
-        await cluster.create(a_class(waits=False), claim())
+        await cluster.create(a_class(waits=False, allowVolumeExpansion=True), claim())
         async with a_provisioner(cluster, storage):
             await cluster.settle()
         assert await volume_of(cluster, "data")
@@ -82,6 +85,59 @@ async def test_a_source_outlives_its_deletion_while_it_is_cloned() -> None:
         await cluster.wait(timedelta(minutes=5))
         assert storage.names == [await volume_of(cluster, "copy")]
         assert await cluster.find("PersistentVolumeClaim", "data") is None
+
+
+async def killed_while_it_clones(cluster: StoryCluster, storage: StoryStorage) -> None:
+    """The driver has made the clone; the provisioner never gets to know."""
+    first = RunningProvisioner(cluster, storage, seed=2)
+    storage.on_effect = lambda _: first.cut_off()
+    await first.start()
+    await cluster.create(made_from("PersistentVolumeClaim", "data"))
+    await cluster.settle()
+    await first.kill()
+    storage.on_effect = lambda _: None
+    assert len(storage.ids) == 2
+
+
+async def grow_source(cluster: StoryCluster) -> None:
+    size = {"spec": {"resources": {"requests": {"storage": "3Gi"}}}}
+    await cluster.patch("PersistentVolumeClaim", "data", size)
+
+
+async def test_a_clone_that_was_begun_is_finished_though_its_source_has_grown_since() -> None:
+    async with a_world() as (cluster, storage):
+        await killed_while_it_clones(cluster, storage)
+        made = storage.ids
+        await grow_source(cluster)
+        async with a_provisioner(cluster, storage, seed=3):
+            await cluster.wait(timedelta(minutes=3))
+            clone = await cluster.get("PersistentVolume", await volume_of(cluster, "copy"))
+            assert clone["spec"]["csi"]["volumeHandle"] in made
+            assert storage.ids == made
+
+
+async def test_a_clone_that_was_not_made_and_is_refused_now_is_not_asked_for_again() -> None:
+    async with a_world() as (cluster, storage), a_provisioner(cluster, storage, seed=2):
+        storage.set_faults(Fail(call=FaultyCall.CREATE, code="UNAVAILABLE"))
+        before = storage.count("CreateVolume")
+        await cluster.create(made_from("PersistentVolumeClaim", "data"))
+        await cluster.wait(timedelta(milliseconds=100))
+        await grow_source(cluster)
+        storage.set_faults(Fail(call=FaultyCall.CREATE, code="OUT_OF_RANGE"))
+        await cluster.wait(timedelta(minutes=3))
+        assert storage.count("CreateVolume") == before + 2
+        assert [read for each in await cluster.all("Lease") if (read := read_intent(each))] == []
+        assert TOO_SMALL in " ".join(text for _, text in await cluster.events("copy"))
+
+
+async def test_a_clone_of_a_source_that_has_grown_is_refused_before_the_driver_is_asked() -> None:
+    async with a_world() as (cluster, storage), a_provisioner(cluster, storage, seed=2):
+        await grow_source(cluster)
+        before = storage.count("CreateVolume")
+        await cluster.create(made_from("PersistentVolumeClaim", "data"))
+        await cluster.settle()
+        assert storage.count("CreateVolume") == before
+        assert TOO_SMALL in " ".join(text for _, text in await cluster.events("copy"))
 
 
 async def a_snapshot(cluster: StoryCluster, storage: StoryStorage) -> None:

@@ -255,6 +255,25 @@ async def test_a_change_of_the_node_makes_the_scheduler_try_it_again() -> None:
         assert await selected_node(cluster) == "node-a"
 
 
+async def test_a_pod_made_anew_keeps_its_node_when_the_attempt_for_the_old_one_ends() -> None:
+    async with a_cluster("binding") as cluster, a_scheduler(cluster):
+        await add_node(cluster, "node-a", cpu="1")
+        large = {"cpu": "600m"}
+        await cluster.create(a_late_class("fast", "disk.example.com"))
+        await cluster.create(a_request(), a_pod(claims=["data"], requests=large))
+        await cluster.settle()
+        await refuse(cluster)
+        # The scheduler looks for the reason in events, which may come a moment later.
+        await cluster.wait(timedelta(milliseconds=500))
+        await cluster.delete("Pod", "web")
+        await cluster.create(a_pod(claims=["data"], requests=large))
+        await cluster.settle(timedelta(seconds=10))
+        assert await selected_node(cluster) == "node-a"
+        await cluster.create(a_pod("other", requests=large))
+        await cluster.settle()
+        assert await node_of(cluster, "other") == ""
+
+
 async def test_a_scheduler_that_may_not_read_events_learns_all_the_same() -> None:
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(a_world_with_a_foreign_provisioner())

@@ -10,6 +10,7 @@ from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.simulator.stories.cluster import Make, StoryCluster, a_cluster
 from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
 from plimsoll.simulator.stories.objects import claim, config_map, pod, uses, volume
+from tests.stories.test_attach_detach import a_bound_claim
 
 SELECTED = "volume.kubernetes.io/selected-node"
 LATE = {
@@ -41,18 +42,8 @@ async def selected_nodes(cluster: StoryCluster) -> dict[str, str | None]:
 
 
 async def a_bound_pair(cluster: StoryCluster, node: str, policy: str = "Delete") -> None:
-    await cluster.create(claim(volume="volume-1"))
-    found = await cluster.get("PersistentVolumeClaim", "data")
-    reference = {
-        "kind": "PersistentVolumeClaim",
-        "namespace": "default",
-        "name": "data",
-        "uid": found["metadata"]["uid"],
-    }
-    spec = {"persistentVolumeReclaimPolicy": policy}
-    await cluster.create(volume(claim_ref=reference, affinity=pinned_to(node), spec=spec))
-    for kind, name in (("PersistentVolumeClaim", "data"), ("PersistentVolume", "volume-1")):
-        await cluster.patch(kind, name, {"status": {"phase": "Bound"}}, subresource="status")
+    affinity = pinned_to(node)
+    await a_bound_claim(cluster, affinity=affinity, persistentVolumeReclaimPolicy=policy)
 
 
 async def test_without_being_asked_for_nothing_is_repaired() -> None:

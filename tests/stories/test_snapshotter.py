@@ -211,6 +211,33 @@ async def test_a_failure_is_shown_and_overcome() -> None:
         assert len(plugin.calls("CreateSnapshot")) == 8
 
 
+async def test_a_driver_that_failed_is_not_asked_again_at_once() -> None:
+    plugin = a_plugin()
+    plugin.fail("CreateSnapshot", StatusCode.INTERNAL, times=1000)
+    async with a_cluster(more=with_plugin(plugin, "snapshotter")) as cluster:
+        await a_bound_claim(cluster)
+        await cluster.create(a_class(), a_snapshot())
+        await cluster.settle(timedelta(milliseconds=400))
+        assert len(plugin.calls("CreateSnapshot")) == 1
+        await cluster.wait(timedelta(seconds=1))
+        assert len(plugin.calls("CreateSnapshot")) == 2
+        # Between one and two seconds, between two and four, and so on: 31 at most for five more.
+        await cluster.wait(timedelta(seconds=31))
+        assert 5 <= len(plugin.calls("CreateSnapshot")) <= 7
+
+
+async def test_a_snapshot_that_cannot_be_taken_is_deleted_without_waiting_for_a_retry() -> None:
+    plugin = a_plugin()
+    plugin.fail("CreateSnapshot", StatusCode.INTERNAL, times=1000)
+    async with a_cluster(more=with_plugin(plugin, "snapshotter")) as cluster:
+        await a_bound_claim(cluster)
+        await cluster.create(a_class(), a_snapshot())
+        await cluster.wait(LONG)
+        await cluster.delete("VolumeSnapshot", "first")
+        await cluster.settle()
+        await nothing_is_left(cluster, plugin)
+
+
 async def test_retries_become_rare() -> None:
     plugin = a_plugin()
     plugin.fail("CreateSnapshot", StatusCode.INTERNAL, times=1000)

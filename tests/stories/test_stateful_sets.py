@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
+from plimsoll.processes.controller.workloads.stateful_set import StatefulSets
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.workload_objects import (
     LABELS,
@@ -53,6 +55,45 @@ async def test_pods_start_one_after_the_other_when_the_one_before_is_ready() -> 
         assert await cluster.names("Pod") == ["web-0", "web-1"]
         await cluster.run_pods()
         assert await cluster.names("Pod") == ["web-0", "web-1", "web-2"]
+
+
+class CountedStatefulSets(StatefulSets):
+    """Counts how often sets are looked at: each look at a set goes through all of its pods."""
+
+    looks = 0
+
+    async def reconcile(self, key: ObjectKey) -> timedelta | None:
+        self.looks += 1
+        return await super().reconcile(key)
+
+
+async def test_a_large_set_is_looked_at_only_when_what_it_decides_by_has_changed() -> None:
+    async with a_cluster(more={"statefulset": CountedStatefulSets}) as cluster:
+        loop = cluster.controllers[0].loops["statefulset"]
+        assert isinstance(loop, CountedStatefulSets)
+        await cluster.add_node("node-1")
+        await cluster.create(stateful_set(replicas=8))
+        await cluster.run_pods()
+        assert await cluster.names("Pod") == [f"web-{number}" for number in range(8)]
+        made = loop.looks
+        for number in range(8):
+            bound = {"status": {"phase": "Bound"}}
+            await cluster.patch(CLAIM, f"data-web-{number}", bound, subresource="status")
+            told = {"metadata": {"annotations": {"note": "read by people"}}}
+            await cluster.patch("Pod", f"web-{number}", told)
+            await cluster.settle()
+        assert loop.looks == made
+        assert made <= 8 * 4
+
+
+async def test_a_set_reports_again_what_another_writer_has_changed_in_its_status() -> None:
+    async with a_cluster("statefulset") as cluster:
+        await cluster.create(stateful_set())
+        await cluster.run_pods()
+        wrong = {"status": {"updatedReplicas": 1}}
+        await cluster.patch(SET, "web", wrong, subresource="status")
+        await cluster.settle()
+        assert (await status(cluster))["updatedReplicas"] == 3
 
 
 async def test_a_parallel_set_starts_all_pods_at_once() -> None:

@@ -8,7 +8,8 @@ INTRODUCTION = """\
 `plimsoll controller --controllers` takes these names, separated by commas: a name adds a loop,
 `-name` leaves one out, `*` stands for the default. By default all of them run beside the embedded
 API server, where no kube-controller-manager does this work; `repair` only if `--repair` names
-[rules](../how-to/repair.md)."""
+[rules](../how-to/repair.md), `rollback` only with
+[`--rollback`](../how-to/take-back-unused-volumes.md)."""
 NOTHING_ELSEWHERE = """\
 On any other cluster none runs unless it is named: see
 [how to do that](../how-to/run-beside-real-kubernetes.md)."""

@@ -136,6 +136,7 @@ EVENTS = (
     Event(
         "GetSnapshotClassFailed", "Warning", "snapshot", "The class that it names does not exist."
     ),
+    Event("IntentOrphaned", "Warning", "claim", "The node that made its volume is gone."),
     Event("NodeAffinity", "Warning", "pod", "Rejected by its node, which it is not meant for."),
     Event("OutOf…", "Warning", "pod", "Rejected by its node, which has too little: OutOfcpu."),
     Event(
@@ -163,6 +164,21 @@ EVENTS = (
     Event("RepairedSelectedNode", "Warning", "claim", "Its selected node is gone, and taken off."),
     Event("Resizing", "Normal", "claim", "The driver is asked to grow the volume."),
     Event("Resumed", "Normal", "Job", "The job is no longer suspended."),
+    Event(
+        "RollbackBegun", "Warning", "claim", "Its unused volume keeps a pod from running, and goes."
+    ),
+    Event(
+        "RollbackKeptVolume",
+        "Warning",
+        "claim, volume",
+        "It is not certain that the volume was never used: its data stays.",
+    ),
+    Event("RollbackPutBack", "Warning", "claim", "Its volume is not taken back after all."),
+    Event(
+        "RollbackRehearsed", "Warning", "pod, claim", "Its volumes would be taken back; a dry run."
+    ),
+    Event("RollbackWaits", "Warning", "claim", "A pod got a node while its volume was taken back."),
+    Event("RolledBack", "Normal", "claim", "Its unused volume was taken back; it gets another."),
     Event("ScalingReplicaSet", "Normal", "Deployment", "One of its ReplicaSets got another size."),
     Event("Scheduled", "Normal", "pod", "The scheduler gave the pod its node."),
     Event("SelectingAll", "Warning", "workload", "Its selector is empty, so nothing is done."),
@@ -332,13 +348,21 @@ TITLES: dict[Name, str] = {
         "ProtectionReason",
     ): "About the finalizers of claims in use and bound volumes.",
     (
+        "decide.repair.orphaned_intents",
+        "OrphanReason",
+    ): "About volumes that were being made on a node that is gone. It is an event, too.",
+    (
         "decide.repair.repairs",
         "RepairReason",
     ): "About what repair rules have found. Each is an event, too.",
     (
+        "decide.rollback.telling",
+        "RollbackReason",
+    ): "About unused volumes that keep pods from running. Each is an event, too.",
+    (
         "decide.provisioning.in_process.unrecorded_assets",
         "UnrecordedAssetReason",
-    ): "About the finalizer that guards a claim while an asset may exist that no volume tells of.",
+    ): "About the finalizer that an earlier version left on claims it was provisioning for.",
     ("decide.scheduling.reasons", "Reason"): "What speaks against a node for a pod, or keeps a pod "
     "from its node or its volumes. The scheduler puts them in brackets behind the message of the "
     "event `FailedScheduling` and of the condition `PodScheduled`, and counts pods by them; "

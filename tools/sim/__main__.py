@@ -6,32 +6,46 @@
 
 `run` ends with 1 if a seed fails: a violation that is not known, an exception, or a run that does
 not end. Then the first failing seed is shrunk and written to a file, and its timeline is printed.
+SIGINT and SIGTERM end the runs that are under way; what is left of the range is told then.
 """
 
 import argparse
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
+from types import FrameType
+from typing import NoReturn
 
-from plimsoll.simulator.failures.shrink import events_of, shrink
+from plimsoll.simulator.failures.shrink import Shrinking, events_of, shrink
 from plimsoll.simulator.failures.timeline import MANY_LINES, timeline
 from plimsoll.simulator.run import RunVerdict
 from plimsoll.simulator.scenario.file import dump, load
 from plimsoll.simulator.scenario.generate import generate
 from plimsoll.simulator.scenario.scenario import Scenario
 from plimsoll.simulator.scenario.strict import ScenarioError
-from tools.sim.tally import Tally, is_failing, signature, told
-from tools.sim.workers import Crash, Outcome, Run, cores, outcome, outcomes
+from tools.sim.tally import Tally, is_failing, ranges, signature, told
+from tools.sim.workers import Crash, Outcome, Run, cores, outcome, outcomes, played
 
-PROGRESS_EVERY = 10
+PROGRESS_SEEDS, PROGRESS_SECONDS = 10, 30.0
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit code, as shells have it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    if options.command == "run":
-        return sweep(options)
-    return replay(options)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return sweep(options) if options.command == "run" else replay(options)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    """SIGTERM is as good as SIGINT: workers have to be ended."""
+    raise KeyboardInterrupt
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -42,7 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--first", type=int, default=1, help="the first seed")
     run.add_argument("--jobs", type=int, default=cores(), help="runs at the same time")
     run.add_argument("--no-shrink", action="store_true", help="do not make a failing seed shorter")
-    run.add_argument("--runs", type=int, default=60, help="runs at most, to make it shorter")
+    run.add_argument("--runs", type=int, default=100, help="runs at most, to make it shorter")
+    run.add_argument("--minutes", type=float, default=2.5, help="at most, to make it shorter")
     run.add_argument("--into", type=Path, default=Path(), help="where a failing scenario goes")
     again = commands.add_parser("replay", help="play one scenario, and tell what happens")
     again.add_argument("scenario", type=Path, nargs="?", help="a scenario file")
@@ -57,12 +72,12 @@ def _parser() -> argparse.ArgumentParser:
 def sweep(options: argparse.Namespace) -> int:
     tally, seeds = Tally(), range(options.first, options.first + options.seeds)
     try:
-        for number in _played(seeds, options.jobs, tally):
-            if number % PROGRESS_EVERY == 0 and number < len(seeds):
-                _say(f"… {number} of {len(seeds)}: {tally}")
+        _say(f"{ranges(seeds)}, {options.jobs} at a time")
+        _play(seeds, options.jobs, tally)
     except KeyboardInterrupt:
         _say(f"interrupted: {tally}")
-        return 130
+        _say(f"done are {ranges(tally.seeds)}; {_rest(seeds, tally)}")
+        raise
     _say(str(tally))
     first = tally.first_failing
     if first is None:
@@ -72,22 +87,25 @@ def sweep(options: argparse.Namespace) -> int:
     return 1
 
 
-def _played(seeds: range, jobs: int, tally: Tally) -> Iterator[int]:
-    """Plays the seeds; yields how many have ended."""
-    runs = (Run(seed=seed) for seed in seeds)
-    left = set(seeds)
-    try:
-        with closing(outcomes(runs, jobs=jobs)) as ended:
-            for number, each in enumerate(ended, 1):
-                tally.add(each)
-                left.discard(each.seed)
-                if is_failing(each):
-                    _say(told(each))
-                yield number
-    except KeyboardInterrupt:
-        first, last = min(left), seeds[-1]
-        _say(f"go on with: make sim FIRST={first} SEEDS={last - first + 1}")
-        raise
+def _play(seeds: range, jobs: int, tally: Tally) -> None:
+    """With a line about how far it is, from time to time."""
+    told_at = monotonic()
+    with closing(outcomes((Run(seed=seed) for seed in seeds), jobs=jobs)) as ended:
+        for each in ended:
+            tally.add(each)
+            if is_failing(each):
+                _say(told(each))
+            number, now = len(tally.seeds), monotonic()
+            is_due = number % PROGRESS_SEEDS == 0 or now - told_at > PROGRESS_SECONDS
+            if is_due and number < len(seeds):
+                _say(f"… {number} of {len(seeds)}: {tally}")
+                told_at = now
+
+
+def _rest(seeds: range, tally: Tally) -> str:
+    """How to go on: with all seeds from the first one on that has not ended."""
+    first = min(set(seeds) - set(tally.seeds), default=seeds.stop)
+    return f"go on with: make sim FIRST={first} SEEDS={seeds.stop - first}"
 
 
 # One failing seed
@@ -97,17 +115,26 @@ def _explain(failing: Outcome, options: argparse.Namespace) -> None:
     """Make its scenario short, write that to a file, and tell its timeline."""
     whole, looked_for = generate(failing.seed), signature(failing)
     _say(f"seed {failing.seed} has {len(events_of(whole))} events; making it shorter …")
+    end = monotonic() + options.minutes * 60
 
-    def fails(candidate: Scenario) -> bool:
-        found = outcome(Run(seed=candidate.seed, scenario=candidate))
-        return not looked_for.isdisjoint(signature(found))
+    def find_failing(candidates: Iterable[Scenario]) -> Scenario | None:
+        runs = (Run(seed=each.seed, scenario=each) for each in candidates)
+        with closing(played(runs, jobs=options.jobs)) as ended:
+            for run, found in ended:
+                if not looked_for.isdisjoint(signature(found)):
+                    return run.scenario
+        return None
 
-    shrunk = shrink(whole, fails, most_runs=options.runs)
+    shrinking = Shrinking(whole, find_failing, options.runs, is_over=lambda: monotonic() > end)
     path = options.into / f"sim-{failing.seed}.yaml"
-    path.write_text(dump(shrunk.smallest))
-    _say(f"{len(events_of(shrunk.smallest))} events are left after {shrunk.runs} runs")
-    _tell(outcome(Run(seed=failing.seed, scenario=shrunk.smallest, keeps_lines=True)))
-    _say(f"replay it with: make replay SCENARIO={path}")
+    try:
+        shrink(shrinking)
+    finally:  # also when it is interrupted
+        smallest = shrinking.smallest
+        path.write_text(dump(smallest))
+        _say(f"{len(events_of(smallest))} events are left after {shrinking.runs} runs")
+        _say(f"replay it with: make replay SCENARIO={path}")
+    _tell(outcome(Run(seed=failing.seed, scenario=smallest, keeps_lines=True)))
 
 
 def replay(options: argparse.Namespace) -> int:

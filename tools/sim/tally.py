@@ -1,15 +1,18 @@
 """What came of many seeds, as counts and as sentences."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from plimsoll.simulator.failures.timeline import EQUAL_VIOLATIONS
 from plimsoll.simulator.run import RunVerdict
 from tools.sim.workers import Crash, Outcome
 
 
 @dataclass(slots=True)
 class Tally:
-    seeds: int = 0
+    seeds: list[int] = field(default_factory=list)
+    """In the order in which they ended."""
     virtual_seconds: float = 0.0
     faults: Counter[str] = field(default_factory=Counter)
     violations: int = 0
@@ -18,7 +21,7 @@ class Tally:
     failing: list[Outcome] = field(default_factory=list)
 
     def add(self, outcome: Outcome) -> None:
-        self.seeds += 1
+        self.seeds.append(outcome.seed)
         if isinstance(outcome, Crash):
             self.crashes += 1
             self.failing.append(outcome)
@@ -32,10 +35,11 @@ class Tally:
 
     def __str__(self) -> str:
         """`100 seeds, 23.4 virtual hours, 612 faults (cut 201, …), 0 violations (3 known)`."""
+        hours = self.virtual_seconds / 3600
         kinds = ", ".join(f"{kind} {number}" for kind, number in self.faults.most_common())
         crashed = f", {_counted(self.crashes, 'run')} without a verdict" if self.crashes else ""
         return (
-            f"{_counted(self.seeds, 'seed')}, {self.virtual_seconds / 3600:.1f} virtual hours, "
+            f"{_counted(len(self.seeds), 'seed')}, {hours:.1f} virtual hours, "
             f"{_counted(self.faults.total(), 'fault')} ({kinds or 'none'}), "
             f"{_counted(self.violations, 'violation')} ({self.known} known){crashed}"
         )
@@ -49,11 +53,30 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def ranges(seeds: Iterable[int]) -> str:
+    """`seeds 1-7, 9`."""
+    found: list[list[int]] = []
+    for seed in sorted(seeds):
+        if found and found[-1][-1] == seed - 1:
+            found[-1] = [found[-1][0], seed]
+        else:
+            found.append([seed])
+    return f"seeds {', '.join('-'.join(map(str, each)) for each in found)}" if found else "no seeds"
+
+
 def told(outcome: Outcome) -> str:
-    """Why a seed fails."""
+    """Why a seed fails: of each invariant, the first violations."""
     if isinstance(outcome, Crash):
         return f"seed {outcome.seed}: {outcome.kind}\n{outcome.message.rstrip()}"
-    return "\n".join(f"seed {outcome.seed}: {each}" for each in outcome.unknown)
+    seen: Counter[str] = Counter()
+    lines: list[str] = []
+    for each in outcome.unknown:
+        seen[each.invariant] += 1
+        if seen[each.invariant] <= EQUAL_VIOLATIONS:
+            lines.append(f"seed {outcome.seed}: {each}")
+    more = {name: number - EQUAL_VIOLATIONS for name, number in seen.items()}
+    lines += [f"seed {outcome.seed}: {name}: {n:,} more" for name, n in more.items() if n > 0]
+    return "\n".join(lines)
 
 
 def signature(outcome: Outcome) -> frozenset[str]:

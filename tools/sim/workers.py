@@ -10,7 +10,8 @@ import os
 import resource
 import signal
 import traceback
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
@@ -64,22 +65,41 @@ def cores() -> int:
 
 def outcomes(runs: Iterable[Run], *, jobs: int = 0) -> Generator[Outcome, None, None]:
     """In the order in which they end. Closing the iterator ends what still runs."""
+    with closing(played(runs, jobs=jobs)) as ended:
+        for _, found in ended:
+            yield found
+
+
+def played(runs: Iterable[Run], *, jobs: int = 0) -> Generator[tuple[Run, Outcome], None, None]:
+    """As `outcomes`, each with its run."""
     waiting = iter(runs)
     working: dict[int, _Worker] = {}
     try:
         while True:
             while len(working) < (jobs or cores()) and (run := next(waiting, None)) is not None:
-                worker = _begun(run)
-                working[worker.answers.fileno()] = worker
+                with _uninterrupted():
+                    worker = _begun(run)
+                    working[worker.answers.fileno()] = worker
             if not working:
                 return
             for answers in wait([worker.answers for worker in working.values()]):
                 assert isinstance(answers, Connection)
-                yield _ended(working.pop(answers.fileno()))
+                worker = working.pop(answers.fileno())
+                yield worker.run, _ended(worker)
     finally:
         for worker in working.values():
             worker.process.kill()
             worker.process.join()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Signals wait: a worker that is started, and not known yet, would be left behind."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def outcome(run: Run) -> Outcome:

@@ -64,7 +64,10 @@ class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that manages this object, of which there is at most one."""
-        return next((owner for owner in self.owner_references if owner.controller), None)
+        for owner in self.owner_references:
+            if owner.controller:
+                return owner
+        return None
 
 
 class ApiObject(ApiStruct, frozen=True, kw_only=True):
@@ -120,7 +123,10 @@ class Condition(ApiStruct, frozen=True, kw_only=True):
 
 
 def find_condition(conditions: tuple[Condition, ...], type_: str) -> Condition | None:
-    return next((condition for condition in conditions if condition.type == type_), None)
+    for condition in conditions:  # a plain loop: asked of every pod and node, again and again
+        if condition.type == type_:
+            return condition
+    return None
 
 
 class ObjectReference(ApiStruct, frozen=True, kw_only=True):

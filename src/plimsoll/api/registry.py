@@ -50,6 +50,10 @@ class Resource:
     verbs: tuple[str, ...]
     subresources: tuple[Subresource, ...]
 
+    def __hash__(self) -> int:
+        """Every request looks up what is known of its resource: three names tell them apart."""
+        return hash((self.group, self.version, self.plural))
+
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version

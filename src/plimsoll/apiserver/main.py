@@ -29,7 +29,7 @@ from plimsoll.apiserver.http.protocol import BoundedProtocol
 from plimsoll.apiserver.http.renewal import keep_current
 from plimsoll.apiserver.metrics import ServerMetrics
 from plimsoll.apiserver.server import ApiServer
-from plimsoll.apiserver.storage.cluster import StoredCluster, describe
+from plimsoll.apiserver.storage.cluster import BOOKMARK_EVERY, StoredCluster, describe
 from plimsoll.apiserver.storage.event_expiry import EventExpiry
 from plimsoll.apiserver.storage.heavy_work import HeavyWork
 from plimsoll.apiserver.storage.measured_store import MeasuredStore
@@ -84,6 +84,8 @@ class ServerOptions:
     """Of the admission, by name."""
     blocking: Blocking | None = None
     """What waits for a store that is not inline, in a server without threads; None: threads."""
+    bookmark_every: timedelta = BOOKMARK_EVERY
+    """Of watches in which nothing happens."""
 
 
 ORDINARY = ServerOptions()
@@ -110,6 +112,7 @@ def make_server(
         ids=ids,
         work=HeavyWork(inline=store.inline or options.blocking is not None),
         admission=Admission(disabled=options.disabled_plugins),
+        bookmark_every=options.bookmark_every,
     )
     return ApiServer(cluster, metrics=ServerMetrics(cluster, measured))
 

@@ -1,9 +1,10 @@
 """The embedded API server without any network: a request and a user in, an answer out."""
 
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from plimsoll.apiserver.admission.warnings.deprecated import deprecations
 from plimsoll.apiserver.admission.warnings.not_enforced import ignored_headers

@@ -87,6 +87,11 @@ class Informer(Generic[T]):
         self._listed_at = self._clock.monotonic()
         self._heard_at = self._clock.monotonic()
         self._last_trouble = ""
+        self.listed_version = ""
+        """Of the last full list. While it stays the same, handlers have missed nothing since: what
+        came and went between a watch that ended and a new list is in neither."""
+        self.position = ""
+        """Everything up to this version has been told to the handlers."""
 
     @property
     def has_synced(self) -> bool:
@@ -122,7 +127,11 @@ class Informer(Generic[T]):
     def _take(self, state: State[T], happened: Input[T]) -> State[T]:
         state, actions = step(state, happened)
         for action in actions:
+            if isinstance(action, Replace):
+                self.listed_version = state.begun_at if isinstance(state, Watching) else ""
             self._carry_out(action)
+        if isinstance(state, Watching):
+            self.position = state.position
         return state
 
     def _carry_out(self, action: Action[T]) -> None:

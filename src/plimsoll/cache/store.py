@@ -4,9 +4,10 @@ An index is a name and a function from an object to the values under which it sh
 `{"node": lambda pod: [pod.spec.node_name]}`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, ValuesView
 from typing import Generic, Protocol, TypeVar
+
+import msgspec
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.registry import Document
@@ -20,15 +21,16 @@ Index = PersistentMap[str, Keys]
 NO_KEYS: Keys = PersistentMap()
 
 
-@dataclass(frozen=True, slots=True)
-class StoreChange(Generic[T]):
+class StoreChange(msgspec.Struct, Generic[T], frozen=True):
     """What became of one object: `before` is None when it is new, `after` when it is gone."""
 
     key: ObjectKey
     before: T | None
     after: T | None
-    observed: "StoreChange[T] | None" = field(default=None, compare=False)
+    observed: "StoreChange[T] | None" = msgspec.field(default=None)
     """What the watch has shown, where an assumption shows something else."""
+    is_own: bool = False
+    """Whether it is what the server answered to a write of ours, before the watch shows it."""
 
 
 class Selected(Mapping[ObjectKey, T], Generic[T]):
@@ -52,13 +54,26 @@ class Selected(Mapping[ObjectKey, T], Generic[T]):
     def __len__(self) -> int:
         return len(self._keys)
 
+    def values(self) -> ValuesView[T]:
+        return _SelectedValues(self)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View(Generic[T]):
+    def found(self) -> Iterator[T]:
+        """The objects alone, each looked up once."""
+        return map(self._objects.__getitem__, self._keys)
+
+
+class _SelectedValues(ValuesView[T]):
+    _mapping: Selected[T]
+
+    def __iter__(self) -> Iterator[T]:
+        return self._mapping.found()
+
+
+class View(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """All objects of a kind at one moment."""
 
-    objects: PersistentMap[ObjectKey, T] = field(default_factory=PersistentMap)
-    indexes: Mapping[str, Index] = field(default_factory=dict)
+    objects: PersistentMap[ObjectKey, T] = msgspec.field(default_factory=PersistentMap)
+    indexes: Mapping[str, Index] = msgspec.field(default_factory=dict)
     revision: int = 0
     """Grows with every change: views of one store with the same revision are the same."""
 
@@ -87,24 +102,30 @@ class Sink(Protocol[T]):
 class Store(Generic[T]):
     def __init__(self, indexes: Mapping[str, IndexFunction[T]] | None = None) -> None:
         self._functions = dict(indexes or {})
-        self._view: View[T] = View(indexes={name: PersistentMap() for name in self._functions})
+        self._objects: PersistentMap[ObjectKey, T] = PersistentMap()
+        self._indexes: dict[str, Index] = {name: PersistentMap() for name in self._functions}
+        self._revision = 0
+        self._view: View[T] | None = None
+        """Made when it is first asked for: many changes come between two snapshots."""
 
     def snapshot(self) -> View[T]:
+        if self._view is None:
+            self._view = View(objects=self._objects, indexes=self._indexes, revision=self._revision)
         return self._view
 
     def put(self, key: ObjectKey, object_: T) -> StoreChange[T] | None:
-        before = self._view.get(key)
+        before = self._objects.get(key)
         if before is object_:
             return None
         return self._change(StoreChange(key, before, object_))
 
     def remove(self, key: ObjectKey, version: str = "") -> StoreChange[T] | None:  # noqa: ARG002 - a plain store takes the watch's word, whatever the version
-        before = self._view.get(key)
+        before = self._objects.get(key)
         return None if before is None else self._change(StoreChange(key, before, None))
 
     def replace(self, objects: Mapping[ObjectKey, T]) -> list[StoreChange[T]]:
         """The state after a list. What is no longer there is removed; what is equal stays."""
-        before = self._view.objects
+        before = self._objects
         gone = [StoreChange(key, before[key], None) for key in before if key not in objects]
         new = [
             StoreChange(key, before.get(key), object_)
@@ -120,27 +141,32 @@ class Store(Generic[T]):
         return changes
 
     def _change(self, change: StoreChange[T]) -> StoreChange[T]:
-        view = self._view
-        objects = (
-            view.objects.without(change.key)
-            if change.after is None
-            else view.objects.with_(change.key, change.after)
-        )
-        indexes = {
-            name: self._reindexed(view.indexes[name], function, change)
-            for name, function in self._functions.items()
-        }
-        self._view = View(objects=objects, indexes=indexes, revision=view.revision + 1)
+        if change.after is None:
+            self._objects = self._objects.without(change.key)
+        else:
+            self._objects = self._objects.with_(change.key, change.after)
+        if self._functions:
+            self._indexes = {
+                name: self._reindexed(self._indexes[name], function, change)
+                for name, function in self._functions.items()
+            }
+        self._begin_revision()
         return change
+
+    def _begin_revision(self) -> None:
+        self._revision += 1
+        self._view = None
 
     @staticmethod
     def _reindexed(index: Index, function: IndexFunction[T], change: StoreChange[T]) -> Index:
-        before = set(function(change.before)) if change.before is not None else set()
-        after = set(function(change.after)) if change.after is not None else set()
-        for value in sorted(before - after):
+        before = tuple(function(change.before)) if change.before is not None else ()
+        after = tuple(function(change.after)) if change.after is not None else ()
+        if before == after:  # as after most changes
+            return index
+        for value in sorted(set(before) - set(after)):
             left = index[value].without(change.key)
             index = index.with_(value, left) if left else index.without(value)
-        for value in sorted(after - before):
+        for value in sorted(set(after) - set(before)):
             known = index.get(value) or NO_KEYS
             index = index.with_(value, known.with_(change.key, None))
         return index
@@ -154,6 +180,5 @@ class Store(Generic[T]):
                 for value in function(object_):
                     grouped.setdefault(value, {})[key] = None
             indexes[name] = PersistentMap((v, PersistentMap(g)) for v, g in grouped.items())
-        self._view = View(
-            objects=PersistentMap(objects), indexes=indexes, revision=self._view.revision + 1
-        )
+        self._objects, self._indexes = PersistentMap(objects), indexes
+        self._begin_revision()

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Generic, TypeVar, assert_never
 
+import msgspec
+
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.cache.persistent import PersistentMap
@@ -60,8 +62,7 @@ class Streaming(Generic[T]):
     failures: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watching:
+class Watching(msgspec.Struct, frozen=True, kw_only=True):
     """Watch from `begun_at`; everything up to `position` has arrived."""
 
     begun_at: str
@@ -114,14 +115,12 @@ class RelistDue:
 Input = Page[T] | ListFailed | WatchEvent[T] | StreamEnded | StreamFailed | RelistDue | WaitOver
 
 
-@dataclass(frozen=True, slots=True)
-class Put(Generic[T]):
+class Put(msgspec.Struct, Generic[T], frozen=True):
     key: ObjectKey
     object: T
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveObject:
+class RemoveObject(msgspec.Struct, frozen=True):
     key: ObjectKey
     version: str
 
@@ -262,10 +261,9 @@ def _bookmarked(state: Watching, version: str) -> Next[T]:
 
 def _ended(state: Watching) -> Next[T]:
     """A watch that ends without having said anything is not asked again at once."""
-    again = Watching(begun_at=state.position, position=state.position)
-    if state.has_delivered:
-        return again, ()
-    return _pause(replace(again, failures=state.failures + 1)), ()
+    failures = 0 if state.has_delivered else state.failures + 1
+    again = Watching(begun_at=state.position, position=state.position, failures=failures)
+    return (again, ()) if state.has_delivered else (_pause(again), ())
 
 
 REWATCHED = frozenset(

@@ -15,6 +15,13 @@ from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import documents, version_of
 from plimsoll.wire.kube import KubeClient
 
+LEADER_TRANSITIONS = "plimsoll.dev/leader-transitions"
+"""Each of our leaders notes the count of transitions. Other programs keep the note, and count on:
+if the two differ, one of them has led since."""
+OWN_SINCE = "plimsoll.dev/own-leaders-since"
+"""From which count on all leaders were ours. A leader of ours that follows another program begins
+anew, so that its successors know as well, even if it did not live to do anything about it."""
+
 
 class KubeLeaseStore:
     def __init__(
@@ -41,6 +48,7 @@ class KubeLeaseStore:
                 "namespace": self._key.namespace,
                 "name": self._key.name,
                 **({"labels": self._labels} if self._labels else {}),
+                "annotations": _notes(record.transitions, record.transitions),
             },
             "spec": _spec(record),
         }
@@ -51,6 +59,9 @@ class KubeLeaseStore:
 
     async def update(self, record: LeaseRecord, version: str) -> StoredLease:
         metadata = {**self._latest["metadata"], "resourceVersion": version}
+        since = self._stored(self._latest).own_since
+        noted = _notes(record.transitions, record.transitions if since is None else since)
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **noted}
         spec = {**self._latest.get("spec", {}), **_spec(record)}
         lease = {**self._latest, "metadata": metadata, "spec": spec}
         try:
@@ -73,7 +84,18 @@ class KubeLeaseStore:
             version=version_of(lease),
             lease=str(self._key),
             created_at=_time(lease["metadata"].get("creationTimestamp")),
+            noted_transitions=_noted(lease, LEADER_TRANSITIONS),
+            noted_own_since=_noted(lease, OWN_SINCE),
         )
+
+
+def _notes(transitions: int, own_since: int) -> dict[str, str]:
+    return {LEADER_TRANSITIONS: str(transitions), OWN_SINCE: str(own_since)}
+
+
+def _noted(lease: Document, name: str) -> int | None:
+    text = (lease["metadata"].get("annotations") or {}).get(name, "")
+    return int(text) if text.isdecimal() else None
 
 
 def _spec(record: LeaseRecord) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
 from plimsoll.api.meta import ApiObject
-from plimsoll.api.registry import Document
+from plimsoll.api.registry import Document, Resource
 from plimsoll.api.typed import from_document
 from plimsoll.cache.assume import AssumingStore
 from plimsoll.cache.informer import Handler, Informer
-from plimsoll.cache.store import IndexFunction, View
+from plimsoll.cache.store import IndexFunction, StoreChange, View
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.kind import Kind, typed
 from plimsoll.wire.kube import KubeClient
@@ -51,11 +51,25 @@ class Cached(Generic[T]):
         """Before watching begins. Handlers neither wait nor fail: they add keys to a queue."""
         self._handlers.append(handler)
 
+    def follow(self, handler: Handler[T]) -> Callable[[], None]:
+        """After watching has begun: the handler gets what there is, then every change.
+
+        What is returned ends that.
+        """
+        for key, object_ in self.view().objects.items():
+            handler(StoreChange(key, None, object_))
+        self._handlers.append(handler)
+        return lambda: self._handlers.remove(handler)
+
+    @property
+    def is_everything(self) -> bool:
+        """Watching has begun, and no object of the kind is left out."""
+        return self.informer is not None and self._selection == EVERYTHING
+
     def start(self, client: KubeClient) -> Informer[T]:
         self._store = AssumingStore(self._indexes)
         self.informer = Informer(client, self.kind, self._store, selection=self._selection)
-        for handler in self._handlers:
-            self.informer.on_change(handler)
+        self.informer.on_change(self._tell)
         return self.informer
 
     async def wait_synced(self) -> None:
@@ -74,11 +88,15 @@ class Cached(Generic[T]):
         deadline = clock.monotonic() + OWN_WRITE_BELIEVED.total_seconds()
         change = self._begun().written(object_, deadline=deadline)
         if change is not None:
-            for handler in self._handlers:
-                handler(change)
+            self._tell(change)
 
     def expire(self, monotonic: float) -> None:
         for change in self._begun().expire(monotonic):
+            self._tell(change)
+
+    def _tell(self, change: StoreChange[T]) -> None:
+        """Not when the watch brings back what was shown as written: the loops have seen it."""
+        if not _is_same_version(change):
             for handler in self._handlers:
                 handler(change)
 
@@ -94,12 +112,21 @@ class Observed:
     def __init__(self, client: KubeClient) -> None:
         self._client = client
         self._cached: dict[type[ApiObject], Cached[Any]] = {}
+        self._by_name: dict[tuple[str, str], Cached[Any]] = {}
+        """By apiVersion and kind."""
 
     def of(self, type_: type[T]) -> Cached[T]:
         found = self._cached.get(type_)
         if found is None:
             found = self._cached[type_] = Cached(type_)
+            resource = found.kind.resource
+            self._by_name[resource.api_version, resource.kind] = found
         return found
+
+    def find(self, resource: Resource) -> Cached[Any] | None:
+        """The kind, if some loop reads it and all of its objects are observed."""
+        found = self._by_name.get((resource.api_version, resource.kind))
+        return found if found is not None and found.is_everything else None
 
     def start(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
         """The loops to run: one informer for each kind, and the one that ends assumptions."""
@@ -117,14 +144,10 @@ class Observed:
 
     def written(self, documents: tuple[Document, ...]) -> None:
         """Show our own writes to every loop at once."""
-        by_name = {
-            (cached.kind.resource.api_version, cached.kind.resource.kind): cached
-            for cached in self._cached.values()
-        }
         for document in documents:
             if _is_over(document):
                 continue
-            cached = by_name.get((document.get("apiVersion", ""), document.get("kind", "")))
+            cached = self._by_name.get((document.get("apiVersion", ""), document.get("kind", "")))
             if cached is not None:
                 cached.written(document, self._client.clock)
 
@@ -134,6 +157,14 @@ class Observed:
             await clock.sleep(EXPIRE_EVERY)
             for cached in self._cached.values():
                 cached.expire(clock.monotonic())
+
+
+def _is_same_version(change: StoreChange[T]) -> bool:
+    before, after = change.before, change.after
+    if before is None or after is None:
+        return False
+    version = after.metadata.resource_version
+    return bool(version) and version == before.metadata.resource_version and before.uid == after.uid
 
 
 def _is_over(document: Document) -> bool:

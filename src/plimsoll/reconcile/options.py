@@ -3,7 +3,8 @@
 Each is the type of a field, with its description and its flag; a process chooses the default.
 """
 
-from typing import Annotated
+from datetime import timedelta
+from typing import Annotated, Protocol
 
 from msgspec import Meta
 
@@ -41,6 +42,39 @@ LeaseIdentity = Annotated[
         default="never the same",
     ),
 ]
+LeaseDuration = Annotated[
+    timedelta,
+    Meta(description="How long a lease that is not renewed keeps other copies from acting."),
+    Flag(),
+]
+RenewDeadline = Annotated[
+    timedelta,
+    Meta(description="How long a leader tries to renew its lease before it gives up."),
+    Flag(),
+]
+RetryPeriod = Annotated[
+    timedelta,
+    Meta(description="How often a leader renews its lease, and the others look at it."),
+    Flag(),
+]
+
+
+class LeaderOptions(Protocol):
+    """How a copy of a process takes part in the election of its leader."""
+
+    @property
+    def leader_elect_identity(self) -> str: ...
+
+    @property
+    def leader_elect_lease_duration(self) -> timedelta: ...
+
+    @property
+    def leader_elect_renew_deadline(self) -> timedelta: ...
+
+    @property
+    def leader_elect_retry_period(self) -> timedelta: ...
+
+
 MetricsPort = Annotated[
     int,
     Meta(

@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.plan import ResourceName
 from plimsoll.enact.leading import Candidacy, lead_as
+from plimsoll.reconcile.options import LeaderOptions
 from plimsoll.reconcile.running import LoopEnvironment
 from plimsoll.runtime.clock import SystemClock
-from plimsoll.runtime.config import environment
+from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.runtime.ids import Ids, hostname, system_chance, system_ids
 from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.leading.leader import ElectionSettings
@@ -145,14 +146,23 @@ class LoopProcess:
             fence=self.fence,
         )
 
-    def candidacy(self, lease: ObjectKey, identity: str = "") -> Candidacy | None:
-        """To lead at the usual pace; None: no leader is elected.
+    def candidacy(self, lease: ObjectKey, options: LeaderOptions) -> Candidacy | None:
+        """None: no leader is elected. Raises ConfigError.
 
-        Without an `identity` that stays, a copy is known by its instance.
+        Without an identity that stays, a copy is known by its instance.
         """
         if not self._elects:
             return None
-        return Candidacy(lease=lease, pace=ElectionSettings(identity=identity or self.instance))
+        try:
+            pace = ElectionSettings(
+                identity=options.leader_elect_identity or self.instance,
+                lease_duration=options.leader_elect_lease_duration,
+                renew_deadline=options.leader_elect_renew_deadline,
+                retry_period=options.leader_elect_retry_period,
+            )
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
+        return Candidacy(lease=lease, pace=pace)
 
     async def lead(
         self,

@@ -35,7 +35,8 @@ class WorkQueue(Generic[K]):
         self._working: set[K] = set()
         self._failures: dict[K, int] = {}
         self._later: dict[K, tuple[float, Alarm]] = {}
-        self._changed = asyncio.Event()
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        """Workers without work, the one that has waited longest first."""
         self._is_closed = False
 
     def __len__(self) -> int:
@@ -90,9 +91,28 @@ class WorkQueue(Generic[K]):
                 self._wanted.discard(key)
                 self._working.add(key)
                 return key
-            self._changed.clear()
-            await self._changed.wait()
+            await self._woken()
         raise QueueClosedError
+
+    async def _woken(self) -> None:
+        """Wait for a turn: each key that becomes ready wakes one worker."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+            elif self._ready:
+                self._wake()  # A worker that ends passes its turn on.
+            raise
+
+    def _wake(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
 
     def done(self, key: K) -> None:
         self._working.discard(key)
@@ -105,7 +125,8 @@ class WorkQueue(Generic[K]):
         for _, alarm in self._later.values():
             alarm.cancel()
         self._later.clear()
-        self._changed.set()
+        while self._waiters:
+            self._wake()
 
     def _add_planned(self, key: K) -> None:
         del self._later[key]
@@ -113,4 +134,4 @@ class WorkQueue(Generic[K]):
 
     def _make_ready(self, key: K) -> None:
         self._ready.append(key)
-        self._changed.set()
+        self._wake()

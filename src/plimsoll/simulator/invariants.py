@@ -11,16 +11,33 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from plimsoll.api.registry import Document
+from plimsoll.simulator.choices import DriverCall, SchedulerChoices, SelectedNodes
+from plimsoll.simulator.cluster.driver_host import AnsweredCall, DriverHost
 from plimsoll.simulator.cluster.mirror import ATTACHMENTS, CLAIMS, NODES, PODS, VOLUMES
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.engine.process import SimulatedProcess
+from plimsoll.simulator.held_back import HeldBack
+from plimsoll.simulator.honest_drivers import HonestDrivers
+from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
+from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2 as pools
 from plimsoll.wire.transport import Request, Response
+
+RECORDED_NAME = len("pvc-") + 36
+"""So long is the name of a volume; after an attempt that was undone its driver is told a number
+besides."""
+
+
+PROVISIONER = "provisioner-"
+"""In the names of ours, and of csi-provisioner in their place."""
 
 
 class Invariant(StrEnum):
     ONE_CLAIM_PER_VOLUME = "no volume serves two claims"
     PAIRS_AGREE = "bound pairs agree"
+    ONE_CHOICE = "no scheduler contradicts its own choice"
+    SELECTED_NODE_HONOURED = "a volume is recorded for the node that is selected by then"
     REACHABLE_VOLUMES = "no pod runs on a node that cannot reach its volumes"
     CLAIMS_IN_USE = "no claim goes while a pod that runs uses it"
     ATTACH_LIMITS = "attach limits hold"
@@ -28,8 +45,19 @@ class Invariant(StrEnum):
     LEADERS_ONLY = "no write and no driver call leaves a process whose lease has ended"
     NO_BUGS = "no process ends by a bug"
     COLUMNS_EQUAL_REBUILD = "the scheduler's columns equal a rebuild"
+    CACHES_ARE_TRUE = "the scheduler's caches hold what the server has"
     EVERYTHING_RUNS = "everything that can run runs"
+    NOT_REFUSED_FOR_EVER = "no pod is refused by the same node for ever while another would do"
+    RECLAIMED = "volumes whose claims are gone are released or deleted"
     NO_LEAKS = "every volume that a driver made is recorded"
+    NO_USED_DATA_ROLLED_BACK = "used data is never rolled back"
+    USED_DATA_STAYS = "no volume that a pod has used is deleted while its claim is there"
+    HELD_BACK = "no volume is recorded while it is held back"
+    ONLY_FORWARD = "no volume is given back after its group was published"
+    UNDONE_FIRST = "no node is cleared before it is durable that its volume is undone"
+    NEVER_ASKED_FOR_MORE = "no honest driver is asked for more than it has"
+    NOTHING_RESERVED_LEFT = "reservations never exceed what is in flight"
+    NO_HOLDS_LEFT = "no group and no hold outlives its pod"
     NO_LOSSES = "every recorded volume exists"
     CAPACITY_IS_TRUE = "capacity objects equal the backends"
 
@@ -59,17 +87,34 @@ class Watchdog:
         self._attached: dict[tuple[str, str], set[str]] = {}
         """The attachments that stand, by node and driver."""
         self._limits = {node.name: node.max_volumes for node in cluster.shape.nodes}
+        self._waiting_classes = {
+            class_.name for class_ in cluster.shape.classes if not class_.is_immediate
+        }
+        self._used: set[str] = set()
+        """Ids of volumes that were published to a pod."""
+        self.selected = SelectedNodes()
+        self._choices = SchedulerChoices()
+        self._held = HeldBack()
+        self._honest = HonestDrivers(cluster)
         cluster.mirror.on_change.append(self._changed)
         cluster.api.on_write.append(self._written)
         cluster.api.on_acknowledged.append(self._acknowledged)
+        cluster.api.on_outcome.append(self._choices.answered)
         for host in cluster.drivers.values():
             host.on_call.append(self._called)
+            host.on_success.append(self._succeeded)
+            host.on_done.append(self._carried_out)
+            host.on_refusal.append(self._refused)
+        cluster.mirror.on_record.append(self._recorded)
 
     def add(self, invariant: Invariant, message: str, *, is_known: bool = False) -> None:
-        at = self._cluster.network.loop.time()
-        found = Violation(invariant=invariant, at=at, message=message, is_known=is_known)
+        found = Violation(invariant=invariant, at=self._now, message=message, is_known=is_known)
         self._cluster.network.trace.add("violation", f"{invariant}: {message}")
         self.violations.append(found)
+
+    @property
+    def _now(self) -> float:
+        return self._cluster.network.loop.time()
 
     def _changed(
         self, kind: str, key: str, before: Document | None, after: Document | None
@@ -82,7 +127,15 @@ class Watchdog:
                 self._check_gone_claim(key, before)
             return
         if kind == CLAIMS:
+            self.selected.claim_changed(self._now, after)
+            self._honest.claim_changed(after)
+            if wrong := self._held.claim_changed(self._now, before, after):
+                self.add(Invariant.UNDONE_FIRST, wrong)
             self._check_claim(key, after)
+        elif kind == VOLUMES:
+            self._check_volume(key, after)
+            if before is None:
+                self._check_new_volume(key, after)
         elif kind == PODS:
             self._check_pod(key, after)
 
@@ -105,6 +158,29 @@ class Watchdog:
                 f"claim {key} is bound to {name}, which is for {reference.get('name')} "
                 f"({reference.get('uid')})",
             )
+
+    def _check_volume(self, name: str, volume: Document) -> None:
+        """It is not taken from a claim that is bound to it."""
+        key = self._claim_of.get(name, "")
+        claim = self._mirror.objects[CLAIMS].get(key)
+        if claim is None or claim["spec"].get("volumeName") != name:
+            return
+        reference = volume["spec"].get("claimRef") or {}
+        if reference.get("uid") != claim["metadata"]["uid"]:
+            other = reference.get("name", "no claim")
+            message = f"{name} was given to {other} while claim {key} was bound to it"
+            self.add(Invariant.PAIRS_AGREE, message)
+
+    def _check_new_volume(self, name: str, volume: Document) -> None:
+        waits = volume["spec"].get("storageClassName") in self._waiting_classes
+        nodes = self._mirror.objects[NODES]
+        found = self.selected.find_stray(volume, nodes, waits=waits)
+        if found is None:
+            return
+        node, seen = found
+        if not node or (seen is not None and not reaches(seen, volume)):
+            message = f"{name} was recorded out of reach of {node or 'any selected node'}"
+            self.add(Invariant.SELECTED_NODE_HONOURED, message)
 
     def _check_pod(self, key: str, pod: Document) -> None:
         if (pod.get("status") or {}).get("phase") != "Running":
@@ -147,14 +223,72 @@ class Watchdog:
         if limit and len(attached) > limit:
             self.add(Invariant.ATTACH_LIMITS, f"{node} has {len(attached)} volumes, limit {limit}")
 
+    def _recorded(self, lease: Document | None) -> None:
+        wrong = self._held.record_changed(lease, self._mirror.objects[CLAIMS])
+        if wrong and not self._cluster.second_scheduler.lives:
+            self.add(Invariant.ONLY_FORWARD, wrong)
+
+    def _refused(self, host: DriverHost, call: AnsweredCall, refusal: DriverError) -> None:
+        if told := self._honest.refused(host, call, refusal):
+            self.add(Invariant.NEVER_ASKED_FOR_MORE, told)
+
     def _written(self, sender: SimulatedProcess, request: Request) -> None:
         """Only the lease itself may be written by those who do not hold it."""
         if sender.lease and not _is_for_lease(request, sender.lease):
             self._check_lease(sender, f"{request.method} {request.path}")
+        if contradiction := self._choices.sent(sender, request):
+            self.add(Invariant.ONE_CHOICE, contradiction)
+        if early := self._held.recorded(sender, request, self.selected.creations):
+            self.add(Invariant.HELD_BACK, early)
 
     def _called(self, sender: SimulatedProcess, method: str) -> None:
         if sender.lease and method not in HARMLESS_CALLS:
             self._check_lease(sender, method)
+
+    def _succeeded(self, call: AnsweredCall) -> None:
+        if call.method == methods.CREATE_VOLUME.name:
+            name = csi.CreateVolumeRequest.FromString(call.request).name
+            made = DriverCall(sent_at=call.sent_at, answered_at=self._now)
+            self.selected.creations[name[:RECORDED_NAME]] = made
+
+    def _carried_out(self, call: AnsweredCall) -> None:
+        if call.method == methods.NODE_PUBLISH_VOLUME.name:
+            self._used.add(csi.NodePublishVolumeRequest.FromString(call.request).volume_id)
+        elif call.method == methods.DELETE_VOLUME.name:
+            volume_id = csi.DeleteVolumeRequest.FromString(call.request).volume_id
+            self._check_deleted(
+                volume_id, call.sender, is_rollback=self._is_rollback(call.sender, volume_id)
+            )
+        elif call.method == methods.DELETE_NEVER_PUBLISHED.name:
+            volume_id = pools.DeleteNeverPublishedRequest.FromString(call.request).volume_id
+            self._check_deleted(volume_id, call.sender, is_rollback=True)
+
+    def _is_rollback(self, sender: SimulatedProcess, volume_id: str) -> bool:
+        """Provisioners delete what is released by its policy, while its object is there; everything
+        else is a rollback."""
+        if sender.name.startswith("controller"):
+            return True
+        return PROVISIONER in sender.name and not any(
+            (volume["spec"].get("csi") or {}).get("volumeHandle") == volume_id
+            for volume in self._mirror.objects[VOLUMES].values()
+        )
+
+    def _check_deleted(
+        self, volume_id: str, sender: SimulatedProcess, *, is_rollback: bool
+    ) -> None:
+        if volume_id not in self._used:
+            return
+        self._used.discard(volume_id)  # what is made under this id from now on is another volume
+        if is_rollback:
+            told = f"{sender.name} had {volume_id} deleted, which a pod has used"
+            self.add(Invariant.NO_USED_DATA_ROLLED_BACK, told)
+        uids = {claim["metadata"]["uid"] for claim in self._mirror.objects[CLAIMS].values()}
+        for name, volume in self._mirror.objects[VOLUMES].items():
+            handle = (volume["spec"].get("csi") or {}).get("volumeHandle")
+            reference = volume["spec"].get("claimRef") or {}
+            if handle == volume_id and reference.get("uid") in uids:
+                told = f"{name} was deleted at its driver; its claim {reference['name']} is there"
+                self.add(Invariant.USED_DATA_STAYS, told)
 
     def _check_lease(self, sender: SimulatedProcess, what: str) -> None:
         holder = self._mirror.holders.get(sender.lease, "")

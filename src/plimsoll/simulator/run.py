@@ -7,8 +7,10 @@ verdict and the same trace, byte for byte, in every process.
 
 import asyncio
 import gc
+import signal
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
@@ -17,7 +19,6 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
-from plimsoll.processes.scheduler.main import SchedulerProcess
 from plimsoll.simulator.cluster.mirror import NODES
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster, simulated_cluster
 from plimsoll.simulator.engine.chance import derived, seconds
@@ -26,15 +27,18 @@ from plimsoll.simulator.engine.loop import VirtualLoop
 from plimsoll.simulator.engine.network import Network
 from plimsoll.simulator.engine.trace import Trace
 from plimsoll.simulator.invariants import Invariant, Violation, Watchdog
-from plimsoll.simulator.scenario.actions import AnyAction, ClusterUser
+from plimsoll.simulator.scenario.actions import AnyAction
 from plimsoll.simulator.scenario.faults import AnyFault
 from plimsoll.simulator.scenario.injector import FaultInjector
 from plimsoll.simulator.scenario.scenario import Scenario
-from plimsoll.simulator.settled import Unsettled, unsettled
+from plimsoll.simulator.scenario.telling import line_of
+from plimsoll.simulator.scenario.user import ClusterUser
+from plimsoll.simulator.settled import Unsettled, leading_scheduler, unsettled
 
 COMING_UP_SECONDS = 60.0
 LOOK_SECONDS = 15.0
-COLLECT_SECONDS = 120.0
+COLLECT_SECONDS = 600.0
+"""A look at all objects of a cluster takes as long as half a minute of its time."""
 MOST_PODS = 200
 """So many are judged twice at each look: a cluster has thousands of them, on thousands of nodes."""
 
@@ -49,6 +53,8 @@ class RunVerdict:
     faults: dict[str, int]
     """Troubles that struck, by kind."""
     lines: tuple[str, ...] = ()
+    was_interrupted: bool = False
+    """The run did not come to its end: a user has stopped it."""
 
     @property
     def unknown(self) -> tuple[Violation, ...]:
@@ -86,54 +92,93 @@ NO_OBSERVER = NoObserver()
 def run_scenario(
     scenario: Scenario, *, keeps_lines: bool = False, observer: Observer = NO_OBSERVER
 ) -> RunVerdict:
-    loop = VirtualLoop()
+    """On Ctrl-C the verdict on what was played until then."""
     with _collecting_at_fixed_steps():
+        return _run_through(scenario, observer, keeps_lines=keeps_lines)
+
+
+def _run_through(scenario: Scenario, observer: Observer, *, keeps_lines: bool) -> RunVerdict:
+    """When it returns, nothing refers to the cluster any more but the observer."""
+    loop = VirtualLoop()
+    run = _Run(scenario, observer, Trace(loop.time, keeps_lines=keeps_lines))
+    with logged(run.trace) if keeps_lines else nullcontext():
         try:
-            work = _play(loop, scenario, observer, keeps_lines=keeps_lines)
-            return loop.run_until_complete(work)
+            return run.through(loop)
         finally:
             loop.close()
 
 
+@dataclass(slots=True)
+class _Run:
+    """One play, and what is left of it when a user stops it."""
+
+    scenario: Scenario
+    observer: Observer
+    trace: Trace
+    _play: "Play | None" = None
+
+    def through(self, loop: VirtualLoop) -> RunVerdict:
+        playing = loop.create_task(self._played(loop))
+        try:
+            with _interrupted_between_turns(loop):
+                return loop.run_until_complete(playing)
+        except KeyboardInterrupt:
+            if self._play is None:
+                raise
+        self.observer.end()
+        verdict = self._play.verdict(was_interrupted=True)
+        playing.cancel()
+        if not playing.done():
+            with suppress(asyncio.CancelledError):  # all processes end in an orderly way
+                loop.run_until_complete(playing)
+        return verdict
+
+    async def _played(self, loop: VirtualLoop) -> RunVerdict:
+        chance = Random(self.scenario.seed)  # noqa: S311 - chance of a simulation
+        network = Network(loop=loop, chance=derived(chance), trace=self.trace)
+        async with simulated_cluster(self.scenario.cluster, network, chance) as cluster:
+            self._play = Play(cluster, self.scenario, derived(chance), self.observer)
+            await self._play.through()
+            return self._play.verdict()
+
+
 @contextmanager
-def _collecting_at_fixed_steps() -> Iterator[None]:
-    """The garbage collector runs when the simulation says so: what it finds may have effects."""
-    was_enabled = gc.isenabled()
-    gc.disable()
+def _interrupted_between_turns(loop: VirtualLoop) -> Iterator[None]:
+    """The first Ctrl-C ends the play when nothing is half done; the next one is as usual."""
+    usual = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if usual is not signal.default_int_handler or not is_main:
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        loop.is_interrupted = True
+        signal.signal(signal.SIGINT, usual)
+
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+@contextmanager
+def _collecting_at_fixed_steps() -> Iterator[None]:
+    """The garbage collector runs when the simulation says so: what it finds may have effects.
+
+    It does not look at what was there before the run, the tables of the API above all: that is
+    most of what there is.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.collect()
+        gc.unfreeze()
         if was_enabled:
             gc.enable()
-        gc.collect()
-
-
-async def _play(
-    loop: VirtualLoop, scenario: Scenario, observer: Observer, *, keeps_lines: bool
-) -> RunVerdict:
-    chance = Random(scenario.seed)  # noqa: S311 - chance of a simulation
-    trace = Trace(loop.time, keeps_lines=keeps_lines)
-    network = Network(loop=loop, chance=derived(chance), trace=trace)
-    with logged(trace) if keeps_lines else nullcontext():
-        return await _played(network, scenario, chance, observer)
-
-
-async def _played(
-    network: Network, scenario: Scenario, chance: Random, observer: Observer
-) -> RunVerdict:
-    loop, trace = network.loop, network.trace
-    async with simulated_cluster(scenario.cluster, network, chance) as cluster:
-        play = Play(cluster, scenario, derived(chance), observer)
-        await play.through()
-        return RunVerdict(
-            seed=scenario.seed,
-            violations=tuple(play.watchdog.collect()),
-            digest=trace.digest,
-            virtual_seconds=loop.time(),
-            steps=loop.steps,
-            faults=play.faults.counts,
-            lines=tuple(trace.lines),
-        )
 
 
 @dataclass(slots=True)
@@ -150,6 +195,19 @@ class Play:
         self.faults = FaultInjector(self.cluster, self.chance)
         self.observer.attach(self.cluster)
 
+    def verdict(self, *, was_interrupted: bool = False) -> RunVerdict:
+        network = self.cluster.network
+        return RunVerdict(
+            seed=self.scenario.seed,
+            violations=tuple(self.watchdog.collect()),
+            digest=network.trace.digest,
+            virtual_seconds=network.loop.time(),
+            steps=network.loop.steps,
+            faults=self.faults.counts,
+            lines=tuple(network.trace.lines),
+            was_interrupted=was_interrupted,
+        )
+
     async def through(self) -> None:
         collecting = asyncio.ensure_future(self._collect())
         try:
@@ -157,6 +215,7 @@ class Play:
             self.observer.begin()
             await self._happen()
             self.faults.end_all()
+            self.watchdog.selected.refusals.clear()
             self._trace("simulation", "all faults have ended")
             await self._settle()
             self.observer.end()
@@ -184,7 +243,7 @@ class Play:
             await self._sleep_until(began + event.at)
             self.observer.happened(event)
             if isinstance(event, AnyAction):
-                self._trace("user", str(event))
+                self._trace("user", line_of(event))
                 acting.append(self.cluster.user.spawn(event.carry_out(user)))
             else:
                 self.faults.strike(event)
@@ -200,7 +259,7 @@ class Play:
         while self.cluster.network.loop.time() < end:
             await self._sleep(LOOK_SECONDS)
             self._check_columns()
-            left = await unsettled(self.cluster)
+            left = await unsettled(self.cluster, self.watchdog.selected.refusals)
             if all(each.is_known for each in left):
                 break
         for each in left:
@@ -208,15 +267,13 @@ class Play:
 
     def _check_columns(self) -> None:
         """What the leading scheduler judges by is what a scheduler that starts now would have."""
-        component = self.cluster.leader("scheduler")
-        program = None if component is None or component.life is None else component.life.program
-        if not isinstance(program, SchedulerProcess) or program.scheduler is None:
-            return
-        scheduler = program.scheduler
-        if not scheduler.is_synced:
+        scheduler = leading_scheduler(self.cluster)
+        if scheduler is None:
             return
         stores = scheduler.state.stores
-        rebuilt = Kernel(Columns.of(stores.believed()), scheduler.kernel.settings)
+        columns = Columns.of(stores.believed())
+        columns.take_over(scheduler.kernel.columns)
+        rebuilt = Kernel(columns, scheduler.kernel.settings)
         pods = [*stores.pods.snapshot().objects.values()]
         for pod in pods[:: len(pods) // MOST_PODS + 1]:
             if _flags(scheduler.kernel, pod) != _flags(rebuilt, pod):

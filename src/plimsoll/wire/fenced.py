@@ -9,7 +9,8 @@ versions are what holds then.
 """
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.errors import FencedError

@@ -7,6 +7,7 @@ out, as if it were not there.
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -35,22 +36,19 @@ class Page(Generic[T]):
     continue_: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Upserted(Generic[T]):
+class Upserted(msgspec.Struct, Generic[T], frozen=True):
     """ADDED or MODIFIED: only the receiver knows which, by whether it had the object."""
 
     object: T
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedObject(Generic[T]):
+class DeletedObject(msgspec.Struct, Generic[T], frozen=True):
     """The object as it was last, with the resourceVersion of its deletion."""
 
     object: T
 
 
-@dataclass(frozen=True, slots=True)
-class Bookmark:
+class Bookmark(msgspec.Struct, frozen=True):
     """Everything up to this version was sent. Marks also the end of the initial events."""
 
     resource_version: str
@@ -120,6 +118,14 @@ def version_of(object_: ApiObject | Document) -> str:
     return object_.metadata.resource_version
 
 
+def _quoted(name: str) -> str:
+    """As a part of a path. Most names need no quoting, which takes its time."""
+    return name if _PLAIN(name) else quote(name, safe="")
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9._~-]+").fullmatch
+
+
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
     resource: Resource
@@ -130,10 +136,10 @@ class Kind(Generic[T]):
         """Where the server keeps it; without a namespace all namespaces are meant."""
         parts = ["", self.resource.group_version_path]
         if namespace and self.resource.namespaced:
-            parts += ["namespaces", quote(namespace, safe="")]
+            parts += ["namespaces", _quoted(namespace)]
         parts.append(self.resource.plural)
         if name:
-            parts.append(quote(name, safe=""))
+            parts.append(_quoted(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)

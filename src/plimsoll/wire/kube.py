@@ -184,10 +184,13 @@ class KubeClient:
         }
         await self.create(pods, binding, WriteOptions(subresource="binding"))
 
-    async def raw_get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+    async def raw_get(
+        self, path: str, query: Mapping[str, str] | None = None, *, accept: str = ""
+    ) -> bytes:
         """The body of any GET: `/version`, `/readyz`, `/openapi/v3`."""
         pairs = tuple((query or {}).items())
-        request = Request(method="GET", path=path, query=pairs, headers=READ_HEADERS)
+        headers = READ_HEADERS | {"accept": accept} if accept else READ_HEADERS
+        request = Request(method="GET", path=path, query=pairs, headers=headers)
         return (await self._send(request)).body
 
     async def close(self) -> None:

@@ -11,14 +11,14 @@ request, UNKNOWN_OUTCOME when it may have.
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 from urllib.parse import urlencode
 
+import msgspec
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One request. Credentials are not part of it: identity belongs to the transport."""
 
     method: str
@@ -26,7 +26,7 @@ class Request:
     """Absolute and percent-encoded, without the query: `/api/v1/namespaces/default/pods`."""
     query: tuple[tuple[str, str], ...] = ()
     """Decoded pairs, in order; a name may occur twice."""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Names in lower case."""
     body: bytes = b""
     timeout: timedelta | None = None
@@ -50,10 +50,9 @@ class Request:
         return self.method in ("GET", "HEAD", "OPTIONS")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(msgspec.Struct, frozen=True, kw_only=True):
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Names in lower case."""
     body: bytes = b""
 
@@ -66,17 +65,16 @@ async def _nothing() -> AsyncIterator[bytes]:
         yield line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamedResponse:
+class StreamedResponse(msgspec.Struct, frozen=True, kw_only=True):
     """The head of a streamed answer; its lines arrive as long as the stream is open.
 
     A status other than 200 has no lines: the refusal is in `body`.
     """
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     body: bytes = b""
-    lines: AsyncIterator[bytes] = field(default_factory=_nothing)
+    lines: AsyncIterator[bytes] = msgspec.field(default_factory=_nothing)
     """Whole lines without their end, none empty. Ends when the server ends the stream; raises
     KubeError when the connection breaks."""
 

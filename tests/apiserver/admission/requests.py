@@ -15,6 +15,9 @@ class Objects:
     def __init__(self, *documents: Document) -> None:
         self._documents = documents
 
+    def has(self, group: str, plural: str, namespace: str, name: str) -> bool:
+        return self.get(group, plural, namespace, name) is not None
+
     def get(self, group: str, plural: str, namespace: str, name: str) -> Document | None:
         found = (d for d in self.list(group, plural, namespace) if d["metadata"]["name"] == name)
         return next(found, None)

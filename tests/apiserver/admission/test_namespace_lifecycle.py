@@ -15,6 +15,9 @@ class Namespaces:
     def __init__(self, *namespaces: Document) -> None:
         self._by_name = {n["metadata"]["name"]: n for n in namespaces}
 
+    def has(self, _group: str, _plural: str, _namespace: str, name: str) -> bool:
+        return name in self._by_name
+
     def get(self, _group: str, _plural: str, _namespace: str, name: str) -> Document | None:
         return self._by_name.get(name)
 

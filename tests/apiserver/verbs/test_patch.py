@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from plimsoll.api.registry import Document
 from plimsoll.apiserver.verbs.patch import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from plimsoll.wire.transport import Request
 from tests.apiserver.api import MAPS, Api
@@ -51,3 +52,56 @@ async def test_a_patch_cannot_make_an_object_one_of_another_kind(
 async def test_a_json_patch_of_the_kind_is_refused_like_a_merge_patch(api: Api) -> None:
     operation = {"op": "replace", "path": "/kind", "value": "Secret"}
     assert await patched(api, JSON_PATCH, [operation]) == INVALID
+
+
+WHOLE_OBJECTS: dict[str, tuple[str, Document]] = {
+    "a lease": (
+        "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+        {"spec": {"holderIdentity": "me", "renewTime": "2024-01-01T01:00:00.000001+01:00"}},
+    ),
+    "a node": (
+        "/api/v1/nodes",
+        {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}, "status": {}},
+    ),
+    "a pod": (
+        "/api/v1/namespaces/default/pods",
+        {
+            "spec": {
+                "containers": [
+                    {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1000m"}}}
+                ],
+                "volumes": [{"name": "v", "emptyDir": {}}],
+            }
+        },
+    ),
+    "a claim": (
+        "/api/v1/namespaces/default/persistentvolumeclaims",
+        {
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1024Mi"}},
+            }
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("place", "body"), WHOLE_OBJECTS.values(), ids=WHOLE_OBJECTS.keys())
+async def test_a_patch_leaves_what_it_does_not_mention_as_the_server_shows_it(
+    api: Api, place: str, body: Document
+) -> None:
+    created = await api.ask("POST", place, {"metadata": {"name": "a"}} | body)
+    changed = await api.ask("PATCH", f"{place}/a", {"metadata": {"labels": {"app": "new"}}})
+    assert (created.status, changed.status) == (201, 200)
+    for member in created.document.keys() - {"metadata"}:
+        assert changed.document[member] == created.document[member]
+    sent_back = await api.ask("PUT", f"{place}/a", changed.document)
+    assert sent_back.document == changed.document
+
+
+async def test_a_patch_is_complained_about_where_it_says_something_unknown(api: Api) -> None:
+    await api.create("a")
+    changed = await api.ask("PATCH", f"{MAPS}/a", {"unheard": 1, "data": {"text": "new"}})
+    assert (changed.status, changed.document["data"]) == (200, {"text": "new"})
+    assert changed.warnings == ('299 - "unknown field \\"unheard\\""',)
+    assert "unheard" not in changed.document

@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from plimsoll.apiserver.storage.cluster import BOOKMARK_EVERY
 from plimsoll.apiserver.storage.revisions import HistoryLimits
 from plimsoll.apiserver.storage.store import MemoryStore
-from plimsoll.apiserver.verbs.watch import BOOKMARK_EVERY, WATCH_LIMIT
+from plimsoll.apiserver.verbs.watch import WATCH_LIMIT
 from plimsoll.runtime.clock import SteppedClock, settle
 from tests.apiserver.api import Api, serving
 from tests.apiserver.stores import SlowStore

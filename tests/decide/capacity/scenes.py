@@ -10,6 +10,8 @@ from plimsoll.api.meta import ObjectMeta, OwnerReference
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, PURPOSE
 from plimsoll.decide.capacity.overview import ObservedCapacity, Overview, overview_of
+from plimsoll.decide.capacity.pools import POOLS, PublishedPool, pools_text
+from plimsoll.decide.capacity.volume_sizes import Cost
 from tests.builders import DRIVER, ZONE, a_capacity, a_class, a_csi_node, a_driver, a_node
 
 NOW = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -35,6 +37,15 @@ def published(
     references = tuple(OwnerReference(uid=uid) for uid in owners)
     metadata = msgspec.structs.replace(made.metadata, labels=MARKS, owner_references=references)
     return msgspec.structs.replace(made, metadata=metadata, maximum_volume_size=largest)
+
+
+def in_pool(
+    capacity: CSIStorageCapacity, cost: Cost, name: str = "disks", **free: int
+) -> CSIStorageCapacity:
+    """`free` are the extents."""
+    text = pools_text([PublishedPool(name=name, free=free, cost=cost)])
+    metadata = msgspec.structs.replace(capacity.metadata, annotations={POOLS: str(text)})
+    return msgspec.structs.replace(capacity, metadata=metadata)
 
 
 def a_lease(

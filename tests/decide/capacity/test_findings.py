@@ -11,8 +11,17 @@ from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.capacity.findings import CapacityFinding, findings
 from plimsoll.decide.capacity.names import TEMPLATE_NODE
 from plimsoll.decide.capacity.overview import overview_of
+from plimsoll.decide.capacity.volume_sizes import Cost
 from tests.builders import ZONE
-from tests.decide.capacity.scenes import HOST, a_lease, observed, published, publisher_lease, seen
+from tests.decide.capacity.scenes import (
+    HOST,
+    a_lease,
+    in_pool,
+    observed,
+    published,
+    publisher_lease,
+    seen,
+)
 
 EXISTS = LabelSelectorSpec(match_expressions=(LabelRequirementSpec(key=ZONE, operator="Exists"),))
 BROKEN = LabelSelectorSpec(match_expressions=(LabelRequirementSpec(key=ZONE, operator="Like"),))
@@ -41,12 +50,29 @@ def changed(**fields: object) -> CSIStorageCapacity:
         pytest.param(changed(node_topology=BROKEN), [CapacityFinding.UNREADABLE], id="no-selector"),
         pytest.param(changed(node_topology=None), [CapacityFinding.NODES_GONE], id="no-topology"),
         pytest.param(published(segment={TEMPLATE_NODE: "true"}), [], id="imagined-nodes"),
+        pytest.param(in_pool(published(), Cost(), a=1), [], id="a-pool"),
+        pytest.param(
+            in_pool(published(), Cost(), a=-1),
+            [CapacityFinding.POOLS_UNREADABLE],
+            id="a-pool-that-makes-no-sense",
+        ),
     ],
 )
 def test_what_can_be_wrong_with_an_object(
     capacity: CSIStorageCapacity, expected: list[CapacityFinding]
 ) -> None:
     assert codes(capacity) == expected
+
+
+def test_a_class_that_describes_its_pool_badly_is_told_of() -> None:
+    scene = observed(published())
+    (storage_class,) = (each for each in scene.classes if each.name == "fast")
+    annotations = {"plimsoll.dev/pool": "vg", "plimsoll.dev/pool-cost": "much"}
+    metadata = msgspec.structs.replace(storage_class.metadata, annotations=annotations)
+    changed_class = msgspec.structs.replace(storage_class, metadata=metadata)
+    (found,) = findings(overview_of(replace(scene, classes=(changed_class,))))
+    assert found.finding is CapacityFinding.POOLS_UNREADABLE
+    assert found.sentence.startswith("class fast: annotation plimsoll.dev/pool-cost must be")
 
 
 def test_a_driver_is_gone_when_it_has_no_object_and_no_node() -> None:

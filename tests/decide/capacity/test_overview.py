@@ -5,17 +5,34 @@ from datetime import timedelta
 
 import msgspec
 
-from plimsoll.decide.capacity.overview import narrowed, overview_of, reached
+from plimsoll.decide.capacity.overview import narrowed, overview_of, pools_of, reached
+from plimsoll.decide.capacity.volume_sizes import Cost
 from tests.builders import DRIVER, ZONE, a_capacity
 from tests.decide.capacity.scenes import (
     HOST,
     NOW,
     a_lease,
+    in_pool,
     observed,
     published,
     publisher_lease,
     seen,
 )
+
+
+def test_objects_of_two_classes_that_name_a_pool_are_shown_as_one() -> None:
+    mirrored = Cost(copies=2, shares=2)
+    overview = seen(
+        in_pool(published("one"), Cost(), a=5, b=7),
+        in_pool(published("two", class_name="safe"), mirrored, a=4, b=7, new=9),
+        in_pool(published("three", {ZONE: "b"}), Cost(), name="others", c=1),
+        published("four", class_name="slow"),
+    )
+    first, second = pools_of(overview)
+    assert (first.driver, first.name, first.free) == (DRIVER, "disks", {"a": 4, "b": 7})
+    assert first.costs == {"fast": Cost(), "safe": mirrored}
+    assert [key.name for key in first.objects] == ["one", "two"]
+    assert (second.name, second.free_bytes) == ("others", 1)
 
 
 def test_objects_are_sorted_by_class_and_place() -> None:

@@ -12,9 +12,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.api.typed import from_document
+from plimsoll.decide.capacity.pools import PublishedPool
 from plimsoll.decide.capacity.published import Pair
 from plimsoll.decide.capacity.publishing import CapacityCounts, CapacityQuestion, Publisher
 from plimsoll.decide.capacity.reports import CapacityAnswer, CapacitySettings, PublishingPolicy
+from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN, CapacityToken
+from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.decide.plan import Create, Delete, Patch, Plan
 from tests.builders import (
     DRIVER,
@@ -550,3 +553,31 @@ def test_what_does_not_wait_is_not_asked_about_again() -> None:
     assert second is not None
 
     assert cluster.publisher.take_alike(second) == []
+
+
+@pytest.mark.parametrize(
+    ("pools", "asked"),
+    [
+        pytest.param(("regional",), {("a", "fast"), ("b", "fast")}, id="the-zones-share-a-pool"),
+        pytest.param((), {("a", "fast")}, id="no-pool-is-known"),
+    ],
+)
+def test_every_object_about_a_pool_is_to_reach_the_token_of_a_volume_in_it(
+    pools: tuple[str, ...], asked: set[tuple[str, str]]
+) -> None:
+    """The volume is said to be in zone a. If zone b was asked about after the volume was made and
+    before it was recorded, its number does not change any more."""
+    listed = tuple(PublishedPool(name=name, free={"": GIB}, cost=Cost()) for name in pools)
+    before, after = CapacityToken(1, 0, 4), CapacityToken(1, 0, 5)
+    cluster = Cluster()
+    cluster.answer = replace(cluster.answer, pools=listed, token=before)
+    cluster.add_node("n1", "a")
+    cluster.add_node("n2", "b")
+    cluster.add_classes("fast")
+    cluster.settle()
+    volume = a_volume("vol", reachable_from={ZONE: "a"})
+    told = msgspec.structs.replace(volume.metadata, annotations={CAPACITY_TOKEN: str(after)})
+
+    cluster.publisher.put_volume(msgspec.structs.replace(volume, metadata=told))
+
+    assert cluster.settle() == asked

@@ -1,11 +1,14 @@
 """What a driver's answer changes."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
 from plimsoll.api.meta import OwnerReference
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.capacity.names import CAPACITIES, DRIVER_NAME, MANAGED_BY
+from plimsoll.decide.capacity.pools import POOLS, PublishedPool
 from plimsoll.decide.capacity.reports import (
     CapacityAnswer,
     CapacityReason,
@@ -17,6 +20,7 @@ from plimsoll.decide.capacity.reports import (
     decide_report,
     has_numbers,
 )
+from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.decide.plan import NOTHING, Create, Patch
 from tests.builders import CLASS, DRIVER, ZONE, a_capacity
 
@@ -39,6 +43,53 @@ def published(
     made = a_capacity(segment={ZONE: "a"}, gib=gib)
     metadata = msgspec.structs.replace(made.metadata, owner_references=owners, resource_version="7")
     return msgspec.structs.replace(made, metadata=metadata, maximum_volume_size=largest)
+
+
+DISKS = PublishedPool(name="disks", free={"disk": 5 * GIB}, cost=Cost(copies=2))
+DISKS_TEXT = '[{"name":"disks","free":{"disk":5368709120},"cost":{"copies":2}}]'
+
+
+def with_pools(text: str) -> CSIStorageCapacity:
+    made = published(OURS)
+    metadata = msgspec.structs.replace(made.metadata, annotations={POOLS: text})
+    return msgspec.structs.replace(made, metadata=metadata)
+
+
+def test_pools_are_written_with_the_numbers() -> None:
+    (created,) = decide_report(None, CapacityAnswer(GIB, pools=(DISKS,)), ABOUT, SETTINGS).writes
+    assert isinstance(created, Create)
+    assert created.document["metadata"]["annotations"] == {POOLS: DISKS_TEXT}
+    (patched,) = decide_report(
+        published(OURS), CapacityAnswer(GIB, pools=(DISKS,)), ABOUT, SETTINGS
+    ).writes
+    assert isinstance(patched, Patch)
+    assert patched.patch == {
+        "capacity": "1Gi",
+        "maximumVolumeSize": None,
+        "metadata": {"annotations": {POOLS: DISKS_TEXT}},
+    }
+
+
+def test_what_is_told_of_pools_already_is_not_written_again() -> None:
+    answer = CapacityAnswer(5 * GIB, pools=(DISKS,))
+    assert decide_report(with_pools(DISKS_TEXT), answer, ABOUT, SETTINGS) == NOTHING
+
+
+def test_pools_that_a_driver_does_not_list_any_more_are_taken_off() -> None:
+    (patched,) = decide_report(
+        with_pools(DISKS_TEXT), CapacityAnswer(5 * GIB), ABOUT, SETTINGS
+    ).writes
+    assert isinstance(patched, Patch)
+    assert patched.patch["metadata"] == {"annotations": {POOLS: None}}
+
+
+def test_in_compatible_mode_nothing_is_told_of_pools() -> None:
+    settings = replace(SETTINGS, policy=PublishingPolicy.COMPATIBLE)
+    answer = CapacityAnswer(5 * GIB, pools=(DISKS,))
+    assert decide_report(published(OURS), answer, ABOUT, settings) == NOTHING
+    (created,) = decide_report(None, answer, ABOUT, settings).writes
+    assert isinstance(created, Create)
+    assert "annotations" not in created.document["metadata"]
 
 
 def test_the_first_answer_makes_an_object() -> None:

@@ -35,6 +35,7 @@ from plimsoll.decide.claims.operations import (
     ReadClaim,
     Recycle,
     RecycleOutcome,
+    RefuseClaim,
 )
 from plimsoll.decide.claims.reclaim import after_delete, after_recycle, is_released
 from plimsoll.decide.claims.volume import Confirmed, decide_volume
@@ -316,6 +317,8 @@ def _carry_out(world: World, operation: Operation) -> Plan:
         case Recycle(volume=volume):
             newest = _still_released(world, volume)
             return after_recycle(newest, plugin.recycle(), volume) if newest else Plan(reason="")
+        case RefuseClaim():
+            return Plan(reason="")
         case DecideAgain() | ReadClaim():
             raise AssertionError(operation)
         case _:

@@ -1,10 +1,13 @@
-"""Events of both generations of clients are understood."""
+"""Events of both generations of clients are understood, and records of tenants not believed."""
 
 from plimsoll.api.core import Event, EventSeries
 from plimsoll.api.meta import ObjectMeta, ObjectReference
+from plimsoll.decide.capacity.names import PURPOSE
 from plimsoll.decide.explain.evidence import Evidence, count_of, first_seen_at, last_seen_at
+from plimsoll.decide.records import RECORD
+from plimsoll.decide.scheduling.policy import RECORD_NAMESPACES, SCHEDULER_PURPOSE
 from tests.builders import a_claim
-from tests.decide.explain.witnesses import MINUTE, NOW, SECOND, an_event
+from tests.decide.explain.witnesses import MINUTE, NOW, SECOND, a_lease, an_event
 
 CLAIM = a_claim()
 
@@ -34,3 +37,22 @@ def test_events_about_an_object_come_newest_first() -> None:
     evidence = Evidence(now=NOW, events=(older, other, newer))
     assert [*evidence.events_about(CLAIM, "ProvisioningFailed")] == [newer, older]
     assert [*evidence.events_about(CLAIM, "Provisioning")] == []
+
+
+def test_records_are_believed_where_the_scheduler_believes_them_or_where_asked() -> None:
+    record = {RECORD: "intent"}
+    leases = (
+        a_lease("one", namespace="csi", labels=record),
+        a_lease("two", namespace="tenant", labels=record),
+        a_lease(
+            "policy",
+            labels={PURPOSE: SCHEDULER_PURPOSE},
+            annotations={RECORD_NAMESPACES: "csi"},
+        ),
+    )
+    evidence = Evidence(now=NOW, leases=leases)
+    assert evidence.record_namespaces == {"kube-system", "csi"}
+    assert evidence.unbelieved_namespaces == {"tenant"}
+    asked = Evidence(now=NOW, leases=leases, asked_namespaces=frozenset({"tenant"}))
+    assert asked.record_namespaces == {"tenant"}
+    assert Evidence(now=NOW).unbelieved_namespaces == frozenset()

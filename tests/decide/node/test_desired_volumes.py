@@ -107,12 +107,21 @@ DELETING = msgspec.structs.replace(
 )
 
 
+ROLLING_BACK = msgspec.structs.replace(
+    a_claim(),
+    metadata=msgspec.structs.replace(
+        meta("data", "default"), annotations={"plimsoll.dev/rolling-back": "x"}
+    ),
+)
+
+
 @pytest.mark.parametrize(
     ("claim", "volume", "says"),
     [
         pytest.param(None, None, "does not exist", id="no-claim"),
         pytest.param(a_claim(phase="Pending"), None, "is not bound", id="unbound"),
         pytest.param(DELETING, None, "is being deleted", id="deleting"),
+        pytest.param(ROLLING_BACK, None, "is being rolled back", id="rolling-back"),
         pytest.param(a_claim(), None, 'volume "pv" of claim "data" does not exist', id="no-volume"),
         pytest.param(a_claim(), a_volume(claim_ref=None), "another claim", id="not-kept-for-it"),
         pytest.param(
@@ -175,6 +184,9 @@ def test_volumes_that_the_node_makes_itself_need_no_driver() -> None:
     host = only(a_pod(PodVolume(name="h", host_path=PathOnNode(path="/srv"))))
     assert host == OwnVolume(name="h", plugin="host-path", path="/srv")
     local = a_volume(csi=None, local=PathOnNode(path="/disk"))
-    found = only(a_pod(USES_CLAIM), a_claim(), local)
-    assert found == OwnVolume(name="pv", plugin="local-volume", path="/disk", must_exist=True)
+    claim = a_claim()
+    found = only(a_pod(USES_CLAIM), claim, local)
+    assert found == OwnVolume(
+        name="pv", plugin="local-volume", path="/disk", must_exist=True, claim=claim
+    )
     assert isinstance(only(a_pod(PodVolume(name="x"))), Unready)

@@ -36,6 +36,7 @@ from plimsoll.decide.node.volumes import (
     PrepareVolume,
     VolumeWaitReason,
     Wait,
+    find_other_claim,
     next_step,
     waits_for_node,
 )
@@ -66,6 +67,18 @@ def attachment(*, attached: bool) -> dict[str, VolumeAttachment]:
     name = DISK.attachment_name("node-1")
     status = AttachmentStatus(attached=attached, attachment_metadata={"lun": "3"})
     return {name: VolumeAttachment(metadata=meta(name), status=status)}
+
+
+def test_a_pod_waits_while_the_claim_that_its_node_has_seen_is_not_the_one_that_is_there() -> None:
+    seen = PersistentVolumeClaim(metadata=meta("data", "default"))
+    deleted = msgspec.structs.replace(seen.metadata, deletion_timestamp=NOW)
+    namesake = msgspec.structs.replace(seen.metadata, uid="another-uid")
+    assert find_other_claim(seen, seen) is None
+    others = [PersistentVolumeClaim(metadata=each) for each in (deleted, namesake)]
+    for current in (None, *others):
+        waits = find_other_claim(seen, current)
+        assert waits is not None
+        assert waits.why is VolumeWaitReason.VOLUME
 
 
 def test_a_volume_is_staged_published_and_then_ready() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from plimsoll.api.registry import Document
+from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.provisioning.calls import (
     CallFailed,
     Code,
@@ -22,6 +23,7 @@ from plimsoll.decide.provisioning.steps import (
     IgnoreReason,
     ProvisioningRecord,
     Refuse,
+    Reschedule,
 )
 from tests.builders import ZONE
 from tests.decide.provisioning.builders import (
@@ -38,7 +40,7 @@ from tests.decide.provisioning.builders import (
     reasons,
     volumes_in,
 )
-from tests.decide.provisioning.world import VOLUMES, Driver, World
+from tests.decide.provisioning.world import NODES, VOLUMES, Driver, World
 
 STRICT = replace(SETTINGS, strict_topology=True)
 COMPATIBLE = replace(STRICT, mode=ProvisionerMode.COMPATIBLE)
@@ -153,6 +155,34 @@ def test_a_volume_of_a_claim_that_waits_for_no_pod_needs_no_selected_node() -> N
 def test_a_volume_elsewhere_than_the_node_that_is_still_selected_is_kept() -> None:
     """Without strict topology the driver chooses, and the pod follows."""
     world, driver = a_moving_world("node-1", settings=SETTINGS, segments=(B,))
+
+    assert isinstance(world.provision(CLAIM), ProvisioningRecord)
+    assert driver.deleted == []
+
+
+def a_world_that_loses_its_node(settings: ProvisionerSettings) -> tuple[World, ZonalDriver]:
+    world, driver = a_moving_world("node-1", settings=settings)
+
+    def during() -> None:
+        del world.documents[NODES, type(CLAIM)("", "node-1")]
+
+    driver.during = during
+    return world, driver
+
+
+def test_a_volume_of_a_node_that_is_gone_is_deleted_and_the_node_is_taken_off() -> None:
+    world, driver = a_world_that_loses_its_node(STRICT)
+
+    assert isinstance(world.provision(CLAIM), Reschedule)
+
+    assert driver.disk is None
+    assert volumes_in(world) == []
+    assert SELECTED_NODE not in claim_in(world)["metadata"]["annotations"]
+    assert any("node node-1 is gone" in each for each in messages(world))
+
+
+def test_csi_provisioner_records_a_volume_of_a_node_that_is_gone() -> None:
+    world, driver = a_world_that_loses_its_node(COMPATIBLE)
 
     assert isinstance(world.provision(CLAIM), ProvisioningRecord)
     assert driver.deleted == []

@@ -77,3 +77,8 @@ def test_a_claim_that_has_or_had_a_volume_is_never_touched(
         assert is_gone
         assert not volume
         assert set(annotations) == set(SELECTED)
+
+
+def test_while_a_hold_is_there_the_scheduler_takes_both_off() -> None:
+    held = SELECTED | {"plimsoll.dev/hold": "pod/0/make"}
+    assert decide_selected_node(claim_with(held), [], node_is_gone=True) is None

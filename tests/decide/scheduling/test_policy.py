@@ -1,5 +1,7 @@
 """What a scheduler says of itself can be read back."""
 
+import dataclasses
+
 from plimsoll.api.core import Lease
 from plimsoll.api.typed import from_document
 from plimsoll.decide.scheduling.policy import (
@@ -8,6 +10,8 @@ from plimsoll.decide.scheduling.policy import (
     find_identities,
     identity_document,
     identity_lease_name,
+    parse_namespaces,
+    record_namespaces,
     scheduler_of,
 )
 from tests.builders import a_pod
@@ -28,6 +32,17 @@ def test_what_is_announced_is_found_again() -> None:
     assert found.policy is Policy.COMPATIBLE
     assert (lease.spec.renew_time, lease.spec.acquire_time) == (NOW, NOW - MINUTE)
     assert find_identities("theirs", [lease]) == []
+
+
+def test_records_are_believed_where_a_scheduler_of_the_system_believes_them() -> None:
+    told = dataclasses.replace(TOLD, record_namespaces=frozenset({"csi", "storage"}))
+    honest, forged = (
+        from_document(Lease, identity_document(told, namespace))
+        for namespace in ("kube-system", "tenant")
+    )
+    assert record_namespaces([honest]) == {"kube-system", "csi", "storage"}
+    assert record_namespaces([forged]) == record_namespaces([]) == {"kube-system"}
+    assert parse_namespaces(" a, b,,") == {"a", "b"}
 
 
 def test_the_lease_that_was_renewed_last_comes_first() -> None:

@@ -1,5 +1,6 @@
 """What is remembered of refused nodes, for how long, and what is told of it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -17,6 +18,7 @@ from plimsoll.decide.scheduling.refusals import (
     Refusal,
     Refusals,
     find_refused_node,
+    tell_pause,
     tell_refusal,
 )
 from tests.builders import (
@@ -216,3 +218,45 @@ def test_a_node_is_refused_by_taking_it_off_a_claim_that_still_waits(
     before: ApiObject | None, after: ApiObject | None, node: str | None
 ) -> None:
     assert find_refused_node(before, after) == node
+
+
+def test_a_node_that_refused_is_tried_again_after_a_pause_that_doubles() -> None:
+    memory = remembering("a")
+    assert memory.not_before(POD, "a") == NOW + timedelta(seconds=10)
+    assert memory.not_before(POD, "b") is None, "it has not refused the pod"
+    assert remembering("a", "a").not_before(POD, "a") == NOW + timedelta(seconds=1 + 20)
+    many = remembering(*["a"] * 60)
+    assert many.not_before(POD, "a") == NOW + timedelta(seconds=59, minutes=5)
+
+
+def test_the_pause_begins_with_the_last_refusal_by_any_node() -> None:
+    memory = remembering("a", "b", "c")
+    assert memory.not_before(POD, "a") == NOW + timedelta(seconds=2 + 10)
+
+
+def test_a_change_of_the_node_ends_the_pause() -> None:
+    memory = remembering("a", "b")
+    observe(memory, NODE, relabelled(NODE, disk="new"))
+    assert memory.not_before(POD, "a") is None
+    assert memory.not_before(POD, "b") is not None
+
+
+@pytest.mark.parametrize(
+    ("gib", "is_over"),
+    [pytest.param(10, False, id="only-what-was-given-back"), pytest.param(11, True, id="more")],
+)
+def test_what_the_pod_itself_gives_back_is_no_reason_to_try_again(
+    gib: int, *, is_over: bool
+) -> None:
+    memory = Refusals()
+    refusal = replace(a_refusal(), published_bytes=4 << 30, returned_bytes=6 << 30)
+    memory.add(POD, refusal)
+    observe(memory, capacity_of(4), capacity_of(gib))
+    assert (memory.not_before(POD, "a") is None) is is_over
+
+
+def test_the_pause_is_told_with_what_the_provisioner_said() -> None:
+    told = tell_pause(replace(a_refusal(), error="no room"), timedelta(seconds=40))
+    assert told.reason is Reason.PROVISIONER_REFUSED
+    assert "the next attempt is 40s after the last" in told.sentence
+    assert told.sentence.endswith("refused node a: no room")

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.decide.rollback.mode import RollbackMode
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.controller.in_process.provisioners.registry import ProvisionerSetupError
 from plimsoll.processes.controller.loops import LOOPS
@@ -24,6 +25,7 @@ from plimsoll.processes.controller.settings import (
     ControllerSettings,
     csi_settings,
     repair_settings,
+    rollback_settings,
 )
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.config import ConfigError
@@ -37,8 +39,24 @@ from tests.wire.scripted import ScriptedTransport, answer, refusal
 pytestmark = pytest.mark.virtual_time
 
 
-def test_on_the_embedded_server_everything_runs_but_repairs() -> None:
-    assert set(wanted_loops(ControllerSettings(), on_cluster=False)) == set(LOOPS) - {"repair"}
+def test_on_the_embedded_server_everything_runs_but_what_has_to_be_asked_for() -> None:
+    found = set(wanted_loops(ControllerSettings(), on_cluster=False))
+    assert found == set(LOOPS) - {"repair", "rollback"}
+
+
+def test_rollback_runs_wherever_it_is_asked_for() -> None:
+    for mode in (RollbackMode.DRY_RUN, RollbackMode.ON):
+        settings = ControllerSettings(controllers="binding", rollback=mode)
+        assert wanted_loops(settings, on_cluster=True) == ["binding", "rollback"]
+    without = ControllerSettings(controllers="binding,-rollback", rollback=RollbackMode.ON)
+    assert wanted_loops(without, on_cluster=True) == ["binding"]
+
+
+def test_rollback_keeps_its_records_where_the_controller_is_elected() -> None:
+    settings = ControllerSettings(leader_elect_namespace="storage", rollback=RollbackMode.ON)
+    assert rollback_settings(settings).namespace == "storage"
+    with pytest.raises(ConfigError, match="--rollback-after"):
+        rollback_settings(ControllerSettings(rollback_after=timedelta(0)))
 
 
 def test_repairs_run_wherever_rules_are_named() -> None:

@@ -1,10 +1,11 @@
 """Bindings that do not go as planned."""
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.schedulers import (
@@ -44,6 +45,37 @@ class Meddling:
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamedResponse]:
         return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Behind:
+    """The watch of volumes shows nothing from the moment when it is held; writes are counted."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.is_held = False
+        self.writes: list[Request] = []
+
+    async def request(self, request: Request) -> Response:
+        if request.method == "PATCH" and "/persistentvolumes/" in request.path:
+            self.writes.append(request)
+        return await self._inner.request(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
+        async with self._inner.stream(request) as opened:
+            if request.path.endswith("/persistentvolumes"):
+                async with aclosing(self._shown(opened.lines)) as lines:
+                    yield structs.replace(opened, lines=lines)
+            else:
+                yield opened
+
+    async def _shown(self, lines: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        async for line in lines:
+            if not self.is_held:
+                yield line
 
     async def close(self) -> None:
         await self._inner.close()
@@ -146,3 +178,25 @@ async def test_what_a_failed_binding_gives_back_goes_to_the_next_pod() -> None:
             await cluster.settle()
             assert await node_of(cluster, "next") == "node-a"
             assert await node_of(cluster, "web") == ""
+
+
+async def test_a_volume_that_was_written_is_not_given_away_before_the_watch_shows_it() -> None:
+    """The binding is given up after its write; that write stays."""
+    lines: list[Behind] = []
+
+    def through(inner: Transport) -> Transport:
+        lines.append(Behind(inner))
+        return lines[0]
+
+    async with a_cluster("binding") as cluster, a_scheduler(cluster, through=through):
+        await add_node(cluster, "node-a")
+        await cluster.create(a_late_class(), a_local_volume("node-a"))
+        await cluster.settle()
+        lines[0].is_held = True
+        await cluster.create(a_claim(), a_pod(claims=["data"]))
+        await cluster.settle()
+        await cluster.delete("Pod", "web")
+        await cluster.create(a_claim("other"), a_pod("next", claims=["other"]))
+        await cluster.settle(timedelta(seconds=10))
+
+        assert len(lines[0].writes) == 1

@@ -247,3 +247,18 @@ class EveryPodIsSomewhere(RuleBasedStateMachine):
 
 
 TestEveryPodIsSomewhere = EveryPodIsSomewhere.TestCase
+
+
+def test_a_pod_that_is_paused_is_tried_again_at_that_time_or_after_any_change() -> None:
+    queue = SchedulingQueue()
+    queue.put(a_pod(), NOW)
+    entry = queue.pop(NOW)
+    assert entry is not None
+    until = NOW + timedelta(seconds=40)
+    queue.pause(entry, until, NOW)
+    assert names(queue, until - timedelta(seconds=1)) == []
+    assert queue.next_due() == until
+    assert names(queue, until) == ["web-0"]
+    queue.pause(entry, until + timedelta(minutes=1), until)
+    assert queue.wake(helps_with(), until + timedelta(seconds=20)) == 1
+    assert names(queue, until + timedelta(seconds=20)) == ["web-0"]

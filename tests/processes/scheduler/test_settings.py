@@ -62,7 +62,14 @@ def test_a_configuration_of_kube_scheduler_is_understood(tmp_path: Path) -> None
     shape = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
     file = kube(
         tmp_path,
-        leaderElection={"leaderElect": False, "resourceName": "volumes"},
+        leaderElection={
+            "leaderElect": False,
+            "leaseDuration": "1m30s",
+            "renewDeadline": "60s",
+            "retryPeriod": "5s",
+            "resourceLock": "leases",
+            "resourceName": "volumes",
+        },
         clientConnection={"kubeconfig": "/etc/kubeconfig", "qps": 5000, "burst": 5000},
         podInitialBackoffSeconds=2,
         podMaxBackoffSeconds=20,
@@ -73,6 +80,9 @@ def test_a_configuration_of_kube_scheduler_is_understood(tmp_path: Path) -> None
     assert settings.kubeconfig == "/etc/kubeconfig"
     assert settings.leader_elect is False
     assert lease_of(settings) == ObjectKey("kube-system", "volumes")
+    assert settings.leader_elect_lease_duration == timedelta(seconds=90)
+    assert settings.leader_elect_renew_deadline == timedelta(seconds=60)
+    assert settings.leader_elect_retry_period == timedelta(seconds=5)
     assert settings.bind_timeout == timedelta(minutes=1)
     assert shape_of(settings).points == (Point(0, 0), Point(100, 10))
     assert backoff_of(settings).limit == timedelta(seconds=20)

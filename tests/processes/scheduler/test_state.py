@@ -166,3 +166,17 @@ def test_a_note_on_a_pod_does_not_undo_where_it_was_decided_to_go() -> None:
     status = msgspec.structs.replace(POD.status, message="note")
     watched.see(msgspec.structs.replace(POD, status=status))
     assert len(watched.kernel.columns.pods_on("node-1")) == 1
+
+
+def test_a_decision_taken_back_leaves_a_later_pod_of_the_same_name_where_it_was_put() -> None:
+    watched = one_static_one_made()
+    watched.state.place(POD, "node-1")
+    metadata = msgspec.structs.replace(POD.metadata, uid="another-uid")
+    namesake = msgspec.structs.replace(POD, metadata=metadata)
+    watched.see(namesake)
+    watched.state.place(namesake, "node-2")
+    assert watched.state.displace(POD) is None
+    columns = watched.kernel.columns
+    assert [pod.uid for pod in columns.pods_on("node-2")] == ["another-uid"]
+    watched.state.displace(namesake)
+    assert [*columns.pods_on("node-2")] == []

@@ -1,10 +1,17 @@
 """Which part of a scenario a failure needs is given here; the simulator finds it by runs."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import msgspec
 
-from plimsoll.simulator.failures.shrink import events_of, shrink, without_node
+from plimsoll.simulator.failures.shrink import (
+    FindFailing,
+    Shrinking,
+    events_of,
+    shrink,
+    without_node,
+)
 from plimsoll.simulator.scenario.actions import CreatePods, DeletePods, Drain
 from plimsoll.simulator.scenario.faults import Cut, LoseZone, Pause
 from plimsoll.simulator.scenario.generate import generate
@@ -23,6 +30,14 @@ def a_scenario() -> Scenario:
     )
 
 
+def first(fails: Callable[[Scenario], bool]) -> FindFailing:
+    return lambda candidates: next((each for each in candidates if fails(each)), None)
+
+
+def shrunk(fails: Callable[[Scenario], bool], most_runs: int = 60) -> Scenario:
+    return shrink(Shrinking(a_scenario(), first(fails), most_runs))
+
+
 def needs_burst_and_cut(scenario: Scenario) -> bool:
     return CAUSE in scenario.faults and any(
         isinstance(each, CreatePods) for each in scenario.actions
@@ -30,14 +45,14 @@ def needs_burst_and_cut(scenario: Scenario) -> bool:
 
 
 def test_only_the_events_that_the_failure_needs_are_left() -> None:
-    found = shrink(a_scenario(), needs_burst_and_cut).smallest
+    found = shrunk(needs_burst_and_cut)
 
     assert found.faults == (CAUSE,)
     assert [type(each) for each in found.actions] == [CreatePods]
 
 
 def test_the_cluster_and_its_times_shrink_too() -> None:
-    found = shrink(a_scenario(), needs_burst_and_cut, most_runs=200).smallest
+    found = shrunk(needs_burst_and_cut, most_runs=200)
 
     assert len(found.cluster.nodes) == 1
     assert found.cluster.copies.schedulers == 1
@@ -49,7 +64,7 @@ def test_what_the_failure_needs_of_the_cluster_stays() -> None:
     def fails(scenario: Scenario) -> bool:
         return needs_burst_and_cut(scenario) and scenario.cluster.copies.schedulers == 2
 
-    assert shrink(a_scenario(), fails).smallest.cluster.copies == a_scenario().cluster.copies
+    assert shrunk(fails).cluster.copies == a_scenario().cluster.copies
 
 
 def test_a_shrunk_scenario_fails_and_no_more_runs_are_made_than_allowed() -> None:
@@ -59,14 +74,33 @@ def test_a_shrunk_scenario_fails_and_no_more_runs_are_made_than_allowed() -> Non
         tried.append(scenario)
         return needs_burst_and_cut(scenario)
 
-    found = shrink(a_scenario(), fails, most_runs=5)
+    shrinking = Shrinking(a_scenario(), first(fails), 5)
 
-    assert (len(tried), found.runs) == (5, 5)
-    assert needs_burst_and_cut(found.smallest)
+    assert needs_burst_and_cut(shrink(shrinking))
+    assert (len(tried), shrinking.runs) == (5, 5)
+
+
+def test_no_run_begins_once_the_time_is_over() -> None:
+    runs: list[Scenario] = []
+
+    def fails(scenario: Scenario) -> bool:
+        runs.append(scenario)
+        return needs_burst_and_cut(scenario)
+
+    shrink(Shrinking(a_scenario(), first(fails), 60, is_over=lambda: len(runs) == 3))
+
+    assert len(runs) == 3
+
+
+def test_drivers_that_no_event_needs_go_with_their_classes() -> None:
+    found = shrunk(needs_burst_and_cut, most_runs=200).cluster
+
+    assert [driver.name for driver in found.drivers] == ["zonal.sim"]
+    assert {class_.driver for class_ in found.classes} == {"zonal.sim"}
 
 
 def test_a_failure_without_any_event_leaves_none() -> None:
-    assert events_of(shrink(a_scenario(), lambda _: True).smallest) == []
+    assert events_of(shrunk(lambda _: True)) == []
 
 
 def test_nodes_and_zones_that_events_name_stay() -> None:

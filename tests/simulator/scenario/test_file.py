@@ -117,6 +117,17 @@ def test_every_process_that_a_fault_can_name_is_listed() -> None:
             id="class-that-is-not-there",
         ),
         pytest.param(
+            CLUSTER + "faults: [{at: 1s, do: delayWatches, resource: persistentvolume}]",
+            'faults[0].resource: no "persistentvolume"; did you mean "persistentvolumes"?',
+            id="resource-that-is-not-there",
+        ),
+        pytest.param(
+            CLUSTER + "  - {name: disk, driver: kubernetes.io/no-provisioner}\n"
+            "actions: [{at: 1s, do: createZonalVolumes, name: v, zone: a, className: disk}]",
+            'actions[0].className: class "disk" has no driver; choose another class',
+            id="volumes-that-no-driver-can-make",
+        ),
+        pytest.param(
             CLUSTER + "faults: [{at: 1s, do: cut, what: etcd}]",
             'faults[0].what: no "etcd"; processes are apiserver',
             id="process-that-is-not-there",
@@ -187,3 +198,11 @@ def test_a_mistake_is_told_with_its_place_and_remedy(text: str, said: str) -> No
 def test_errors_name_the_file(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"absent\.yaml: cannot be read"):
         load(tmp_path / "absent.yaml")
+
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_can_be_read(path: Path) -> None:
+    assert load(path).actions

@@ -16,7 +16,9 @@ from click.testing import CliRunner, Result
 from plimsoll.api.core import Lease
 from plimsoll.api.patch import merge_patch
 from plimsoll.api.typed import from_document
+from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.capacity.freshness import PublisherHeartbeat, decide_lease, publisher_lease
+from plimsoll.decide.capacity.pools import PublishedPool
 from plimsoll.decide.capacity.published import Pair
 from plimsoll.decide.capacity.reports import (
     CapacityAnswer,
@@ -26,6 +28,7 @@ from plimsoll.decide.capacity.reports import (
 )
 from plimsoll.decide.capacity.segments import segment_of
 from plimsoll.decide.capacity.templates import NodeType, decide_templates
+from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.decide.plan import Create, Patch, Plan
 from plimsoll.ui.cli.capacity import capacity
 from tests.servers import EmbeddedServer, free_port
@@ -39,6 +42,8 @@ pytestmark = pytest.mark.xdist_group("capacity")
 
 Document = dict[str, Any]
 PATHS = {
+    "Pod": "/api/v1/namespaces/default/pods",
+    "PersistentVolumeClaim": "/api/v1/namespaces/default/persistentvolumeclaims",
     "Node": "/api/v1/nodes",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
     "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
@@ -84,8 +89,10 @@ def storage(kind: str, name: str, **fields: Any) -> Document:
 
 def publish(server: EmbeddedServer, host: str, gib: int) -> None:
     pair = Pair(segment_of({HOST: host}), "fast")
-    plan = decide_report(None, CapacityAnswer(gib * GIB, GIB), about_segment(*pair), SETTINGS)
-    enact(server, plan)
+    free = {"disk-0": gib * GIB * 3 // 5, "disk-1": gib * GIB * 2 // 5}
+    pool = PublishedPool(name=f"{host}/disks", free=free, cost=Cost(copies=2, shares=2))
+    answer = CapacityAnswer(gib * GIB, GIB, (pool,))
+    enact(server, decide_report(None, answer, about_segment(*pair), SETTINGS))
 
 
 def heartbeat(server: EmbeddedServer, *, at: datetime, existing: Lease | None = None) -> Lease:
@@ -167,6 +174,50 @@ def test_a_tree_shows_hosts_in_their_zones(server: EmbeddedServer) -> None:
     assert lines[lines.index("zone a") + 1] == "  host n1"
     assert lines[lines.index("zone a") + 2].startswith("    - fast, 10Gi, largest 1Gi, for ")
     assert "nodes that the cluster autoscaler imagines" in lines
+
+
+def test_pools_show_what_is_free_and_what_classes_take(server: EmbeddedServer) -> None:
+    result = called(server, "--pools", "--class", "fast")
+    head, *rows = [line.split() for line in result.stdout.splitlines()]
+    assert head[:3] == ["POOL", "DRIVER", "FREE"]
+    assert rows == [
+        ["n1/disks", DRIVER, "10Gi", "6Gi", "2", "fast:", "2x", "on", "2", "extents"],
+        ["n2/disks", DRIVER, "20Gi", "12Gi", "2", "fast:", "2x", "on", "2", "extents"],
+    ]
+    (first, _) = document(called(server, "-o", "json", "--class", "fast"))["pools"]
+    assert (first["driver"], first["name"], first["freeBytes"]) == (DRIVER, "n1/disks", 10 * GIB)
+    assert first["costs"][0]["copies"] == 2
+    assert called(server, "--pools", "--class", "broken").stdout == "No pools are published.\n"
+
+
+def test_reservations_show_for_whom_room_is_kept(server: EmbeddedServer) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "annotations": {SELECTED_NODE: "n1"}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "2Gi"}},
+            "storageClassName": "fast",
+        },
+    }
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    container = {"name": "main", "image": "web"}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web"},
+        "spec": {"containers": [container], "volumes": [volume]},
+    }
+    create(server, claim)
+    assert document(called(server, "-o", "json"))["reservations"] == []
+    create(server, pod)
+    (told,) = document(called(server, "-o", "json"))["reservations"]
+    assert (told["claim"]["name"], told["node"], told["pool"]) == ("data", "n1", "n1/disks")
+    assert (told["reservedBytes"], told["recorded"]) == (4 * GIB, False)
+    rows = [line.split() for line in called(server, "--pools").stdout.splitlines()]
+    assert ["default/data", "n1", "n1/disks", "4Gi", "decided"] in rows
+    assert document(called(server, "-o", "json", "--class", "broken"))["reservations"] == []
 
 
 def test_the_document_has_numbers_and_codes(server: EmbeddedServer) -> None:

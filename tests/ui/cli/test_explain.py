@@ -284,6 +284,7 @@ def test_the_document_has_the_fields_that_are_documented(server: EmbeddedServer)
         "findings",
         "everywhere",
         "groups",
+        "heldBack",
         "remedy",
         "remarks",
     ]

@@ -1,4 +1,7 @@
 import json
+import signal
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -6,7 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from plimsoll.ui.cli.simulate import simulate
+from tests.interrupts import interruptible
 
+PLIMSOLL = Path(sys.executable).with_name("plimsoll")
 QUIET = """
 lasting: 1m
 cluster:
@@ -101,6 +106,29 @@ def test_the_timeline_tells_what_processes_did(tmp_path: Path) -> None:
 
     assert "CreateVolume at zonal.example" in ended.stdout
     assert "nodes a-1: started, life 1" in ended.stdout
+
+
+def test_ctrl_c_ends_a_long_run_with_a_report_of_what_has_happened(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(QUIET.replace("lasting: 1m", "lasting: 1000h"))
+    process = subprocess.Popen(
+        interruptible(PLIMSOLL, "simulate", path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stderr is not None
+        # A slow machine reports pods that are still starting, every few seconds.
+        told = next(line for line in process.stderr if "starting" not in line)
+        process.send_signal(signal.SIGINT)
+        report, rest = process.communicate(timeout=60)
+    assert ": virtual time " in told
+    assert told.endswith("pods: 4 running\n")
+    assert process.returncode == 130
+    assert "until then every invariant held." in report
+    assert "Placement in the end" in report
+    assert "Traceback" not in rest
 
 
 class Page(HTMLParser):

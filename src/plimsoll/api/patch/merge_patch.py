@@ -12,9 +12,14 @@ from plimsoll.api.registry import Document
 
 def apply(document: Document, patch: Any) -> Document:
     """The patched document, which shares nothing with either argument."""
+    return merge_into(clone(document), patch)
+
+
+def merge_into(document: Document, patch: Any) -> Document:
+    """The patched document, for callers who have no other use for the one that they give."""
     if not isinstance(patch, dict):
         raise malformed("error decoding patch: a merge patch is a JSON object")
-    return _merged(clone(document), patch, MAX_DEPTH)
+    return _merged(document, patch, MAX_DEPTH)
 
 
 def _merged(target: Document, patch: Document, levels: int) -> Document:

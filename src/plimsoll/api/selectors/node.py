@@ -6,6 +6,7 @@ either: that is how kube-scheduler treats objects stored before their rules beca
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 from plimsoll.api.meta import ApiStruct
@@ -105,15 +106,9 @@ class NodeSelector:
 
     terms: tuple[NodeTerm, ...] = ()
 
-    @classmethod
-    def of(cls, spec: NodeSelectorSpec) -> Self:
-        return cls(
-            tuple(
-                NodeTerm.of(term, f"nodeSelectorTerms[{index}]")
-                for index, term in enumerate(spec.node_selector_terms)
-                if not term.is_empty
-            )
-        )
+    @staticmethod
+    def of(spec: NodeSelectorSpec) -> "NodeSelector":
+        return _read_selector(spec)
 
     @property
     def complaint(self) -> str:
@@ -123,6 +118,18 @@ class NodeSelector:
 
     def matches(self, labels: Mapping[str, str], name: str = "") -> bool:
         return any(term.matches(labels, name) for term in self.terms)
+
+
+@lru_cache(maxsize=4096)
+def _read_selector(spec: NodeSelectorSpec) -> NodeSelector:
+    """Kept: the volumes of a zone all have the same, and are looked at again and again."""
+    return NodeSelector(
+        tuple(
+            NodeTerm.of(term, f"nodeSelectorTerms[{index}]")
+            for index, term in enumerate(spec.node_selector_terms)
+            if not term.is_empty
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """What an admission plugin is told about a request, and what it may read."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
+
+import msgspec
 
 from plimsoll.api.registry import Document, Resource
 
@@ -21,6 +22,8 @@ class Reader(Protocol):
     `group` and `plural` name the resource: ("storage.k8s.io", "storageclasses").
     """
 
+    def has(self, group: str, plural: str, namespace: str, name: str) -> bool: ...
+
     def get(self, group: str, plural: str, namespace: str, name: str) -> Document | None: ...
 
     def list(self, group: str, plural: str, namespace: str = "") -> Iterator[Document]:
@@ -28,8 +31,7 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attributes:
+class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     """One request. A mutating plugin changes `document` in place; `old` is never changed.
 
     On DELETE, `document` is the object to be deleted and `old` is None.

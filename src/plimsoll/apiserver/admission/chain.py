@@ -1,12 +1,15 @@
 """The admission plugins in their order: first those that change a request, then those that refuse.
 
-Each is a plain function over Attributes; what it does not care about it lets pass. They have the
-names that kube-apiserver gives them, by which they can be switched off.
+Each is a plain function over Attributes, called for the resources that it is about; what else it
+does not care about it lets pass. They have the names that kube-apiserver gives them, by which they
+can be switched off.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
+from plimsoll.api.registry import Resource
 from plimsoll.apiserver.admission import (
     default_storage_class,
     default_toleration_seconds,
@@ -23,29 +26,38 @@ from plimsoll.apiserver.admission.attributes import Attributes, Operation
 from plimsoll.apiserver.admission.quota import resource_quota
 
 Step = Callable[[Attributes], None]
+Concern = frozenset[tuple[str, str]] | None
+"""Group and plural name of the resources that a plugin is about; None: all."""
+Plugins = tuple[tuple[str, Step, Concern], ...]
+
+PODS = frozenset({("", "pods")})
+CLAIMS = frozenset({("", "persistentvolumeclaims")})
+NODES = frozenset({("", "nodes")})
+PRIORITY_CLASSES = frozenset({(priority.GROUP, priority.CLASSES)})
+PROTECTED = frozenset(storage_object_in_use_protection.FINALIZERS)
 
 LIFECYCLE = "NamespaceLifecycle"
-MUTATING: tuple[tuple[str, Step], ...] = (
-    (LIFECYCLE, namespace_lifecycle.check),
-    ("LimitRanger", limit_ranger.admit),
-    ("TaintNodesByCondition", taint_nodes_by_condition.admit),
-    ("Priority", priority.admit),
-    ("DefaultTolerationSeconds", default_toleration_seconds.admit),
-    ("RuntimeClass", runtime_class.admit),
-    ("DefaultStorageClass", default_storage_class.admit),
-    ("StorageObjectInUseProtection", storage_object_in_use_protection.admit),
-    ("PodTopologyLabels", pod_topology_labels.admit),
+MUTATING: Plugins = (
+    (LIFECYCLE, namespace_lifecycle.check, None),
+    ("LimitRanger", limit_ranger.admit, PODS),
+    ("TaintNodesByCondition", taint_nodes_by_condition.admit, NODES),
+    ("Priority", priority.admit, PODS),
+    ("DefaultTolerationSeconds", default_toleration_seconds.admit, PODS),
+    ("RuntimeClass", runtime_class.admit, PODS),
+    ("DefaultStorageClass", default_storage_class.admit, CLAIMS),
+    ("StorageObjectInUseProtection", storage_object_in_use_protection.admit, PROTECTED),
+    ("PodTopologyLabels", pod_topology_labels.admit, PODS),
 )
-VALIDATING: tuple[tuple[str, Step], ...] = (
-    ("LimitRanger", limit_ranger.check),
-    ("Priority", priority.check),
-    ("RuntimeClass", runtime_class.check),
-    ("PersistentVolumeClaimResize", persistent_volume_claim_resize.check),
-    ("ResourceQuota", resource_quota.check),
+VALIDATING: Plugins = (
+    ("LimitRanger", limit_ranger.check, PODS | CLAIMS),
+    ("Priority", priority.check, PRIORITY_CLASSES),
+    ("RuntimeClass", runtime_class.check, PODS),
+    ("PersistentVolumeClaimResize", persistent_volume_claim_resize.check, CLAIMS),
+    ("ResourceQuota", resource_quota.check, None),
 )
 FINISHED_BY_CONTROLLERS = frozenset({"TaintNodesByCondition"})
 """Plugins whose work a controller ends: where none runs, they are better switched off."""
-PLUGINS = tuple(dict.fromkeys(name for name, _ in (*MUTATING, *VALIDATING)))
+PLUGINS = tuple(dict.fromkeys(name for name, _, _ in (*MUTATING, *VALIDATING)))
 NOT_BUILT = frozenset(
     {
         "AlwaysAdmit",
@@ -103,14 +115,32 @@ class Admission:
 
     def admit(self, attributes: Attributes) -> None:
         """Before validation. Raises ApiError."""
-        for name, step in MUTATING:
-            if name not in self.disabled:
-                step(attributes)
+        for step in _mutating(attributes.resource, self.disabled):
+            step(attributes)
 
     def check(self, attributes: Attributes) -> None:
         """After validation; all there is on deletion. Raises ApiError."""
         if attributes.operation is Operation.DELETE and LIFECYCLE not in self.disabled:
             namespace_lifecycle.check(attributes)
-        for name, step in VALIDATING:
-            if name not in self.disabled:
-                step(attributes)
+        for step in _validating(attributes.resource, self.disabled):
+            step(attributes)
+
+
+@cache
+def _mutating(resource: Resource, disabled: frozenset[str]) -> tuple[Step, ...]:
+    return _steps(MUTATING, resource, disabled)
+
+
+@cache
+def _validating(resource: Resource, disabled: frozenset[str]) -> tuple[Step, ...]:
+    return _steps(VALIDATING, resource, disabled)
+
+
+def _steps(plugins: Plugins, resource: Resource, disabled: frozenset[str]) -> tuple[Step, ...]:
+    """The plugins that a write of the resource passes."""
+    place = (resource.group, resource.plural)
+    return tuple(
+        step
+        for name, step, concern in plugins
+        if name not in disabled and (concern is None or place in concern)
+    )

@@ -26,6 +26,11 @@ def _asks_about_access(resource: Resource) -> bool:
     return resource.group == "authorization.k8s.io"
 
 
+def _is_terminating(attributes: Attributes, name: str) -> bool:
+    namespace = attributes.reader.get("", "namespaces", "", name)
+    return namespace is not None and "deletionTimestamp" in namespace["metadata"]
+
+
 def _check_namespace(attributes: Attributes) -> None:
     if attributes.operation is Operation.DELETE and attributes.name in IMMORTAL:
         raise forbidden(attributes.resource, attributes.name, "this namespace may not be deleted")
@@ -35,10 +40,9 @@ def _check_content(attributes: Attributes) -> None:
     if attributes.operation is Operation.DELETE:
         return
     name = attributes.namespace
-    namespace = attributes.reader.get("", "namespaces", "", name)
-    if namespace is None:
+    if not attributes.reader.has("", "namespaces", "", name):
         raise not_found(resources_by_path()["", "v1", "namespaces"], name)
-    if attributes.operation is Operation.CREATE and "deletionTimestamp" in namespace["metadata"]:
+    if attributes.operation is Operation.CREATE and _is_terminating(attributes, name):
         raise forbidden(
             attributes.resource,
             attributes.name,

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qsl
+
+from msgspec.structs import replace
 
 from plimsoll.apiserver.http.answers import Answer, Stream, refusal, warning_header
 from plimsoll.apiserver.http.bodies import (

@@ -136,10 +136,8 @@ def _aggregated(accept: str, root: str) -> Answer | None:
             continue
         for version_name in discovery.AGGREGATED_VERSIONS:
             if f"v={version_name};" in f"{text};":
-                make = discovery.aggregated_core if root == "api" else discovery.aggregated_groups
-                document = make(all_resources(), version_name)
                 return Answer(
-                    body=msgspec.json.encode(document),
+                    body=_aggregated_body(root, version_name),
                     content_type=(
                         f"application/json;g=apidiscovery.k8s.io;v={version_name};as={AGGREGATED}"
                     ),
@@ -147,6 +145,12 @@ def _aggregated(accept: str, root: str) -> Answer | None:
     if "application/json," in f"{accept}," or "*/*" in accept:
         return None
     raise not_acceptable()
+
+
+@cache
+def _aggregated_body(root: str, version_name: str) -> bytes:
+    make = discovery.aggregated_core if root == "api" else discovery.aggregated_groups
+    return msgspec.json.encode(make(all_resources(), version_name))
 
 
 def _classic(parts: list[str], host: str) -> Document:

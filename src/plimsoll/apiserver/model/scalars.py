@@ -30,6 +30,7 @@ _GO_NAMES = {
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _ZERO_TIME = "0001-01-01T00:00:00Z"
 _PLAIN_TIME_LENGTH = len(_ZERO_TIME)
+_REMEMBERED_LENGTH = 40
 _MICROSECOND_DIGITS = 6
 
 _INT32 = 1 << 31
@@ -167,6 +168,11 @@ def _parse_time(value: Any, layout: str) -> tuple[datetime, str]:
     """The moment without its fraction, and the digits of the fraction."""
     if type(value) is not str:
         raise SchemaError.mismatch(value, "string")
+    read = _time_read_before if len(value) <= _REMEMBERED_LENGTH else _read_time
+    return read(value, layout)
+
+
+def _read_time(value: str, layout: str) -> tuple[datetime, str]:
     found = _TIME.fullmatch(value)
     if not found:
         raise _unreadable_time(value, layout)
@@ -175,6 +181,10 @@ def _parse_time(value: Any, layout: str) -> tuple[datetime, str]:
         return moment.astimezone(UTC), found[2] or ""
     except (ValueError, OverflowError):
         raise _unreadable_time(value, layout) from None
+
+
+_time_read_before = lru_cache(maxsize=4096)(_read_time)
+"""Every version of an object has the same few times: of its creation, and of its owners."""
 
 
 def _utc(moment: datetime) -> str | None:

@@ -6,8 +6,7 @@ fields are gone, and the fields that are always shown are there.
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
@@ -34,22 +33,32 @@ _FIRST = ("kind", "apiVersion", "metadata")
 _MOST_COMPLAINTS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaResult:
+class SchemaResult(msgspec.Struct, frozen=True):
     document: Document
     """A new document. Values that the server does not look into are shared with the input."""
     unknown: list[str]
     """One sentence for each field that the kind does not have."""
 
 
-def round_trip(kind_schema: str, document: Any) -> SchemaResult:
-    """The document as the API server shows it. Raises SchemaError when a value has a wrong type."""
+def round_trip(
+    kind_schema: str, document: Any, kept: Collection[str] = frozenset()
+) -> SchemaResult:
+    """The document as the API server shows it. Raises SchemaError when a value has a wrong type.
+
+    `kept` names members that the server has shown: to read them again would change nothing.
+    """
     noted: list[str] = []
+    # A body that is just `null` is an empty object, as it would be anywhere inside.
+    read = {} if document is None else document
+    if kept:
+        read = {name: value for name, value in document.items() if name not in kept}
     try:
-        # A body that is just `null` is an empty object, as it would be anywhere inside.
-        shown = struct(kind_schema).convert({} if document is None else document, noted)
+        shown = struct(kind_schema).convert(read, noted)
     except RecursionError:
         raise SchemaError("exceeded max depth") from None
+    for name in kept:
+        if name in document:
+            shown[name] = document[name]
     ordered = {key: shown[key] for key in _order(kind_schema) if key in shown}
     return SchemaResult(ordered, unknown_fields(kind_schema, document) if noted else [])
 

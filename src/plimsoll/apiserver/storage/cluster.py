@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol, Self
 
 import msgspec
@@ -48,10 +48,16 @@ class NewestReader:
     def __init__(self, revisions: Versions) -> None:
         self._revisions = revisions
 
+    def has(self, group: str, plural: str, namespace: str, name: str) -> bool:
+        return self._find(group, plural, namespace, name) is not None
+
     def get(self, group: str, plural: str, namespace: str, name: str) -> Document | None:
-        key = f"{namespace}/{name}" if namespace else name
-        record = self._collection(group, plural).newest(key)
+        record = self._find(group, plural, namespace, name)
         return None if record is None else record.document()
+
+    def _find(self, group: str, plural: str, namespace: str, name: str) -> StoredRecord | None:
+        key = f"{namespace}/{name}" if namespace else name
+        return self._collection(group, plural).newest(key)
 
     def list(self, group: str, plural: str, namespace: str = "") -> Iterator[Document]:
         prefix = f"{namespace}/" if namespace else ""
@@ -62,6 +68,7 @@ class NewestReader:
         return self._revisions.collection(f"{plural}.{group}" if group else plural)
 
 
+BOOKMARK_EVERY = timedelta(minutes=1)
 ResourcePath = tuple[str, str, str]
 """Group, version and plural name of a resource."""
 
@@ -78,6 +85,8 @@ class StoredCluster:
     """Events that were sent to watches."""
     draft: Draft | None = None
     """Where the changes of a large write wait until it is decided."""
+    bookmark_every: timedelta = BOOKMARK_EVERY
+    """Of watches in which nothing happens."""
 
     @property
     def versions(self) -> Versions:

@@ -7,7 +7,6 @@ requests need not wait for each other's disk writes.
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
@@ -75,8 +74,7 @@ class ChangeKind(StrEnum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One step of history. A deleted object's `record` is its last state at the new revision."""
 
     kind: ChangeKind

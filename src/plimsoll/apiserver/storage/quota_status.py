@@ -4,17 +4,26 @@ No controller is needed for that, and a quota never lags behind the objects it c
 status is staged together with the change that made it necessary.
 """
 
+from functools import cache
+
 from plimsoll.api.registry import resources_by_path
 from plimsoll.apiserver.admission.quota.usage import usage
 from plimsoll.apiserver.storage.cluster import StoredCluster
-from plimsoll.apiserver.storage.resource_kinds import kind_of
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
+
+
+@cache
+def _quotas() -> ResourceKind:
+    return kind_of(resources_by_path()["", "v1", "resourcequotas"])
 
 
 def refresh(cluster: StoredCluster, namespace: str) -> None:
     """Stage the status of the namespace's quotas where it changed."""
-    quotas = kind_of(resources_by_path()["", "v1", "resourcequotas"])
+    if not namespace:
+        return
+    quotas = _quotas()
     collection = cluster.collection(quotas)
-    if not namespace or collection.is_empty:
+    if collection.is_empty:
         return
     for record in list(collection.newest_records(f"{namespace}/")):
         quota = record.document()

@@ -44,8 +44,24 @@ class HistoryLimits:
 class _Batch:
     """Changes that become durable together, and those who wait for that."""
 
-    durable: asyncio.Future[None]
     changes: list[tuple[Collection, Change]] = field(default_factory=list)
+    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+    """One for each request: one that is cancelled must not end the wait of the others."""
+
+    async def durable(self) -> None:
+        """Raises StoreFailedError."""
+        waiting = asyncio.get_running_loop().create_future()
+        self.waiting.append(waiting)
+        await waiting
+
+    def end(self, error: StoreFailedError | None = None) -> None:
+        for waiting in self.waiting:
+            if waiting.done():
+                continue
+            if error is None:
+                waiting.set_result(None)
+            else:
+                waiting.set_exception(error)
 
 
 class Revisions:
@@ -113,7 +129,7 @@ class Revisions:
         if change.revision != self.next_revision:
             raise AssertionError("a change was decided for another revision")
         if self._batch is None:
-            self._batch = _Batch(asyncio.get_running_loop().create_future())
+            self._batch = _Batch()
         self._assigned = change.revision
         self._batch.changes.append((collection, change))
         collection.stage(change)
@@ -126,7 +142,7 @@ class Revisions:
             self._write_inline()
         batch = self._batch or self._writing
         if batch is not None:
-            await asyncio.shield(batch.durable)
+            await batch.durable()
 
     async def run_writer(self) -> None:
         """Make staged batches durable, one after the other, for ever."""
@@ -204,11 +220,11 @@ class Revisions:
             if start:
                 await self._clock.sleep(NO_TIME)
             self._show(batch.changes[start : start + SETTLED_AT_ONCE])
-        batch.durable.set_result(None)
+        batch.end()
 
     def _settle(self, batch: _Batch) -> None:
         self._show(batch.changes)
-        batch.durable.set_result(None)
+        batch.end()
 
     def _show(self, durable: list[tuple[Collection, Change]]) -> None:
         """From now on readers see these changes, and watchers are told of them."""
@@ -231,8 +247,7 @@ class Revisions:
         for each in failed:
             for collection, _ in each.changes:
                 collection.unstage_all()
-            each.durable.set_exception(error)
-            each.durable.exception()  # seen: perhaps no request waits any more
+            each.end(error)
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)

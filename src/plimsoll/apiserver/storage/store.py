@@ -6,12 +6,12 @@ history that watches resume from after a restart.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class LogRow:
+
+class LogRow(msgspec.Struct, frozen=True):
     """One change. `document` is None where the object was deleted."""
 
     revision: int

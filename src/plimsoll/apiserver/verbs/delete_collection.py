@@ -6,6 +6,8 @@ refusal ends it: what was deleted before stays deleted, as in the real server.
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.storage import quota_status
 from plimsoll.apiserver.storage.collection import StoredRecord
@@ -66,7 +68,7 @@ def _delete_each(
             namespace=namespace if slash else "",
             name=name if slash else record.key,
         )
-        one = replace(write, target=target)
+        one = structs.replace(write, target=target)
         if write.cluster.collection(write.kind).newest(record.key) is None:
             continue
         delete(one, options)

@@ -4,7 +4,7 @@ The patched document is read as its kind again. What cannot be read is refused a
 invalid (422), because the request itself is well formed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set as AbstractSet
 
 from plimsoll.api.patch import merge_patch
 from plimsoll.api.patch.errors import PatchError
@@ -85,16 +85,27 @@ class RequestPatch:
         self._options = options
 
     def __call__(self, current: Document) -> Document:
-        """The patched document, typed and with its defaults. Raises ApiError."""
+        """The patched document, typed and with its defaults. Raises ApiError.
+
+        `current` is a copy for this patch alone, which may change it.
+        """
+        known = current.keys() - self._touched(current)
         patched = self._patched(current)
         complaints = self._complaints()
         self._check_type(patched, complaints)
         try:
-            document = typed(self._kind, patched, complaints=complaints)
+            document = typed(self._kind, patched, complaints=complaints, kept=known)
         except UnreadableError as error:
             raise patch_refusal(str(error)) from error
         self._complain(complaints)
         return document
+
+    def _touched(self, current: Document) -> AbstractSet[str]:
+        """The members of the document that the patch may change, or that are not as stored."""
+        is_merged = self._type != JSON_PATCH and isinstance(self._body, dict)
+        if not is_merged or self._kind.is_view or any(name[:1] == "$" for name in self._body):
+            return current.keys()
+        return frozenset(self._body)
 
     def _patched(self, current: Document) -> Document:
         try:
@@ -102,9 +113,9 @@ class RequestPatch:
                 case "application/json-patch+json":
                     patched = json_patch.apply(current, self._body)
                 case "application/merge-patch+json":
-                    patched = merge_patch.apply(current, self._body)
+                    patched = merge_patch.merge_into(current, self._body)
                 case _:
-                    patched = strategic.apply(current, self._body, self._kind.schema)
+                    patched = strategic.merge_into(current, self._body, self._kind.schema)
         except PatchError as error:
             details: Document | None = {} if error.reason == "Invalid" else None
             raise ApiError(error.code, error.reason, error.message, details) from error

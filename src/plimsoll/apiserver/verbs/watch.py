@@ -6,7 +6,8 @@ Watchers see durable state only.
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -30,7 +31,6 @@ from plimsoll.apiserver.verbs.streaming import in_groups, is_large, nothing_to_c
 from plimsoll.apiserver.verbs.views import ObjectView
 from plimsoll.runtime.clock import NO_TIME, Alarm
 
-BOOKMARK_EVERY = timedelta(minutes=1)
 LOOKED_AT_ONCE = 200
 """How many objects a watch looks at before others have their turn."""
 WATCH_LIMIT = timedelta(minutes=45)
@@ -58,6 +58,10 @@ async def answer_watch(request: ReadRequest) -> Answer:
         watch = OpenWatch(request.cluster, wanted)
         stream = Stream(chunks=watch.chunks(), close=watch.close, overflow=watch.watcher.overflow)
     return Answer(stream=stream, content_type=view.content_type)
+
+
+def _always(_record: StoredRecord) -> bool:
+    return True
 
 
 async def _only(chunk: bytes) -> AsyncIterator[bytes]:
@@ -124,6 +128,7 @@ class OpenWatch:
         self._watcher = cluster.hub.open(self._collection, self._matches())
         self._first = self._first_events()
         self._began_at = cluster.revisions.committed
+        self._is_slow = request.view.is_slow
         self._ending = False
         self._bookmark_due = False
         self._alarm = cluster.clock.call_later(request.limit, self._end)
@@ -131,7 +136,8 @@ class OpenWatch:
 
     def _matches(self) -> Any:
         floor = self._request.start or 0
-        matches = self._request.selection.matches
+        selection = self._request.selection
+        matches = _always if selection.is_unconditional else selection.matches
         if floor <= self._cluster.revisions.committed:
             return matches
         # The client is ahead of us: what it has seen already is not sent again.
@@ -143,7 +149,7 @@ class OpenWatch:
         self._watcher.wake()
 
     def _next_bookmark(self) -> Alarm:
-        return self._cluster.clock.call_later(BOOKMARK_EVERY, self._ask_for_bookmark)
+        return self._cluster.clock.call_later(self._cluster.bookmark_every, self._ask_for_bookmark)
 
     def _ask_for_bookmark(self) -> None:
         self._bookmark_due = True
@@ -186,15 +192,15 @@ class OpenWatch:
 
     async def _encoded(self, events: list[Event]) -> AsyncIterator[bytes]:
         """In chunks that are made quickly, or else beside the event loop."""
-        view, now = self._request.view, self._cluster.clock.now()
         for group in in_groups(events, lambda event: event[1]):
-
-            def encode(group: list[Event] = group) -> bytes:
-                return b"".join(view.event(kind, record, now) for kind, record in group)
-
-            is_heavy = view.is_slow and is_large([record for _, record in group])
+            is_heavy = self._is_slow and is_large([record for _, record in group])
             self._count_sent(len(group))
+            encode = partial(self._encode, group, self._cluster.clock.now())
             yield await self._cluster.work.run(encode) if is_heavy else encode()
+
+    def _encode(self, events: list[Event], now: datetime) -> bytes:
+        event = self._request.view.event
+        return b"".join([event(kind, record, now) for kind, record in events])
 
     def _count_sent(self, number: int) -> None:
         self._cluster.count_sent(self._request.kind.resource, number)
@@ -204,6 +210,10 @@ class OpenWatch:
             yield chunk
         while not (self._watcher.overflow.is_set() or self._cluster.hub.stopping):
             events = self._watcher.take()
+            if len(events) == 1 and not self._is_slow:  # as most of the time
+                self._count_sent(1)
+                yield self._encode(events, self._cluster.clock.now())
+                continue
             if events:
                 async for chunk in self._encoded(events):
                     yield chunk

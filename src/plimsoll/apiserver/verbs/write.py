@@ -4,9 +4,11 @@ Everything between reading the newest version and staging the next one happens w
 no other request can come in between. The caller then waits until the change is durable.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
@@ -23,8 +25,7 @@ from plimsoll.apiserver.storage.resource_kinds import ResourceKind, stored_kind
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(msgspec.Struct, frozen=True, kw_only=True):
     """One write request, its options parsed, its body not yet looked at."""
 
     cluster: StoredCluster
@@ -71,10 +72,17 @@ class UnreadableError(ApiError):
         super().__init__(400, "BadRequest", message)
 
 
-def typed(kind: ResourceKind, body: Any, *, complaints: list[str] | None = None) -> Document:
+def typed(
+    kind: ResourceKind,
+    body: Any,
+    *,
+    complaints: list[str] | None = None,
+    kept: Collection[str] = frozenset(),
+) -> Document:
     """The body as the kind's schema knows it, with its defaults.
 
-    Unknown and repeated fields are added to the complaints.
+    Unknown and repeated fields are added to the complaints. `kept` names the members of the body
+    that come from the stored object as they are.
     """
     if body is None:
         body = {}
@@ -82,7 +90,7 @@ def typed(kind: ResourceKind, body: Any, *, complaints: list[str] | None = None)
         raise bad_request("the body must be an object")
     _check_type(kind, body)
     try:
-        result = schema.round_trip(kind.schema, body)
+        result = schema.round_trip(kind.schema, body, kept)
     except schema.SchemaError as error:
         raise UnreadableError(
             f'{kind.resource.kind} in version "{kind.resource.version}" cannot be handled as a '

@@ -17,6 +17,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.capacity.overview import CapacityEntry, Overview
+from plimsoll.decide.capacity.pools import POOLS, parse_class_pool, parse_pools
 from plimsoll.decide.capacity.segments import Segment
 
 LEADER_IS_LATE = timedelta(minutes=1)
@@ -50,6 +51,8 @@ class CapacityFinding(StrEnum):
     """It names neither a capacity nor a largest volume: nothing fits."""
     UNREADABLE = "CapacityUnreadable"
     """Its topology or its numbers make no sense."""
+    POOLS_UNREADABLE = "CapacityPoolsUnreadable"
+    """What it, or its class, says about pools makes no sense: it counts as having its own bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,7 @@ def _alone(entry: CapacityEntry, overview: Overview) -> Iterator[Found]:
     """What can be said of an object without looking at others."""
     key = entry.capacity.key
     sentences = [*_stale(entry, overview.now), *_orphaned(entry, overview), *_numbers(entry)]
+    sentences += _pools(entry)
     for finding, sentence in sentences:
         yield Found(finding=finding, about=key, sentence=sentence)
 
@@ -146,6 +150,16 @@ def _numbers(entry: CapacityEntry) -> Iterator[Said]:
         capacity = entry.capacity
         sentence = f"volumes of {capacity.maximum_volume_size} cannot be made of"
         yield CapacityFinding.MAXIMUM_TOO_LARGE, f"{sentence} {capacity.capacity}"
+
+
+def _pools(entry: CapacityEntry) -> Iterator[Said]:
+    try:
+        if (text := entry.capacity.annotations.get(POOLS)) is not None:
+            parse_pools(text)
+        if entry.storage_class is not None:
+            parse_class_pool(entry.storage_class)
+    except ValueError as error:
+        yield CapacityFinding.POOLS_UNREADABLE, str(error)
 
 
 Numbers = tuple[int | None, int | None]

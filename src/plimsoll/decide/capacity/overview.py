@@ -3,7 +3,7 @@
 Made once from lists of objects, for people to look at; nothing here is kept up to date.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -17,9 +17,11 @@ from plimsoll.decide.capacity.freshness import (
     publisher_of,
 )
 from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, PUBLISHER, leader_lease_name
+from plimsoll.decide.capacity.pools import PublishedPool, find_pools
 from plimsoll.decide.capacity.reach import NO_NODES, Names, Reach
 from plimsoll.decide.capacity.segments import Segment, find_segment
 from plimsoll.decide.capacity.templates import is_template
+from plimsoll.decide.capacity.volume_sizes import Cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +133,48 @@ def _leader(publisher: PublisherKey, leases: Mapping[ObjectKey, Lease]) -> Lease
 def _installed(observed: ObservedCapacity) -> frozenset[str]:
     listed = (entry.name for node in observed.csi_nodes for entry in node.spec.drivers or ())
     return frozenset([*(driver.name for driver in observed.drivers), *listed])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolEntry:
+    """Bytes that one or several capacity objects are about."""
+
+    driver: str
+    name: str
+    free: Mapping[str, int]
+    """By extent: what all of the objects say is free."""
+    costs: Mapping[str, Cost]
+    """By class."""
+    objects: tuple[ObjectKey, ...]
+
+    @property
+    def free_bytes(self) -> int:
+        return sum(self.free.values())
+
+
+def pools_of(overview: Overview) -> list[PoolEntry]:
+    """The pools that the objects name, sorted by driver and name."""
+    found: dict[tuple[str, str], list[tuple[CapacityEntry, PublishedPool]]] = {}
+    for entry in overview.entries:
+        for pool in find_pools(entry.capacity.annotations) or ():
+            found.setdefault((entry.driver, pool.name), []).append((entry, pool))
+    return [_pool(driver, told) for (driver, _), told in sorted(found.items(), key=_by_name)]
+
+
+def _by_name(item: tuple[tuple[str, str], object]) -> tuple[str, str]:
+    return item[0]
+
+
+def _pool(driver: str, told: Sequence[tuple[CapacityEntry, PublishedPool]]) -> PoolEntry:
+    pools = [pool for _, pool in told]
+    extents = set(pools[0].free).intersection(*(pool.free for pool in pools))
+    return PoolEntry(
+        driver=driver,
+        name=pools[0].name,
+        free={name: min(pool.free[name] for pool in pools) for name in sorted(extents)},
+        costs={entry.capacity.storage_class_name: pool.cost for entry, pool in told},
+        objects=tuple(sorted(entry.capacity.key for entry, _ in told)),
+    )
 
 
 def narrowed(overview: Overview, *, driver: str = "", storage_class: str = "") -> Overview:

@@ -4,12 +4,13 @@ Every wanted pair has one object or none yet. Objects that belong to no wanted p
 objects of one pair, are left over: the publisher deletes them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSIStorageCapacity
+from plimsoll.decide.capacity.pools import find_pools
 from plimsoll.decide.capacity.segments import Segment, find_segment
 
 
@@ -32,6 +33,9 @@ class PublishedCapacity:
         self._by_pair: dict[Pair, dict[ObjectKey, None]] = {}
         self._left_over: dict[ObjectKey, datetime] = {}
         """By object, since when it has been left over."""
+        self._pools: dict[Pair, tuple[str, ...]] = {}
+        self._drawing: dict[str, set[Pair]] = {}
+        """By the name of a pool."""
 
     def __contains__(self, pair: Pair) -> bool:
         return pair in self._current
@@ -75,6 +79,7 @@ class PublishedCapacity:
 
     def drop(self, pair: Pair, now: datetime) -> None:
         key = self._current.pop(pair, None)
+        self._draw(pair, ())
         if key is not None:
             self._left_over[key] = now
 
@@ -89,7 +94,29 @@ class PublishedCapacity:
         if known is None:
             self._place(object_, now)
         pair = self._pairs[key]
-        return pair if pair is not None and self._current.get(pair) == key else None
+        if pair is None or self._current.get(pair) != key:
+            return None
+        self._draw(pair, tuple(each.name for each in find_pools(object_.annotations) or ()))
+        return pair
+
+    def sharing(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """These, and all others whose objects name one of their pools: in the segment of another
+        pair, or wherever else the pool is reached from."""
+        found = dict.fromkeys(pairs)
+        for name in {name for pair in found for name in self._pools.get(pair, ())}:
+            found |= dict.fromkeys(sorted(self._drawing[name]))
+        return list(found)
+
+    def _draw(self, pair: Pair, names: tuple[str, ...]) -> None:
+        before = self._pools.pop(pair, ())
+        for name in before:
+            self._drawing[name].discard(pair)
+            if not self._drawing[name]:
+                del self._drawing[name]
+        for name in names:
+            self._drawing.setdefault(name, set()).add(pair)
+        if names:
+            self._pools[pair] = names
 
     def _place(self, object_: CSIStorageCapacity, now: datetime) -> None:
         key, segment = object_.key, find_segment(object_.node_topology)

@@ -8,7 +8,7 @@ workers:
     pair = publisher.take()                      the next pair of segment and class, if any is due
     question = publisher.question(pair)          to be sent to the driver; None: no longer wanted
     pairs = publisher.take_alike(pair)           others that wait for an answer to the same question
-    plan = publisher.answered(pair, answer, now)
+    plan = publisher.answered(pair, answer, now)  with the pools, where the driver lists them
     …                                            enact it; put_object() what the server gave back,
                                                  remove_object() what it does not have any more
     publisher.finish(pair, now)                  for each pair taken, whatever happened on the way
@@ -39,7 +39,7 @@ from plimsoll.decide.capacity.reports import (
     about_segment,
     believed,
     decide_report,
-    has_numbers,
+    is_told,
 )
 from plimsoll.decide.capacity.rounds import Rounds
 from plimsoll.decide.capacity.segments import (
@@ -50,6 +50,7 @@ from plimsoll.decide.capacity.segments import (
     reachable_segments,
     segment_of,
 )
+from plimsoll.decide.capacity.tokens import CapacityToken, find_token
 from plimsoll.decide.plan import NOTHING, Delete, Plan
 
 
@@ -83,6 +84,8 @@ class Publisher:
         self._classes: dict[str, StorageClass] = {}
         self._published = PublishedCapacity()
         self._rounds = Rounds()
+        self._owed: dict[Pair, CapacityToken] = {}
+        """Tokens of volumes that no object shows counted in yet."""
         if local_topology is not None:
             self._segments[segment_of(local_topology)] = None
 
@@ -122,7 +125,7 @@ class Publisher:
             return
         pair = self._published.put(object_, now)
         report = self._rounds.report_of(pair) if pair is not None else None
-        is_changed = report is not None and not has_numbers(object_, report)
+        is_changed = report is not None and not is_told(object_, report, self.settings.policy)
         if (
             pair is not None
             and is_changed
@@ -135,6 +138,19 @@ class Publisher:
         pair = self._published.remove(key, uid)
         if pair is not None:
             self.ask(pair)
+
+    def put_volume(self, volume: PersistentVolume) -> None:
+        """A volume was recorded, or is found recorded. Where it may have taken capacity, its token
+        is to be reached, whatever becomes of the numbers."""
+        token = find_token(volume.annotations)
+        if token is None or self.settings.policy is PublishingPolicy.COMPATIBLE:
+            return
+        for pair in self._published.sharing(self._pairs_reached_by(volume)):
+            existing = self._published.current(pair)
+            told = find_token(existing.annotations) if existing is not None else None
+            if pair in self._published and (told is None or told < token):
+                self._owed[pair] = max(token, self._owed.get(pair, token))
+                self.ask(pair)
 
     def catch_up(self, now: datetime) -> SegmentChange:
         """Act on what nodes have gained and lost since the last call."""
@@ -211,11 +227,17 @@ class Publisher:
             return NOTHING
         answer = believed(answer, self.settings.policy)
         self._rounds.answered(pair, answer, now)
+        owed = self._owed.get(pair)
+        if owed is not None and answer.token is not None and answer.token >= owed:
+            del self._owed[pair]
         existing = self._published.current(pair)
-        return decide_report(existing, answer, about_segment(*pair), self.settings)
+        return decide_report(existing, answer, about_segment(*pair), self.settings, owed=owed)
 
-    def unanswered(self, pair: Pair) -> None:
-        """The driver gave no answer. The old number stays: it is the best there is."""
+    def unanswered(self, pair: Pair, owed: CapacityToken | None = None) -> None:
+        """The driver gave no answer, or its answer with the token `owed` could not be written. The
+        old number stays: it is the best there is."""
+        if owed is not None:
+            self._owed[pair] = max(owed, self._owed.get(pair, owed))
         if pair in self._published:
             self._rounds.unanswered(pair)
 
@@ -282,21 +304,31 @@ class Publisher:
         for pair in pairs:
             self._published.drop(pair, now)
             self._rounds.drop(pair)
+            self._owed.pop(pair, None)
 
     def _ask_all(self, pairs: Iterable[Pair]) -> None:
         for pair in pairs:
             self.ask(pair)
 
     def _capacity_changed(self, volume: PersistentVolume) -> None:
-        """All classes where the volume is; if that is not known, its class everywhere."""
+        """All classes where the volume is, and wherever else its pool is reached from; if that is
+        not known, its class everywhere."""
         affinity = volume.spec.node_affinity
         if affinity is None:
             self.refused(volume.spec.storage_class_name)
             return
         segments = self._segments_of(affinity)
-        self._ask_all(Pair(segment, name) for segment in segments for name in self._classes)
-        if not segments and self.settings.policy is not PublishingPolicy.COMPATIBLE:
+        pairs = [Pair(segment, name) for segment in segments for name in self._classes]
+        is_ours_to_choose = self.settings.policy is not PublishingPolicy.COMPATIBLE
+        self._ask_all(self._published.sharing(pairs) if is_ours_to_choose else pairs)
+        if not segments and is_ours_to_choose:
             self.refused(volume.spec.storage_class_name)
+
+    def _pairs_reached_by(self, volume: PersistentVolume) -> Iterable[Pair]:
+        """All classes where the volume is; if that is not known, everywhere."""
+        affinity = volume.spec.node_affinity
+        segments = [] if affinity is None else self._segments_of(affinity)
+        return [Pair(s, name) for s in segments or self._segments for name in self._classes]
 
     def _segments_of(self, affinity: VolumeNodeAffinity) -> list[Segment]:
         exact = [s for s in exact_segments(affinity) if s in self._segments]

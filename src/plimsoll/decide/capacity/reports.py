@@ -1,5 +1,8 @@
 """What a driver's answer to GetCapacity changes: a new object, other numbers, an owner, or nothing.
 
+The pools behind the numbers, where the driver lists them, are written with the numbers at once, so
+that no reader sees the numbers of one moment beside the pools of another.
+
 Objects get names from the server, as csi-provisioner's do. If one is created twice, because its
 creation was not seen in time, the second is deleted as a duplicate.
 """
@@ -16,7 +19,9 @@ from plimsoll.api.quantity import Format, Quantity, parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.capacity.names import CAPACITIES, DRIVER_NAME, GENERATED_NAME, MANAGED_BY
+from plimsoll.decide.capacity.pools import POOLS, PublishedPool, pools_text
 from plimsoll.decide.capacity.segments import Segment
+from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN, CapacityToken, find_token
 from plimsoll.decide.plan import NOTHING, Create, Patch, Plan
 
 
@@ -69,6 +74,15 @@ class CapacityAnswer:
 
     available_bytes: int
     maximum_volume_bytes: int | None = None
+    pools: tuple[PublishedPool, ...] = ()
+    """That the class can draw on in the segment; none: the driver does not list pools."""
+    token: CapacityToken | None = None
+    """Read before the driver was asked; None: tokens are not written."""
+
+    @property
+    def pools_text(self) -> str | None:
+        """None: there is nothing to tell, or too much."""
+        return pools_text(self.pools) if self.pools else None
 
 
 def as_quantity(number: int) -> str:
@@ -80,8 +94,11 @@ def decide_report(
     answer: CapacityAnswer,
     about: Document,
     settings: CapacitySettings,
+    *,
+    owed: CapacityToken | None = None,
 ) -> Plan:
-    """`about` says what the numbers are for: see `about_segment`."""
+    """`about` says what the numbers are for: see `about_segment`. `owed` is the token of a volume
+    that readers must be able to see counted in."""
     if existing is None:
         return Plan(
             reason=CapacityReason.PUBLISHED,
@@ -89,12 +106,19 @@ def decide_report(
         )
     owner = settings.owner
     is_owned = owner is None or is_owned_by(existing, owner, settings.policy)
-    is_right = has_numbers(existing, answer)
+    is_right = is_told(existing, answer, settings.policy) and not _is_owed(existing, answer, owed)
     if is_right and is_owned:
         return NOTHING
     change = numbers_of(answer)
+    metadata: Document = {}
+    if annotations := _annotations(answer, settings.policy):
+        known = existing.annotations
+        changed = {name: text for name, text in annotations.items() if known.get(name) != text}
+        metadata |= {"annotations": changed} if changed else {}
     if owner is not None and not is_owned:
-        change["metadata"] = {"ownerReferences": _owners(existing, owner, settings.policy)}
+        metadata["ownerReferences"] = _owners(existing, owner, settings.policy)
+    if metadata:
+        change["metadata"] = metadata
     patch = Patch(
         resource=CAPACITIES,
         key=existing.key,
@@ -123,6 +147,35 @@ def has_numbers(capacity: CSIStorageCapacity, answer: CapacityAnswer) -> bool:
         _value(capacity.capacity) == answer.available_bytes
         and _value(capacity.maximum_volume_size) == answer.maximum_volume_bytes
     )
+
+
+def is_told(capacity: CSIStorageCapacity, answer: CapacityAnswer, policy: PublishingPolicy) -> bool:
+    """Whether the object says what the driver said, numbers and pools."""
+    if not has_numbers(capacity, answer):
+        return False
+    return not _tells_pools(policy) or capacity.annotations.get(POOLS) == answer.pools_text
+
+
+def _is_owed(
+    capacity: CSIStorageCapacity, answer: CapacityAnswer, owed: CapacityToken | None
+) -> bool:
+    """Whether the token must be written, be the numbers the same."""
+    if answer.token is None:
+        return False
+    told = find_token(capacity.annotations)
+    # A larger one is not of this publisher's line of leaders: it would hide volumes.
+    return told is None or told > answer.token or (owed is not None and told < owed)
+
+
+def _annotations(answer: CapacityAnswer, policy: PublishingPolicy) -> dict[str, str | None]:
+    if not _tells_pools(policy):
+        return {}
+    token = {} if answer.token is None else {CAPACITY_TOKEN: str(answer.token)}
+    return {POOLS: answer.pools_text} | token
+
+
+def _tells_pools(policy: PublishingPolicy) -> bool:
+    return policy is not PublishingPolicy.COMPATIBLE
 
 
 def _value(text: str | None) -> int | None:
@@ -158,6 +211,9 @@ def new_document(answer: CapacityAnswer, about: Document, settings: CapacitySett
         "namespace": settings.namespace,
         "labels": settings.labels,
     }
+    told = {k: v for k, v in _annotations(answer, settings.policy).items() if v is not None}
+    if told:
+        metadata["annotations"] = told
     if settings.owner is not None:
         metadata["ownerReferences"] = [_as_document(settings.owner)]
     numbers = {name: text for name, text in numbers_of(answer).items() if text is not None}

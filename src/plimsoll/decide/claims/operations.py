@@ -40,6 +40,18 @@ class Provision:
     provisioner: str
     volume_name: str
     selected_node: Node | None = None
+    asset_name: str = ""
+    """What the provisioner is told; empty: the name of the volume."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefuseClaim:
+    """Tell the scheduler, which holds the claim, that there will be no volume on this node."""
+
+    claim: PersistentVolumeClaim
+    provisioner: str
+    volume_name: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +70,7 @@ class Recycle:
     provisioner: str
 
 
-Operation = DecideAgain | ReadClaim | Provision | DeleteBacking | Recycle
+Operation = DecideAgain | ReadClaim | Provision | RefuseClaim | DeleteBacking | Recycle
 
 
 @dataclass(frozen=True, slots=True)

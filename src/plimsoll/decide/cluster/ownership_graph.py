@@ -62,6 +62,15 @@ class GraphObject:
     def uid(self) -> str:
         return self.identity.uid
 
+    def is_linked_like(self, other: "GraphObject") -> bool:
+        """Whether the two differ in their version at most."""
+        return (
+            self.owners == other.owners
+            and self.finalizers == other.finalizers
+            and self.is_being_deleted == other.is_being_deleted
+            and self.identity == other.identity
+        )
+
     @property
     def awaits_dependents(self) -> bool:
         """It goes after its dependents."""
@@ -161,7 +170,8 @@ class OwnershipGraph:
 
     def put(self, known: GraphObject) -> Attention:
         before = self._known.get(known.uid)
-        if before == known and self.is_settled(known.uid):
+        if before is not None and before.is_linked_like(known) and self.is_settled(known.uid):
+            self._known[known.uid] = known
             return NOTHING_TO_DO  # Most changes of an object are not about its owners.
         self._known[known.uid] = known
         self._link(before, known)

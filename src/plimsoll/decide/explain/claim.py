@@ -13,8 +13,10 @@ from plimsoll.decide.explain.causes import causes_first
 from plimsoll.decide.explain.claim_state import ClaimProgress, ClaimState, claim_progress
 from plimsoll.decide.explain.evidence import Evidence
 from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble, shared
+from plimsoll.decide.explain.held_back import GroupStory, find_story_of_claim, tell_hold
 from plimsoll.decide.explain.pod import PodExplanation, explain_pod
 from plimsoll.decide.explain.provisioning import provisioning_troubles
+from plimsoll.decide.provisioning.holds import hold_of
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.reasons import (
     Finding,
@@ -24,6 +26,7 @@ from plimsoll.decide.scheduling.reasons import (
     seen_class,
     seen_volume,
 )
+from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_bound
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import NO_PROVISIONER
 
 
@@ -50,6 +53,8 @@ class ClaimExplanation:
     """From how many nodes its volume can be reached; None: it has none."""
     pods: tuple[PodExplanation, ...] = ()
     """Pods without a node that use it, with the troubles that the claim makes them."""
+    held_back: GroupStory | None = None
+    """The group that holds it; None: none does, or nothing tells."""
 
     @property
     def is_well(self) -> bool:
@@ -80,15 +85,18 @@ def explain_claim(
         message = f"There is no claim {key}."
         troubles = _troubles(Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=message, claim=key))
         return ClaimExplanation(claim=progress, message=message, troubles=troubles)
-    waiting = _waiting(progress, pods)
+    using = [*pods]
+    waiting = _waiting(progress, using)
+    story = find_story_of_claim(claim, using, columns, evidence) if evidence else None
     judging = kernel_of or (lambda _: kernel)
     explained = tuple(_about(explain_pod(pod, judging(pod), evidence), key) for pod in waiting)
     seen = provisioning_troubles(claim, columns, evidence) if evidence else ()
     found = ClaimExplanation(
         claim=progress,
-        message=_message(progress, claim, kernel, waiting),
+        message=_held(claim, story, evidence) or _message(progress, claim, kernel, waiting),
         troubles=causes_first((*_troubles(*_findings(progress, claim, kernel)), *seen)),
         pods=explained,
+        held_back=story,
     )
     if progress.state is ClaimState.BOUND:
         return replace(found, reachable_from=_reach(progress.volume, kernel))
@@ -101,6 +109,21 @@ def _waiting(progress: ClaimProgress, pods: Iterable[Pod]) -> list[Pod]:
     a scheduler gives a pod its node after it has seen to the claim."""
     is_passed_by = progress.state is ClaimState.WAITS_FOR_NODE
     return [pod for pod in pods if not pod.spec.node_name or (is_passed_by and not pod.is_finished)]
+
+
+def _held(claim: PersistentVolumeClaim, story: GroupStory | None, evidence: Evidence | None) -> str:
+    """What a claim waits for whose volume is held back; empty: it is not."""
+    if is_fully_bound(claim) or claim.is_being_deleted:
+        return ""
+    if story is not None and (held := story.find(claim.key)):
+        return tell_hold(story, held)
+    hold = hold_of(claim)
+    if hold is None or evidence is None or evidence.leases is not None:
+        return ""
+    return (
+        f"Held for the pod of uid {hold.pod_uid} (attempt {hold.attempt}); what it waits for is "
+        "not known, since leases may not be listed."
+    )
 
 
 def _message(

@@ -13,9 +13,25 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.snapshots import VolumeSnapshot
 from plimsoll.api.storage import VolumeAttachment
 from plimsoll.decide.capacity.overview import Overview
+from plimsoll.decide.provisioning.intents import INTENT, Intent, intent_in
+from plimsoll.decide.records import RECORD
+from plimsoll.decide.scheduling.binding.groups import GROUP, Group, group_in
+from plimsoll.decide.scheduling.policy import record_namespaces
 
 WARNING = "Warning"
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGroup:
+    lease: Lease
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedIntent:
+    lease: Lease
+    intent: Intent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +46,8 @@ class Evidence:
     capacity: Overview | None = None
     handed_over_at: Mapping[ObjectKey, datetime] = field(default_factory=dict)
     """When claims were given to an external provisioner, where the server kept account of it."""
+    asked_namespaces: frozenset[str] = frozenset()
+    """Where records are believed; empty: where the scheduler says that it believes them."""
 
     @cached_property
     def events_by_uid(self) -> Mapping[str, tuple[Event, ...]]:
@@ -44,6 +62,48 @@ class Evidence:
         for event in self.events_by_uid.get(object_.uid, ()):
             if event.reason in reasons:
                 yield event
+
+    @cached_property
+    def record_namespaces(self) -> frozenset[str]:
+        """Where groups and intents are believed. A tenant could write records about any pod and
+        claim into a namespace of their own."""
+        return self.asked_namespaces or record_namespaces(self.leases or ())
+
+    @cached_property
+    def unbelieved_namespaces(self) -> frozenset[str]:
+        """Where there are records that are not believed."""
+        records = (lease for lease in self.leases or () if lease.labels.get(RECORD))
+        return frozenset(lease.namespace for lease in records) - self.record_namespaces
+
+    @cached_property
+    def groups(self) -> tuple[RecordedGroup, ...]:
+        """What schedulers have noted about volumes that are made together."""
+        found = ((lease, group_in(lease.annotations)) for lease in self._records(GROUP))
+        return tuple(
+            RecordedGroup(lease, group)
+            for lease, group in found
+            if group is not None and group.name == lease.name
+        )
+
+    @cached_property
+    def intents(self) -> Mapping[str, RecordedIntent]:
+        """By the uid of the claim, the newest that its provisioner has noted."""
+        found: dict[str, RecordedIntent] = {}
+        for lease in self._records(INTENT):
+            intent = intent_in(lease.annotations)
+            if intent is None or intent.name != lease.name:
+                continue
+            known = found.get(intent.uid)
+            if known is None or known.intent.number < intent.number:
+                found[intent.uid] = RecordedIntent(lease, intent)
+        return found
+
+    def _records(self, kind: str) -> Iterator[Lease]:
+        return (
+            lease
+            for lease in self.leases or ()
+            if lease.labels.get(RECORD) == kind and lease.namespace in self.record_namespaces
+        )
 
 
 def last_seen_at(event: Event) -> datetime:

@@ -17,6 +17,7 @@ from plimsoll.decide.explain.causes import causes_first
 from plimsoll.decide.explain.claim_state import ClaimProgress, ClaimState, claim_progress
 from plimsoll.decide.explain.evidence import Evidence
 from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble, grouped, shared
+from plimsoll.decide.explain.held_back import GroupStory, find_story, held_elsewhere
 from plimsoll.decide.explain.mounting import is_starting, mounting_troubles, node_troubles
 from plimsoll.decide.explain.provisioning import provisioning_troubles
 from plimsoll.decide.scheduling.columns.node_view import NodeView
@@ -67,6 +68,8 @@ class PodExplanation:
     best: str = ""
     """The one that would be taken."""
     nodes: int = 0
+    held_back: GroupStory | None = None
+    """How its volumes are made together; None: they are not, or nothing tells."""
 
     @property
     def is_well(self) -> bool:
@@ -89,23 +92,31 @@ def explain_pod(pod: Pod, kernel: Kernel, evidence: Evidence | None = None) -> P
     """`pod` need not be known to the kernel, but everything else has to."""
     claims = tuple(claim_progress(key, kernel.columns) for key in dict.fromkeys(pod.claims))
     nodes = len(kernel.columns.nodes())
+    story = find_story(pod, kernel.columns, evidence) if evidence else None
     settled = _settled(pod)
     if settled is None:
-        found = _judged(pod, kernel, claims)
+        found = _judged(pod, kernel, claims, story)
     else:
         state, message = settled
         found = PodExplanation(pod=pod, state=state, message=message, claims=claims, nodes=nodes)
     if evidence is None:
         return found
-    return replace(found, findings=causes_first(_findings(found, kernel, evidence)))
+    findings = causes_first(_findings(found, kernel, evidence))
+    return replace(found, findings=findings, held_back=story)
 
 
-def _judged(pod: Pod, kernel: Kernel, claims: tuple[ClaimProgress, ...]) -> PodExplanation:
-    decision = kernel.decide(pod)
+def _judged(
+    pod: Pod, kernel: Kernel, claims: tuple[ClaimProgress, ...], story: GroupStory | None
+) -> PodExplanation:
+    # The scheduler remembers the node where the last attempt came to nothing.
+    ended = story.group.ended if story else None
+    decision = kernel.decide(pod, refused=[ended.node] if ended else ())
     everywhere = tuple(shared([trouble]) for trouble in _everywhere(pod, kernel))
     by_node = _by_node(pod, kernel)
     nodes = len(kernel.columns.nodes())
     state, message = _outlook(decision, claims, nodes)
+    if story is not None and state is PodState.WAITS_FOR_VOLUMES:
+        message = story.message
     is_possible = not everywhere
     return PodExplanation(
         pod=pod,
@@ -148,9 +159,11 @@ def _findings(
     for key in dict.fromkeys(pod.claims):
         if claim := kernel.columns.claim(key):
             found += provisioning_troubles(claim, kernel.columns, evidence)
-    yield from found
+    held = [*held_elsewhere(pod, kernel.columns, evidence)]
+    yield from (*found, *held)
     if explained.state in WAITING and not found:
-        has_node = explained.state is not PodState.UNSCHEDULABLE
+        # That a claim is held is what the scheduler's last word says, too.
+        has_node = explained.state is not PodState.UNSCHEDULABLE and not held
         yield from attempt_troubles(pod, evidence, has_candidate=has_node)
 
 
@@ -219,7 +232,8 @@ def _by_node(pod: Pod, kernel: Kernel) -> dict[str, list[NodeTrouble]]:
             findings = judgement.findings
             if rule is Rule.VOLUME_BINDING and isinstance(claims, PodClaims):
                 view = _seen_from(node, pod, kernel)
-                findings = volume_binding.every_finding(claims, node, view)
+                joint = kernel.joint_fit
+                findings = volume_binding.every_finding(claims, node, view, joint=joint)
             troubles += [NodeTrouble(rule=rule, finding=finding) for finding in findings]
     return found
 

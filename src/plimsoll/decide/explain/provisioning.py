@@ -31,6 +31,7 @@ from plimsoll.decide.explain.evidence import (
 from plimsoll.decide.explain.groups import Area, Occurrences, SharedTrouble
 from plimsoll.decide.explain.presence import find_stopped_provisioner
 from plimsoll.decide.provisioning.calls import Code
+from plimsoll.decide.provisioning.intents import IntentState
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.reasons import Reason, SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_bound
@@ -67,7 +68,7 @@ def provisioning_troubles(
     stopped = [*_stopped(claim, provisioner, columns, evidence)]
     failed = [*_failed(claim, columns, evidence)]
     yield from (*stopped, *failed)
-    if not stopped and not failed:
+    if not stopped and not failed and not _is_made(claim, evidence):
         yield from _overdue(claim, provisioner, evidence)
     yield from _stale_capacity(claim, columns, evidence)
 
@@ -209,6 +210,12 @@ def _overdue(
     about = SeenObject(CLAIM, claim.key)
     trouble = _trouble(claim, Reason.PROVISIONING_OVERDUE, sentence, about)
     yield replace(trouble, occurrences=seen)
+
+
+def _is_made(claim: PersistentVolumeClaim, evidence: Evidence) -> bool:
+    """The volume is there, and held back until the others of its pod are."""
+    noted = evidence.intents.get(claim.uid)
+    return noted is not None and noted.intent.state is IntentState.MADE
 
 
 def _handed_over_at(claim: PersistentVolumeClaim, evidence: Evidence) -> datetime | None:

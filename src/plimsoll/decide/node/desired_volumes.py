@@ -18,6 +18,7 @@ from plimsoll.api.volumes import (
     PersistentVolumeClaim,
     SecretReference,
 )
+from plimsoll.decide.annotations import ROLLING_BACK
 from plimsoll.decide.claims.protection import is_for_pod
 from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.csi.in_tree import inline_source, translated
@@ -56,6 +57,8 @@ class OwnVolume:
     path: str = ""
     """Somewhere on the node; the pod's directory has a link to it."""
     must_exist: bool = False
+    claim: PersistentVolumeClaim | None = None
+    """None: the pod describes the volume itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +174,8 @@ def _claim_problem(pod: Pod, volume: PodVolume, claim: PersistentVolumeClaim | N
         return "was not made for this pod"
     if claim.is_being_deleted:
         return "is being deleted"
+    if ROLLING_BACK in claim.annotations:
+        return "is being rolled back"
     if claim.status.phase != "Bound" or not claim.spec.volume_name:
         return "is not bound"
     return ""
@@ -195,10 +200,16 @@ def _persistent(
     if spec.csi is not None:
         return _of_driver(entry, claim, volume, spec.csi)
     if spec.local is not None:
-        path = spec.local.path
-        return OwnVolume(name=volume.name, plugin="local-volume", path=path, must_exist=True)
+        return OwnVolume(
+            name=volume.name,
+            plugin="local-volume",
+            path=spec.local.path,
+            must_exist=True,
+            claim=claim,
+        )
     if spec.host_path is not None:
-        return OwnVolume(name=volume.name, plugin="host-path", path=spec.host_path.path)
+        path = spec.host_path.path
+        return OwnVolume(name=volume.name, plugin="host-path", path=path, claim=claim)
     message = f'volume "{volume.name}": plimsoll node has no support for volumes of this type'
     return Unready(name=volume.name, message=message)
 

@@ -136,6 +136,21 @@ def next_step(pod: Pod, wanted: DesiredVolume, observed: ObservedNode, now: date
             return _of_driver(pod, wanted, observed, now)
 
 
+def find_other_claim(
+    seen: PersistentVolumeClaim, current: PersistentVolumeClaim | None
+) -> Wait | None:
+    """Whether the pod has to wait because the node has not seen what its claim is now.
+
+    A claim that was deleted and made anew has another volume: the old one would keep what the pod
+    writes, and be deleted with it. kubelet reads claims from the server as well.
+    """
+    if current is not None and current.uid == seen.uid and not current.is_being_deleted:
+        return None
+    what = "is being deleted" if current is not None and current.uid == seen.uid else "was deleted"
+    message = f'claim "{seen.name}" {what}, which this node has yet to see'
+    return Wait(why=VolumeWaitReason.VOLUME, message=message, is_news=False)
+
+
 def _of_driver(pod: Pod, volume: CsiVolume, observed: ObservedNode, now: datetime) -> Step:
     place = PublishedPlace(pod.uid, volume.name)
     published = observed.actual.published.get(place)

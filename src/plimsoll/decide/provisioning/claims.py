@@ -35,7 +35,6 @@ from plimsoll.decide.provisioning.preparation import (
 )
 from plimsoll.decide.provisioning.request.names import volume_name
 from plimsoll.decide.provisioning.request.sources import Populator
-from plimsoll.decide.provisioning.selected_node import selected_node_of
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import (
     Call,
@@ -48,6 +47,7 @@ from plimsoll.decide.provisioning.steps import (
     Refuse,
     Reschedule,
 )
+from plimsoll.decide.provisioning.topology.selected_node import selected_node_of
 from plimsoll.decide.provisioning.view import ProvisioningContext
 
 
@@ -168,7 +168,12 @@ def _prepare(
     memory: ClaimMemory,
     context: ProvisioningContext,
 ) -> ClaimStep:
-    wanted = WantedVolume(claim=claim, storage_class=class_, selected_node=selected_node_of(claim))
+    wanted = WantedVolume(
+        claim=claim,
+        storage_class=class_,
+        selected_node=selected_node_of(claim),
+        is_begun=memory.in_progress is not None,
+    )
     found = Preparation(wanted, context).prepare(memory.topology)
     begun = _announcement(claim)
     if isinstance(found, Populator):

@@ -5,7 +5,8 @@ same call is repeated. A volume that is too small, or empty where it should be a
 and requested again. One that leaves the allowedTopologies of its class is deleted and requested
 again much later: the driver would only do the same. A volume whose claim was deleted, or took
 another volume meanwhile, is deleted. So is one that was made for a node which is not selected any
-more, if the node that is selected now cannot reach it; then the claim is decided about anew.
+more, or is gone, if the node that is selected now cannot reach it; then the claim is decided about
+anew.
 """
 
 from collections.abc import Iterable
@@ -27,8 +28,14 @@ from plimsoll.decide.provisioning.calls import (
     DeleteVolumeCall,
 )
 from plimsoll.decide.provisioning.failures import Problem, ProvisioningFailure, ProvisioningState
+from plimsoll.decide.provisioning.holds import (
+    held_back_by,
+    hold_of,
+    is_to_be_undone,
+    undone_message,
+)
 from plimsoll.decide.provisioning.protection import SourceProtectionReason, release_snapshot
-from plimsoll.decide.provisioning.selected_node import selected_node_of
+from plimsoll.decide.provisioning.recorded import Asset, is_recorded
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import (
     AfterCreate,
@@ -52,6 +59,7 @@ from plimsoll.decide.provisioning.topology.allowed_topologies import (
 from plimsoll.decide.provisioning.topology.places import places_of
 from plimsoll.decide.provisioning.topology.reach import is_reachable
 from plimsoll.decide.provisioning.topology.requirement import NO_TOPOLOGY
+from plimsoll.decide.provisioning.topology.selected_node import selected_node_of
 from plimsoll.decide.provisioning.view import ProvisioningContext
 from plimsoll.decide.provisioning.volume import volume_document
 
@@ -138,7 +146,9 @@ def failed(
     if failure.state is ProvisioningState.RESCHEDULE:
         # Another node has other labels.
         memory = replace(memory, topology=NO_TOPOLOGY)
-    if failure.state is ProvisioningState.RESCHEDULE and _is_still_selected(subject, current):
+    # While a hold is there, the scheduler alone takes the node off.
+    is_ours_to_move = hold_of(current) is None and _is_still_selected(subject, current)
+    if failure.state is ProvisioningState.RESCHEDULE and is_ours_to_move:
         forget_node = annotate(current, {SELECTED_NODE: None})
         plan = Plan(reason=BindingReason.PROVISIONING_FAILED, writes=existing(*writes, forget_node))
         return Reschedule(failure=failure, plan=plan, memory=memory)
@@ -161,15 +171,20 @@ def _after_created(
     attempt, memory = call.attempt, call.memory
     if not (context.settings.is_compatible or _is_wanted(attempt, claim)):
         return _clean_up(attempt, made, memory)
-    if claim is not None and _is_to_be_moved(call, made, claim, context):
-        return replace(_clean_up(attempt, made, memory), wanted_by=claim)
+    if claim is not None and _is_given_up(call, made, claim, context):
+        is_node_gone = _is_node_gone(selected_node_of(claim), context)
+        given_up = _clean_up(attempt, made, memory)
+        return replace(given_up, wanted_by=claim, is_node_gone=is_node_gone)
     if flaw := _find_flaw(attempt, made, context.settings):
         return _clean_up(attempt, made, memory, flaw)
     if stray := _find_stray(attempt, made, context):
         memory = replace(memory, slow_retry=_slow_retry(attempt, context))
         return _clean_up(attempt, made, memory, stray)
     release = release_snapshot(attempt.claim, context.view)
+    is_held = claim is not None and not context.settings.is_compatible
     return ProvisioningRecord(
+        made=made,
+        hold=held_back_by(_hold_id(attempt), claim) if is_held and claim else "",
         volume=volume_document(call, made, context.settings),
         claim=attempt.claim,
         memory=replace(memory, topology=NO_TOPOLOGY, in_progress=None),
@@ -244,44 +259,66 @@ def _is_wanted(attempt: Attempt, claim: PersistentVolumeClaim | None) -> bool:
     return claim.spec.volume_name in ("", attempt.volume_name)
 
 
+def _hold_id(attempt: Attempt) -> str:
+    hold = hold_of(attempt.claim)
+    return hold.id if hold else ""
+
+
+def _is_given_up(
+    call: Call, made: CreatedVolume, claim: PersistentVolumeClaim, context: ProvisioningContext
+) -> bool:
+    """Whether the claim is to get another volume than this."""
+    if context.settings.is_compatible:
+        return False
+    if is_to_be_undone(_hold_id(call.attempt), claim):
+        return True
+    return _is_to_be_moved(call, made, claim, context)
+
+
 def _is_to_be_moved(
     call: Call, made: CreatedVolume, claim: PersistentVolumeClaim, context: ProvisioningContext
 ) -> bool:
-    """Whether the volume was made for a node that is not selected any more, out of reach of the one
-    that is. csi-provisioner records it, and the pod has to follow.
+    """Whether the volume was made for a node that is not selected any more, or is gone, out of
+    reach of the one that is. csi-provisioner records it, and the pod has to follow.
 
     Where the node is still the same, the driver's choice counts, even if the node cannot reach it.
     """
     settings, attempt = context.settings, call.attempt
-    if settings.is_compatible:
-        return False
     if made.volume_id == call.memory.deleting:
         return True
     selected = selected_node_of(claim)
-    is_same = selected == attempt.selected_node and not call.is_search
-    if is_same or not (attempt.selected_node and settings.supports_topology):
+    if not (attempt.selected_node and settings.supports_topology):
         return False
-    if not selected and not attempt.storage_class.waits_for_consumer:
-        return False
-    node = places_of(settings, context.view).node(selected) if selected else None
-    return not is_reachable(made.segments, node)
+    waits = attempt.storage_class.waits_for_consumer
+    if selected == attempt.selected_node and not (waits and _is_node_gone(selected, context)):
+        return call.is_search and not _reaches(selected, made, context)
+    return (bool(selected) or waits) and not _reaches(selected, made, context)
+
+
+def _reaches(node: str, made: CreatedVolume, context: ProvisioningContext) -> bool:
+    found = places_of(context.settings, context.view).node(node) if node else None
+    return is_reachable(made.segments, found)
+
+
+def _is_node_gone(node: str, context: ProvisioningContext) -> bool:
+    """A provisioner that serves one node, or whose driver knows no topology, sees no others."""
+    sees_nodes = context.settings.supports_topology and context.settings.node is None
+    return bool(node) and sees_nodes and context.view.node(node) is None
 
 
 def before_cleanup(
     cleanup: CleanUp, volumes: Iterable[PersistentVolume], settings: ProvisionerSettings
 ) -> CleanUp | Ignore:
     """`volumes` are all that the server has now: another process may have recorded this one."""
-    asset = (settings.driver, cleanup.call.volume_id)
-    is_recorded = any(each.name == cleanup.volume_name or _asset(each) == asset for each in volumes)
-    if settings.is_compatible or not is_recorded:
+    asset = Asset(
+        driver=settings.driver,
+        volume_name=cleanup.volume_name,
+        volume_id=cleanup.call.volume_id,
+    )
+    if settings.is_compatible or not is_recorded(asset, volumes):
         return cleanup
     memory = replace(cleanup.memory, topology=NO_TOPOLOGY, in_progress=None, deleting="")
     return Ignore(reason=IgnoreReason.PROVISIONED_ALREADY, memory=memory)
-
-
-def _asset(volume: PersistentVolume) -> tuple[str, str]:
-    source = volume.spec.csi
-    return (source.driver, source.volume_handle) if source else ("", "")
 
 
 def after_saved(record: ProvisioningRecord, claim: PersistentVolumeClaim | None) -> Plan:
@@ -325,12 +362,7 @@ def after_cleanup(
 
 
 def _start_over(cleanup: CleanUp, claim: PersistentVolumeClaim) -> StartOver:
-    selected = selected_node_of(claim)
-    then = f"it is created again for node {selected}" if selected else "no node is selected now"
-    told = (
-        f"Volume {cleanup.volume_name} was deleted before any pod could use it: another node was "
-        f"selected while it was created; {then}"
-    )
+    told = undone_message(cleanup.volume_name, claim, is_node_gone=cleanup.is_node_gone)
     event = normal(claim, BindingReason.SELECTED_NODE_CHANGED, told)
     return StartOver(
         plan=Plan(reason=BindingReason.SELECTED_NODE_CHANGED, writes=(event,)),

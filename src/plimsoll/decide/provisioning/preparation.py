@@ -44,6 +44,7 @@ from plimsoll.decide.provisioning.steps import Attempt, SecretReferences
 from plimsoll.decide.provisioning.topology.places import places_of
 from plimsoll.decide.provisioning.topology.requirement import (
     NO_TOPOLOGY,
+    Located,
     NotLocated,
     TopologyMemory,
     TopologyProblem,
@@ -60,6 +61,8 @@ class WantedVolume:
     claim: PersistentVolumeClaim
     storage_class: StorageClass
     selected_node: str = ""
+    is_begun: bool = False
+    """Whether the driver was asked already, and may have made the volume."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +88,7 @@ class Preparation:
         self._wanted = wanted
         self._view = context.view
         self._settings = context.settings
+        self._is_repeated = wanted.is_begun and context.is_call_stored
         self._mark: Patch | None = None
         self._topology = NO_TOPOLOGY
 
@@ -125,7 +129,9 @@ class Preparation:
         if source is None:
             return None
         wanted = self._wanted
-        filling = Filling(wanted.claim, wanted.storage_class, self._settings, source)
+        filling = Filling(
+            wanted.claim, wanted.storage_class, self._settings, source, is_begun=wanted.is_begun
+        )
         return content_source(filling, self._view)
 
     def _accessibility(self) -> AccessibilityRequirement | None:
@@ -140,9 +146,10 @@ class Preparation:
         )
         found = locate(request, places_of(self._settings, self._view), self._topology)
         self._topology = found.memory
-        if isinstance(found, NotLocated):
+        if isinstance(found, NotLocated) and not self._is_repeated:
             self._refuse_topology(found)
-        return found.requirement
+        # The stored call says where. Its node may be gone, and the volume be there.
+        return found.requirement if isinstance(found, Located) else None
 
     def _refuse_topology(self, found: NotLocated) -> NoReturn:
         if found.problem is TopologyProblem.CSI_NODE_NOT_FOUND:

@@ -17,18 +17,20 @@ still be running is repeated.
                  └→ Refuse
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from plimsoll.api.registry import Document
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim, SecretReference
+from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN, CapacityToken
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.plan import NOTHING, Create, Plan
 from plimsoll.decide.provisioning.calls import (
     AccessibilityRequirement,
     ContentSource,
+    CreatedVolume,
     CreateVolumeCall,
     DeleteVolumeCall,
     VolumeCapability,
@@ -92,6 +94,10 @@ class IgnoreReason(StrEnum):
     """This node is selected: the change of the claim brings it back."""
     ROLLED_BACK = "RolledBack"
     """The volume was not wanted any more, and is deleted."""
+    LEFT_ALONE = "LeftAlone"
+    """The volume is not wanted any more, but may have been used: it is kept."""
+    HELD = "Held"
+    """The volume is there, or refused: the scheduler looks at the other claims of the pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +187,8 @@ class Call:
     memory: ClaimMemory
     is_search: bool = False
     """Asked without a place: there is a volume of this name, but not where it is wanted."""
+    recorded: Document | None = None
+    """The request of an earlier call whose outcome is not known: it is repeated as it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,11 +204,24 @@ class ProvisioningRecord:
     claim: PersistentVolumeClaim
     memory: ClaimMemory
     plan: Plan = NOTHING
+    hold: str = ""
+    """The id of the hold that asks to wait with it; empty: none does."""
+    made: CreatedVolume | None = None
 
     @property
     def name(self) -> str:
         name: str = self.volume["metadata"]["name"]
         return name
+
+    def with_token(self, token: CapacityToken | None) -> "ProvisioningRecord":
+        """By which readers of capacity know whether a report counts the volume in."""
+        if token is None:
+            return self
+        metadata: Document = self.volume["metadata"]
+        annotations = {**(metadata.get("annotations") or {}), CAPACITY_TOKEN: str(token)}
+        return replace(
+            self, volume=self.volume | {"metadata": metadata | {"annotations": annotations}}
+        )
 
     @property
     def creation(self) -> Plan:
@@ -223,6 +244,8 @@ class CleanUp:
     """Why it is of no use; None: only because its claim does not want it any more."""
     wanted_by: PersistentVolumeClaim | None = None
     """The claim as it is now, if it wants a volume elsewhere."""
+    is_node_gone: bool = False
+    """Whether the node that the claim has selected now does not exist any more."""
     tries: int = field(default=5)
 
 

@@ -52,3 +52,5 @@ class ProvisioningContext:
     view: ProvisionerView
     settings: ProvisionerSettings
     now: datetime
+    is_call_stored: bool = False
+    """An open intent has the call that was begun for the claim: it is repeated as it was."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
+from plimsoll.decide.provisioning.holds import hold_of
 from plimsoll.decide.repair.repairs import Repair, RepairReason, RepairRule, regarding, select_node
 
 
@@ -25,7 +26,11 @@ def decide_selected_node(
     no pod has written anything to it. Should a provisioner be at work for the lost node after
     all, then on a volume whose name follows from the claim: it will find or replace that volume
     with its next call. The write holds only if the claim has not changed since.
+
+    While a hold is on the claim, the scheduler takes the node off, together with the hold.
     """
+    if hold_of(claim) is not None:
+        return None
     node = selected_node_while_unbound(claim)
     if not node or not node_is_gone or any(volume.spec.claim == claim.key for volume in volumes):
         return None

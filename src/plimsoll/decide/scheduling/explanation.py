@@ -26,6 +26,7 @@ from plimsoll.decide.scheduling.rules.volume_binding import (
     filter as volume_binding,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
+from plimsoll.decide.scheduling.rules.volume_binding.joint_fit import JointFit
 from plimsoll.decide.scheduling.view import ClusterView
 
 
@@ -46,7 +47,8 @@ class Explanation:
         return tuple(f for judgement in self.judgements.values() for f in judgement.findings)
 
 
-def explain(pod: Pod, node: Node, columns: Columns) -> Explanation:
+def explain(pod: Pod, node: Node, columns: Columns, joint: JointFit | None = None) -> Explanation:
+    """Without `joint` each claim is judged alone."""
     slot = columns.index.find(node.name)
     if slot is None:
         raise KeyError(f"node {node.name} is not in the columns")
@@ -63,7 +65,7 @@ def explain(pod: Pod, node: Node, columns: Columns) -> Explanation:
             NodeRule.RESOURCES: node_resources_fit.judge(wanted, node, load),
             Rule.VOLUME_RESTRICTIONS: _restrictions(pod, node, view),
             Rule.VOLUME_LIMITS: _limits(pod, node, view),
-            Rule.VOLUME_BINDING: _binding(pod, node, view),
+            Rule.VOLUME_BINDING: _binding(pod, node, view, joint),
             Rule.VOLUME_ZONE: _zone(pod, node, view),
         },
     )
@@ -81,11 +83,11 @@ def _limits(pod: Pod, node: Node, view: ClusterView) -> Judgement:
     return node_volume_limits.judge(pod, node.name, view) if prepared is FIT else prepared
 
 
-def _binding(pod: Pod, node: Node, view: ClusterView) -> Judgement:
+def _binding(pod: Pod, node: Node, view: ClusterView, joint: JointFit | None) -> Judgement:
     prepared = pod_claims.prepare(pod, view)
     if not isinstance(prepared, PodClaims):
         return prepared
-    judged = volume_binding.judge(prepared, node, view)
+    judged = volume_binding.judge(prepared, node, view, joint=joint)
     return judged if isinstance(judged, Judgement) else FIT
 
 

@@ -81,6 +81,8 @@ class Blocked(IntFlag):
     DELAYED_UNPUBLISHED = auto()
     DELAYED_ZERO = auto()
     DELAYED_TOO_SMALL = auto()
+    DELAYED_TOGETHER = auto()
+    DELAYED_RESERVED = auto()
 
     ZONE = auto()
 
@@ -162,6 +164,12 @@ MEANINGS: Mapping[Blocked, Meaning] = {
     Blocked.DELAYED_ZERO: Meaning(Rule.VOLUME_BINDING, Reason.CAPACITY_ZERO, Sentence.NO_SPACE),
     Blocked.DELAYED_TOO_SMALL: Meaning(
         Rule.VOLUME_BINDING, Reason.CAPACITY_TOO_SMALL, Sentence.NO_SPACE
+    ),
+    Blocked.DELAYED_TOGETHER: Meaning(
+        Rule.VOLUME_BINDING, Reason.CLAIMS_DO_NOT_FIT_TOGETHER, Sentence.NO_SPACE
+    ),
+    Blocked.DELAYED_RESERVED: Meaning(
+        Rule.VOLUME_BINDING, Reason.CAPACITY_RESERVED, Sentence.NO_SPACE
     ),
     Blocked.ZONE: Meaning(Rule.VOLUME_ZONE, Reason.VOLUME_ZONE_CONFLICT, Sentence.ZONE),
 }

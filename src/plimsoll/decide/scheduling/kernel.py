@@ -9,6 +9,7 @@ attempt give the same choice.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 
@@ -16,15 +17,22 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.counts import Count, counts
 from plimsoll.decide.scheduling.explanation import Explanation, explain
-from plimsoll.decide.scheduling.flags import AnyRule
+from plimsoll.decide.scheduling.flags import BITS_BY_RULE, AnyRule, Blocked
 from plimsoll.decide.scheduling.judge import Judge, Judged, KernelSettings, Rejected
 from plimsoll.decide.scheduling.picking import pick, put_back, turn_of
 from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.reasons import FIT, Reason, Rule
-from plimsoll.decide.scheduling.rules.volume_binding.shortage import shortages
+from plimsoll.decide.scheduling.rules.volume_binding.joint_fit import JointFit
+from plimsoll.decide.scheduling.rules.volume_binding.shortage import (
+    JOINT_REASONS,
+    is_joint,
+    joint_shortage,
+    shortages,
+)
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
 
 NO_VOLUMES = PodVolumes()
+JOINT_FLAGS = Blocked.DELAYED_TOGETHER | Blocked.DELAYED_RESERVED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +56,8 @@ class NoNode:
     """Not because of the nodes, but of the pod or its claims."""
     counts: tuple[Count, ...] = ()
     shortages: tuple[str, ...] = ()
-    """Claims that nothing that is published is large enough for, with the sizes."""
+    """Claims that nothing that is published is large enough for, and claims that fit alone and not
+    together on some node, with the sizes."""
 
     @property
     def rules(self) -> tuple[AnyRule, ...]:
@@ -110,9 +119,7 @@ class Kernel:
         slot = self._best(judged, turn_of(pod, attempt), refused)
         if slot is None:
             found = counts(judged, self.columns, lambda at, rule: self._sentence(pod, at, rule))
-            is_short = any(count.reason is Reason.CAPACITY_TOO_SMALL for count in found)
-            short = tuple(shortages(pod, self.columns)) if is_short else ()
-            return NoNode(nodes=nodes, counts=found, shortages=short)
+            return NoNode(nodes=nodes, counts=found, shortages=self._shortages(pod, judged, found))
         return Placement(
             node=self.columns.index.names[slot],
             volumes=self._volumes(judged, slot),
@@ -130,11 +137,30 @@ class Kernel:
         found = self.columns.node(node)
         if found is None:
             raise KeyError(f"node {node} does not exist")
-        explanation = explain(pod, found, self.columns)
+        explanation = explain(pod, found, self.columns, self.joint_fit)
         if self.settings.policy is Policy.DEFAULT and self._is_rescued(pod, node, explanation):
             judgements = {**explanation.judgements, Rule.VOLUME_BINDING: FIT}
             return replace(explanation, judgements=judgements)
         return explanation
+
+    @property
+    def joint_fit(self) -> JointFit | None:
+        """By which the claims of a pod are judged together; None: the policy does not."""
+        if self.settings.policy is Policy.COMPATIBLE:
+            return None
+        charges = self._judge.volume_binding.delayed.joint_fit.charges
+        charges.refresh()
+        return JointFit(charges)
+
+    def advance(self, now: datetime) -> bool:
+        """Tell the time. Returns whether room is free again that was reserved until now."""
+        passed = self.columns.reservations.advance(now)
+        if not passed or self.settings.policy is Policy.COMPATIBLE:
+            return False
+        charges = self._judge.volume_binding.delayed.joint_fit.charges
+        charged = [claim for claim in passed if claim in charges]
+        charges.refresh()
+        return any(claim not in charges for claim in charged)
 
     def volumes_on(self, pod: Pod, node: str) -> PodVolumes | None:
         """What the pod would get there; None: it cannot go there."""
@@ -156,6 +182,17 @@ class Kernel:
             keys = put_back(keys, refused, index)
         return pick(keys, index, turn)
 
+    def _shortages(self, pod: Pod, judged: Judged, found: Sequence[Count]) -> tuple[str, ...]:
+        reasons = {count.reason for count in found}
+        told: list[str] = []
+        if Reason.CAPACITY_TOO_SMALL in reasons:
+            told += shortages(pod, self.columns)
+        if not reasons.isdisjoint(JOINT_REASONS):
+            together = np.flatnonzero(judged.flags & np.uint64(JOINT_FLAGS))
+            explanation = self.explain_node(pod, self.columns.index.names[int(together[0])])
+            told += map(joint_shortage, filter(is_joint, explanation.findings))
+        return tuple(told)
+
     def _volumes(self, judged: Judged, slot: int) -> PodVolumes:
         if judged.volumes.delayed_claims is None:
             return NO_VOLUMES
@@ -171,6 +208,6 @@ class Kernel:
         if explanation.judgements[Rule.VOLUME_BINDING].is_fit:
             return False
         judged, slot = self._judge.judge(pod), self.columns.index.find(node)
-        if isinstance(judged, Rejected) or slot is None or judged.delayed is None:
+        if isinstance(judged, Rejected) or slot is None:
             return False
-        return not judged.delayed.flags[slot] and judged.delayed.statics[slot] > 1
+        return not int(judged.flags[slot]) & BITS_BY_RULE[Rule.VOLUME_BINDING]

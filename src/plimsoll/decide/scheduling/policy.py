@@ -26,6 +26,10 @@ OUR_NAME = "plimsoll"
 SCHEDULER_PURPOSE = "scheduler"
 SCHEDULER_NAME = "plimsoll.dev/scheduler-name"
 POLICY = "plimsoll.dev/policy"
+RECORD_NAMESPACES = "plimsoll.dev/record-namespaces"
+"""Where the scheduler believes records of provisioners; names, separated by commas."""
+SYSTEM_NAMESPACE = "kube-system"
+"""Where schedulers tell about themselves, and tenants may not write."""
 RENEWED_EVERY = timedelta(seconds=30)
 LASTS = timedelta(seconds=90)
 LONGEST_NAME = 63
@@ -36,8 +40,9 @@ class Policy(StrEnum):
     COMPATIBLE = "compatible"
     """Exactly what kube-scheduler would do."""
     DEFAULT = "default"
-    """The same, but where greedy matching fails volumes are assigned as well as they can be, and
-    nodes that were refused to a pod are remembered."""
+    """The same, but where greedy matching fails volumes are assigned as well as they can be, the
+    new volumes of a pod are judged together and beside those in flight, and nodes that were refused
+    to a pod are remembered."""
 
 
 POLICIES = {policy.value: policy for policy in Policy}
@@ -53,6 +58,8 @@ class Announcement:
     """Which copy of the scheduler."""
     began_at: datetime
     now: datetime
+    record_namespaces: frozenset[str] = frozenset()
+    """Where it believes records of provisioners."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,11 @@ def identity_document(told: Announcement, namespace: str) -> Document:
             "namespace": namespace,
             "name": identity_lease_name(told.scheduler_name),
             "labels": {PURPOSE: SCHEDULER_PURPOSE},
-            "annotations": {SCHEDULER_NAME: told.scheduler_name, POLICY: told.policy.value},
+            "annotations": {
+                SCHEDULER_NAME: told.scheduler_name,
+                POLICY: told.policy.value,
+                RECORD_NAMESPACES: ",".join(sorted(told.record_namespaces)),
+            },
         },
         "spec": {
             "holderIdentity": told.holder,
@@ -95,6 +106,22 @@ def identity_document(told: Announcement, namespace: str) -> Document:
             "renewTime": wire_micro_time(told.now),
         },
     }
+
+
+def parse_namespaces(text: str) -> frozenset[str]:
+    """Names that are separated by commas."""
+    return frozenset(name for each in text.split(",") if (name := each.strip()))
+
+
+def record_namespaces(leases: Iterable[Lease]) -> frozenset[str]:
+    """Where records are believed, by what schedulers tell in the namespace of the system. A lease
+    elsewhere tells nothing: a tenant may have written it."""
+    told = (
+        lease.annotations.get(RECORD_NAMESPACES, "")
+        for lease in leases
+        if lease.namespace == SYSTEM_NAMESPACE and lease.labels.get(PURPOSE) == SCHEDULER_PURPOSE
+    )
+    return frozenset({SYSTEM_NAMESPACE}).union(*map(parse_namespaces, told))
 
 
 def find_identities(scheduler_name: str, leases: Iterable[Lease]) -> list[PublishedScheduler]:

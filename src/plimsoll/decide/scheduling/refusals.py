@@ -5,6 +5,9 @@ not tell (it is not tracked, a zone fails, a topology key is missing) is learned
 stays refused to a pod until something changes that can make a difference (capacity, class, driver
 or node), or until a backoff ends that doubles each time the node is refused again. The memory is
 bounded, goes with its pod, and starts empty: what it says can be learned again.
+
+Where every node that will do was refused and nothing has changed, the next attempt waits, longer
+each time: it would make and delete volumes only to be refused again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,6 +26,8 @@ from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import is_in_segment
 
 REFUSAL_BACKOFF = PodBackoff(first=timedelta(minutes=1), limit=timedelta(minutes=10))
+LOOP_BACKOFF = PodBackoff(first=timedelta(seconds=10), limit=timedelta(minutes=5))
+"""Before a node is tried again that refused the pod, and has not changed since."""
 MOST_NODES = 250
 """Per pod; where more refused, the one that did so first is forgotten."""
 ERROR_LENGTH = 300
@@ -43,6 +48,20 @@ class Refusal:
     """How often in a row."""
     error: str = ""
     """What the provisioner said; empty: it is not known."""
+    published_bytes: int | None = None
+    """The largest volume that was published for the class and the node's segment then; None:
+    nothing was published."""
+    returned_bytes: int = 0
+    """What the pod's other volumes took, at most: it is given back, and no more than before."""
+
+    def is_answered_by(self, published: CSIStorageCapacity) -> bool:
+        """Whether there is more than there was when the node was refused."""
+        largest = largest_volume(published)
+        if largest is None:
+            return False
+        if self.published_bytes is None:
+            return True
+        return largest.value > self.published_bytes + self.returned_bytes
 
     def is_active(self, now: datetime) -> bool:
         return now < self.at + REFUSAL_BACKOFF.delay(Attempts(unschedulable=self.times))
@@ -58,6 +77,17 @@ def tell_refusal(refusal: Refusal) -> Finding:
     return Finding(
         reason=Reason.PROVISIONER_REFUSED, sentence=sentence, claim=refusal.claim, about=about
     )
+
+
+def tell_pause(refusal: Refusal, pause: timedelta) -> Finding:
+    """Every node that will do was refused, this one as well."""
+    seconds = int(pause.total_seconds())
+    told = tell_refusal(refusal)
+    sentence = (
+        f"every node that will do was refused, and nothing has changed since; the next attempt is "
+        f"{seconds}s after the last; {told.sentence}"
+    )
+    return replace(told, sentence=sentence)
 
 
 def shortened(error: str) -> str:
@@ -126,6 +156,15 @@ class Refusals:
             return []
         return [refusal for refusal in remembered.by_node.values() if refusal.is_active(now)]
 
+    def not_before(self, pod: Pod, node: str) -> datetime | None:
+        """When the node may be tried again for the pod; None: it has not refused the pod, or has
+        changed since."""
+        refusal = self.find(pod, node)
+        if refusal is None:
+            return None
+        last = max(each.at for each in self._by_pod[pod.key].by_node.values())
+        return last + LOOP_BACKOFF.delay(Attempts(unschedulable=refusal.times))
+
     def forget_pod(self, key: ObjectKey) -> None:
         self._by_pod.pop(key, None)
 
@@ -168,6 +207,7 @@ def _outdated(
                 for refusal in refusals
                 if refusal.storage_class == published.storage_class_name
                 and is_in_segment(labels_of(refusal.node), published)
+                and refusal.is_answered_by(published)
             )
         case _:
             return

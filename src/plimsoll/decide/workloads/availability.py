@@ -16,7 +16,7 @@ def is_active(pod: Pod) -> bool:
 
 def is_available(pod: Pod, min_ready_seconds: int, now: datetime) -> bool:
     """Ready, and for long enough."""
-    if not pod.is_ready or not min_ready_seconds:
+    if not min_ready_seconds:
         return pod.is_ready
     since = pod.ready_since
     return since is not None and since + timedelta(seconds=min_ready_seconds) <= now

@@ -14,9 +14,11 @@ from plimsoll.processes.controller.csi.attach_detach import AttachDetach
 from plimsoll.processes.controller.csi.attacher import CsiAttacher
 from plimsoll.processes.controller.csi.resizer import Resizer
 from plimsoll.processes.controller.csi.snapshotter import Snapshotter
+from plimsoll.processes.controller.rollback.loop import Rollbacks
 from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.processes.controller.storage.claim_protection import ClaimProtection
 from plimsoll.processes.controller.storage.ephemeral_volume import EphemeralVolumeLoop
+from plimsoll.processes.controller.storage.orphaned_intents import OrphanedIntents
 from plimsoll.processes.controller.storage.repair import Repairs
 from plimsoll.processes.controller.storage.volume_protection import VolumeProtection
 from plimsoll.processes.controller.storage.zonal_upgrade import ZonalUpgrades
@@ -83,10 +85,17 @@ LOOPS: dict[str, LoopEntry] = {
     "volume-protection": LoopEntry(
         make=VolumeProtection, about="keep bound volumes from being deleted"
     ),
+    "orphaned-intents": LoopEntry(
+        make=OrphanedIntents,
+        about="tell of volumes whose provisioner went with its node, and free their claims",
+    ),
     "zonal-upgrade": LoopEntry(
         make=ZonalUpgrades, about="turn zone labels of volumes into node affinity"
     ),
     "repair": LoopEntry(make=Repairs, about="the rules given by --repair; none by default"),
+    "rollback": LoopEntry(
+        make=Rollbacks, about="take back unused volumes as --rollback says; not by default"
+    ),
     "statefulset": LoopEntry(make=StatefulSets, about="pods with names and claims of their own"),
     "replicaset": LoopEntry(make=ReplicaSets, about="a number of equal pods"),
     "deployment": LoopEntry(make=Deployments, about="replace equal pods step by step"),

@@ -10,6 +10,7 @@ import msgspec
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.csi.snapshots.names import GROUP
+from plimsoll.decide.rollback.mode import RollbackMode
 from plimsoll.processes.controller.cluster.node_lifecycle import NodeLifecycle
 from plimsoll.processes.controller.cluster.pod_gc import PodGarbageCollector, PodGcSettings
 from plimsoll.processes.controller.csi.attacher import CsiAttacher
@@ -22,14 +23,17 @@ from plimsoll.processes.controller.in_process.provisioners.registry import (
     installed,
 )
 from plimsoll.processes.controller.loops import LOOPS, chosen
+from plimsoll.processes.controller.rollback.loop import Rollbacks
 from plimsoll.processes.controller.settings import (
     COMPONENT,
     NO_TRANSPORTS,
     ControllerSettings,
     Transports,
     csi_settings,
+    intent_settings,
     listed,
     repair_settings,
+    rollback_settings,
     survey_settings,
 )
 from plimsoll.processes.controller.storage.binding import Binding
@@ -44,7 +48,6 @@ from plimsoll.reconcile.process import (
 )
 from plimsoll.reconcile.running import Make, RunningLoops
 from plimsoll.runtime.backoff import Backoff
-from plimsoll.runtime.blocking import Blocking, in_thread
 from plimsoll.runtime.config import ConfigError
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kube import KubeClient
@@ -65,7 +68,7 @@ def makers(
     names: list[str],
     settings: ControllerSettings,
     transports: Transports = NO_TRANSPORTS,
-    blocking: Blocking = in_thread,
+    provisioners: Registry | None = None,
 ) -> dict[str, Make]:
     """Raises ProvisionerSetupError and ConfigError."""
     found: dict[str, Make] = {name: LOOPS[name].make for name in names}
@@ -73,6 +76,9 @@ def makers(
     found |= {name: partial(CSI_LOOPS[name], settings=csi) for name in names if name in CSI_LOOPS}
     if Repairs.name in found:
         found[Repairs.name] = partial(Repairs, settings=repair_settings(settings))
+    if Rollbacks.name in found:
+        wanted = rollback_settings(settings)
+        found[Rollbacks.name] = partial(Rollbacks, settings=csi, rollback=wanted)
     if PodGarbageCollector.name in found:
         pod_gc = PodGcSettings(terminated_pod_threshold=settings.terminated_pod_gc_threshold)
         found[PodGarbageCollector.name] = partial(PodGarbageCollector, settings=pod_gc)
@@ -81,20 +87,17 @@ def makers(
     if Binding.name in found:
         found[Binding.name] = partial(
             Binding,
-            provisioners=installed_provisioners(settings, blocking),
+            provisioners=provisioners or installed_provisioners(settings),
             provisions=settings.dynamic_provisioning,
+            intents=intent_settings(settings),
         )
     return found
 
 
-def installed_provisioners(
-    settings: ControllerSettings, blocking: Blocking = in_thread
-) -> Registry:
+def installed_provisioners(settings: ControllerSettings) -> Registry:
     """Raises ProvisionerSetupError."""
     where = Path(settings.data_dir, "provisioners")
-    return installed(
-        Installation(directory=where, options=settings.provisioners, blocking=blocking)
-    )
+    return installed(Installation(directory=where, options=settings.provisioners))
 
 
 def check(settings: ControllerSettings) -> None:
@@ -103,8 +106,10 @@ def check(settings: ControllerSettings) -> None:
     Raises ConfigError and ProvisionerSetupError.
     """
     repair_settings(settings)
+    rollback_settings(settings)
     csi_settings(settings)
     survey_settings(settings)
+    intent_settings(settings)
     if Binding.name in wanted_loops(settings, on_cluster=False):
         installed_provisioners(settings)
 
@@ -117,9 +122,14 @@ def wanted_loops(settings: ControllerSettings, *, on_cluster: bool) -> list[str]
         found = chosen(tuple(names), on_cluster=on_cluster, has_driver=has_driver)
     except ValueError as error:
         raise ConfigError(f"--controllers: {error}") from error
-    # Without rules there is nothing to repair; rules that are named run on every cluster.
-    wants_repair = bool(settings.repair) and f"-{Repairs.name}" not in names
-    found = [name for name in found if name != Repairs.name] + [Repairs.name] * wants_repair
+    # What has to be asked for runs on every cluster once it is.
+    asked = {
+        Repairs.name: bool(settings.repair),
+        Rollbacks.name: settings.rollback is not RollbackMode.OFF,
+    }
+    found = [name for name in found if name not in asked] + [
+        name for name, is_asked in asked.items() if is_asked and f"-{name}" not in names
+    ]
     if not found:
         where = "a real cluster" if on_cluster else "the embedded server"
         raise ConfigError(f"--controllers: {settings.controllers} leaves nothing to run on {where}")
@@ -166,11 +176,11 @@ class ControllerProcess:
         transports: Transports = NO_TRANSPORTS,
         identity: ProcessIdentity | None = None,
         *,
-        blocking: Blocking = in_thread,
+        provisioners: Registry | None = None,
     ) -> None:
-        """`blocking` calls what provisioners do to files and disks."""
+        """`provisioners` are those inside the process; None: whatever is installed."""
         self._settings = settings
-        self._blocking = blocking
+        self._provisioners = provisioners
         self._client = client
         self._transports = transports
         self._process = LoopProcess(client, elects=settings.leader_elect, identity=identity)
@@ -183,7 +193,7 @@ class ControllerProcess:
         names = await without_missing_kinds(self._client, wanted)
         if not names:
             raise ConfigError(f"--controllers: the server does not serve {GROUP}/v1")
-        made = makers(names, self._settings, self._transports, self._blocking)
+        made = makers(names, self._settings, self._transports, self._provisioners)
 
         def begin() -> RunningLoops:
             loops = RunningLoops(made, self._process.environment(COMPONENT))
@@ -192,8 +202,7 @@ class ControllerProcess:
             return loops
 
         lease = ObjectKey(self._settings.leader_elect_namespace, self._settings.leader_elect_name)
-        identity = self._settings.leader_elect_identity
-        await self._process.lead(begin, self._process.candidacy(lease, identity))
+        await self._process.lead(begin, self._process.candidacy(lease, self._settings))
 
 
 async def run(settings: ControllerSettings, on_ready: OnReady) -> None:

@@ -11,16 +11,22 @@ from plimsoll.decide.cluster.node_lifecycle.health import GracePeriods
 from plimsoll.decide.cluster.node_lifecycle.survey import SurveySettings
 from plimsoll.decide.cluster.node_lifecycle.zones import EvictionRates
 from plimsoll.decide.repair.repairs import RepairRule
+from plimsoll.decide.rollback.mode import ROLLBACK_AFTER, RollbackMode
 from plimsoll.processes.controller.csi.csi_loop import CsiSettings
 from plimsoll.processes.controller.csi.drivers import DriverSources
+from plimsoll.processes.controller.in_process.intents import InProcessIntentSettings
+from plimsoll.processes.controller.rollback.loop import RollbackSettings
 from plimsoll.processes.controller.storage.repair import RepairSettings
 from plimsoll.reconcile.options import (
     KubeconfigContext,
     KubeconfigPath,
     LeaderElect,
+    LeaseDuration,
     LeaseIdentity,
     LeaseNamespace,
     MetricsPort,
+    RenewDeadline,
+    RetryPeriod,
 )
 from plimsoll.runtime import config
 from plimsoll.runtime.clock import NO_TIME
@@ -65,6 +71,9 @@ class ControllerSettings(config.Settings, frozen=True, kw_only=True):
     leader_elect_namespace: LeaseNamespace = "kube-system"
     leader_elect_name: Annotated[str, Meta(description="What the lease is called.")] = COMPONENT
     leader_elect_identity: LeaseIdentity = ""
+    leader_elect_lease_duration: LeaseDuration = timedelta(seconds=15)
+    leader_elect_renew_deadline: RenewDeadline = timedelta(seconds=10)
+    leader_elect_retry_period: RetryPeriod = timedelta(seconds=2)
     metrics_port: MetricsPort = 10267
     dynamic_provisioning: Annotated[
         bool,
@@ -88,6 +97,17 @@ class ControllerSettings(config.Settings, frozen=True, kw_only=True):
             gather=gather_provisioner_options,
         ),
     ] = msgspec.field(default_factory=dict)
+    provisioner_call_limit: Annotated[
+        timedelta,
+        Meta(
+            description="How long a call of a provisioner inside the controller may have effects;"
+            " what an earlier controller began is settled after that."
+        ),
+        Flag(
+            "How long a call of a provisioner inside the controller may have effects. After a"
+            " restart, what was begun before is settled after that."
+        ),
+    ] = timedelta(seconds=15)
     csi_addresses: Annotated[
         str,
         Meta(
@@ -105,6 +125,9 @@ class ControllerSettings(config.Settings, frozen=True, kw_only=True):
     csi_timeout: Annotated[
         timedelta, Meta(description="How long a CSI driver may take for one call."), Flag()
     ] = timedelta(seconds=15)
+    csi_probe_period: Annotated[
+        timedelta, Meta(description="How often a CSI driver is asked whether it is still there.")
+    ] = timedelta(seconds=10)
     csi_extra_metadata: Annotated[
         bool,
         Meta(description="Tell CSI drivers, by parameters, for which objects they take snapshots."),
@@ -170,6 +193,22 @@ class ControllerSettings(config.Settings, frozen=True, kw_only=True):
         Meta(description="How long a node must be gone before volumes on its disks are given up."),
         Flag(),
     ] = timedelta(hours=1)
+    rollback: Annotated[
+        RollbackMode,
+        Meta(
+            description="Whether volumes that no pod has used are taken back where they keep a pod"
+            " from running, if their class allows it."
+        ),
+        Flag(
+            "Take back volumes that no pod has used and that keep a pod from running, if their"
+            " class allows it: off, dry-run (only tell), on."
+        ),
+    ] = RollbackMode.OFF
+    rollback_after: Annotated[
+        timedelta,
+        Meta(description="How long a pod must have waited for a node before that."),
+        Flag(),
+    ] = ROLLBACK_AFTER
 
 
 def listed(text: str) -> list[str]:
@@ -187,6 +226,28 @@ def repair_settings(settings: ControllerSettings) -> RepairSettings:
         dry_run=settings.repair_dry_run,
         per_minute=settings.repair_per_minute,
         node_lost_after=settings.repair_node_lost_after,
+    )
+
+
+def intent_settings(settings: ControllerSettings) -> InProcessIntentSettings:
+    """An earlier leader may have begun a call until its lease ended; without an election, an
+    earlier process may have been about to end. Raises ConfigError."""
+    if settings.provisioner_call_limit <= NO_TIME:
+        raise ConfigError("provisioner_call_limit: must be longer than nothing")
+    ended = NO_TIME if settings.leader_elect else settings.leader_elect_lease_duration
+    return InProcessIntentSettings(
+        namespace=settings.leader_elect_namespace, wait=settings.provisioner_call_limit + ended
+    )
+
+
+def rollback_settings(settings: ControllerSettings) -> RollbackSettings:
+    """Raises ConfigError for a time that makes no sense."""
+    if settings.rollback_after <= NO_TIME:
+        raise ConfigError("--rollback-after: must be longer than nothing")
+    return RollbackSettings(
+        mode=settings.rollback,
+        namespace=settings.leader_elect_namespace,
+        after=settings.rollback_after,
     )
 
 
@@ -231,7 +292,12 @@ def csi_settings(
             socket_path(address)
     except EndpointError as error:
         raise ConfigError(f"--csi-address: {error}") from error
+    if settings.csi_probe_period <= NO_TIME:
+        raise ConfigError("csi_probe_period: must be longer than nothing")
     sources = DriverSources(
-        addresses=tuple(addresses), transports=transports, within=settings.csi_timeout
+        addresses=tuple(addresses),
+        transports=transports,
+        within=settings.csi_timeout,
+        probe_every=settings.csi_probe_period,
     )
     return CsiSettings(sources=sources, tells_metadata=settings.csi_extra_metadata)

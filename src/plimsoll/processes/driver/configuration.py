@@ -26,6 +26,7 @@ from plimsoll.processes.driver.settings import (
 )
 from plimsoll.reconcile.options import KubeconfigContext
 from plimsoll.runtime import config
+from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.flags import (
     Flag,
@@ -234,8 +235,9 @@ class Configuration:
     options: Mapping[str, Any]
     mounts: Mounts
 
-    def backend_settings(self) -> BackendSettings:
+    def backend_settings(self, clock: Clock) -> BackendSettings:
         return BackendSettings(
+            clock=clock,
             driver_name=self.driver_name,
             data_dir=self.data_dir,
             nodes=self.nodes,

@@ -7,7 +7,6 @@ is cleared away.
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from plimsoll.processes.driver.backends.protocol import Backend, Charges, Extent, Pool
+from plimsoll.processes.driver.accounts import Accounts
+from plimsoll.processes.driver.backends.protocol import Backend, Extent, Pool
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.records import RecordPhase, SnapshotRecord, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
@@ -40,6 +40,8 @@ class DriverIdentity:
     """The beginning of the ids of its volumes."""
     version: str
     nodes: tuple[NodeSettings, ...]
+    ids_from_names: bool = False
+    """Whether a volume is known by the name that was asked for, as many drivers do it."""
 
 
 class Driver:
@@ -49,11 +51,13 @@ class Driver:
         self.identity = identity
         self.backend = backend
         self.ledger = ledger
+        self.accounts = Accounts(ledger)
         self.clock = clock
         self.ids = ids
         self.work = Work(clock)
         self.placing = asyncio.Lock()
         """Held from reading the free capacity until what is taken of it is recorded."""
+        self._node_by_id = {node.id: node for node in identity.nodes}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.in_use: list[InUse] = []
         """The node services add theirs."""
@@ -65,8 +69,12 @@ class Driver:
     def nodes(self) -> tuple[NodeSettings, ...]:
         return self.identity.nodes
 
+    def new_volume_id(self, name: str) -> str:
+        own = name if self.identity.ids_from_names else self.ids.uid()
+        return f"{self.identity.backend}-{own}"
+
     def find_node(self, node_id: str) -> NodeSettings | None:
-        return next((node for node in self.nodes if node.id == node_id), None)
+        return self._node_by_id.get(node_id)
 
     def volume(self, volume_id: str) -> VolumeRecord:
         """One that is whole. Raises CsiStatusError (NOT_FOUND)."""
@@ -104,21 +112,9 @@ class Driver:
 
     async def pools(self) -> Sequence[Pool]:
         """All pools with their free capacity at this moment. To take some of it, hold `placing`."""
-        pools = await self.backend.pools(self.charges())
+        pools = await self.backend.pools(self.accounts.charges())
         self.last_extents = {extent.name: extent for pool in pools for extent in pool.extents}
         return pools
-
-    def charges(self) -> Charges:
-        promised: Counter[str] = Counter()
-        unmade: Counter[str] = Counter()
-        entries: list[VolumeRecord | SnapshotRecord] = list(self.ledger.volumes.all())
-        entries += self.ledger.snapshots.all()
-        for entry in entries:
-            for part in entry.placement.parts:
-                promised[part.extent] += part.bytes
-                if entry.phase is RecordPhase.MAKING:
-                    unmade[part.extent] += part.bytes
-        return Charges(promised=promised, unmade=unmade)
 
     async def start(self) -> None:
         """Settle what the last run left, then begin to answer."""

@@ -44,6 +44,9 @@ class LedgerTable(Generic[Entry]):
         self._numbers: dict[str, int] = {}
         self._by_id: dict[str, Entry] = {}
         self._id_by_name: dict[str, str] = {}
+        self.on_change: list[Callable[[Entry | None, Entry | None], None]] = []
+        """Called with a record as it was and as it is, once that is on disk; None: there is none.
+        """
         db.execute(
             f"CREATE TABLE IF NOT EXISTS {self._table} (number INTEGER PRIMARY KEY AUTOINCREMENT,"
             " id TEXT NOT NULL UNIQUE, document BLOB NOT NULL)"
@@ -89,7 +92,9 @@ class LedgerTable(Generic[Entry]):
         else:
             update = f"UPDATE {self._table} SET document = ? WHERE number = ?"  # noqa: S608 - the name of a class
             self._db.execute(update, (document, number))
+        before = self._by_id.get(entry.id)
         self._keep(number, entry)
+        self._tell(before, entry)
         self._on_write()
 
     def drop(self, id_: str) -> None:
@@ -100,7 +105,12 @@ class LedgerTable(Generic[Entry]):
         self._on_write()
         self._db.execute(f"DELETE FROM {self._table} WHERE id = ?", (id_,))  # noqa: S608 - the name of a class
         del self._by_id[id_], self._numbers[id_], self._id_by_name[entry.name]
+        self._tell(entry, None)
         self._on_write()
+
+    def _tell(self, before: Entry | None, after: Entry | None) -> None:
+        for listener in self.on_change:
+            listener(before, after)
 
 
 class Ledger:

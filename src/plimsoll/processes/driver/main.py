@@ -36,7 +36,7 @@ from plimsoll.processes.driver.node.registration import (
 from plimsoll.processes.driver.node.service import NodeService
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
 from plimsoll.reconcile.process import OnReady, PagesAddress, connected, run_until_signalled
-from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.csi.inprocess import Handler
@@ -60,6 +60,7 @@ async def running(backend: str, settings: BackendSettings, ledger: Ledger) -> As
         backend=backend,
         version=version("plimsoll"),
         nodes=settings.nodes,
+        ids_from_names=settings.ids_from_names,
     )
     with closing(ledger):
         made = make_backend(backend, settings)
@@ -109,11 +110,12 @@ async def with_labels(settings: DriverSettings, configuration: Configuration) ->
 class DriverProcess:
     """The whole process but its signals."""
 
-    def __init__(self, settings: DriverSettings) -> None:
+    def __init__(self, settings: DriverSettings, clock: Clock) -> None:
         self._settings = settings
+        self._clock = clock
         self._configuration = configured(settings)
         self._metrics = Metrics()
-        self._calls = Calls(self._metrics, SystemClock())
+        self._calls = Calls(self._metrics, clock)
         self._driver: Driver | None = None
         self._metrics.registry.register(Inventory(lambda: self._driver))
 
@@ -127,7 +129,7 @@ class DriverProcess:
     async def run(self, on_ready: Callable[[Configuration], None]) -> None:
         """Until cancelled. Raises what `ui.cli.driver` turns into messages."""
         configuration = await with_labels(self._settings, self._configuration)
-        settings = configuration.backend_settings()
+        settings = configuration.backend_settings(self._clock)
         ledger = Ledger(configuration.data_dir)
         async with (
             running(configuration.backend, settings, ledger) as self._driver,
@@ -159,7 +161,7 @@ def _sockets(
 
 async def run(settings: DriverSettings, on_ready: OnReady) -> None:
     """Until SIGTERM or SIGINT."""
-    process = DriverProcess(settings)
+    process = DriverProcess(settings, SystemClock())
 
     async def work(url: str) -> None:
         metrics = f"; metrics {url}/metrics" if url else ""

@@ -65,6 +65,8 @@ class BackendSettings:
     ids: Ids = field(default_factory=system_ids)
     mounts: Mounts = Mounts.REAL
     """How volumes get to pods."""
+    ids_from_names: bool = False
+    """Whether the id of a volume follows from the name that was asked for."""
 
     def key(self, name: str) -> str:
         """A topology key, with the driver's prefix unless it has one."""

@@ -122,6 +122,9 @@ class NodeMounting:
             volume_id=entry.device.handle, staging_target_path=directory.layout.staging_path(entry)
         )
         try:
+            # From here on it may be unstaged, whatever the answer: it is staged anew if need be.
+            if entry.sure:
+                await directory.begin_stage(entry)
             await driver.call(NODE_UNSTAGE_VOLUME, request)
             await directory.drop_stage(entry)
         except (DriverError, DirectoryError) as error:

@@ -53,6 +53,11 @@ class DriverPlugin(Protocol):
 
 
 class Plugins(Protocol):
+    @property
+    def look_every(self) -> timedelta:
+        """How soon a plugin that comes or goes is noticed."""
+        ...
+
     async def present(self) -> Mapping[str, str]:
         """The plugins that there are, by name; the value changes when one is replaced."""
         ...
@@ -65,6 +70,8 @@ class Plugins(Protocol):
 
 class RegistrationDirectory:
     """Implements Plugins."""
+
+    look_every = timedelta(seconds=1)
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -127,6 +134,9 @@ def address_of(endpoint: str) -> str:
 
 class GivenDrivers:
     """Implements Plugins: drivers that are given by name when the node is started."""
+
+    look_every = timedelta(minutes=1)
+    """They neither come nor go."""
 
     def __init__(self, transports: Mapping[str, CsiTransport]) -> None:
         self._transports = dict(transports)

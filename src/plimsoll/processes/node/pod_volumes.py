@@ -13,9 +13,10 @@ from prometheus_client.registry import Collector
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
+from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.csi.resizing import resize_finished
-from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume
+from plimsoll.decide.node.desired_volumes import CsiVolume, DesiredVolume, Unready
 from plimsoll.decide.node.status import NodeReportReason
 from plimsoll.decide.node.teardown import Clean, NodeUnpublish, Unstage, next_teardown, unused
 from plimsoll.decide.node.volumes import (
@@ -26,6 +27,7 @@ from plimsoll.decide.node.volumes import (
     Ready,
     VolumeWaitReason,
     Wait,
+    find_other_claim,
     next_step,
 )
 from plimsoll.decide.plan import EventType, Plan
@@ -36,7 +38,9 @@ from plimsoll.processes.node.node_objects import Reports
 from plimsoll.processes.node.observation import NodeObservation, pod_event
 from plimsoll.processes.node.served_node import ServedNode
 from plimsoll.reconcile.loop import Tools
+from plimsoll.wire.kind import typed
 
+CLAIMS = typed(PersistentVolumeClaim)
 STEPS = 20
 """More than any volume takes; a step that changes nothing must not go round for ever."""
 RESIZED, NOT_RESIZED = "FileSystemResizeSuccessful", "FileSystemResizeFailed"
@@ -59,6 +63,7 @@ class PodVolumesOnNode:
     async def _step_by_step(
         self, served: ServedNode, pod: Pod, wanted: DesiredVolume
     ) -> Wait | Ready:
+        is_current = False
         for _ in range(STEPS):
             node = self._observation.find_node(served.name)
             if node is None:
@@ -72,8 +77,18 @@ class PodVolumesOnNode:
                 return step
             if isinstance(step, ExpandOnNode):
                 return Ready(is_grown=await self._expand(served, pod, step))
+            if not is_current and (other := await self._find_other_claim(wanted)):
+                return other
+            is_current = True
             await self._take(served, pod, step)
         raise MountError(f"volume {wanted.name}: no progress")
+
+    async def _find_other_claim(self, wanted: DesiredVolume) -> Wait | None:
+        """No cache is asked: once the pod has a volume, it writes to it. Raises KubeError."""
+        if isinstance(wanted, Unready) or wanted.claim is None:
+            return None
+        current = await self._tools.client.find(CLAIMS, wanted.claim.key)
+        return find_other_claim(wanted.claim, current)
 
     async def _take(
         self, served: ServedNode, pod: Pod, step: NodeStage | NodePublish | PrepareVolume

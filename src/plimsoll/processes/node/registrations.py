@@ -32,7 +32,6 @@ from plimsoll.wire.kind import typed
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY = timedelta(seconds=1)
 STALE_AFTER = timedelta(minutes=2)
 """How long entries of drivers that an earlier process registered wait for them to come back."""
 REGISTER_BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(minutes=1))
@@ -67,9 +66,10 @@ class Registrations(Loop):
         self._present: dict[str, Mapping[str, str]] = {}
         """By node: the plugins there at the last look."""
         self._calls = NodeCallMetrics(tools.metrics, tools.clock)
-        self._registered = tools.metrics.gauge(
+        registered = tools.metrics.gauge(
             "plimsoll_node_drivers_registered", "Drivers that are registered, on all nodes."
         )
+        registered.set_function(self._count)  # counted when asked for: nodes may be thousands
         self._refused = tools.metrics.counter(
             "plimsoll_node_registrations_failed_total", "Attempts to register that failed."
         )
@@ -84,10 +84,11 @@ class Registrations(Loop):
 
     async def _look(self) -> None:
         """Polling: registrars come and go seldom, and nothing is missed."""
+        every = min(served.plugins.look_every for served in self._nodes.values())
         while True:
             for name, served in self._nodes.items():
                 self._compare(name, await served.plugins.present())
-            await self.tools.clock.sleep(LOOK_EVERY)
+            await self.tools.clock.sleep(every)
 
     def _compare(self, node: str, present: Mapping[str, str]) -> None:
         before = self._present.get(node, {})
@@ -139,7 +140,6 @@ class Registrations(Loop):
         await served.drivers.put(driver)
         self._known[key] = _Known(identity, driver.name)
         self.queue.forget(key)
-        self._count()
         log.info("driver registered", extra={"node": served.name, "driver": driver.name})
         served.wake()
         await plugin.notify("")
@@ -204,7 +204,6 @@ class Registrations(Loop):
         if is_elsewhere:
             return
         await served.drivers.remove(known.driver)
-        self._count()
         log.info("driver unregistered", extra={"node": served.name, "driver": known.driver})
         served.wake()
         if not await self._erase(served, known.driver):
@@ -224,5 +223,5 @@ class Registrations(Loop):
             if entry.name not in served.drivers.names and not await self._erase(served, entry.name):
                 self.queue.add_rate_limited(ObjectKey(served.name, STALE))
 
-    def _count(self) -> None:
-        self._registered.set(sum(len(served.drivers.names) for served in self._nodes.values()))
+    def _count(self) -> int:
+        return sum(len(served.drivers.names) for served in self._nodes.values())

@@ -1,7 +1,7 @@
 """The loops of a provisioner, by what the flags say and what the driver can do."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
@@ -9,18 +9,25 @@ from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.capacity.names import managed_by
 from plimsoll.decide.capacity.publishing import Publisher
 from plimsoll.decide.capacity.reports import CapacitySettings as PublishingSettings
-from plimsoll.decide.provisioning.settings import NodeDeployment, ProvisionerSettings
+from plimsoll.decide.capacity.tokens import CapacityToken
+from plimsoll.decide.provisioning.settings import (
+    NodeDeployment,
+    ProvisionerMode,
+    ProvisionerSettings,
+)
 from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityContext
 from plimsoll.processes.provisioner.capacity.node_types import load_node_types
 from plimsoll.processes.provisioner.capacity.owner import find_owner
 from plimsoll.processes.provisioner.claims import Claims
 from plimsoll.processes.provisioner.clients import Clients
 from plimsoll.processes.provisioner.link import DriverFacts, DriverLink
+from plimsoll.processes.provisioner.messages import is_request
 from plimsoll.processes.provisioner.operation_metrics import ProvisionerOperationMetrics
 from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.processes.provisioner.sidecar import CapacityWatcher, NoCapacityWatcher, Pace, Sidecar
 from plimsoll.processes.provisioner.sources import ClonedClaims, SnapshotSweep
 from plimsoll.processes.provisioner.volumes import Volumes
+from plimsoll.reconcile.intents import IntentSettings
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.reconcile.running import Make
 from plimsoll.runtime.backoff import Backoff
@@ -43,6 +50,7 @@ class ProvisionerParts:
     metrics: Metrics
     instance: str
     """Which of several copies this is."""
+    mode: ProvisionerMode = ProvisionerMode.DEFAULT
 
 
 async def makers(parts: ProvisionerParts, facts: DriverFacts) -> dict[str, Make]:
@@ -51,7 +59,7 @@ async def makers(parts: ProvisionerParts, facts: DriverFacts) -> dict[str, Make]
     watched = CapacityForwarder()
     sidecar = Sidecar(
         link=parts.link,
-        decisions=decisions_of(settings, facts, clients),
+        decisions=replace(decisions_of(settings, facts, clients), mode=parts.mode),
         client=clients.kube,
         clock=clients.clock,
         metrics=ProvisionerOperationMetrics(parts.metrics),
@@ -60,7 +68,7 @@ async def makers(parts: ProvisionerParts, facts: DriverFacts) -> dict[str, Make]
     retries = Backoff(first=settings.retry_interval_start, limit=settings.retry_interval_max)
     pace = Pace(workers=settings.worker_threads, retries=retries)
     makers: dict[str, Make] = {
-        "claims": partial(Claims, sidecar=sidecar, pace=pace),
+        "claims": partial(Claims, sidecar=sidecar, pace=pace, intents=_intents(settings, facts)),
         "volumes": partial(Volumes, sidecar=sidecar, pace=pace),
         "cloned-claims": partial(ClonedClaims, workers=settings.cloning_protection_threads),
     }
@@ -74,6 +82,21 @@ async def makers(parts: ProvisionerParts, facts: DriverFacts) -> dict[str, Make]
         context = await _capacity_context(parts, facts, retries)
         makers["capacity"] = partial(watched.make, context)
     return makers
+
+
+def _intents(settings: ProvisionerFlags, facts: DriverFacts) -> IntentSettings:
+    """An earlier leader may have sent a call until its lease ended; without an election, an earlier
+    process may have been about to end."""
+    elects = settings.leader_election
+    ended = timedelta() if elects else settings.leader_election_lease_duration
+    return IntentSettings(
+        driver=facts.name,
+        namespace=settings.leader_election_namespace or settings.namespace or "default",
+        node=settings.node_name if settings.node_deployment else "",
+        wait=settings.timeout + ended,
+        is_request=is_request,
+        gives_up=True,
+    )
 
 
 async def _capacity_context(
@@ -113,6 +136,9 @@ class CapacityForwarder:
         made = Capacity(tools, context=context)
         self._behind = made
         return made
+
+    def token_for_volume(self) -> CapacityToken | None:
+        return self._behind.token_for_volume()
 
     def provisioned(self, volume: PersistentVolume) -> None:
         self._behind.provisioned(volume)

@@ -9,6 +9,7 @@ import msgspec
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.capacity.names import LEASES, leader_lease_name
 from plimsoll.decide.provisioning.protection import SNAPSHOTS
+from plimsoll.decide.provisioning.settings import ProvisionerMode
 from plimsoll.decide.resources import CLAIMS
 from plimsoll.enact.leading import Candidacy
 from plimsoll.processes.provisioner.call_metrics import CallMetrics
@@ -45,7 +46,12 @@ class ProvisionerProcess:
     """The whole process but its connections and signals."""
 
     def __init__(
-        self, settings: ProvisionerFlags, clients: Clients, identity: ProcessIdentity
+        self,
+        settings: ProvisionerFlags,
+        clients: Clients,
+        identity: ProcessIdentity,
+        *,
+        mode: ProvisionerMode = ProvisionerMode.DEFAULT,
     ) -> None:
         self._settings = settings
         self._election_client = clients.election
@@ -60,6 +66,7 @@ class ProvisionerProcess:
             link=DriverLink(calls, clients.clock, CallMetrics(identity.metrics)),
             metrics=identity.metrics,
             instance=self._process.instance,
+            mode=mode,
         )
 
     async def run(self, on_begin: Callable[[str], None]) -> None:

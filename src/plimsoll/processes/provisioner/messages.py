@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+
+from plimsoll.api.registry import Document
 from plimsoll.decide.provisioning.calls import (
     AccessibilityRequirement,
     CallFailed,
@@ -36,6 +39,28 @@ def create_volume(call: CreateVolumeCall, secrets: Secrets) -> csi.CreateVolumeR
         accessibility_requirements=_requirement(call.accessibility),
         volume_content_source=_source(call.content_source),
     )
+
+
+def record_of(call: CreateVolumeCall) -> Document:
+    """The request as CSI writes it in JSON; secrets are not part of it."""
+    document: Document = MessageToDict(create_volume(call, NO_SECRETS))
+    return document
+
+
+def recorded_request(record: Document, secrets: Secrets) -> csi.CreateVolumeRequest:
+    request = csi.CreateVolumeRequest()
+    ParseDict(record, request)
+    request.secrets.update(secrets)
+    return request
+
+
+def is_request(record: Document) -> bool:
+    """Whether it can be called again: it may have been stored by another hand."""
+    try:
+        recorded_request(record, NO_SECRETS)
+    except ParseError:
+        return False
+    return True
 
 
 def get_capacity(call: GetCapacityCall) -> csi.GetCapacityRequest:

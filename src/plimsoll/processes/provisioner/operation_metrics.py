@@ -45,6 +45,10 @@ class ProvisionerOperationMetrics:
             "Claims that got no volume, by the problem and what follows.",
             ("problem", "then"),
         )
+        self.intents_open = metrics.gauge(
+            "plimsoll_provisioner_intents_open",
+            "Volumes that the driver may have made and that are not recorded yet.",
+        )
 
     def refused(self, problem: Problem, then: AfterFailure) -> None:
         self._refusals.labels(problem, then).inc()

@@ -7,15 +7,21 @@ from typing import Protocol
 
 from plimsoll.api.core import Secret
 from plimsoll.api.meta import ObjectKey
+from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolume, SecretReference
+from plimsoll.decide.capacity.tokens import CapacityToken
 from plimsoll.decide.provisioning.calls import (
+    CallFailed,
+    Code,
     CreateOutcome,
     CreateVolumeCall,
     Deleted,
     DeleteOutcome,
     DeleteVolumeCall,
 )
+from plimsoll.decide.provisioning.intents import left_alone
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
+from plimsoll.decide.provisioning.steps import CleanUp, Ignore
 from plimsoll.decide.provisioning.view import ProvisionerView, ProvisioningContext
 from plimsoll.processes.provisioner import messages
 from plimsoll.processes.provisioner.link import DriverLink
@@ -24,7 +30,7 @@ from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.errors import DriverError
-from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2 as pools
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
@@ -35,6 +41,10 @@ SECRETS = typed(Secret)
 class CapacityWatcher(Protocol):
     """Is told when the free capacity may have changed."""
 
+    def token_for_volume(self) -> CapacityToken | None:
+        """To be written on a volume that is about to be recorded; None: none is needed."""
+        ...
+
     def provisioned(self, volume: PersistentVolume) -> None: ...
 
     def deleted(self, volume: PersistentVolume) -> None: ...
@@ -44,6 +54,9 @@ class CapacityWatcher(Protocol):
 
 class NoCapacityWatcher:
     """Implements CapacityWatcher, for provisioners that publish no capacity."""
+
+    def token_for_volume(self) -> CapacityToken | None:
+        return None
 
     def provisioned(self, volume: PersistentVolume) -> None:
         del volume
@@ -76,8 +89,12 @@ class Sidecar:
     metrics: ProvisionerOperationMetrics
     capacity: CapacityWatcher
 
-    def context(self, view: ProvisionerView) -> ProvisioningContext:
-        return ProvisioningContext(view=view, settings=self.decisions, now=self.now())
+    def context(
+        self, view: ProvisionerView, *, is_call_stored: bool = False
+    ) -> ProvisioningContext:
+        return ProvisioningContext(
+            view=view, settings=self.decisions, now=self.now(), is_call_stored=is_call_stored
+        )
 
     def now(self) -> datetime:
         return self.clock.now()
@@ -97,23 +114,64 @@ class Sidecar:
             raise SecretUnreadableError("a value is not text, which CSI demands") from None
 
     async def create(self, call: CreateVolumeCall, secrets: Mapping[str, str]) -> CreateOutcome:
+        return await self._create(messages.create_volume(call, secrets))
+
+    async def repeat(self, recorded: Document, secrets: Mapping[str, str]) -> CreateOutcome:
+        """The same call again, as an intent has it."""
+        return await self._create(messages.recorded_request(recorded, secrets))
+
+    async def _create(self, request: csi.CreateVolumeRequest) -> CreateOutcome:
         try:
-            answer = await self.link.call(
-                methods.CREATE_VOLUME, messages.create_volume(call, secrets)
-            )
+            answer = await self.link.call(methods.CREATE_VOLUME, request)
         except DriverError as error:
-            return messages.failed(error, secrets)
+            return messages.failed(error, dict(request.secrets))
         return messages.created_volume(answer)
 
     async def delete(self, call: DeleteVolumeCall) -> DeleteOutcome:
         """If the secret cannot be read, the call is made without it."""
-        try:
-            secrets = await self.read_secret(call.secret)
-        except SecretUnreadableError:
-            secrets = {}
+        secrets = await self._secrets_for(call)
         request = csi.DeleteVolumeRequest(volume_id=call.volume_id, secrets=secrets)
         try:
             await self.link.call(methods.DELETE_VOLUME, request)
         except DriverError as error:
             return messages.failed(error, secrets)
         return Deleted()
+
+    async def undo(self, step: CleanUp, *, may_be_recorded: bool) -> DeleteOutcome | Ignore:
+        """A volume that a pod may have written to is never deleted here. `may_be_recorded`: another
+        program may have recorded the volume, and forgotten it."""
+        if self.decisions.is_compatible:
+            return await self._delete_at_last(step)
+        outcome = await self.delete_never_published(step.call)
+        code = outcome.code if isinstance(outcome, CallFailed) else None
+        if code is Code.FAILED_PRECONDITION:
+            return left_alone(step, f"it was published ({outcome})")
+        if code is not Code.UNIMPLEMENTED:
+            return outcome
+        if may_be_recorded:
+            return left_alone(step, "another program may have led since it was made")
+        return await self._delete_at_last(step)
+
+    async def _delete_at_last(self, step: CleanUp) -> DeleteOutcome:
+        outcome = await self.delete(step.call)
+        for _ in range(step.tries - 1):
+            if isinstance(outcome, Deleted):
+                break
+            outcome = await self.delete(step.call)
+        return outcome
+
+    async def delete_never_published(self, call: DeleteVolumeCall) -> DeleteOutcome:
+        """Only if no pod can have written to it; drivers of others do not know this call."""
+        secrets = await self._secrets_for(call)
+        request = pools.DeleteNeverPublishedRequest(volume_id=call.volume_id, secrets=secrets)
+        try:
+            await self.link.call(methods.DELETE_NEVER_PUBLISHED, request)
+        except DriverError as error:
+            return messages.failed(error, secrets)
+        return Deleted()
+
+    async def _secrets_for(self, call: DeleteVolumeCall) -> Mapping[str, str]:
+        try:
+            return await self.read_secret(call.secret)
+        except SecretUnreadableError:
+            return {}

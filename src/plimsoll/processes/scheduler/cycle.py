@@ -14,11 +14,13 @@ from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
 from plimsoll.decide.scheduling.flags import AnyRule
+from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_any_pod
-from plimsoll.decide.scheduling.reasons import Finding, Reason, Verdict
+from plimsoll.decide.scheduling.reasons import Finding, Reason, Rule, Verdict, unschedulable
 from plimsoll.decide.scheduling.rules.volume_binding.capacity_use import capacity_uses
-from plimsoll.processes.scheduler.binding import Binder, BindingFailed, BindingStage
+from plimsoll.processes.scheduler.binding.binder import Binder, BindingFailed, BindingStage
+from plimsoll.processes.scheduler.binding.groups import Groups
 from plimsoll.processes.scheduler.events import (
     PodScheduledReason,
     Reporter,
@@ -27,7 +29,7 @@ from plimsoll.processes.scheduler.events import (
 )
 from plimsoll.processes.scheduler.metrics import AttemptResult, SchedulerMetrics, VolumeOperation
 from plimsoll.processes.scheduler.queue import QueuedPod, SchedulingQueue
-from plimsoll.processes.scheduler.refusals import RefusalLearner
+from plimsoll.processes.scheduler.refusals import RefusalLearner, RefusalPause
 from plimsoll.processes.scheduler.state import SchedulerState
 from plimsoll.runtime.clock import NO_TIME, Clock
 
@@ -51,6 +53,8 @@ class Parts:
     clock: Clock
     refusals: RefusalLearner | None
     """None: the policy remembers nothing."""
+    groups: Groups | None
+    """None: the policy holds nothing back."""
 
 
 class Cycle:
@@ -75,10 +79,12 @@ class Cycle:
     async def _next(self) -> QueuedPod:
         queue, clock = self._parts.queue, self._parts.clock
         while True:
+            self._let_time_pass()
             entry = queue.pop(clock.now())
             if entry is not None:
                 return entry
-            due = queue.next_due()
+            times = (queue.next_due(), self._parts.kernel.columns.reservations.deadlines.next_end)
+            due = min((time for time in times if time is not None), default=None)
             limit = None if due is None else max(due - clock.now(), NO_TIME)
             self._changed.clear()
             try:
@@ -94,6 +100,8 @@ class Cycle:
         either = after or before
         if isinstance(either, Pod):
             self._observe_pod(either.key)
+            if self._parts.groups is not None:
+                self._parts.groups.observe_pod()
         if may_help_any_pod(before, after):
             self._wake(before, after)
 
@@ -115,18 +123,30 @@ class Cycle:
         if self._parts.queue.wake(may_help, self._parts.clock.now()):
             self._changed.set()
 
+    def _let_time_pass(self) -> None:
+        """Pods may fit where room was reserved until now."""
+        now = self._parts.clock.now()
+        if self._parts.kernel.advance(now):
+            self._parts.queue.wake(_is_about_claims, now)
+
     # One pod
 
     def _try(self, entry: QueuedPod, bindings: asyncio.TaskGroup) -> None:
         """Everything up to the assumption, without waiting for anything."""
         parts, pod = self._parts, entry.pod
         began = parts.clock.monotonic()
+        if parts.groups is not None and (obstacle := parts.groups.find_obstacle(pod)):
+            self._hold_up(entry, obstacle, began)
+            return
         refused = parts.refusals.nodes_refused_to(pod) if parts.refusals else ()
         decision = parts.kernel.decide(pod, attempt=entry.attempts, refused=refused)
         parts.metrics.judged(parts.clock.monotonic() - began)
         parts.metrics.capacity_used(capacity_uses(pod, parts.kernel.columns))
         if isinstance(decision, NoNode):
             self._refuse(entry, decision, began)
+            return
+        if parts.refusals and (pause := parts.refusals.find_pause(pod, decision.node)):
+            self._pause(entry, pause, began)
             return
         choice = parts.state.assume(pod, decision.volumes, decision.node)
         if isinstance(choice, Finding):
@@ -139,6 +159,16 @@ class Cycle:
         log.debug("pod placed", extra={"pod": str(pod.key), "node": decision.node})
         bindings.create_task(self._bind(entry, decision, choice, began), name=f"bind {pod.key}")
 
+    def _hold_up(self, entry: QueuedPod, obstacle: Finding, began: float) -> None:
+        """No node is looked for before something else has come to its end."""
+        if obstacle.reason is Reason.CHANGED_MEANWHILE:
+            entry.reasons = frozenset({obstacle.reason})
+            self._fail(entry, obstacle, began)
+            return
+        rejected = Rejected(Rule.VOLUME_BINDING, unschedulable(obstacle))
+        nodes = len(self._parts.kernel.columns.index)
+        self._refuse(entry, NoNode(nodes=nodes, rejected=rejected), began)
+
     def _refuse(self, entry: QueuedPod, refused: NoNode, began: float) -> None:
         parts = self._parts
         message = refusal_text(refused)
@@ -150,6 +180,19 @@ class Cycle:
         parts.metrics.ended(AttemptResult.UNSCHEDULABLE, began)
         parts.reporter.not_scheduled(entry.pod, PodScheduledReason.UNSCHEDULABLE, message)
         parts.queue.refuse(entry, frozenset(refused.rules), parts.clock.now())
+        parts.kernel.columns.reservations.refuse_pod(entry.key)
+
+    def _pause(self, entry: QueuedPod, pause: RefusalPause, began: float) -> None:
+        """Every node that will do has refused the pod: another attempt now would only make volumes
+        and delete them. It is told once."""
+        parts = self._parts
+        entry.reasons = frozenset({pause.why.reason})
+        parts.metrics.ended(AttemptResult.UNSCHEDULABLE, began)
+        if entry.until != pause.until:
+            log.debug("pod paused", extra={"pod": str(entry.key), "why": pause.why.sentence})
+            message = with_code(pause.why.sentence, pause.why.reason)
+            parts.reporter.not_scheduled(entry.pod, PodScheduledReason.UNSCHEDULABLE, message)
+        parts.queue.pause(entry, pause.until, parts.clock.now())
 
     def _fail(self, entry: QueuedPod, failed: Finding | BindingFailed, began: float) -> None:
         is_conflict = failed.reason is Reason.CHANGED_MEANWHILE
@@ -180,6 +223,8 @@ class Cycle:
                 failed = await self._learn(pod, placed.node, failed, since)
         except BaseException:
             # Cancelled, or a bug: whatever runs next must not find half of a decision.
+            if isinstance(choice, Choice):
+                parts.state.forget(choice)
             self._give_back(pod, choice)
             parts.queue.fail(entry, parts.clock.now())
             raise
@@ -205,14 +250,18 @@ class Cycle:
         return replace(failed, sentence=f"binding volumes: {told}")
 
     def _give_back(self, pod: Pod, choice: Choice | AllBound) -> None:
-        """Others may have what this pod does not get after all."""
+        """Others may have what this pod does not get after all.
+
+        A volume that was written is not among it, even if the watch has yet to show that.
+        """
         state = self._parts.state
-        if isinstance(choice, Choice):
-            state.forget(choice)
-        placed = state.stores.pods.snapshot().get(pod.key)
-        state.displace(pod)
+        placed = state.displace(pod)
         if placed is not None:
             self._wake(placed, None)
         for binding in choice.static if isinstance(choice, Choice) else ():
             if volume := state.stores.volumes.snapshot().get(binding.volume.key):
                 self._wake(binding.volume, volume)
+
+
+def _is_about_claims(pod: Pod, rule: AnyRule) -> bool:
+    return rule is Rule.VOLUME_BINDING and bool(pod.claims)

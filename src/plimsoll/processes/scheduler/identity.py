@@ -13,7 +13,7 @@ from plimsoll.decide.scheduling.policy import (
     Announcement,
     identity_document,
 )
-from plimsoll.processes.scheduler.settings import SchedulerSettings
+from plimsoll.processes.scheduler.settings import SchedulerSettings, trusted_namespaces
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import documents
 from plimsoll.wire.kube import KubeClient
@@ -41,6 +41,7 @@ class SchedulerIdentity:
                     policy=self._settings.policy,
                     holder=self._holder,
                     began_at=began_at,
+                    record_namespaces=trusted_namespaces(self._settings),
                     now=self._client.clock.now(),
                 )
             )

@@ -52,7 +52,7 @@ class SchedulerProcess:
             on_begin()
             return scheduler
 
-        candidacy = process.candidacy(lease_of(settings), settings.leader_elect_identity)
+        candidacy = process.candidacy(lease_of(settings), settings)
         await process.lead(begin, candidacy)
 
 

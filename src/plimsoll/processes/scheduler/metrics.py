@@ -39,6 +39,13 @@ class VolumeOperation(StrEnum):
     BIND = "bind"
 
 
+class GroupEnd(StrEnum):
+    """What became of the volumes that were made together for a pod."""
+
+    PUBLISHED = "published"
+    UNDONE = "undone"
+
+
 class SchedulerMetrics:
     def __init__(self, metrics: Metrics, clock: Clock, profile: str) -> None:
         self._clock = clock
@@ -95,10 +102,20 @@ class SchedulerMetrics:
             "Delay-bound claims that were judged, by whether published capacity was consulted.",
             ["outcome"],
         )
+        self._groups = metrics.counter(
+            "plimsoll_scheduler_groups_total",
+            "Pods whose volumes were made together on a node, by how that ended.",
+            ["result"],
+        )
+        for end in GroupEnd:
+            self._groups.labels(end.value)
         for result in AttemptResult:
             self._results.labels(result.value)
         for use in CapacityUse:
             self._capacity_checks.labels(use.value)
+
+    def group_ended(self, end: GroupEnd) -> None:
+        self._groups.labels(end.value).inc()
 
     def capacity_used(self, uses: Iterable[CapacityUse]) -> None:
         for use in uses:

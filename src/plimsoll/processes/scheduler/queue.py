@@ -2,8 +2,9 @@
 
 A pod is in exactly one place. Those to be tried come in the order of priority and time. One that
 no node was good enough for is left alone until a change can help it; it then still waits out its
-pause, unless no other pod is there to be tried. Whatever was missed, after five minutes every pod
-is tried again. Nothing here waits or looks at a clock.
+pause, unless no other pod is there to be tried. One that every node refused is also tried again at
+a certain time. Whatever was missed, after five minutes every pod is tried again. Nothing here waits
+or looks at a clock.
 """
 
 from collections import Counter
@@ -59,6 +60,8 @@ class QueuedPod:
     """Those that turned it away; none: every change may help."""
     reasons: frozenset[Reason] = frozenset()
     """Why its last attempt came to nothing; none: it has not ended, or no code is known."""
+    until: datetime | None = None
+    """When it is tried again although no change may help; None: only the usual sweep does."""
     ticket: int = 0
     """The newest one; older ones do not count any more."""
 
@@ -91,6 +94,8 @@ class SchedulingQueue:
         self._active: list[_Ticket] = []
         self._pausing: list[_Ticket] = []
         self._early: list[_Ticket] = []
+        self._awaited: list[_Ticket] = []
+        """Of those that are tried again at a certain time, unless a change wakes them before."""
         self._number = 0
 
     def counts(self) -> dict[QueuePlace, int]:
@@ -161,9 +166,22 @@ class SchedulingQueue:
 
     def refuse(self, entry: QueuedPod, rules: frozenset[AnyRule], now: datetime) -> None:
         """No node would do, because of these rules."""
+        self._turn_away(entry, rules, now)
+
+    def pause(self, entry: QueuedPod, until: datetime, now: datetime) -> None:
+        """Try it again then, or when anything changes that may help a pod."""
+        self._turn_away(entry, frozenset(), now, until)
+
+    def _turn_away(
+        self,
+        entry: QueuedPod,
+        rules: frozenset[AnyRule],
+        now: datetime,
+        until: datetime | None = None,
+    ) -> None:
         if not self._is_current(entry):
             return
-        entry.rules, entry.since = rules, now
+        entry.rules, entry.since, entry.until = rules, now, until
         entry.tries = Attempts(unschedulable=entry.tries.unschedulable + 1)
         self._enter(entry, QueuePlace.UNSCHEDULABLE, Cause.REFUSED)
 
@@ -197,6 +215,10 @@ class SchedulingQueue:
             ticket = heappop(self._pausing)
             if self._is_valid(ticket):
                 self._enter(ticket.entry, QueuePlace.ACTIVE, Cause.PAUSE_OVER)
+        while self._awaited and (not self._is_valid(self._awaited[0]) or self._is_due(now)):
+            ticket = heappop(self._awaited)
+            if self._is_valid(ticket):
+                self._enter(ticket.entry, QueuePlace.ACTIVE, Cause.PAUSE_OVER)
         # The dictionary is in the order of `since`: the first is due first.
         for entry in [*self._overdue(now)]:
             self._wake(entry, now, Cause.SWEPT)
@@ -205,7 +227,10 @@ class SchedulingQueue:
         """When `flush` will have something to do."""
         while self._pausing and not self._is_valid(self._pausing[0]):
             heappop(self._pausing)
-        times = [ticket.turn for ticket in self._pausing[:1] if isinstance(ticket.turn, datetime)]
+        while self._awaited and not self._is_valid(self._awaited[0]):
+            heappop(self._awaited)
+        first = (*self._pausing[:1], *self._awaited[:1])
+        times = [ticket.turn for ticket in first if isinstance(ticket.turn, datetime)]
         if self._unschedulable:
             times.append(next(iter(self._unschedulable.values())).since + SWEEP_AFTER)
         return min(times, default=None)
@@ -218,6 +243,10 @@ class SchedulingQueue:
 
     def _is_free(self, now: datetime) -> bool:
         turn = self._pausing[0].turn
+        return isinstance(turn, datetime) and turn <= now
+
+    def _is_due(self, now: datetime) -> bool:
+        turn = self._awaited[0].turn
         return isinstance(turn, datetime) and turn <= now
 
     def _wake(self, entry: QueuedPod, now: datetime, cause: Cause) -> None:
@@ -238,6 +267,8 @@ class SchedulingQueue:
         elif place is QueuePlace.UNSCHEDULABLE:
             self._unschedulable[entry.key] = entry
             self._rules.update(entry.rules)
+            if entry.until is not None:
+                self._give_ticket(self._awaited, entry, entry.until)
         self._on_entry(place, cause)
 
     def _leave(self, entry: QueuedPod) -> None:

@@ -8,19 +8,30 @@ on the claim; a scheduler that may not read events remembers the refusal without
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from plimsoll.api.core import Event
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.decide.annotations import BETA_STORAGE_PROVISIONER, STORAGE_PROVISIONER
+from plimsoll.decide.annotations import (
+    BETA_STORAGE_PROVISIONER,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+)
+from plimsoll.decide.scheduling.columns.capacity import largest_volume
+from plimsoll.decide.scheduling.queue.backoff import Attempts
+from plimsoll.decide.scheduling.reasons import Finding
 from plimsoll.decide.scheduling.refusals import (
+    LOOP_BACKOFF,
     Refusal,
     Refusals,
     find_refused_node,
+    tell_pause,
     tell_refusal,
 )
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import is_in_segment
 from plimsoll.processes.scheduler.state import SchedulerState
 from plimsoll.reconcile.indexes import PODS_BY_CLAIM
 from plimsoll.runtime.log import without_secrets
@@ -37,6 +48,12 @@ EVENT_DELAY = timedelta(seconds=1)
 """Provisioners write the event beside the claim: it may be seen a little later."""
 
 
+@dataclass(frozen=True, slots=True)
+class RefusalPause:
+    until: datetime
+    why: Finding
+
+
 class RefusalLearner:
     def __init__(
         self, client: KubeClient, state: SchedulerState, *, is_ours: Callable[[Pod], bool]
@@ -50,6 +67,17 @@ class RefusalLearner:
     def nodes_refused_to(self, pod: Pod) -> list[str]:
         """The least recently refused first."""
         return [each.node for each in self.memory.active(pod, self._client.clock.now())]
+
+    def find_pause(self, pod: Pod, node: str) -> RefusalPause | None:
+        """Until when the pod waits before this node is tried again for it; None: it need not."""
+        refusal, until = self.memory.find(pod, node), self.memory.not_before(pod, node)
+        if refusal is None or until is None or until <= self._client.clock.now():
+            return None
+        claim = self._state.stores.claim(refusal.claim)
+        if claim is None or claim.spec.volume_name or SELECTED_NODE in claim.annotations:
+            return None  # nothing is to be made, or it is being made
+        pause = LOOP_BACKOFF.delay(Attempts(unschedulable=refusal.times))
+        return RefusalPause(until, tell_pause(refusal, pause))
 
     def observe(self, before: ApiObject | None, after: ApiObject | None) -> None:
         either = after or before
@@ -87,8 +115,28 @@ class RefusalLearner:
             storage_class=claim.storage_class,
             driver=self._driver_of(claim),
             at=self._client.clock.now(),
+            published_bytes=self._published_bytes(node, claim.storage_class),
+            returned_bytes=self._bytes_besides(pod, claim),
         )
         return self.memory.add(pod, refusal)
+
+    def _published_bytes(self, node: str, storage_class: str) -> int | None:
+        labels = self._labels_of(node)
+        largest = [
+            size.value
+            for published in self._state.stores.capacities.snapshot().objects.values()
+            if published.storage_class_name == storage_class
+            and is_in_segment(labels, published)
+            and (size := largest_volume(published)) is not None
+        ]
+        return max(largest, default=None)
+
+    def _bytes_besides(self, pod: Pod, refused: PersistentVolumeClaim) -> int:
+        """Of the pod's other claims that have no volume yet: theirs are made and deleted again."""
+        others = (self._state.stores.claim(key) for key in pod.claims if key != refused.key)
+        return sum(
+            claim.spec.requested_bytes for claim in others if claim and not claim.spec.volume_name
+        )
 
     def _is_there(self, pod: Pod) -> bool:
         seen = self._state.stores.pod(pod.key)

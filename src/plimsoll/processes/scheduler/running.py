@@ -1,5 +1,7 @@
 """One scheduler, running: what it observes, what it tells, and the cycle itself."""
 
+from collections.abc import Awaitable, Callable
+
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
@@ -8,13 +10,22 @@ from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
-from plimsoll.processes.scheduler.binding import Binder
+from plimsoll.processes.scheduler.binding.binder import Binder
+from plimsoll.processes.scheduler.binding.context import BindingContext
+from plimsoll.processes.scheduler.binding.group_book import GroupBook
+from plimsoll.processes.scheduler.binding.groups import Groups
+from plimsoll.processes.scheduler.class_pools import complain_of_class_pool
 from plimsoll.processes.scheduler.cycle import Cycle, Parts
 from plimsoll.processes.scheduler.events import Reporter
 from plimsoll.processes.scheduler.metrics import PendingPods, SchedulerMetrics
 from plimsoll.processes.scheduler.queue import SchedulingQueue
 from plimsoll.processes.scheduler.refusals import RefusalLearner
-from plimsoll.processes.scheduler.settings import SchedulerSettings, backoff_of, shape_of
+from plimsoll.processes.scheduler.settings import (
+    SchedulerSettings,
+    backoff_of,
+    shape_of,
+    trusted_namespaces,
+)
 from plimsoll.processes.scheduler.state import ChangeHandler, SchedulerState
 from plimsoll.reconcile.running import LoopEnvironment, Runs, SupervisedRun
 from plimsoll.runtime.leading.fence import Fence
@@ -42,11 +53,14 @@ class Scheduler:
         supervision = Supervision(clock=client.clock, chance=environment.chance, metrics=metrics)
         self._run = SupervisedRun(recorder, supervision)
         self._beside = beside
-        self.state = SchedulerState()
+        is_default = settings.policy is Policy.DEFAULT
+        self.state = SchedulerState(trusted_namespaces(settings) if is_default else ())
         enactor = Enactor(client, recorder)
         counted = SchedulerMetrics(metrics, client.clock, settings.scheduler_name)
         self.kernel = kernel = Kernel(Columns(), JudgeSettings(settings.policy, shape_of(settings)))
+        kernel.advance(client.clock.now())
         self.state.on_change(following(kernel.columns))
+        self.state.on_observed(complain_of_class_pool)
         self.queue = SchedulingQueue(backoff_of(settings), on_entry=counted.entered)
         self._reporter = Reporter(enactor, client.clock)
 
@@ -55,17 +69,24 @@ class Scheduler:
 
         self.refusals: RefusalLearner | None = None
         """None: the policy remembers nothing."""
-        if settings.policy is Policy.DEFAULT:
+        if is_default:
             self.refusals = RefusalLearner(client, self.state, is_ours=is_ours)
+        binding = BindingContext(
+            client=client, enactor=enactor, state=self.state, timeout=settings.bind_timeout
+        )
+        book = GroupBook(client, settings.leader_elect_namespace)
+        self.groups = Groups(binding, book, counted) if is_default else None
+        """None: the policy holds nothing back."""
         parts = Parts(
             state=self.state,
             kernel=kernel,
             queue=self.queue,
-            binder=Binder(client, enactor, self.state, timeout=settings.bind_timeout),
+            binder=Binder(binding, self.groups),
             reporter=self._reporter,
             metrics=counted,
             clock=client.clock,
             refusals=self.refusals,
+            groups=self.groups,
         )
         self._cycle = Cycle(parts, is_ours=is_ours)
         metrics.registry.register(PendingPods(self.queue, settings.scheduler_name))
@@ -82,7 +103,15 @@ class Scheduler:
             **self.state.start(self._client),
             "reports": self._reporter.run,
         }
-        await self._run.run(beside, self.state.synced, {"cycle": self._cycle.run})
+        loops: dict[str, Callable[[], Awaitable[None]]] = {"cycle": self._cycle.run}
+        if self.groups is not None:
+            loops["groups"] = self.groups.settle
+        await self._run.run(beside, self._synced, loops)
+
+    async def _synced(self) -> None:
+        await self.state.synced()
+        if self.groups is not None:
+            await self.groups.load()
 
 
 def following(columns: Columns) -> ChangeHandler:

@@ -8,23 +8,26 @@ import logging
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import yaml
 from msgspec import Meta
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.policy import Policy, parse_namespaces
 from plimsoll.decide.scheduling.queue.backoff import PodBackoff
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, ScoringShape
 from plimsoll.reconcile.options import (
     KubeconfigContext,
     KubeconfigPath,
     LeaderElect,
+    LeaseDuration,
     LeaseIdentity,
     LeaseNamespace,
     MetricsPort,
+    RenewDeadline,
+    RetryPeriod,
 )
 from plimsoll.runtime import config
 from plimsoll.runtime.config import ConfigError, Sources, load_settings
@@ -91,6 +94,22 @@ class SchedulerSettings(config.Settings, frozen=True, kw_only=True):
         ),
     ] = ""
     leader_elect_identity: LeaseIdentity = ""
+    leader_elect_lease_duration: LeaseDuration = timedelta(seconds=15)
+    leader_elect_renew_deadline: RenewDeadline = timedelta(seconds=10)
+    leader_elect_retry_period: RetryPeriod = timedelta(seconds=2)
+    record_namespaces: Annotated[
+        str,
+        Meta(
+            description="Where provisioners that hold volumes back keep their records, separated by"
+            " commas; tenants must not be able to write leases there. Empty: the namespace of the"
+            " lease."
+        ),
+        Flag(
+            "Where provisioners keep their records; by commas.",
+            metavar="NAMES",
+            default="the namespace of the lease",
+        ),
+    ] = ""
     metrics_port: MetricsPort = 10269
     shape: Annotated[
         tuple[ShapePoint, ...],
@@ -112,6 +131,12 @@ def lease_of(settings: SchedulerSettings) -> ObjectKey:
     is_usual = settings.scheduler_name == DEFAULT_NAME
     usual = COMPONENT if is_usual else f"{COMPONENT}-{settings.scheduler_name}"
     return ObjectKey(settings.leader_elect_namespace, settings.leader_elect_name or usual)
+
+
+def trusted_namespaces(settings: SchedulerSettings) -> frozenset[str]:
+    """Where records of provisioners are believed."""
+    named = parse_namespaces(settings.record_namespaces)
+    return named or frozenset({settings.leader_elect_namespace})
 
 
 def shape_of(settings: SchedulerSettings) -> ScoringShape:
@@ -170,6 +195,10 @@ class _Strict(_Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 class _LeaderElection(_Strict, frozen=True, kw_only=True):
     leader_elect: bool | None = None
+    lease_duration: str | None = None
+    renew_deadline: str | None = None
+    retry_period: str | None = None
+    resource_lock: Literal["leases"] | None = None
     resource_name: str | None = None
     resource_namespace: str | None = None
 
@@ -230,6 +259,9 @@ def _translated(document: dict[str, Any], where: str) -> dict[str, Any]:
         "leader_elect": leadership.leader_elect,
         "leader_elect_name": leadership.resource_name,
         "leader_elect_namespace": leadership.resource_namespace,
+        "leader_elect_lease_duration": leadership.lease_duration,
+        "leader_elect_renew_deadline": leadership.renew_deadline,
+        "leader_elect_retry_period": leadership.retry_period,
         "bind_timeout": _seconds(volumes.bind_timeout_seconds, "bindTimeoutSeconds", where),
         "shape": volumes.shape and msgspec.to_builtins(volumes.shape),
         "pod_initial_backoff": _seconds(

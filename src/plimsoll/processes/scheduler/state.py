@@ -5,12 +5,12 @@ such as bindings that wait, are told only of what was observed: an assumption pr
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from plimsoll.api.core import Node
+from plimsoll.api.core import Lease, Node
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import (
@@ -24,6 +24,8 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.assume import AssumingStore
 from plimsoll.cache.informer import Handler, Informer
 from plimsoll.cache.store import Sink, Store, StoreChange
+from plimsoll.decide.provisioning.intents import DRIVER, INTENT, PROVISIONER, Intent, intent_in
+from plimsoll.decide.records import RECORD
 from plimsoll.decide.scheduling.binding import bind_volumes
 from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
 from plimsoll.decide.scheduling.reasons import Finding
@@ -38,6 +40,7 @@ T = TypeVar("T", bound=ApiObject)
 UNFINISHED = Selection(fields="status.phase!=Succeeded,status.phase!=Failed")
 """Pods that have ended take nothing of a node, and use no volume."""
 FOR_EVER = float("inf")
+BY_CLAIM, BY_DRIVER = "by claim", "by driver"
 
 ChangeHandler = Callable[[ApiObject | None, ApiObject | None], None]
 """Told what an object was and is, None where there was or is none. Neither waits nor fails."""
@@ -61,6 +64,22 @@ class Stores:
         self.csi_nodes: Store[CSINode] = Store()
         self.capacities: Store[CSIStorageCapacity] = Store()
         self.attachments: Store[VolumeAttachment] = Store()
+        self.records: Store[Lease] = Store({BY_CLAIM: _claim_uid, BY_DRIVER: _driver})
+        """What provisioners note; see `decide.provisioning.intents`."""
+
+    def intent(self, claim_uid: str) -> Intent | None:
+        """The newest that a provisioner has stored for the claim."""
+        leases = self.records.snapshot().by(BY_CLAIM, claim_uid).values()
+        found = (intent_in(lease.annotations) for lease in leases)
+        return max(
+            (intent for intent in found if intent is not None),
+            key=lambda intent: intent.number,
+            default=None,
+        )
+
+    def takes_part(self, driver: str) -> bool:
+        """Whether the provisioner of the driver respects holds."""
+        return len(self.records.snapshot().by(BY_DRIVER, driver)) > 0
 
     def node(self, name: str) -> Node | None:
         return self.nodes.snapshot().get(ObjectKey("", name))
@@ -91,18 +110,50 @@ class Stores:
             self.volumes,
             self.claims,
             self.attachments,
+            self.records,
             self.pods,
         )
         for store in stores:
             yield from store.snapshot().objects.values()
 
 
+def _claim_uid(lease: Lease) -> Iterator[str]:
+    if intent := intent_in(lease.annotations):
+        yield intent.uid
+
+
+def _driver(lease: Lease) -> Iterator[str]:
+    if lease.labels.get(RECORD) == PROVISIONER:
+        yield lease.annotations.get(DRIVER, "")
+
+
+class TrustedRecords:
+    """Implements Sink: lets in what is in namespaces that tenants cannot write to."""
+
+    def __init__(self, store: Store[Lease], namespaces: Collection[str]) -> None:
+        self._store = store
+        self._namespaces = namespaces
+
+    def put(self, key: ObjectKey, object_: Lease) -> StoreChange[Lease] | None:
+        return self._store.put(key, object_) if key.namespace in self._namespaces else None
+
+    def remove(self, key: ObjectKey, version: str) -> StoreChange[Lease] | None:
+        return self._store.remove(key, version)
+
+    def replace(self, objects: Mapping[ObjectKey, Lease]) -> list[StoreChange[Lease]]:
+        trusted = {key: each for key, each in objects.items() if key.namespace in self._namespaces}
+        return self._store.replace(trusted)
+
+
 class SchedulerState:
-    def __init__(self) -> None:
+    def __init__(self, record_namespaces: Collection[str] = ()) -> None:
+        """Records of provisioners are believed if they are in these namespaces."""
         self.stores = Stores()
+        self._record_namespaces = frozenset(record_namespaces)
         self._handlers: list[ChangeHandler] = []
         self._observers: list[ChangeHandler] = []
         self._informers: dict[str, Informer[Any]] = {}
+        self._records: Informer[Lease] | None = None
 
     def on_change(self, handler: ChangeHandler) -> None:
         """Called for what is observed and for what is assumed or forgotten."""
@@ -126,10 +177,26 @@ class SchedulerState:
         self._watch(client, PersistentVolume, stores.volumes, other)
         self._watch(client, PersistentVolumeClaim, stores.claims, other)
         self._watch(client, Pod, stores.pods, self.observe_pod)
-        return {f"watch {name}": informer.run for name, informer in self._informers.items()}
+        if self._record_namespaces:
+            self._records = self._watch_records(client)
+        runs = {f"watch {name}": informer.run for name, informer in self._informers.items()}
+        return runs if self._records is None else {**runs, "watch records": self._records.run}
 
     async def synced(self) -> None:
         await asyncio.gather(*(each.wait_synced() for each in self._informers.values()))
+
+    async def records_synced(self) -> None:
+        """Apart from the others: not every scheduler may read them."""
+        if self._records is not None:
+            await self._records.wait_synced()
+
+    def _watch_records(self, client: KubeClient) -> Informer[Lease]:
+        only = next(iter(self._record_namespaces)) if len(self._record_namespaces) == 1 else ""
+        selection = Selection(namespace=only, labels=f"{RECORD} in ({INTENT},{PROVISIONER})")
+        sink = TrustedRecords(self.stores.records, self._record_namespaces)
+        informer: Informer[Lease] = Informer(client, typed(Lease), sink, selection=selection)
+        informer.on_change(self.observe_other)
+        return informer
 
     def _watch(
         self, client: KubeClient, type_: type[T], store: Sink[T], handler: Handler[T]
@@ -159,11 +226,18 @@ class SchedulerState:
         if change is not None:
             self._tell(self._handlers, change.before, change.after)
 
-    def displace(self, pod: Pod) -> None:
-        """It does not go there after all."""
+    def displace(self, pod: Pod) -> Pod | None:
+        """It does not go there after all. Returns it as it was believed to be; None: it is gone.
+
+        A pod of the same name that came after it keeps its place.
+        """
+        placed = self.stores.pods.snapshot().get(pod.key)
+        if placed is None or placed.uid != pod.uid:
+            return None
         change = self.stores.pods.forget(pod.key)
         if change is not None:
             self._tell(self._handlers, change.before, change.after)
+        return placed
 
     def assume(self, pod: Pod, volumes: PodVolumes, node: str) -> Choice | AllBound | Finding:
         """Assume that the pod's claims get these volumes. A finding: they cannot any more."""

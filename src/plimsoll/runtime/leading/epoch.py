@@ -19,6 +19,11 @@ class LeaderEpoch:
     """By the API server's clock, in whole seconds."""
     transitions: int
 
+    @property
+    def text(self) -> str:
+        """As records note it."""
+        return f"{self.lease_created_at.isoformat()}/{self.transitions}"
+
     def is_before(self, other: "LeaderEpoch") -> bool:
         """Whether `other` is a later leader of the same lease."""
         ours = (self.lease_created_at, self.transitions)

@@ -25,6 +25,8 @@ class Fence:
         self._refused = asyncio.Event()
         self.epoch: LeaderEpoch | None = None
         """Of the leadership that it was last extended for; None without a lease."""
+        self.own_since: int | None = None
+        """Since which count of transitions only copies of ours have led; None: it is not known."""
 
     @classmethod
     def left_open(cls, clock: Clock) -> "Fence":
@@ -40,6 +42,15 @@ class Fence:
     @property
     def seconds_left(self) -> float:
         return max(self._open_until - self._clock.boottime(), 0.0)
+
+    def only_own_led_since(self, epoch: str) -> bool:
+        """Whether only copies of ours have led since the leader who noted this, itself included. No
+        other program can have recorded meanwhile what that leader had begun."""
+        created_at, _, transitions = epoch.partition("/")
+        if self.epoch is None or self.own_since is None or not transitions.isdecimal():
+            return False
+        is_same_lease = created_at == self.epoch.lease_created_at.isoformat()
+        return is_same_lease and int(transitions) >= self.own_since
 
     def extend(self, until: float, epoch: LeaderEpoch | None = None) -> None:
         """`until` is a time of `Clock.boottime`."""

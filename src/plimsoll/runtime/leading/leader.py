@@ -47,6 +47,17 @@ class StoredLease:
     """Its namespace and name."""
     created_at: datetime | None = None
     """When the server made it; None where leases are not made by a server."""
+    noted_transitions: int | None = None
+    """At which count of transitions a copy of ours last held it; None: none has said so."""
+    noted_own_since: int | None = None
+    """Since which count only copies of ours had held it then."""
+
+    @property
+    def own_since(self) -> int | None:
+        """Since which count of transitions only copies of ours have held it; None: its holder is,
+        or was, another program."""
+        is_ours = self.noted_transitions == self.record.transitions
+        return self.noted_own_since if is_ours else None
 
     @property
     def epoch(self) -> LeaderEpoch | None:
@@ -219,7 +230,8 @@ class Election:
         asked_at, sent_after = self._clock.monotonic(), self._clock.boottime()
         stored, self._ours = self._ours, None  # known to be current until a request fails
         try:
-            self._ours = await self._write_or_wait(stored or await self._store.read())
+            stored = stored or await self._store.read()
+            self._ours = await self._write_or_wait(stored)
         except LeaseError as error:
             log.debug("lease not written", extra={"error": str(error)})
         if self._ours is None:
@@ -227,6 +239,8 @@ class Election:
         self._seen = observe(self._seen, self._ours, asked_at)
         # What others see of the renewal they see later than this.
         until = sent_after + self._settings.renew_deadline.total_seconds()
+        if not self._leads:
+            self._fence.own_since = self._ours.own_since
         self._fence.extend(until, self._ours.epoch)
         return True
 

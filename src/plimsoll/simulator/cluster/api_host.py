@@ -12,6 +12,8 @@ from datetime import timedelta
 from random import Random
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from plimsoll.apiserver.http.identity import ADMIN, User
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import ORDINARY, ServerOptions, limits_for, make_server, running
@@ -19,7 +21,7 @@ from plimsoll.apiserver.server import ApiServer
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.simulator.engine.chance import derived
 from plimsoll.simulator.engine.disk import Fsync, ServerDisk
-from plimsoll.simulator.engine.network import Exchange, Failures, Fate, Network, Pipe
+from plimsoll.simulator.engine.network import Exchange, Fate, Network, Pipe
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.transport import Request, Response, StreamedResponse
@@ -62,6 +64,8 @@ class ApiHost:
         """Called when a process sends a request that may change something."""
         self.on_acknowledged: list[Callable[[Request, Response], None]] = []
         """Called when the server has answered such a request, before the sender knows."""
+        self.on_outcome: list[Callable[[SimulatedProcess, Request, Response | None], None]] = []
+        """Called when the sender of such a request knows its answer, or that none will come."""
 
     async def run(self, process: SimulatedProcess) -> None:
         """One life, on what the disk holds; it answers as soon as it has loaded that."""
@@ -106,7 +110,7 @@ class KubeLink:
             for listener in self._host.on_write:
                 listener(sender, request)
         fate = network.fates.of_request(sender, request.method, request.path)
-        sent = replace(request, timeout=None, permit=None)
+        await sender.go_on()  # it may have been stopped right after it had asked for its permit
 
         def receive() -> asyncio.Task[Response] | None:
             server = self._host.server
@@ -114,23 +118,23 @@ class KubeLink:
                 return None
             if fate is Fate.CONFLICT:
                 return self._host.begin(_answer(CONFLICT))
-            return self._host.begin(self._served(server, sent))
+            return self._host.begin(self._served(server, request))
 
-        exchange = Exchange(network, receive, lambda: self._host.process, _failures(request))
+        exchange = Exchange(network, receive, lambda: self._host.process, KubeFailures(request))
         exchange.send(fate, _limit(request))
         try:
             response = await exchange.answer
         except KubeError as error:
-            self._tell(request, str(error.failure))
+            self._tell(request, None, str(error.failure))
             raise
         finally:
             exchange.end()
-        self._tell(request, str(response.status))
+        self._tell(request, response, str(response.status))
         return response
 
     async def _served(self, server: ApiServer, request: Request) -> Response:
         """In the server's process."""
-        response = await InProcessTransport(server, self._user).request(request)
+        response = await InProcessTransport(server, self._user).serve(request)
         if not request.is_read:
             for listener in self._host.on_acknowledged:
                 listener(request, response)
@@ -143,13 +147,13 @@ class KubeLink:
             self._network,
             lambda: self._serve_stream(request, pipe),
             lambda: self._host.process,
-            _failures(request),
+            KubeFailures(request),
         )
         exchange.send(Fate.ARRIVES, _limit(request))
         try:
             head = await exchange.answer
             async with aclosing(_lines(pipe)) as lines:
-                yield replace(head, lines=lines)
+                yield structs.replace(head, lines=lines)
         finally:
             exchange.end()
             pipe.close()
@@ -161,17 +165,18 @@ class KubeLink:
         transport = InProcessTransport(server, self._user)
         opened: asyncio.Future[StreamedResponse] = self._network.loop.create_future()
         pump = self._host.begin(_pump(transport, request, pipe, opened))
-        gone = _failures(request).unknown("the other end went away")
+        gone = KubeFailures(request).unknown("the other end went away")
         assert self._host.process is not None  # noqa: S101 - it serves
         forget = self._host.process.when_cut(lambda: pipe.finish(gone))
         pipe.on_close = lambda: _close(pump, forget)
         return self._host.begin(_wait(opened))
 
-    def _tell(self, request: Request, outcome: str) -> None:
-        if not request.is_read:
-            self._network.trace.add(
-                self._process.name, f"{request.method} {request.path} -> {outcome}"
-            )
+    def _tell(self, request: Request, response: Response | None, outcome: str) -> None:
+        if request.is_read:
+            return
+        self._network.trace.add(self._process.name, f"{request.method} {request.path} -> {outcome}")
+        for listener in self._host.on_outcome:
+            listener(self._process, request, response)
 
     async def close(self) -> None:
         """There is nothing to let go of."""
@@ -203,7 +208,7 @@ async def _pump(
     opened: "asyncio.Future[StreamedResponse]",
 ) -> None:
     """In the server's process: send what the watch has, until one end goes away."""
-    async with transport.stream(replace(request, timeout=None)) as response:
+    async with transport.stream(structs.replace(request, timeout=None)) as response:
         opened.set_result(StreamedResponse(status=response.status, body=response.body))
         async for line in response.lines:
             pipe.send(line)
@@ -218,6 +223,7 @@ async def _lines(pipe: Pipe) -> AsyncGenerator[bytes, None]:
 
 def expire(pipe: Pipe) -> None:
     """The history that the watch would need is gone: its reader has to list again."""
+    pipe.is_mute = False
     pipe.send(EXPIRED_LINE)
     pipe.finish()
 
@@ -230,10 +236,23 @@ def _limit(request: Request) -> float:
     return REQUEST_SECONDS if request.timeout is None else request.timeout.total_seconds()
 
 
-def _failures(request: Request) -> Failures:
-    operation = f"{request.method} {request.path}"
-    return Failures(
-        refused=lambda said: KubeError(Failure.UNAVAILABLE, said, operation=operation),
-        unknown=lambda said: KubeError(Failure.UNKNOWN_OUTCOME, said, operation=operation),
-        late=lambda: KubeError(Failure.UNKNOWN_OUTCOME, "no answer in time", operation=operation),
-    )
+class KubeFailures:
+    """Implements `Failures` for requests to the API server."""
+
+    __slots__ = ("_request",)
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def refused(self, said: str) -> KubeError:
+        return self._error(Failure.UNAVAILABLE, said)
+
+    def unknown(self, said: str) -> KubeError:
+        return self._error(Failure.UNKNOWN_OUTCOME, said)
+
+    def late(self) -> KubeError:
+        return self._error(Failure.UNKNOWN_OUTCOME, "no answer in time")
+
+    def _error(self, failure: Failure, said: str) -> KubeError:
+        operation = f"{self._request.method} {self._request.path}"
+        return KubeError(failure, said, operation=operation)

@@ -10,6 +10,10 @@ from random import Random
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.capacity.names import leader_lease_name
 from plimsoll.decide.node.node_object import Machine
+from plimsoll.decide.provisioning.settings import ProvisionerMode
+from plimsoll.decide.rollback.mode import RollbackMode
+from plimsoll.processes.controller.in_process.provisioners.registry import Registry
+from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
 from plimsoll.processes.controller.main import ControllerProcess
 from plimsoll.processes.controller.settings import ControllerSettings
 from plimsoll.processes.node.directory.protocol import NoDirectory
@@ -31,6 +35,7 @@ from plimsoll.runtime.ids import RandomIds
 from plimsoll.simulator.cluster.api_host import ApiHost, KubeLink
 from plimsoll.simulator.cluster.component import Begin, Work
 from plimsoll.simulator.cluster.driver_host import CsiLink, DriverHost
+from plimsoll.simulator.cluster.in_process import SLOWEST_SECONDS, SimulatedDisks
 from plimsoll.simulator.cluster.shape import (
     NAMESPACE,
     REGION,
@@ -40,7 +45,9 @@ from plimsoll.simulator.cluster.shape import (
     SimulatedDriver,
     SimulatedNode,
 )
-from plimsoll.simulator.engine.chance import derived
+from plimsoll.simulator.cluster.stock_provisioner import StockCalls, StockLeases
+from plimsoll.simulator.engine.chance import derived, seconds
+from plimsoll.simulator.engine.disk import Fsync
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.kube import KubeClient
 
@@ -51,6 +58,8 @@ class Hosts:
 
     api: ApiHost
     drivers: Mapping[str, DriverHost]
+    cloud: SimulatedCloud
+    """Where the provisioner inside the controllers makes its disks."""
 
     def client(self, process: SimulatedProcess, chance: Random, manager: str) -> KubeClient:
         link = KubeLink(self.api, process)
@@ -87,26 +96,16 @@ def controller(hosts: Hosts, settings: ControllerSettings, shape: ClusterShape) 
         links = {name: CsiLink(host, first, process) for name, host in hosts.drivers.items()}
         lease = ObjectKey(settings.leader_elect_namespace, settings.leader_elect_name)
         identity = _identity(process, chance, lease if settings.leader_elect else None)
-        made = ControllerProcess(settings, client, links, identity)
+        slow = Fsync(process.clock, derived(chance), SLOWEST_SECONDS)
+        inside = Registry([SimulatedDisks(hosts.cloud, slow)])
+        made = ControllerProcess(settings, client, links, identity, provisioners=inside)
         return made.run(lambda _loops: None)
 
     return begin
 
 
 def provisioner(hosts: Hosts, driver: SimulatedDriver, shape: ClusterShape) -> Begin:
-    flags = ProvisionerFlags(
-        namespace=NAMESPACE,
-        pod_name=f"provisioner-{driver.name}",
-        capacity_ownerref_level=-1,
-        kube_api_qps=0,
-        kube_api_capacity_qps=0,
-        worker_threads=8,
-        enable_capacity=driver.tracks_capacity,
-        strict_topology=driver.strict_topology,
-        leader_election=shape.copies.provisioners > 1,
-        leader_election_namespace=NAMESPACE,
-        retry_interval_start=timedelta(milliseconds=500),
-    )
+    flags = _provisioner_flags(driver, shape)
     first = shape.nodes[0].name
 
     def begin(process: SimulatedProcess, chance: Random) -> Work:
@@ -117,12 +116,57 @@ def provisioner(hosts: Hosts, driver: SimulatedDriver, shape: ClusterShape) -> B
             driver=CsiLink(hosts.drivers[driver.name], first, process),
             clock=process.clock,
         )
-        lease = ObjectKey(NAMESPACE, leader_lease_name(driver.name))
-        identity = _identity(process, chance, lease if flags.leader_election else None)
+        identity = _identity(process, chance, _provisioner_lease(flags, driver))
         made = ProvisionerProcess(flags, clients, identity)
         return made.run(lambda _driver: None)
 
     return begin
+
+
+def stock_provisioner(hosts: Hosts, driver: SimulatedDriver, shape: ClusterShape) -> Begin:
+    """csi-provisioner, which a fault puts in the place of ours."""
+    flags = _provisioner_flags(driver, shape)
+    first = shape.nodes[0].name
+
+    def begin(process: SimulatedProcess, chance: Random) -> Work:
+        leases = StockLeases(KubeLink(hosts.api, process))
+        clients = Clients(
+            kube=hosts.client(process, chance, "csi-provisioner"),
+            capacity=hosts.client(process, chance, "csi-provisioner"),
+            election=KubeClient(leases, clock=process.clock, chance=derived(chance)),
+            driver=StockCalls(CsiLink(hosts.drivers[driver.name], first, process)),
+            clock=process.clock,
+        )
+        identity = _identity(process, chance, _provisioner_lease(flags, driver))
+        made = ProvisionerProcess(flags, clients, identity, mode=ProvisionerMode.COMPATIBLE)
+        return made.run(lambda _driver: None)
+
+    return begin
+
+
+def _provisioner_lease(flags: ProvisionerFlags, driver: SimulatedDriver) -> ObjectKey | None:
+    lease = ObjectKey(NAMESPACE, leader_lease_name(driver.name))
+    return lease if flags.leader_election else None
+
+
+def _provisioner_flags(driver: SimulatedDriver, shape: ClusterShape) -> ProvisionerFlags:
+    return ProvisionerFlags(
+        namespace=NAMESPACE,
+        pod_name=f"provisioner-{driver.name}",
+        capacity_ownerref_level=-1,
+        kube_api_qps=0,
+        kube_api_capacity_qps=0,
+        worker_threads=8,
+        enable_capacity=driver.tracks_capacity,
+        strict_topology=driver.strict_topology,
+        capacity_poll_interval=seconds(shape.pace.capacity_poll),
+        leader_election=shape.copies.provisioners > 1,
+        leader_election_namespace=NAMESPACE,
+        leader_election_lease_duration=seconds(shape.pace.lease_duration),
+        leader_election_renew_deadline=seconds(shape.pace.renew_deadline),
+        leader_election_retry_period=seconds(shape.pace.provisioner_retry_period),
+        retry_interval_start=timedelta(milliseconds=500),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +189,7 @@ def machines(nodes: tuple[SimulatedNode, ...], offset: int) -> Machines:
 
 def node_group(hosts: Hosts, group: Machines, shape: ClusterShape) -> Begin:
     """The nodes of one rack, in one process."""
-    renew = timedelta(seconds=shape.lease_renew_seconds)
+    renew = seconds(shape.pace.node_lease)
     settings = NodeProcessSettings(hollow=len(group.nodes), lease_renew=renew)
 
     def begin(process: SimulatedProcess, chance: Random) -> Work:
@@ -182,8 +226,25 @@ def _served(
 
 
 def scheduler_settings(shape: ClusterShape) -> SchedulerSettings:
-    return SchedulerSettings(scheduler_name=SCHEDULER, leader_elect=shape.copies.schedulers > 1)
+    return SchedulerSettings(
+        scheduler_name=SCHEDULER,
+        record_namespaces=f"kube-system,{NAMESPACE}",
+        leader_elect=shape.copies.schedulers > 1,
+        leader_elect_lease_duration=seconds(shape.pace.lease_duration),
+        leader_elect_renew_deadline=seconds(shape.pace.renew_deadline),
+        leader_elect_retry_period=seconds(shape.pace.retry_period),
+    )
 
 
 def controller_settings(shape: ClusterShape) -> ControllerSettings:
-    return ControllerSettings(leader_elect=shape.copies.controllers > 1, csi_addresses="")
+    return ControllerSettings(
+        leader_elect=shape.copies.controllers > 1,
+        leader_elect_lease_duration=seconds(shape.pace.lease_duration),
+        leader_elect_renew_deadline=seconds(shape.pace.renew_deadline),
+        leader_elect_retry_period=seconds(shape.pace.retry_period),
+        node_monitor_grace_period=seconds(shape.pace.node_grace),
+        node_monitor_period=seconds(shape.pace.node_monitor),
+        csi_probe_period=seconds(shape.pace.csi_probe),
+        csi_addresses="",
+        rollback=RollbackMode.ON if shape.rolls_back else RollbackMode.OFF,
+    )

@@ -13,6 +13,7 @@ from typing import Any
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.provisioner.clients import DriverLostError
 from plimsoll.simulator.engine.chance import derived
+from plimsoll.simulator.engine.loop import LoopStep
 from plimsoll.simulator.engine.network import Network
 from plimsoll.simulator.engine.process import ProcessClock, SimulatedProcess
 from plimsoll.wire.csi.errors import DriverError
@@ -33,12 +34,14 @@ class Component:
         self.clock = ProcessClock(network.loop)
         self.life: SimulatedProcess | None = None
         """None while it is down."""
+        self.is_replaced = False
+        """Whether another program is in its place: it does not start then."""
         self.lives: list[SimulatedProcess] = []
         self.bugs: list[BaseException] = []
         self._network = network
         self._begin = begin
         self._chance = chance
-        self._restart: asyncio.TimerHandle | None = None
+        self._restart: LoopStep | None = None
         self._task: asyncio.Task[None] | None = None
         """Event loops do not keep their tasks."""
 
@@ -48,7 +51,7 @@ class Component:
 
     def start(self) -> None:
         """Harmless when it runs."""
-        if self.life is not None:
+        if self.life is not None or self.is_replaced:
             return
         life = SimulatedProcess(self._network.loop, self.name, self.clock)
         self.life = life

@@ -5,35 +5,54 @@ It is the driver of production on simulated pools, without sockets. `CsiLink` is
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from grpc import StatusCode
 
-from plimsoll.api.registry import Document
 from plimsoll.processes.driver.backends.pools.backend import PoolsBackend
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.main import handlers, running
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings, topology_key
 from plimsoll.runtime.ids import seeded_ids
+from plimsoll.simulator.cluster.shape import SimulatedDriver
 from plimsoll.simulator.engine.disk import DriverDisk
-from plimsoll.simulator.engine.network import Exchange, Failures, Network
+from plimsoll.simulator.engine.network import Exchange, Network
 from plimsoll.simulator.engine.process import SimulatedProcess
+from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.errors import CsiStatusError, DriverError, driver_error, unreachable
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
+from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.transport import NO_METADATA, Metadata, Permit, permit_always
 
 NOWHERE = Path("/nonexistent")
+OWN_CALLS = frozenset(
+    method.name
+    for method in (methods.DELETE_NEVER_PUBLISHED, methods.GET_VOLUME_USE, methods.LIST_POOLS)
+)
+"""What only drivers of Plimsoll have."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCall:
+    sender: SimulatedProcess
+    method: str
+    request: bytes
+    sent_at: float
 
 
 class DriverHost:
-    def __init__(self, network: Network, chance: Random, name: str, pools: list[Document]) -> None:
+    def __init__(self, network: Network, chance: Random, described: SimulatedDriver) -> None:
         self.network = network
-        self.name = name
+        self.name = described.name
         self._chance = chance
-        self._pools = pools
+        self._pools = [*described.pools]
+        self._ids_from_names = described.ids_from_names
+        self.only_csi = described.only_csi
         self._nodes: dict[str, NodeSettings] = {}
         self.disk = DriverDisk()
         self.process: SimulatedProcess | None = None
@@ -44,6 +63,16 @@ class DriverHost:
         """Called when a process calls a method of the driver."""
         self.on_answer: list[Callable[[DriverHost, str, str], None]] = []
         """Called when a process has got an answer, with the method and its code."""
+        self.on_success: list[Callable[[AnsweredCall], None]] = []
+        """Called when a call went well."""
+        self.on_refusal: list[Callable[[DriverHost, AnsweredCall, DriverError], None]] = []
+        """Called when the driver has refused a call."""
+        self.on_done: list[Callable[[AnsweredCall], None]] = []
+        """Called when the driver has carried out a call, whether its sender learns of it or not."""
+        self.unfenced: set[str] = set()
+        """Names of volumes that were asked for by a process which stood still between its permit
+        and its call. A driver that knows no epochs makes them, although another leader has settled
+        their intents meanwhile: nothing can keep it from that."""
 
     def add_node(self, name: str, topology: Mapping[str, str], max_volumes: int = 0) -> None:
         """Before the first start. `topology` without the driver's prefix."""
@@ -62,6 +91,7 @@ class DriverHost:
             clock=process.clock,
             ids=seeded_ids(self._chance.getrandbits(32)),
             mounts=Mounts.NONE,
+            ids_from_names=self._ids_from_names,
         )
         async with running("pools", settings, self.disk.ledger()) as driver:
             self._handlers = {node.id: handlers(driver, node, settings) for node in settings.nodes}
@@ -95,12 +125,29 @@ class DriverHost:
         assert backend is None or isinstance(backend, PoolsBackend)  # noqa: S101 - the one that we start
         return backend
 
+    def note_unfenced(self, method: str, request: bytes, *, stood_still: float) -> None:
+        if self.only_csi and stood_still and method == methods.CREATE_VOLUME.name:
+            self.unfenced.add(csi.CreateVolumeRequest.FromString(request).name)
+
+    def carried_out(self, call: AnsweredCall, work: asyncio.Task[bytes]) -> None:
+        if work.cancelled():
+            return
+        error = work.exception()
+        if isinstance(error, DriverError):
+            for told in self.on_refusal:
+                told(self, call, error)
+        elif error is None:
+            for listener in self.on_done:
+                listener(call)
+
     def begin(
         self, node: str, method: str, request: bytes, metadata: Metadata = NO_METADATA
     ) -> asyncio.Task[bytes] | None:
         if self.driver is None or self.process is None:
             return None
         handler = self._handlers[node].get(method)
+        if self.only_csi:
+            handler, metadata = None if method in OWN_CALLS else handler, NO_METADATA
         return self.process.spawn(_handled(handler, method, request, metadata), name=method)
 
 
@@ -129,15 +176,20 @@ class CsiLink:
     ) -> bytes:
         host, network = self._host, self._host.network
         metadata = dict(permit())  # what follows is on its way, whatever becomes of the process
+        sent_at = network.loop.time()
         for listener in host.on_call:
             listener(self._process, method)
         exchange = Exchange(
             network,
-            lambda: host.begin(self._node, method, request, metadata),
+            lambda: self._begun(AnsweredCall(self._process, method, request, sent_at), metadata),
             lambda: host.process,
-            _failures(method),
+            CsiFailures(method),
         )
-        exchange.send(network.fates.of_call(self._process, method), within.total_seconds())
+        fate = network.fates.of_call(self._process, method)
+        await self._process.go_on()  # it may have been stopped right after it had got its permit
+        host.note_unfenced(method, request, stood_still=network.loop.time() - sent_at)
+        late_by = network.fates.lateness_of_call(host.name, method)
+        exchange.send(fate, within.total_seconds(), late_by)
         try:
             answer = await exchange.answer
         except asyncio.CancelledError:
@@ -151,7 +203,16 @@ class CsiLink:
             exchange.end()
         self._tell(method, "OK")
         self._answered(method, StatusCode.OK.name)
+        for told in host.on_success:
+            told(AnsweredCall(self._process, method, request, sent_at))
         return answer
+
+    def _begun(self, call: AnsweredCall, metadata: Metadata) -> asyncio.Task[bytes] | None:
+        host = self._host
+        work = host.begin(self._node, call.method, call.request, metadata)
+        if work is not None:
+            work.add_done_callback(partial(host.carried_out, call), context=host.network.context)
+        return work
 
     def _answered(self, method: str, code: str) -> None:
         for listener in self._host.on_answer:
@@ -166,15 +227,20 @@ class CsiLink:
         """There is nothing to let go of."""
 
 
-def _failures(method: str) -> Failures:
-    def status(code: StatusCode, said: str) -> Exception:
-        return driver_error(code, method=method, detail=said)
+class CsiFailures:
+    """Implements `Failures` for calls of a driver."""
 
-    def refused(said: str) -> Exception:
-        return unreachable(method, said)
+    __slots__ = ("_method",)
 
-    return Failures(
-        refused=refused,
-        unknown=lambda said: status(StatusCode.UNAVAILABLE, said),
-        late=lambda: status(StatusCode.DEADLINE_EXCEEDED, "no answer in time"),
-    )
+    def __init__(self, method: str) -> None:
+        self._method = method
+
+    def refused(self, said: str) -> DriverError:
+        return unreachable(self._method, said)
+
+    def unknown(self, said: str) -> DriverError:
+        return driver_error(StatusCode.UNAVAILABLE, method=self._method, detail=said)
+
+    def late(self) -> DriverError:
+        told = "no answer in time"
+        return driver_error(StatusCode.DEADLINE_EXCEEDED, method=self._method, detail=told)

@@ -10,14 +10,17 @@ import msgspec
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
+from plimsoll.decide.records import RECORD
 from plimsoll.simulator.cluster.api_host import ApiHost
 
 PODS, CLAIMS, VOLUMES, NODES = "pods", "persistentvolumeclaims", "persistentvolumes", "nodes"
 ATTACHMENTS = "volumeattachments.storage.k8s.io"
 CAPACITIES = "csistoragecapacities.storage.k8s.io"
+SNAPSHOTS = "volumesnapshots.snapshot.storage.k8s.io"
+CONTENTS = "volumesnapshotcontents.snapshot.storage.k8s.io"
 LEASES = "leases.coordination.k8s.io"
 NODE_LEASES = "kube-node-lease/"
-KINDS = (PODS, CLAIMS, VOLUMES, NODES, ATTACHMENTS, CAPACITIES)
+KINDS = (PODS, CLAIMS, VOLUMES, NODES, ATTACHMENTS, CAPACITIES, SNAPSHOTS, CONTENTS)
 
 OnChange = Callable[[str, str, Document | None, Document | None], None]
 """Kind, key, what it was and what it is; None: it did not exist, or does not any more."""
@@ -28,6 +31,8 @@ class Mirror:
         self.objects: dict[str, dict[str, Document]] = {kind: {} for kind in KINDS}
         self.holders: dict[str, str] = {}
         """Of leases other than those of nodes, by `namespace/name`."""
+        self.on_record: list[Callable[[Document | None], None]] = []
+        """Called with leases that are groups or intents; None: one is gone."""
         self.revisions: dict[tuple[str, str], int] = {}
         """The newest durable one of each object, by collection and key."""
         self.newest = 0
@@ -69,7 +74,11 @@ class Mirror:
     def _note_lease(self, record: StoredRecord, *, is_gone: bool) -> None:
         if record.key.startswith(NODE_LEASES):
             return
-        spec = _decoded(record).get("spec") or {}
+        lease = _decoded(record)
+        spec = lease.get("spec") or {}
+        if RECORD in (lease["metadata"].get("labels") or {}):
+            for listener in self.on_record:
+                listener(None if is_gone else lease)
         self.holders[record.key] = "" if is_gone else spec.get("holderIdentity") or ""
 
 

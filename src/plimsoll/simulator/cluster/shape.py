@@ -4,13 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from plimsoll.api.registry import Document
+from plimsoll.decide.annotations import ROLLBACK, UNUSED_VOLUMES
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 NAMESPACE = "plimsoll-system"
 SCHEDULER = "default-scheduler"
-LEASE_RENEW_SECONDS = 20.0
-"""As seldom as nodes of production do when many share a process: an idle cluster does little else
-than to send heartbeats."""
+SECOND_SCHEDULER = "scheduler-second"
+"""The process that a fault starts beside the schedulers that elect a leader."""
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+IN_PROCESS = "in-process.sim"
+"""The provisioner that runs inside the controllers."""
+"""Instead of a driver: of classes whose volumes are all made by hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +43,17 @@ class SimulatedDriver:
     """Which topology keys it tells of nodes: `zone`, `rack`, `host`."""
     strict_topology: bool = True
     tracks_capacity: bool = True
+    ids_from_names: bool = False
+    """Whether a volume that is made again under the same name has the same id."""
+    only_csi: bool = False
+    """Whether it knows neither epochs of leaders nor any call that CSI does not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedClass:
     name: str
     driver: str
+    """Or NO_PROVISIONER, or IN_PROCESS."""
     parameters: dict[str, str] = field(default_factory=dict)
     is_immediate: bool = False
     reclaim: str = "Delete"
@@ -62,12 +71,60 @@ class Copies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPace:
+    """How often happens what happens in an idle cluster too, in seconds."""
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    provisioner_retry_period: float = 5.0
+    node_lease: float = 10.0
+    node_grace: float = 50.0
+    """After this time of silence a node is taken for lost."""
+    node_monitor: float = 5.0
+    """How often the controller looks for silent nodes."""
+    capacity_poll: float = 60.0
+    """How often provisioners ask for capacity that no object tells to have changed."""
+    csi_probe: float = 10.0
+    """How often controllers ask drivers whether they are there."""
+    bookmark: float = 60.0
+    """Between two bookmarks of a watch in which nothing happens."""
+
+
+PACES = {
+    "production": ClusterPace(),
+    "seldom": ClusterPace(
+        lease_duration=40.0,
+        renew_deadline=28.0,
+        retry_period=12.0,
+        provisioner_retry_period=12.0,
+        node_lease=60.0,
+        node_grace=150.0,
+        node_monitor=15.0,
+        capacity_poll=180.0,
+        csi_probe=60.0,
+        bookmark=300.0,
+    ),
+}
+"""By name. `seldom` is for scenarios that are about workloads and faults: at the pace of production
+a cluster does little else than to renew leases. The proportions are the same: a leader misses
+several renewals before it has to stop, and stops before another copy leads."""
+PRODUCTION, SELDOM = PACES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterShape:
     nodes: tuple[SimulatedNode, ...]
     drivers: tuple[SimulatedDriver, ...]
     classes: tuple[SimulatedClass, ...]
     copies: Copies = field(default_factory=Copies)
-    lease_renew_seconds: float = LEASE_RENEW_SECONDS
+    pace_name: str = PRODUCTION
+    rolls_back: bool = False
+    """Whether controllers take unused volumes back, and all classes allow it."""
+
+    @property
+    def pace(self) -> ClusterPace:
+        return PACES[self.pace_name]
 
     @property
     def racks(self) -> dict[str, tuple[SimulatedNode, ...]]:
@@ -79,6 +136,9 @@ class ClusterShape:
     @property
     def zones(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(node.zone for node in self.nodes))
+
+
+CONSENT: Document = {"annotations": {ROLLBACK: UNUSED_VOLUMES}}
 
 
 def first_objects(shape: ClusterShape) -> Iterator[Document]:
@@ -95,7 +155,7 @@ def first_objects(shape: ClusterShape) -> Iterator[Document]:
         document: Document = {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "StorageClass",
-            "metadata": {"name": class_.name},
+            "metadata": {"name": class_.name} | (CONSENT if shape.rolls_back else {}),
             "provisioner": class_.driver,
             "parameters": class_.parameters,
             "reclaimPolicy": class_.reclaim,

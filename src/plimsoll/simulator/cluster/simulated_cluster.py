@@ -15,6 +15,8 @@ from random import Random
 from msgspec.structs import replace
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.main import ServerOptions
+from plimsoll.processes.controller.in_process.provisioners.simulated_cloud import SimulatedCloud
 from plimsoll.simulator.cluster import assembly
 from plimsoll.simulator.cluster.api_host import ApiHost, ApiHostOptions, KubeLink
 from plimsoll.simulator.cluster.assembly import Hosts
@@ -22,12 +24,15 @@ from plimsoll.simulator.cluster.component import Begin, Component, Work
 from plimsoll.simulator.cluster.driver_host import DriverHost
 from plimsoll.simulator.cluster.mirror import Mirror
 from plimsoll.simulator.cluster.objects import kind_of
-from plimsoll.simulator.cluster.shape import ClusterShape, first_objects
+from plimsoll.simulator.cluster.shape import SECOND_SCHEDULER, ClusterShape, first_objects
 from plimsoll.simulator.engine.chance import derived, seconds
 from plimsoll.simulator.engine.network import Network
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kube import KubeClient
+
+CLOUD_BYTES = 4 * 1024**3
+"""Of each zone, for the provisioner inside the controllers."""
 
 
 class SimulatedCluster:
@@ -35,23 +40,37 @@ class SimulatedCluster:
         self.shape = shape
         self.network = network
         self._chance = chance
-        self.api = ApiHost(network, derived(chance), ApiHostOptions())
+        self.api = ApiHost(
+            network,
+            derived(chance),
+            ApiHostOptions(server=ServerOptions(bookmark_every=seconds(shape.pace.bookmark))),
+        )
         self.drivers = {
-            driver.name: DriverHost(network, derived(chance), driver.name, [*driver.pools])
-            for driver in shape.drivers
+            driver.name: DriverHost(network, derived(chance), driver) for driver in shape.drivers
         }
         for driver in shape.drivers:
             for node in shape.nodes:
                 told = {key: node.topology[key] for key in driver.keys}
                 self.drivers[driver.name].add_node(node.name, told, node.max_volumes)
-        self.hosts = Hosts(api=self.api, drivers=self.drivers)
+        self.cloud = SimulatedCloud(zone_bytes=CLOUD_BYTES)
+        self.hosts = Hosts(api=self.api, drivers=self.drivers, cloud=self.cloud)
         self.components: dict[str, Component] = {}
         self._add_components()
         settings = replace(assembly.scheduler_settings(shape), leader_elect=False)
         self.second_scheduler = Component(
-            network, "second scheduler", assembly.scheduler(self.hosts, settings), derived(chance)
+            network, SECOND_SCHEDULER, assembly.scheduler(self.hosts, settings), derived(chance)
         )
         """Serves the same pods, and elects no leader; a fault starts it."""
+        self.stock_provisioners = {
+            driver.name: Component(
+                network,
+                f"csi-provisioner-{driver.name}",
+                assembly.stock_provisioner(self.hosts, driver, shape),
+                Random(driver.name),  # noqa: S311 - chance of a simulation
+            )
+            for driver in shape.drivers
+        }
+        """By driver: csi-provisioner, which a fault puts in the place of ours."""
         self.mirror = Mirror(self.api)
         self.user = SimulatedProcess(network.loop, "user")
         """What people and their tools do."""
@@ -116,11 +135,17 @@ class SimulatedCluster:
                 return component
         return None
 
+    def put_back_provisioners(self, driver: str) -> None:
+        """Ours, where csi-provisioner was."""
+        self.stock_provisioners[driver].cut()
+        for component in self.provisioners(driver):
+            component.is_replaced = False
+            component.start()
+
     async def stop(self) -> None:
-        everything = (*self.components.values(), self.second_scheduler)
-        for component in everything:
+        for component in self._everything:
             component.cut()
-        for component in everything:
+        for component in self._everything:
             await component.bury()
         await self.user.bury()
         for host in self.drivers.values():
@@ -128,8 +153,17 @@ class SimulatedCluster:
 
     @property
     def bugs(self) -> list[tuple[str, BaseException]]:
-        everything = (*self.components.values(), self.second_scheduler)
-        return [(each.name, bug) for each in everything for bug in each.bugs]
+        return [(each.name, bug) for each in self._everything for bug in each.bugs]
+
+    @property
+    def _everything(self) -> tuple[Component, ...]:
+        stock = self.stock_provisioners.values()
+        return (*self.components.values(), self.second_scheduler, *stock)
+
+    def provisioners(self, driver: str) -> list[Component]:
+        """All copies of ours."""
+        found = self.components.items()
+        return [each for name, each in found if name.startswith(f"provisioner-{driver}-")]
 
 
 def _hosted(host: ApiHost | DriverHost) -> Begin:

@@ -33,7 +33,7 @@ class ServerDisk(MemoryStore):
 
 
 class Fsync:
-    """Waits for the disk: half of the time before the change is durable, half of it after."""
+    """Waits for the disk. As chance has it, the change is durable before the wait, or after it."""
 
     def __init__(self, clock: ProcessClock, chance: Random, most: float = 0.004) -> None:
         self._clock = clock
@@ -41,11 +41,14 @@ class Fsync:
         self._most = most
 
     async def __call__(self, function: Callable[[], T], /) -> T:
-        await self._clock.sleep(seconds(self._chance.random() * self._most))
+        wait = (self._chance.random() - 0.5) * self._most * 2
+        if wait > 0:
+            await self._clock.sleep(seconds(wait))
+            return function()
         try:
             return function()
         finally:
-            await self._clock.sleep(seconds(self._chance.random() * self._most))
+            await self._clock.sleep(seconds(-wait))
 
 
 class _KeptConnection(sqlite3.Connection):

@@ -11,14 +11,16 @@ stops a process between two steps, without any clean-up code.
 """
 
 import asyncio
-import heapq
 import threading
 from asyncio.base_events import BaseEventLoop
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar, copy_context
 from datetime import datetime, timedelta
+from heapq import heappop, heappush
 from typing import Any, NoReturn, Protocol, TypeVar
+
+import msgspec
 
 from plimsoll.runtime.clock import EPOCH
 
@@ -39,8 +41,11 @@ class Owner(Protocol):
     @property
     def runs(self) -> bool: ...
 
-    def keep(self, handle: asyncio.Handle) -> None:
+    def keep(self, step: "LoopStep") -> None:
         """Take a callback that may not run now."""
+
+    def note(self, task: "SimulatedTask[Any]") -> None:
+        """A task of this process begins."""
 
 
 OWNER: ContextVar[Owner | None] = ContextVar("owner", default=None)
@@ -54,13 +59,48 @@ class SimulatedTask(asyncio.Task[T]):
         self.number = loop.next_number()
         self.owner = OWNER.get() if rest["context"] is None else rest["context"].get(OWNER)
         super().__init__(coro, loop=loop, **rest)
+        if self.owner is not None:
+            self.owner.note(self)
 
     def __hash__(self) -> int:
         return self.number
 
 
+class LoopStep(msgspec.Struct, eq=False):
+    """A callback that waits for its turn: what asyncio calls a handle, as cheap as it can be.
+
+    Tens of thousands are made in a minute of processor time, so it is a struct, not a class of
+    Python.
+    """
+
+    callback: Callable[..., object]
+    args: tuple[Any, ...]
+    context: Context
+    due_at: float = 0.0
+    is_cancelled: bool = False
+
+    def cancel(self) -> None:
+        """It is dropped when it is due; what it refers to goes now."""
+        self.is_cancelled = True
+        self.callback, self.args = _nothing, ()
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
+
+    def when(self) -> float:
+        return self.due_at
+
+    def __repr__(self) -> str:
+        return f"<{getattr(self.callback, '__qualname__', self.callback)}>"
+
+
+def _nothing() -> None:
+    """What a cancelled step would do."""
+
+
 class VirtualLoop(BaseEventLoop):
-    _ready: deque[asyncio.Handle]
+    _ready: deque[LoopStep]
+    _stopping: bool
     _thread_id: int | None
 
     def __init__(self) -> None:
@@ -69,10 +109,15 @@ class VirtualLoop(BaseEventLoop):
         self._told, self._told_at = EPOCH, 0.0
         """The last answer of `now`, and for which moment: it is asked for several times in each."""
         self._number = 0
-        self._alarms: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._alarms: list[tuple[float, int, LoopStep]] = []
         """By due time, then in the order in which they were set."""
         self.steps = 0
         """How many callbacks have run."""
+        self.is_interrupted = False
+        """Set by Ctrl-C, and heeded between two turns: callbacks are never ended in the middle."""
+
+    get_debug = staticmethod(bool)
+    """False, said by the fastest function there is: futures and tasks ask for it when made."""
 
     def time(self) -> float:
         """Seconds since the simulation began."""
@@ -99,17 +144,25 @@ class VirtualLoop(BaseEventLoop):
         named = str(name) if name is not None else "task"
         return SimulatedTask(coro, loop=self, name=named, context=context)
 
-    def give_back(self, handles: deque[asyncio.Handle]) -> None:
+    def give_back(self, steps: deque[LoopStep]) -> None:
         """Run callbacks that their process had kept, in their order."""
-        self._ready.extend(handles)
+        self._ready.extend(steps)
 
     def call_soon(  # type: ignore[override]  # arguments of any types
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        """Without the checks of the loop that this one extends, which double its cost."""
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
-        return handle
+    ) -> LoopStep:
+        step = LoopStep(callback, args, copy_context() if context is None else context)
+        self._ready.append(step)
+        return step
+
+    def call_later(  # type: ignore[override]  # arguments of any types
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> LoopStep:
+        return self._set_alarm(self._now + delay, callback, args, context)
 
     def call_at(  # type: ignore[override]  # arguments of any types
         self,
@@ -117,30 +170,48 @@ class VirtualLoop(BaseEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        alarm = asyncio.TimerHandle(when, callback, args, self, context)
+    ) -> LoopStep:
+        return self._set_alarm(when, callback, args, context)
+
+    def _set_alarm(
+        self,
+        due_at: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+    ) -> LoopStep:
+        step = LoopStep(callback, args, copy_context() if context is None else context, due_at)
         self._number += 1
-        heapq.heappush(self._alarms, (when, self._number, alarm))
-        return alarm
+        heappush(self._alarms, (due_at, self._number, step))
+        return step
 
     def _run_once(self) -> None:
-        """One turn: everything that can run now, after a jump in time if nothing can."""
+        """Turns, until the loop is stopped.
+
+        In each runs everything that can run now, after a jump in time if nothing can.
+        """
         ready, alarms = self._ready, self._alarms
-        if not ready:
-            self._jump()
-        now = self._now
-        while alarms and alarms[0][0] <= now:
-            ready.append(heapq.heappop(alarms)[2])
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if handle._cancelled:  # noqa: SLF001 - as in the loop that this one extends
-                continue
-            owner = handle._context.get(OWNER)  # type: ignore[attr-defined]  # noqa: SLF001
-            if owner is not None and not owner.runs:
-                owner.keep(handle)
-                continue
-            self.steps += 1
-            handle._run()  # noqa: SLF001
+        while not self._stopping:
+            if self.is_interrupted:
+                self.is_interrupted = False
+                raise KeyboardInterrupt
+            if not ready:
+                self._jump()
+            now = self._now
+            while alarms and alarms[0][0] <= now:
+                ready.append(heappop(alarms)[2])
+            for _ in range(len(ready)):
+                step = ready.popleft()
+                if step.is_cancelled:
+                    continue
+                context = step.context
+                owner = context.get(OWNER)
+                if owner is not None and not owner.runs:
+                    owner.keep(step)
+                    continue
+                self.steps += 1
+                # What a callback raises ends the run: a bug, of the program or the simulation.
+                context.run(step.callback, *step.args)
 
     async def idle(self) -> None:
         """Return when nothing can run at this moment of virtual time but the caller."""
@@ -150,18 +221,15 @@ class VirtualLoop(BaseEventLoop):
 
     def _jump(self) -> None:
         alarms = self._alarms
-        while alarms and alarms[0][2]._cancelled:  # noqa: SLF001
-            heapq.heappop(alarms)
+        while alarms and alarms[0][2].is_cancelled:
+            heappop(alarms)
         if not alarms:
             raise StandstillError("every task waits, and no alarm is set")
         self._now = max(self._now, alarms[0][0])
 
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Cancelled alarms are dropped when they are due."""
-
     def call_soon_threadsafe(  # type: ignore[override]  # arguments of any types
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
+    ) -> LoopStep:
         if self._thread_id is not None and threading.get_ident() != self._thread_id:
             raise EscapeError("a thread called into the simulation")
         return self.call_soon(callback, *args, context=context)
@@ -171,6 +239,9 @@ class VirtualLoop(BaseEventLoop):
 
     async def shutdown_default_executor(self) -> None:
         """There is none."""
+
+    def _asyncgen_firstiter_hook(self, _generator: object) -> None:
+        """Other loops note every generator that begins, to end it with them: a watch has five."""
 
 
 def _escape(name: str) -> Callable[..., NoReturn]:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
 
-from plimsoll.simulator.engine.loop import VirtualLoop, unowned_context
+from plimsoll.simulator.engine.loop import LoopStep, VirtualLoop, unowned_context
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.simulator.engine.trace import Trace
 
@@ -40,6 +40,11 @@ class Fates(Protocol):
 
     def of_call(self, sender: SimulatedProcess, method: str) -> Fate: ...
 
+    def lateness_of_call(self, driver: str, method: str) -> float:
+        """For how many seconds more than usual the call is on its way. If that is longer than its
+        sender waits, it is carried out after its time-out."""
+        ...
+
 
 class NoFaults:
     def of_request(self, sender: SimulatedProcess, method: str, path: str) -> Fate:
@@ -49,6 +54,10 @@ class NoFaults:
     def of_call(self, sender: SimulatedProcess, method: str) -> Fate:
         del sender, method
         return Fate.ARRIVES
+
+    def lateness_of_call(self, driver: str, method: str) -> float:
+        del driver, method
+        return 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,20 +96,21 @@ class Network:
         delay = self.latency.drawn(self.chance)
         self.loop.call_later(delay, callback, *args, context=self.context)
 
-    def later(self, seconds: float, callback: Callable[..., object]) -> asyncio.TimerHandle:
+    def later(self, seconds: float, callback: Callable[..., object]) -> LoopStep:
         return self.loop.call_later(seconds, callback, context=self.context)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failures:
+class Failures(Protocol):
     """How the sender is told that there is no answer."""
 
-    refused: Callable[[str], Exception]
-    """The receiver cannot have seen the message."""
-    unknown: Callable[[str], Exception]
-    """It may have."""
-    late: Callable[[], Exception]
-    """The time for the answer is over."""
+    def refused(self, said: str, /) -> Exception:
+        """The receiver cannot have seen the message."""
+
+    def unknown(self, said: str, /) -> Exception:
+        """It may have."""
+
+    def late(self) -> Exception:
+        """The time for the answer is over."""
 
 
 LOST_AFTER_SECONDS = 1.0
@@ -124,17 +134,19 @@ class Exchange(Generic[T]):
         self._receiver = receiver
         self._failures = failures
         self.answer: asyncio.Future[T] = network.loop.create_future()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: LoopStep | None = None
         self._work: asyncio.Task[T] | None = None
         self._forget: Callable[[], None] | None = None
         self._fate = Fate.ARRIVES
 
-    def send(self, fate: Fate, within: float) -> None:
+    def send(self, fate: Fate, within: float, late_by: float = 0.0) -> None:
         self._fate = fate
         self._timer = self._network.later(within, self._expire)
         if fate is Fate.REQUEST_LOST:
             lost = self._failures.unknown("the connection broke")
             self._network.later(LOST_AFTER_SECONDS, lambda: self._fail(lost))
+        elif late_by:
+            self._network.later(late_by, self._arrive)
         else:
             self._network.after_delay(self._arrive)
 
@@ -201,6 +213,8 @@ class Pipe:
         self.reader = reader
         self.what = what
         self.number = network.loop.next_number()
+        self.is_mute = False
+        """Whether what is sent never arrives; the reader is not told."""
         self._due = 0.0
         self._lines: list[bytes] = []
         self._error: Exception | None = None
@@ -212,15 +226,12 @@ class Pipe:
         self._forget = reader.when_cut(self.close)
 
     def send(self, line: bytes) -> None:
-        self._at_the_end(lambda: self._lines.append(line))
+        if not self.is_mute:
+            self._at_the_end(self._arrive, line)
 
     def finish(self, error: Exception | None = None) -> None:
         """After the lines that are under way."""
-
-        def over() -> None:
-            self._is_over, self._error = True, error
-
-        self._at_the_end(over)
+        self._at_the_end(self._end, error)
 
     def hold(self, seconds: float) -> None:
         """Whatever is sent from now on arrives so much later."""
@@ -244,14 +255,20 @@ class Pipe:
         lines, self._lines = self._lines, []
         return lines
 
-    def _at_the_end(self, happen: Callable[[], None]) -> None:
+    def _at_the_end(self, happen: Callable[[T], None], what: T) -> None:
         network = self._network
         arrival = network.loop.time() + network.latency.drawn(network.chance)
         self._due = max(self._due + AFTER_SECONDS, arrival)
+        network.loop.call_at(self._due, happen, what, context=network.context)
 
-        def arrive() -> None:
-            happen()
-            if self._changed is not None and not self._changed.done():
-                self._changed.set_result(None)
+    def _arrive(self, line: bytes) -> None:
+        self._lines.append(line)
+        self._wake()
 
-        network.loop.call_at(self._due, arrive, context=network.context)
+    def _end(self, error: Exception | None) -> None:
+        self._is_over, self._error = True, error
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._changed is not None and not self._changed.done():
+            self._changed.set_result(None)

@@ -7,6 +7,7 @@ its way all the same. A paused process goes on where it stood, and finds that ti
 """
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
@@ -16,7 +17,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from plimsoll.runtime.clock import NO_TIME, Alarm, Clock
-from plimsoll.simulator.engine.loop import OWNER, SimulatedTask, VirtualLoop
+from plimsoll.simulator.engine.loop import OWNER, LoopStep, SimulatedTask, VirtualLoop
 
 T = TypeVar("T")
 
@@ -42,8 +43,13 @@ class ProcessClock(Clock):
         await asyncio.sleep(max(duration.total_seconds(), 0.0))  # noqa: TID251 - the loop's time is virtual
 
     def timeout(self, limit: timedelta | None) -> AbstractAsyncContextManager[object]:
-        """The loop's own time is virtual already."""
+        """The loop's own time is virtual already; older versions of Python need more care."""
+        if sys.version_info < (3, 11, 3):
+            return super().timeout(limit)
         return asyncio.timeout(None if limit is None else max(limit.total_seconds(), 0.0))
+
+
+FEW_TASKS = 64
 
 
 class ProcessState(StrEnum):
@@ -66,7 +72,11 @@ class SimulatedProcess:
         self.program: object = None
         """What runs in it, for checks from outside."""
         self._loop = loop
-        self._kept: deque[asyncio.Handle] = deque()
+        self._kept: deque[LoopStep] = deque()
+        self._begun: list[SimulatedTask[Any]] = []
+        """Its tasks in the order in which they began, some of which have ended."""
+        self._many = FEW_TASKS
+        """When there are so many, those that have ended are forgotten."""
         self._parked: list[SimulatedTask[Any]] = []
         """Tasks that were cut off: kept, for else their clean-up code would run."""
         self._on_cut: dict[int, Callable[[], None]] = {}
@@ -80,8 +90,14 @@ class SimulatedProcess:
     def is_cut(self) -> bool:
         return self.state is ProcessState.CUT
 
-    def keep(self, handle: asyncio.Handle) -> None:
-        self._kept.append(handle)
+    def keep(self, step: LoopStep) -> None:
+        self._kept.append(step)
+
+    def note(self, task: SimulatedTask[Any]) -> None:
+        self._begun.append(task)
+        if len(self._begun) > self._many:
+            self._begun = self._tasks()
+            self._many = FEW_TASKS + 2 * len(self._begun)
 
     def spawn(self, work: Coroutine[Any, Any, T], name: str = "") -> asyncio.Task[T]:
         """A task of this process."""
@@ -123,6 +139,11 @@ class SimulatedProcess:
             callback()
         self._on_cut.clear()
 
+    async def go_on(self) -> None:
+        """At once, or when the process is no longer paused; never, if it is cut off."""
+        if not self.runs:
+            await asyncio.sleep(0)  # noqa: TID251 - one step, which the loop keeps
+
     async def bury(self) -> None:
         """Once nothing that it does matters any more: end the tasks of a process that was cut."""
         self.cut()
@@ -136,12 +157,7 @@ class SimulatedProcess:
 
     def _tasks(self) -> list[SimulatedTask[Any]]:
         """Those that have not ended, in the order in which they began."""
-        tasks = [
-            task
-            for task in asyncio.all_tasks(self._loop)
-            if isinstance(task, SimulatedTask) and task.owner is self
-        ]
-        return sorted(tasks, key=lambda task: task.number)
+        return [task for task in self._begun if not task.done()]
 
     def _give_back(self) -> None:
         kept, self._kept = self._kept, deque()

@@ -15,7 +15,8 @@ crash.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport

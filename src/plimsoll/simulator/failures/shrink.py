@@ -1,11 +1,12 @@
 """Makes a failing scenario short, so that people can read it.
 
-First as many actions and faults as possible are left out (delta debugging: halves, then quarters,
-then single ones). Then the cluster becomes smaller: fewer nodes, one copy of each process, shorter
-times. Every step is tried on a run; only a scenario that still fails is kept.
+First times become shorter, every process has one copy, and half of the nodes and pods go: all later
+runs are quicker then. Next as many actions and faults as possible are left out (delta debugging:
+halves, then quarters, then single ones). Then single nodes and drivers go. Every step is tried on a
+run; only a scenario that still fails is kept.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,8 +17,9 @@ from plimsoll.simulator.scenario.actions import AnyAction, CreatePods, CreateSta
 from plimsoll.simulator.scenario.faults import AnyFault
 from plimsoll.simulator.scenario.scenario import Scenario
 
-Fails = Callable[[Scenario], bool]
-"""Whether a run of the scenario shows the failure that is looked for."""
+FindFailing = Callable[[Iterable[Scenario]], Scenario | None]
+"""The first of these whose run shows the failure that is looked for; it may play several at once.
+Each that it takes is played."""
 Event = AnyAction | AnyFault
 Change = Callable[[Scenario], Scenario | None]
 """A smaller scenario; None: this one cannot be made smaller in that way."""
@@ -31,47 +33,64 @@ class Shrinking:
     """The smallest scenario so far that fails, and the runs that are left to find a smaller one."""
 
     smallest: Scenario
-    fails: Fails
+    find_failing: FindFailing
     runs_left: int
+    is_over: Callable[[], bool] = lambda: False
+    """Asked before each run: whether the time for it is over."""
     runs: int = 0
 
-    def try_out(self, candidate: Scenario | None) -> bool:
-        """Whether the candidate fails too; it is the smallest one then."""
-        if candidate is None or candidate == self.smallest or not self.runs_left:
+    def try_out(self, candidates: Iterable[Scenario | None]) -> bool:
+        """Whether one of them fails too; it is the smallest one then."""
+        found = self.find_failing(self._within_limits(candidates))
+        if found is None:
             return False
-        self.runs_left -= 1
-        self.runs += 1
-        if not self.fails(candidate):
-            return False
-        self.smallest = candidate
+        self.smallest = found
         return True
 
+    def _within_limits(self, candidates: Iterable[Scenario | None]) -> Iterator[Scenario]:
+        for candidate in candidates:
+            if candidate is None or candidate == self.smallest:
+                continue
+            if not self.runs_left or self.is_over():
+                self.runs_left = 0
+                return
+            self.runs_left -= 1
+            self.runs += 1
+            yield candidate
+
     def leave_out_events(self) -> None:
-        events = events_of(self.smallest)
         parts = 2
-        while events and self.runs_left:
-            for kept in _without_one_part(events, parts):
-                if self.try_out(with_events(self.smallest, kept)):
-                    events, parts = kept, max(parts - 1, 2)
-                    break
+        while (events := events_of(self.smallest)) and self.runs_left:
+            smaller = _without_one_part(events, parts)
+            if self.try_out(with_events(self.smallest, kept) for kept in smaller):
+                parts = max(parts - 1, 2)
+            elif parts >= len(events):
+                return
             else:
-                if parts >= len(events):
-                    return
                 parts = min(parts * 2, len(events))
 
     def change(self, change: Change) -> None:
         """Again and again, as long as it still fails."""
-        while self.try_out(change(self.smallest)):
+        while self.try_out([change(self.smallest)]):
             pass
 
 
-def shrink(scenario: Scenario, fails: Fails, *, most_runs: int = 60) -> Shrinking:
-    """`scenario` is known to fail."""
-    shrinking = Shrinking(scenario, fails, most_runs)
+def shrink(shrinking: Shrinking) -> Scenario:
+    """The scenario that it begins with is known to fail."""
+    quicker: tuple[Change, ...] = (settle_earlier, end_earlier, one_copy, fewer_nodes, fewer_pods)
+    if not shrinking.try_out([_all_at_once(shrinking.smallest, quicker)]):
+        for change in quicker:
+            shrinking.try_out([change(shrinking.smallest)])
     shrinking.leave_out_events()
-    for change in (end_earlier, settle_earlier, one_copy, *_without_nodes(scenario), fewer_pods):
+    for change in (*quicker, *_without_nodes(shrinking.smallest), without_idle_drivers):
         shrinking.change(change)
-    return shrinking
+    return shrinking.smallest
+
+
+def _all_at_once(scenario: Scenario, changes: Iterable[Change]) -> Scenario:
+    for change in changes:
+        scenario = change(scenario) or scenario
+    return scenario
 
 
 def events_of(scenario: Scenario) -> list[Event]:
@@ -103,7 +122,7 @@ def end_earlier(scenario: Scenario) -> Scenario | None:
 
 
 def settle_earlier(scenario: Scenario) -> Scenario | None:
-    settling = max(scenario.settling / 2, min(LEAST_SETTLING_SECONDS, scenario.settling))
+    settling = min(LEAST_SETTLING_SECONDS, scenario.settling)
     return msgspec.structs.replace(scenario, settling=settling)
 
 
@@ -127,6 +146,14 @@ def _half_as_many(action: AnyAction) -> AnyAction:
     return action
 
 
+def fewer_nodes(scenario: Scenario) -> Scenario | None:
+    """Half of those that may go."""
+    smaller = scenario
+    for node in scenario.cluster.nodes[::2]:
+        smaller = without_node(smaller, name=node.name) or smaller
+    return smaller
+
+
 def _without_nodes(scenario: Scenario) -> list[Change]:
     return [partial(without_node, name=node.name) for node in scenario.cluster.nodes]
 
@@ -145,6 +172,18 @@ def without_node(scenario: Scenario, *, name: str) -> Scenario | None:
     if not all(driver.pools for driver in drivers) or any(_is_named(each, named) for each in gone):
         return None
     return _with_cluster(scenario, replace(left, drivers=drivers))
+
+
+def without_idle_drivers(scenario: Scenario) -> Scenario | None:
+    """Those that neither events nor the classes of their claims name, with their classes."""
+    shape, events = scenario.cluster, msgspec.json.encode(events_of(scenario)).decode()
+    used = {class_.driver for class_ in shape.classes if _is_named(class_.name, events)}
+    drivers = tuple(d for d in shape.drivers if d.name in used or d.name in events)
+    if not drivers:
+        drivers = shape.drivers[:1]
+    names = {driver.name for driver in drivers}
+    classes = tuple(class_ for class_ in shape.classes if class_.driver in names)
+    return _with_cluster(scenario, replace(shape, drivers=drivers, classes=classes))
 
 
 def _is_named(name: str, events: str) -> bool:

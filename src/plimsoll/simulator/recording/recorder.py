@@ -19,28 +19,30 @@ from plimsoll.simulator.recording.recording import (
     RecordedArea,
     RecordedPodState,
     Recording,
+    RunProgress,
     Sample,
 )
 from plimsoll.simulator.scenario.actions import AnyAction
 from plimsoll.simulator.scenario.faults import AnyFault
-from plimsoll.simulator.scenario.file import entry_document
+from plimsoll.simulator.scenario.telling import line_of
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 MOST_SAMPLES = 400
 OK = "OK"
 NEVER = float("inf")
 
-OnProgress = Callable[[float, Sample], None]
+OnChange = Callable[["Recorder"], None]
+"""Called with every change; it may ask for the progress."""
 
 
 class Recorder:
     """Implements `run.Observer`."""
 
     def __init__(
-        self, every_seconds: float = 5.0, on_progress: OnProgress = lambda _at, _now: None
+        self, every_seconds: float = 5.0, on_change: OnChange = lambda _recorder: None
     ) -> None:
         self._every = every_seconds
-        self._on_progress = on_progress
+        self._on_change = on_change
         self._next = NEVER
         self._cluster: SimulatedCluster | None = None
         self._recording: Recording | None = None
@@ -66,6 +68,15 @@ class Recorder:
     def recording(self) -> Recording:
         assert self._recording is not None  # noqa: S101 - asked for after the run
         return self._recording
+
+    def progress(self) -> RunProgress:
+        is_up = self._next is not NEVER
+        return RunProgress(
+            at=self._now - self.recording.began_at if is_up else None,
+            pods={state: self._states[state] for state in RecordedPodState},
+            nodes_ready=len(self._ready),
+            nodes=self.recording.nodes,
+        )
 
     # From the run
 
@@ -102,7 +113,7 @@ class Recorder:
         self.recording.happenings.append(
             Happening(
                 at=at,
-                what=told(event),
+                what=line_of(event),
                 is_fault=isinstance(event, AnyFault),
                 lasting=getattr(event, "lasting", 0.0),
             )
@@ -140,6 +151,7 @@ class Recorder:
             self._node(key, after)
         elif kind == CAPACITIES:
             self._capacity(key, after)
+        self._on_change(self)
 
     def _pod(self, key: str, pod: Document | None) -> None:
         known = self._pods.get(key)
@@ -222,7 +234,6 @@ class Recorder:
             sample = self._sample(self._next - self.recording.began_at)
             self.recording.samples.append(sample)
             self._next += self._every
-            self._on_progress(sample.at, sample)
         if len(self.recording.samples) > MOST_SAMPLES:
             self._thin()
 
@@ -266,21 +277,12 @@ class Recorder:
         if host.driver is None and host.name in self._free:
             return
         free = {a.name: a.size_bytes for a in self.recording.areas if a.driver == host.name}
-        for record in () if host.driver is None else host.driver.ledger.volumes.all():
-            for part in record.placement.parts:
-                area = self._area_of_pool.get((host.name, part.extent))
-                if area is not None:
-                    free[area] -= part.bytes
+        promised = {} if host.driver is None else host.driver.accounts.charges().promised
+        for pool, taken in promised.items():
+            area = self._area_of_pool.get((host.name, pool))
+            if area is not None:
+                free[area] -= taken
         self._free[host.name] = free
-
-
-def told(event: AnyAction | AnyFault) -> str:
-    """What an event does, as its line in a scenario file."""
-    values = entry_document(event)
-    del values["at"]
-    what = values.pop("do")
-    said = ", ".join(f"{key} {value}" for key, value in values.items())
-    return f"{what}: {said}" if said else str(what)
 
 
 class RecordedPlaces:

@@ -36,6 +36,17 @@ class Sample:
     """What the scheduler was told, by area; absent where no capacity is published."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgress:
+    """How far a run has come."""
+
+    at: float | None
+    """Virtual seconds from when the cluster was up; None: it is coming up."""
+    pods: Mapping[RecordedPodState, int]
+    nodes_ready: int
+    nodes: int
+
+
 @dataclass(slots=True, kw_only=True)
 class PodHistory:
     """One pod from its creation to its end; a pod that is replaced begins a new one."""

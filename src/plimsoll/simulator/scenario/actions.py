@@ -1,39 +1,20 @@
 """What users do with the cluster, each at its time. A user tries again until it is done."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
-import msgspec
-
 from plimsoll.api.registry import Document
 from plimsoll.decide.cluster.lost_nodes import OUT_OF_SERVICE
-from plimsoll.simulator.cluster.objects import key_in, kind_named, kind_of
-from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
-from plimsoll.simulator.engine.chance import seconds
-from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.parameters import Deletion, Selection, WriteOptions, merge_patch
-
-NAMESPACE = "default"
-TRIES = 60
-AGAIN_SECONDS = 2.0
-TaintChange = Callable[[list[Document]], list[Document]]
-DONE = frozenset({Failure.NOT_FOUND, Failure.ALREADY_EXISTS})
-"""Refusals that mean that an earlier try has done it."""
-
-
-class Action(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    rename="camel",
-    tag_field="do",
-):
-    at: float
-    """Seconds after the cluster is up."""
-
-    async def carry_out(self, user: "ClusterUser") -> None:
-        raise NotImplementedError
+from plimsoll.simulator.scenario.copied_volumes import (
+    CloneClaim,
+    DropSnapshot,
+    GrowClaim,
+    RestoreSnapshot,
+    SnapshotClaim,
+)
+from plimsoll.simulator.scenario.static_volumes import (
+    CreateLocalVolumes,
+    CreateZonalVolumes,
+    RecreateLocalVolumes,
+)
+from plimsoll.simulator.scenario.user import NAMESPACE, Action, ClusterUser
 
 
 class CreateStatefulSet(Action, frozen=True, kw_only=True, tag="createStatefulSet"):
@@ -43,10 +24,12 @@ class CreateStatefulSet(Action, frozen=True, kw_only=True, tag="createStatefulSe
     size: str = "1Gi"
     claims: int = 1
     """For each pod."""
+    also: tuple[str, ...] = ()
+    """Classes of further claims of each pod."""
     parallel: bool = True
     cpu: str = "100m"
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         await user.create(stateful_set(self))
 
 
@@ -54,7 +37,7 @@ class ScaleStatefulSet(Action, frozen=True, kw_only=True, tag="scale"):
     name: str
     replicas: int
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         await user.patch("StatefulSet", self.name, {"spec": {"replicas": self.replicas}})
 
 
@@ -63,7 +46,7 @@ class Roll(Action, frozen=True, kw_only=True, tag="roll"):
 
     name: str
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         changed = {"metadata": {"annotations": {"simulation/rolled": str(self.at)}}}
         await user.patch("StatefulSet", self.name, {"spec": {"template": changed}})
 
@@ -72,7 +55,7 @@ class DeleteStatefulSet(Action, frozen=True, kw_only=True, tag="deleteStatefulSe
     name: str
     with_claims: bool = True
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         await user.delete("StatefulSet", self.name)
         if self.with_claims:
             await user.delete_all("PersistentVolumeClaim", f"app={self.name}")
@@ -81,7 +64,7 @@ class DeleteStatefulSet(Action, frozen=True, kw_only=True, tag="deleteStatefulSe
 class DeletePod(Action, frozen=True, kw_only=True, tag="deletePod"):
     name: str
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         await user.delete("Pod", self.name)
 
 
@@ -96,9 +79,20 @@ class CreatePods(Action, frozen=True, kw_only=True, tag="createPods"):
     finish: bool = False
     """Whether the pods end by themselves, as those of a job."""
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         for document in pods(self):
             await user.create(document)
+
+
+class RecreatePods(CreatePods, frozen=True, kw_only=True, tag="recreatePods"):
+    """Delete them, and create others under the same names as soon as these are free."""
+
+    with_claims: bool = True
+    """Else the new pods get the claims of the old ones."""
+
+    async def carry_out(self, user: ClusterUser) -> None:
+        kinds = ("Pod", "PersistentVolumeClaim") if self.with_claims else ("Pod",)
+        await user.create_anew([each for each in pods(self) if each["kind"] in kinds])
 
 
 class DeletePods(Action, frozen=True, kw_only=True, tag="deletePods"):
@@ -106,7 +100,7 @@ class DeletePods(Action, frozen=True, kw_only=True, tag="deletePods"):
 
     name: str
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         await user.delete_all("Pod", f"app={self.name}")
         await user.delete_all("PersistentVolumeClaim", f"app={self.name}")
 
@@ -119,7 +113,7 @@ class CreateJob(Action, frozen=True, kw_only=True, tag="createJob"):
     class_name: str = "zonal"
     size: str = "1Gi"
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         await user.create(job(self))
 
 
@@ -128,15 +122,27 @@ class CreateClaim(Action, frozen=True, kw_only=True, tag="createClaim"):
     class_name: str
     size: str = "1Gi"
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         await user.create(claim(self.name, self.class_name, self.size))
 
 
 class DeleteClaim(Action, frozen=True, kw_only=True, tag="deleteClaim"):
     name: str
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         await user.delete("PersistentVolumeClaim", self.name)
+
+
+class ForgetSelectedNode(Action, frozen=True, kw_only=True, tag="forgetSelectedNode"):
+    """Take the selected node off the claims of these pods that still wait for their volumes.
+
+    As an administrator does it whose node will not come back: a provisioner may be at work there.
+    """
+
+    name: str
+
+    async def carry_out(self, user: ClusterUser) -> None:
+        await user.forget_selected_nodes(f"app={self.name}")
 
 
 class Drain(Action, frozen=True, kw_only=True, tag="drain"):
@@ -144,7 +150,7 @@ class Drain(Action, frozen=True, kw_only=True, tag="drain"):
 
     node: str
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         await user.patch("Node", self.node, {"spec": {"unschedulable": True}})
         for pod in await user.pods_on(self.node):
             await user.delete("Pod", pod)
@@ -153,7 +159,7 @@ class Drain(Action, frozen=True, kw_only=True, tag="drain"):
 class Uncordon(Action, frozen=True, kw_only=True, tag="uncordon"):
     node: str
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         await user.patch("Node", self.node, {"spec": {"unschedulable": None}})
 
 
@@ -162,7 +168,7 @@ class TakeOutOfService(Action, frozen=True, kw_only=True, tag="takeOutOfService"
 
     zone: str
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         taint = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
         for node in user.nodes_in(self.zone):
             await user.change_taints(node, lambda taints: [*_without(taints), taint])
@@ -173,7 +179,7 @@ class PutIntoService(Action, frozen=True, kw_only=True, tag="putIntoService"):
 
     zone: str
 
-    async def carry_out(self, user: "ClusterUser") -> None:
+    async def carry_out(self, user: ClusterUser) -> None:
         for node in user.nodes_in(self.zone):
             await user.change_taints(node, _without)
 
@@ -189,82 +195,25 @@ AnyAction = (
     | DeleteStatefulSet
     | DeletePod
     | CreatePods
+    | RecreatePods
     | DeletePods
     | CreateJob
     | CreateClaim
     | DeleteClaim
+    | ForgetSelectedNode
+    | CreateLocalVolumes
+    | RecreateLocalVolumes
+    | CreateZonalVolumes
+    | SnapshotClaim
+    | DropSnapshot
+    | RestoreSnapshot
+    | CloneClaim
+    | GrowClaim
     | Drain
     | Uncordon
     | TakeOutOfService
     | PutIntoService
 )
-
-
-class ClusterUser:
-    """Carries actions out, whatever the server says meanwhile."""
-
-    def __init__(self, cluster: SimulatedCluster) -> None:
-        self._cluster = cluster
-        self._client = cluster.client
-
-    async def create(self, document: Document) -> None:
-        await self.insist(lambda: self._client.create(kind_of(document), document))
-
-    async def patch(self, kind: str, name: str, patch: Document) -> None:
-        key = key_in(kind, name, NAMESPACE)
-        options = WriteOptions()
-        body = merge_patch(patch)
-        await self.insist(lambda: self._client.patch(kind_named(kind), key, body, options))
-
-    async def delete(self, kind: str, name: str) -> None:
-        key = key_in(kind, name, NAMESPACE)
-        await self.insist(lambda: self._client.delete(kind_named(kind), key, Deletion()))
-
-    async def delete_all(self, kind: str, labels: str) -> None:
-        for name in await self.names(kind, Selection(namespace=NAMESPACE, labels=labels)):
-            await self.delete(kind, name)
-
-    def nodes_in(self, zone: str) -> list[str]:
-        return [node.name for node in self._cluster.shape.nodes if node.zone == zone]
-
-    async def change_taints(self, node: str, change: TaintChange) -> None:
-        """Of what the node has now: other writers change taints at the same time."""
-        kind, key = kind_named("Node"), key_in("Node", node, NAMESPACE)
-
-        async def attempt() -> None:
-            found = await self._client.get(kind, key)
-            taints = change(found["spec"].get("taints") or [])
-            metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
-            body = merge_patch({"metadata": metadata, "spec": {"taints": taints}})
-            await self._client.patch(kind, key, body, WriteOptions())
-
-        await self.insist(attempt)
-
-    async def pods_on(self, node: str) -> list[str]:
-        return await self.names("Pod", Selection(fields=f"spec.nodeName={node}"))
-
-    async def names(self, kind: str, selection: Selection) -> list[str]:
-        found: list[str] = []
-
-        async def read() -> None:
-            page = await self._client.list(kind_named(kind), selection)
-            found[:] = [document["metadata"]["name"] for document in page.items]
-
-        await self.insist(read)
-        return found
-
-    async def insist(self, attempt: Callable[[], Awaitable[Any]]) -> None:
-        for _ in range(TRIES):
-            try:
-                await attempt()
-            except KubeError as error:
-                if error.failure in DONE:
-                    return
-                if not error.is_passing and error.failure is not Failure.CONFLICT:
-                    raise
-            else:
-                return
-            await self._cluster.user.clock.sleep(seconds(AGAIN_SECONDS))
 
 
 def claim_spec(class_name: str, size: str) -> Document:
@@ -293,7 +242,7 @@ def _container(cpu: str) -> Document:
 
 def stateful_set(wanted: CreateStatefulSet) -> Document:
     labels = {"app": wanted.name}
-    names = [f"data{number}" for number in range(wanted.claims)]
+    classes = [wanted.class_name] * wanted.claims + [*wanted.also]
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -312,10 +261,10 @@ def stateful_set(wanted: CreateStatefulSet) -> Document:
             },
             "volumeClaimTemplates": [
                 {
-                    "metadata": {"name": name, "labels": labels},
-                    "spec": claim_spec(wanted.class_name, wanted.size),
+                    "metadata": {"name": f"data{number}", "labels": labels},
+                    "spec": claim_spec(class_name, wanted.size),
                 }
-                for name in names
+                for number, class_name in enumerate(classes)
             ],
         },
     }

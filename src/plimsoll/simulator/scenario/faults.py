@@ -6,6 +6,7 @@ for the copy of X that leads at that moment.
 """
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Protocol
 
@@ -37,9 +38,11 @@ class Faulty(Protocol):
 
     def cut(self, component: Component, lasting: float) -> None: ...
 
-    def arm(self, component: Component, writes: int, lasting: float) -> None: ...
+    def arm(self, component: Component, fault: "Cut | Pause") -> None: ...
 
-    def some_watches(self, what: str, rate: float) -> list[Pipe]: ...
+    def delay_calls(self, late: "LateCalls") -> None: ...
+
+    def some_watches(self, what: str, rate: float, resource: str) -> list[Pipe]: ...
 
     def script(self, driver: str, entry: ScriptEntry) -> None: ...
 
@@ -75,13 +78,15 @@ class Cut(ScenarioFault, frozen=True, kw_only=True, tag="cut"):
     lasting: float = 5.0
     after_writes: int = 0
     """Not at once, but right after its n-th write or driver call from then on."""
+    resource: str = ""
+    """Count only writes of this resource, such as `leases`."""
 
     def strike(self, faults: "Faulty") -> None:
         component = faults.find(self.what)
         if component is None:
             return
         if self.after_writes:
-            faults.arm(component, self.after_writes, self.lasting)
+            faults.arm(component, self)
         else:
             faults.cut(component, self.lasting)
 
@@ -89,10 +94,19 @@ class Cut(ScenarioFault, frozen=True, kw_only=True, tag="cut"):
 class Pause(ScenarioFault, frozen=True, kw_only=True, tag="pause"):
     what: str
     lasting: float = 20.0
+    before_writes: int = 0
+    """Not at once, but when its n-th write or driver call from then on is permitted and not yet
+    sent: that is sent when the process goes on, perhaps after its lease has ended."""
+    resource: str = ""
+    """Count only writes of this resource, such as `leases`."""
 
     def strike(self, faults: "Faulty") -> None:
         component = faults.find(self.what)
-        if component is not None:
+        if component is None:
+            return
+        if self.before_writes:
+            faults.arm(component, self)
+        else:
             component.pause()
             faults.later(self.lasting, component.resume)
 
@@ -135,27 +149,35 @@ class BreakWatches(ScenarioFault, frozen=True, kw_only=True, tag="breakWatches")
     """Of the process that is named; all without a name."""
 
     what: str = ""
+    resource: str = ""
+    """Such as `persistentvolumes`; empty: of all resources."""
     expire: bool = False
     """With 410: the reader has to list again."""
     rate: float = 1.0
+    lasting: float = 0.0
+    """For so long before they end, nothing that they are sent arrives."""
 
     def strike(self, faults: "Faulty") -> None:
-        for pipe in faults.some_watches(self.what, self.rate):
-            if self.expire:
-                expire(pipe)
+        end = expire if self.expire else disconnect
+        for pipe in faults.some_watches(self.what, self.rate, self.resource):
+            if self.lasting:
+                pipe.is_mute = True
+                faults.later(self.lasting, partial(end, pipe))
             else:
-                disconnect(pipe)
+                end(pipe)
 
 
 class DelayWatches(ScenarioFault, frozen=True, kw_only=True, tag="delayWatches"):
     """Some watches of the process fall behind the others."""
 
     what: str = ""
+    resource: str = ""
+    """Such as `persistentvolumes`; empty: of all resources."""
     by: float = 10.0
     rate: float = 0.5
 
     def strike(self, faults: "Faulty") -> None:
-        for pipe in faults.some_watches(self.what, self.rate):
+        for pipe in faults.some_watches(self.what, self.rate, self.resource):
             pipe.hold(self.by * faults.chance.random())
 
 
@@ -182,6 +204,34 @@ class DriverHangs(ScenarioFault, frozen=True, kw_only=True, tag="driverHangs"):
     def strike(self, faults: "Faulty") -> None:
         hanging = Hang(call=self.call, seconds=self.lasting, when=self.when, times=self.times)
         faults.script(self.driver, hanging)
+
+
+class LateCalls(ScenarioFault, frozen=True, kw_only=True, tag="lateCalls"):
+    """Calls are on their way for so long, and are carried out then, whatever their sender has
+    decided meanwhile: it waits ten seconds for an answer."""
+
+    driver: str
+    call: FaultyCall = FaultyCall.DELETE
+    by: float = 30.0
+    times: int = 1
+
+    def strike(self, faults: "Faulty") -> None:
+        faults.delay_calls(self)
+
+
+class LeadByCsiProvisioner(ScenarioFault, frozen=True, kw_only=True, tag="leadByCsiProvisioner"):
+    """All copies of the provisioner end, and csi-provisioner is in their place for a time. It knows
+    no intents and ignores holds."""
+
+    driver: str
+    lasting: float = 120.0
+
+    def strike(self, faults: "Faulty") -> None:
+        for component in faults.cluster.provisioners(self.driver):
+            component.cut()
+            component.is_replaced = True
+        faults.cluster.stock_provisioners[self.driver].start()
+        faults.later(self.lasting, lambda: faults.cluster.put_back_provisioners(self.driver))
 
 
 class DriverLies(ScenarioFault, frozen=True, kw_only=True, tag="driverLies"):
@@ -239,6 +289,8 @@ AnyFault = (
     | DelayWatches
     | DriverFails
     | DriverHangs
+    | LateCalls
+    | LeadByCsiProvisioner
     | DriverLies
     | SkewClock
     | FillDisk

@@ -7,18 +7,25 @@ docs/reference/scenarios.md describes the format.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import msgspec
 import yaml
 
-from plimsoll.api.registry import Document
-from plimsoll.simulator.cluster.shape import ClusterShape
-from plimsoll.simulator.scenario.actions import Action, AnyAction
-from plimsoll.simulator.scenario.faults import AnyFault, ScenarioFault
+from plimsoll.api.registry import Document, all_resources
+from plimsoll.simulator.cluster.shape import NO_PROVISIONER, SECOND_SCHEDULER, ClusterShape
+from plimsoll.simulator.scenario.actions import AnyAction
+from plimsoll.simulator.scenario.faults import (
+    AnyFault,
+    BreakWatches,
+    DelayWatches,
+    ScenarioFault,
+)
 from plimsoll.simulator.scenario.layout import ScenarioPart, cluster_document, read_cluster
 from plimsoll.simulator.scenario.scenario import Scenario
+from plimsoll.simulator.scenario.static_volumes import CreateZonalVolumes
 from plimsoll.simulator.scenario.strict import (
     DURATIONS,
     ScenarioError,
@@ -27,6 +34,7 @@ from plimsoll.simulator.scenario.strict import (
     read_part,
     written_seconds,
 )
+from plimsoll.simulator.scenario.user import Action
 
 E = TypeVar("E", bound=Action | ScenarioFault)
 
@@ -66,7 +74,6 @@ def parse_scenario(text: str) -> Scenario:
 def dump(scenario: Scenario) -> str:
     """With every node and pool by name."""
     cluster = cluster_document(scenario.cluster)
-    cluster["leaseRenew"] = written_seconds(cluster["leaseRenew"])
     document: Document = {
         "seed": scenario.seed,
         "lasting": written_seconds(scenario.lasting),
@@ -139,6 +146,7 @@ def check_names(scenario: Scenario) -> None:
     for name, entries in (("actions", scenario.actions), ("faults", scenario.faults)):
         for number, entry in enumerate(entries):
             _check_entry(entry, f"{name}[{number}]", known)
+            _check_driver(entry, f"{name}[{number}]", scenario.cluster)
             if entry.at > scenario.lasting:
                 end = written_seconds(scenario.lasting)
                 message = (
@@ -158,15 +166,37 @@ def _known_names(shape: ClusterShape) -> dict[str, Callable[[str], str]]:
         "zone": lambda name: "" if name in shape.zones else f"there are {listed(shape.zones)}",
         "node": lambda name: "" if name in nodes else f"one is {shape.nodes[0].name}",
         "what": lambda name: _check_process(name, process_names(shape)),
+        "resource": _check_resource,
     }
+
+
+def _check_resource(name: str) -> str:
+    """All that processes watch; empty: none in particular."""
+    known = {each.plural for each in all_resources()}
+    if not name or name in known:
+        return ""
+    close = get_close_matches(name, sorted(known), n=1)
+    return f'did you mean "{close[0]}"?' if close else "write it like persistentvolumes"
 
 
 def _check_entry(
     entry: Action | ScenarioFault, place: str, known: Mapping[str, Callable[[str], str]]
 ) -> None:
     for field, value in msgspec.to_builtins(entry).items():
+        if value == SECOND_SCHEDULER and isinstance(entry, BreakWatches | DelayWatches):
+            continue
         if field in known and (remedy := known[field](value)):
             raise ScenarioError(f'{place}.{field}: no "{value}"; {remedy}')
+
+
+def _check_driver(entry: Action | ScenarioFault, place: str, shape: ClusterShape) -> None:
+    """Volumes in a zone are made by the driver of their class."""
+    if not isinstance(entry, CreateZonalVolumes):
+        return
+    drivers = {each.name: each.driver for each in shape.classes}
+    if drivers[entry.class_name] == NO_PROVISIONER:
+        message = f'class "{entry.class_name}" has no driver; choose another class, or '
+        raise ScenarioError(f"{place}.className: {message}createLocalVolumes")
 
 
 def process_names(shape: ClusterShape) -> list[str]:

@@ -1,145 +1,160 @@
 """Scenarios from seeds: another small cluster, other workloads and other faults for each.
 
 Everything is drawn before the run, so that a scenario can be printed, replayed and made shorter.
+Most actions and faults are drawn by themselves. Some come as a plot: a few of them together, close
+in time, which would hardly meet by chance, such as watches that break while objects are deleted.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 from plimsoll.processes.driver.backends.pools.faults import FaultyCall, When
-from plimsoll.simulator.cluster.shape import (
-    ClusterShape,
-    Copies,
-    SimulatedClass,
-    SimulatedDriver,
-    SimulatedNode,
-)
+from plimsoll.simulator.cluster.shape import ClusterShape
 from plimsoll.simulator.scenario import actions, faults
 from plimsoll.simulator.scenario.actions import AnyAction
 from plimsoll.simulator.scenario.faults import AnyFault
+from plimsoll.simulator.scenario.generated_cluster import (
+    LOCAL,
+    ZONAL,
+    generated_cluster,
+    happens,
+    with_other_drivers,
+)
+from plimsoll.simulator.scenario.generated_groups import (
+    answer_too_late,
+    delete_late,
+    downgrade,
+    make_together,
+    send_after_the_lease,
+    stop_at_the_commit_point,
+)
+from plimsoll.simulator.scenario.generated_plots import (
+    INSIDE,
+    LASTING,
+    Event,
+    break_watches_while_objects_go,
+    change_nodes_while_volumes_are_made,
+    compete_for_volumes,
+    copy_and_grow,
+    crowd,
+    interrupt_bindings,
+    moment,
+    provision_inside,
+    recreate_quickly,
+)
 from plimsoll.simulator.scenario.scenario import Scenario
 
-ZONAL, LOCAL = "zonal.sim", "local.sim"
-LASTING = 300.0
+Plot = Callable[[Random, ClusterShape], list[Event]]
+PLOTS: tuple[tuple[Plot, float], ...] = (
+    (compete_for_volumes, 0.4),
+    (recreate_quickly, 0.3),
+    (break_watches_while_objects_go, 0.25),
+    (change_nodes_while_volumes_are_made, 0.25),
+    (copy_and_grow, 0.3),
+    (crowd, 0.7),
+    (interrupt_bindings, 0.3),
+    (provision_inside, 0.25),
+    (make_together, 0.5),
+)
+"""Each with the share of scenarios that have it."""
+LATER_PLOTS: tuple[tuple[Plot, float], ...] = (
+    (delete_late, 0.25),
+    (answer_too_late, 0.25),
+    (stop_at_the_commit_point, 0.3),
+    (downgrade, 0.2),
+    (send_after_the_lease, 0.2),
+)
+"""Drawn by a chance of their own: what a seed had before there were these, it still has."""
 
 
 def generate(seed: int) -> Scenario:
     chance = Random(f"scenario {seed}")  # noqa: S311 - chance of a simulation
-    shape = _shape(chance)
+    shape = generated_cluster(chance)
+    events: list[Event] = [*_actions(chance, shape), *_faults(chance, shape)]
+    for plot, share in PLOTS:
+        if happens(chance, share):
+            events += plot(chance, shape)
+    more = Random(f"more of scenario {seed}")  # noqa: S311 - chance of a simulation
+    shape = with_other_drivers(more, shape)
+    events += _later_faults(more, shape)
+    for plot, share in LATER_PLOTS:
+        if happens(more, share):
+            events += plot(more, shape)
+    if any(getattr(each, "class_name", "") == INSIDE.name for each in events):
+        shape = replace(shape, classes=(*shape.classes, INSIDE))
+    events.sort(key=lambda each: each.at)
     return Scenario(
         seed=seed,
         cluster=shape,
-        actions=tuple(sorted(_actions(chance, shape), key=lambda each: each.at)),
-        faults=tuple(sorted(_faults(chance, shape), key=lambda each: each.at)),
+        actions=tuple(each for each in events if isinstance(each, AnyAction)),
+        faults=tuple(each for each in events if isinstance(each, AnyFault)),
         lasting=LASTING,
-    )
-
-
-def happens(chance: Random, share: float) -> bool:
-    """In that share of all scenarios."""
-    return chance.random() < share
-
-
-def _shape(chance: Random) -> ClusterShape:
-    zones = "abc"[: chance.choice((2, 3, 3))]
-    limit = chance.choice((0, 0, 3, 6))
-    nodes: list[SimulatedNode] = []
-    for zone in zones:
-        for rack in range(chance.choice((1, 1, 2))):
-            for number in range(chance.choice((1, 1, 2, 3))):
-                name = f"node-{zone}{rack}{number}"
-                rack_name = f"{zone}{rack}"
-                nodes.append(SimulatedNode(name=name, zone=zone, rack=rack_name, max_volumes=limit))
-    size = chance.choice(("4Gi", "8Gi", "20Gi"))
-    zonal = SimulatedDriver(
-        name=ZONAL,
-        keys=("zone",),
-        pools=tuple(
-            {"name": f"pool-{zone}", "size": size, "topology": {"zone": zone}} for zone in zones
-        ),
-        strict_topology=happens(chance, 0.7),
-        tracks_capacity=happens(chance, 0.7),
-    )
-    local = SimulatedDriver(
-        name=LOCAL,
-        keys=("host",),
-        pools=tuple(
-            {"name": f"disk-{node.name}", "size": "3Gi", "topology": {"host": node.name}}
-            for node in nodes
-        ),
-    )
-    classes = (
-        SimulatedClass(name="zonal", driver=ZONAL),
-        SimulatedClass(name="local", driver=LOCAL),
-        SimulatedClass(name="now", driver=ZONAL, is_immediate=True),
-    )
-    return ClusterShape(
-        nodes=tuple(nodes),
-        drivers=(zonal, local),
-        classes=classes,
-        copies=Copies(schedulers=2, controllers=2, provisioners=2),
     )
 
 
 def _actions(chance: Random, shape: ClusterShape) -> list[AnyAction]:
     made: list[AnyAction] = []
-
-    def moment(after: float = 0.0) -> float:
-        return round(chance.uniform(after, LASTING), 3)
-
     for number in range(chance.randint(1, 3)):
-        name, begun = f"set{number}", moment() / 2
-        replicas = chance.randint(1, 4)
-        made.append(
-            actions.CreateStatefulSet(
-                at=begun,
-                name=name,
-                replicas=replicas,
-                class_name=chance.choice(("zonal", "local")),
-                size=chance.choice(("512Mi", "1Gi", "2Gi")),
-                claims=chance.choice((1, 1, 2)),
-                parallel=happens(chance, 0.5),
-            )
-        )
-        for _ in range(chance.randint(0, 3)):
-            at = moment(begun)
-            made.append(
-                chance.choice(
-                    (
-                        actions.ScaleStatefulSet(at=at, name=name, replicas=chance.randint(0, 5)),
-                        actions.Roll(at=at, name=name),
-                        actions.DeletePod(at=at, name=f"{name}-{chance.randrange(replicas)}"),
-                        actions.DeleteStatefulSet(
-                            at=at,
-                            name=name,
-                            with_claims=happens(chance, 0.5),
-                        ),
-                    )
-                )
-            )
+        made += _stateful_set(chance, f"set{number}")
     for number in range(chance.randint(0, 2)):
-        name, begun = f"burst{number}", moment()
-        made.append(
-            actions.CreatePods(
-                at=begun,
-                name=name,
-                pods=chance.randint(2, 8),
-                class_name=chance.choice(("zonal", "local", "now")),
-            )
-        )
-        if happens(chance, 0.6):
-            made.append(actions.DeletePods(at=moment(begun), name=name))
+        made += _burst(chance, f"burst{number}")
     if happens(chance, 0.4):
-        made.append(actions.CreateJob(at=moment(), name="job", pods=chance.randint(1, 3)))
+        at = moment(chance)
+        made.append(actions.CreateJob(at=at, name="job", pods=chance.randint(1, 3)))
     if happens(chance, 0.4):
-        begun = moment()
+        begun = moment(chance)
         made.append(actions.CreateClaim(at=begun, name="now", class_name="now"))
         if happens(chance, 0.5):
-            made.append(actions.DeleteClaim(at=moment(begun), name="now"))
+            made.append(actions.DeleteClaim(at=moment(chance, begun), name="now"))
     if happens(chance, 0.3):
-        node, begun = chance.choice(shape.nodes).name, moment()
+        node, begun = chance.choice(shape.nodes).name, moment(chance)
         made.append(actions.Drain(at=begun, node=node))
-        made.append(actions.Uncordon(at=moment(begun), node=node))
+        made.append(actions.Uncordon(at=moment(chance, begun), node=node))
     return made
+
+
+def _stateful_set(chance: Random, name: str) -> list[AnyAction]:
+    begun, replicas = round(moment(chance) / 2, 3), chance.randint(1, 4)
+    created = actions.CreateStatefulSet(
+        at=begun,
+        name=name,
+        replicas=replicas,
+        class_name=chance.choice(("zonal", "local")),
+        size=chance.choice(("512Mi", "1Gi", "2Gi")),
+        claims=chance.choice((1, 1, 2)),
+        parallel=happens(chance, 0.5),
+        cpu=_cpu(chance),
+    )
+    made: list[AnyAction] = [created]
+    for _ in range(chance.randint(0, 3)):
+        at = moment(chance, begun)
+        scaled = actions.ScaleStatefulSet(at=at, name=name, replicas=chance.randint(0, 5))
+        pod = f"{name}-{chance.randrange(replicas)}"
+        with_claims = happens(chance, 0.5)
+        gone = actions.DeleteStatefulSet(at=at, name=name, with_claims=with_claims)
+        choices = (scaled, actions.Roll(at=at, name=name), actions.DeletePod(at=at, name=pod), gone)
+        made.append(chance.choice(choices))
+    return made
+
+
+def _burst(chance: Random, name: str) -> list[AnyAction]:
+    begun = moment(chance)
+    created = actions.CreatePods(
+        at=begun,
+        name=name,
+        pods=chance.randint(2, 8),
+        class_name=chance.choice(("zonal", "local", "now")),
+        cpu=_cpu(chance),
+    )
+    if not happens(chance, 0.6):
+        return [created]
+    return [created, actions.DeletePods(at=moment(chance, begun), name=name)]
+
+
+def _cpu(chance: Random) -> str:
+    """Pods that take a good part of a node tell small nodes and large ones apart."""
+    return chance.choice(("100m", "100m", "1", "2"))
 
 
 PROCESSES = ("scheduler-*", "controller-*", "provisioner-*", "nodes*", "driver*", "apiserver")
@@ -164,8 +179,14 @@ def _fault(chance: Random, shape: ClusterShape) -> AnyFault:
             at=at, what=what, lasting=lasting, after_writes=chance.choice((1, 1, 2, 3, 5, 8))
         ),
         lambda: faults.Pause(at=at, what=what, lasting=lasting),
-        lambda: faults.Pause(at=at, what=chance.choice(LEADERS), lasting=lasting + 15.0),
-        lambda: faults.LoseZone(at=at, zone=chance.choice(shape.zones), lasting=lasting * 3),
+        lambda: faults.Pause(
+            at=at, what=chance.choice(LEADERS), lasting=lasting + shape.pace.lease_duration
+        ),
+        lambda: faults.LoseZone(
+            at=at,
+            zone=chance.choice(shape.zones),
+            lasting=lasting + chance.choice((0.0, shape.pace.node_grace)),
+        ),
         lambda: faults.LoseMessages(at=at, rate=chance.choice((0.02, 0.2)), lasting=lasting),
         lambda: faults.Conflicts(at=at, rate=chance.choice((0.05, 0.3)), lasting=lasting),
         lambda: faults.BreakWatches(at=at, expire=happens(chance, 0.5)),
@@ -191,3 +212,28 @@ def _fault(chance: Random, shape: ClusterShape) -> AnyFault:
         lambda: faults.StartSecondScheduler(at=at, lasting=lasting * 2),
     )
     return chance.choice(kinds)()
+
+
+def _later_faults(chance: Random, shape: ClusterShape) -> list[AnyFault]:
+    """Messages that take effect when their sender has long given up, or should have.
+
+    Only deletions are that late. A driver that refuses a volume, and makes it afterwards for a call
+    that was on its way before, has no answer that a provisioner could believe.
+    """
+    made: list[AnyFault] = []
+    if happens(chance, 0.3):
+        late = faults.LateCalls(
+            at=round(chance.uniform(0.0, LASTING * 0.9), 3),
+            driver=chance.choice((ZONAL, LOCAL)),
+            by=round(chance.uniform(11.0, 60.0), 3),
+        )
+        made.append(late)
+    if happens(chance, 0.3):
+        stopped = faults.Pause(
+            at=round(chance.uniform(0.0, LASTING * 0.8), 3),
+            what=chance.choice(LEADERS),
+            lasting=round(shape.pace.lease_duration * chance.uniform(0.5, 2.0), 3),
+            before_writes=chance.choice((1, 1, 2, 3, 5, 8)),
+        )
+        made.append(stopped)
+    return made

@@ -5,24 +5,41 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-import msgspec
-
+from plimsoll.processes.driver.backends.pools.faults import FaultyCall
 from plimsoll.simulator.cluster.component import Component
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.engine.chance import seconds
 from plimsoll.simulator.engine.network import Fate, Pipe
 from plimsoll.simulator.engine.process import SimulatedProcess
-from plimsoll.simulator.scenario.faults import ScenarioFault, ScriptEntry
+from plimsoll.simulator.scenario.faults import (
+    Cut,
+    LateCalls,
+    Pause,
+    ScenarioFault,
+    ScriptEntry,
+)
+from plimsoll.simulator.scenario.telling import line_of
+from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
 
 
-@dataclass(slots=True, kw_only=True)
-class ArmedCut:
-    """A component that is to be cut after so many more messages, and for how long."""
+@dataclass(slots=True)
+class ArmedFault:
+    """A component that is to be cut off, or stopped, at one of its messages."""
 
     component: Component
-    writes: int
-    lasting: float
+    fault: Cut | Pause
+    left: int
+    """So many more messages."""
+
+    def counts(self, path: str) -> bool:
+        return not self.fault.resource or f"/{self.fault.resource}" in path
+
+
+@dataclass(slots=True)
+class DelayedCalls:
+    fault: LateCalls
+    left: int
 
 
 class FaultInjector:
@@ -33,7 +50,8 @@ class FaultInjector:
         self.chance = chance
         self.loss = 0.0
         self.conflicts = 0.0
-        self.armed: list[ArmedCut] = []
+        self.armed: list[ArmedFault] = []
+        self._late: list[DelayedCalls] = []
         self._scripts: dict[str, list[ScriptEntry]] = {}
         self.counts: dict[str, int] = {}
         """Troubles that struck, by kind."""
@@ -41,39 +59,60 @@ class FaultInjector:
     # What becomes of messages
 
     def of_request(self, sender: SimulatedProcess, method: str, path: str) -> Fate:
-        del path
         if sender is self.cluster.user or method == "GET":
             return Fate.ARRIVES
-        self._count_down(sender)
+        self._count_down(sender, path)
         if method in ("PATCH", "PUT") and self.chance.random() < self.conflicts:
             return Fate.CONFLICT
         return self._lost()
 
     def of_call(self, sender: SimulatedProcess, method: str) -> Fate:
         if method not in HARMLESS_CALLS:
-            self._count_down(sender)
+            self._count_down(sender, method)
         return self._lost()
+
+    def lateness_of_call(self, driver: str, method: str) -> float:
+        called = method.rpartition("/")[2]
+        if method == methods.DELETE_NEVER_PUBLISHED.name:
+            # What it is for drivers that know it; others refuse it at once.
+            called = "" if self.cluster.drivers[driver].only_csi else FaultyCall.DELETE
+        for late in self._late:
+            if (late.fault.driver, late.fault.call) == (driver, called):
+                late.left -= 1
+                if not late.left:
+                    self._late.remove(late)
+                return late.fault.by
+        return 0.0
 
     def _lost(self) -> Fate:
         if self.loss and self.chance.random() < self.loss:
             return self.chance.choice((Fate.REQUEST_LOST, Fate.ANSWER_LOST))
         return Fate.ARRIVES
 
-    def _count_down(self, sender: SimulatedProcess) -> None:
+    def _count_down(self, sender: SimulatedProcess, path: str) -> None:
         for armed in [each for each in self.armed if each.component.life is sender]:
-            armed.writes -= 1
-            if not armed.writes:
+            if not armed.counts(path):
+                continue
+            armed.left -= 1
+            if not armed.left:
                 self.armed.remove(armed)
-                # The message arrives; its answer perhaps does not.
-                delay = self.chance.uniform(0.0, 0.02)
-                self.later(delay, partial(self.cut, armed.component, armed.lasting))
+                self._strike_armed(armed)
+
+    def _strike_armed(self, armed: ArmedFault) -> None:
+        component, lasting = armed.component, armed.fault.lasting
+        if isinstance(armed.fault, Pause):
+            component.pause()
+            self.later(lasting, component.resume)
+            return
+        # The message arrives; its answer perhaps does not.
+        self.later(self.chance.uniform(0.0, 0.02), partial(self.cut, component, lasting))
 
     # Troubles
 
     def strike(self, trouble: ScenarioFault) -> None:
         name = str(type(trouble).__struct_config__.tag)
         self.counts[name] = self.counts.get(name, 0) + 1
-        self.cluster.network.trace.add("fault", msgspec.json.encode(trouble).decode())
+        self.cluster.network.trace.add("fault", line_of(trouble))
         trouble.strike(self)
 
     def end_all(self) -> None:
@@ -81,9 +120,11 @@ class FaultInjector:
         cluster = self.cluster
         self.loss = self.conflicts = 0.0
         self.armed.clear()
+        self._late.clear()
         self.free_disk()
         cluster.second_scheduler.cut()
         for name in cluster.drivers:
+            cluster.put_back_provisioners(name)
             self._scripts[name] = []
             self._apply(name)
         for component in cluster.components.values():
@@ -98,9 +139,13 @@ class FaultInjector:
         component.cut()
         self.cluster.network.later(lasting, component.start)
 
-    def arm(self, component: Component, writes: int, lasting: float) -> None:
-        """Cut it after its n-th message from now on."""
-        self.armed.append(ArmedCut(component=component, writes=writes, lasting=lasting))
+    def arm(self, component: Component, fault: Cut | Pause) -> None:
+        """Strike at its n-th message from now on."""
+        messages = fault.before_writes if isinstance(fault, Pause) else fault.after_writes
+        self.armed.append(ArmedFault(component, fault, messages))
+
+    def delay_calls(self, late: LateCalls) -> None:
+        self._late.append(DelayedCalls(late, late.times))
 
     def find(self, what: str) -> Component | None:
         components = self.cluster.components
@@ -111,12 +156,14 @@ class FaultInjector:
             return components[self.chance.choice(names)] if names else None
         return components.get(what)
 
-    def some_watches(self, what: str, rate: float) -> list[Pipe]:
+    def some_watches(self, what: str, rate: float, resource: str) -> list[Pipe]:
         """Of the processes whose names begin so, each with that probability."""
         return [
             pipe
             for pipe in tuple(self.cluster.network.pipes.values())
-            if pipe.reader.name.startswith(what.rstrip("*")) and self.chance.random() < rate
+            if pipe.reader.name.startswith(what.rstrip("*"))
+            and pipe.what.endswith(f"/{resource}" if resource else "")
+            and self.chance.random() < rate
         ]
 
     def end_losses(self) -> None:

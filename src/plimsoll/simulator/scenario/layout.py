@@ -14,7 +14,8 @@ from plimsoll.api.registry import Document
 from plimsoll.processes.driver.backends.pools.options import MEBIBYTE
 from plimsoll.processes.driver.settings import topology_key
 from plimsoll.simulator.cluster.shape import (
-    LEASE_RENEW_SECONDS,
+    IN_PROCESS,
+    NO_PROVISIONER,
     ClusterShape,
     Copies,
     SimulatedClass,
@@ -90,6 +91,8 @@ class DriverPart(FilePart, frozen=True, kw_only=True):
     """Which topology keys it tells of nodes; as its pools need them, if absent."""
     strict_topology: bool = True
     tracks_capacity: bool = True
+    ids_from_names: bool = False
+    only_csi: bool = False
 
 
 class ClassPart(FilePart, frozen=True, kw_only=True):
@@ -110,7 +113,8 @@ class ClusterPart(FilePart, frozen=True, kw_only=True):
     drivers: list[Any]
     classes: list[Any]
     copies: dict[str, Any] = {}
-    lease_renew: float = LEASE_RENEW_SECONDS
+    pace: Literal["production", "seldom"] = "production"
+    rollback: bool = False
 
 
 def read_cluster(given: Any) -> ClusterShape:
@@ -127,14 +131,13 @@ def read_cluster(given: Any) -> ClusterShape:
         _class(place, each, drivers) for place, each in read_list(part.classes, "cluster.classes")
     )
     _check_unique([each.name for each in classes], "cluster.classes")
-    if not part.lease_renew:
-        raise ScenarioError("cluster.leaseRenew: must be longer than 0s")
     return ClusterShape(
         nodes=nodes,
         drivers=drivers,
         classes=classes,
         copies=Copies(**msgspec.structs.asdict(copies)),
-        lease_renew_seconds=part.lease_renew,
+        pace_name=part.pace,
+        rolls_back=part.rollback,
     )
 
 
@@ -241,6 +244,8 @@ def _driver(place: str, given: Any, nodes: tuple[SimulatedNode, ...]) -> Simulat
         keys=keys,
         strict_topology=part.strict_topology,
         tracks_capacity=part.tracks_capacity,
+        ids_from_names=part.ids_from_names,
+        only_csi=part.only_csi,
     )
 
 
@@ -281,7 +286,7 @@ def _keys(part: PoolPart) -> set[str]:
 def _class(place: str, given: Any, drivers: tuple[SimulatedDriver, ...]) -> SimulatedClass:
     part = read_part(ClassPart, given, place)
     names = [driver.name for driver in drivers]
-    if part.driver not in names:
+    if part.driver not in (*names, NO_PROVISIONER, IN_PROCESS):
         raise ScenarioError(f'{place}.driver: no "{part.driver}"; there are {listed(names)}')
     allowed = part.allowed_topologies.items()
     return SimulatedClass(
@@ -307,6 +312,8 @@ def cluster_document(shape: ClusterShape) -> Document:
                 "keys": [*driver.keys],
                 "strictTopology": driver.strict_topology,
                 "tracksCapacity": driver.tracks_capacity,
+                "idsFromNames": driver.ids_from_names,
+                "onlyCsi": driver.only_csi,
                 "pools": [*driver.pools],
             }
             for driver in shape.drivers
@@ -317,7 +324,8 @@ def cluster_document(shape: ClusterShape) -> Document:
             "controllers": shape.copies.controllers,
             "provisioners": shape.copies.provisioners,
         },
-        "leaseRenew": shape.lease_renew_seconds,
+        "pace": shape.pace_name,
+        "rollback": shape.rolls_back,
     }
 
 

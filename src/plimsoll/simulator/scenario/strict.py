@@ -13,7 +13,7 @@ from plimsoll.runtime.config import parse_duration
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-DURATIONS = frozenset({"at", "lasting", "settling", "by", "ahead", "leaseRenew"})
+DURATIONS = frozenset({"at", "lasting", "settling", "by", "ahead"})
 QUANTITIES = frozenset({"size", "cpu", "memory"})
 SIGNED = frozenset({"ahead"})
 SHARES = frozenset({"rate"})

@@ -13,6 +13,7 @@ happen; `wait` takes as long as it is told. A bug in a loop fails the story at t
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -35,17 +36,43 @@ from plimsoll.runtime.metrics import Metrics
 from plimsoll.simulator.cluster.objects import key_in, kind_named, kind_of
 from plimsoll.simulator.engine.chance import seeded
 from plimsoll.simulator.stories.expectations import BrokenExpectationError
+from plimsoll.simulator.stories.refusing_transport import (
+    RefusingTransport,
+    Rule,
+    open_to_all,
+)
 from plimsoll.simulator.stories.story_clock import RunClock, StoryClock
 from plimsoll.simulator.stories.story_process import StoryLink, StoryProcess
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import key_of
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import Deletion, Selection, WriteOptions, merge_patch
+from plimsoll.wire.transport import Transport
 
 SOON = timedelta(seconds=2)
 HISTORY = timedelta(hours=12)
 
 Make = Callable[[Tools], Loop]
+Through = Callable[[Transport], Transport]
+"""What lies between a process and the server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerLife:
+    """What befalls one controller."""
+
+    seed: int = 1
+    cut_after: int | None = None
+    """The number of the write after which it does nothing any more."""
+    rule: Rule = open_to_all
+    """What the server refuses it."""
+    fence: Fence | None = None
+    """Of a leader, where one is elected."""
+    through: Through = lambda transport: transport
+    """What else lies between it and the server."""
+
+
+USUAL_LIFE = ControllerLife()
 
 
 class Controller:
@@ -56,13 +83,14 @@ class Controller:
         server: ApiServer,
         clock: RunClock,
         loops: Mapping[str, Make],
-        *,
-        seed: int = 1,
-        cut_after: int | None = None,
+        life: ControllerLife = USUAL_LIFE,
     ) -> None:
         self._process = StoryProcess("controller")
-        self._link = StoryLink(self._process, InProcessTransport(server), cut_after=cut_after)
-        chance, ids, metrics = seeded(seed), seeded_ids(seed), Metrics()
+        transport = RefusingTransport(life.through(InProcessTransport(server)), life.rule)
+        self.passed = transport.passed
+        """What it has asked the server for, by verb and resource."""
+        self._link = StoryLink(self._process, transport, cut_after=life.cut_after)
+        chance, ids, metrics = seeded(life.seed), seeded_ids(life.seed), Metrics()
         client = KubeClient(self._link, clock=clock, chance=chance, manager="plimsoll-controller")
         self._recorder = EventRecorder(
             client, RecorderSettings(component="plimsoll-controller"), ids=ids, metrics=metrics
@@ -75,7 +103,7 @@ class Controller:
             ids=ids,
             chance=chance,
             metrics=metrics,
-            fence=Fence.left_open(clock),
+            fence=life.fence or Fence.left_open(clock),
         )
         self.loops = {name: make(self.tools) for name, make in loops.items()}
         self._tasks: list[asyncio.Task[None]] = []
@@ -135,14 +163,14 @@ class StoryCluster:
     # The controller
 
     async def start(
-        self, *loops: str, cut_after: int | None = None, more: Mapping[str, Make] | None = None
+        self, *loops: str, more: Mapping[str, Make] | None = None, **life: Any
     ) -> Controller:
-        """Start a controller with these loops; `more` are loops that are not in the table."""
+        """Start a controller with these loops; `more` are loops that are not in the table, `life`
+        the fields of its ControllerLife."""
         self._lives += 1
         chosen = {name: LOOPS[name].make for name in loops} | dict(more or {})
-        controller = Controller(
-            self.server, self.clock, chosen, seed=self._lives, cut_after=cut_after
-        )
+        befalls = ControllerLife(seed=self._lives, **life)
+        controller = Controller(self.server, self.clock, chosen, befalls)
         self.controllers.append(controller)
         await controller.start()
         return controller

@@ -1,12 +1,14 @@
 """A transport that refuses requests before the server sees them, as roles and broken servers do."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
 
 Rule = Callable[[Request], int]
 """The status with which a request is turned away; 0: it may pass."""
+
+Happens = Callable[[], Awaitable[None]]
 
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -77,3 +79,27 @@ def forbidden(*resources: str) -> Rule:
 
 def missing(*resources: str) -> Rule:
     return lambda request: 404 if asked(request)[1] in resources else 0
+
+
+class InterruptedTransport:
+    """Implements Transport. Something happens right before the first request of a kind arrives."""
+
+    def __init__(self, inner: Transport, verb: str, resource: str, happens: Happens) -> None:
+        self._inner = inner
+        self._when = verb, resource
+        self._happens = happens
+        self.was_interrupted = False
+
+    async def request(self, request: Request) -> Response:
+        if not self.was_interrupted and asked(request) == self._when:
+            self.was_interrupted = True
+            await self._happens()
+        return await self._inner.request(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
+        async with self._inner.stream(request) as answer:
+            yield answer
+
+    async def close(self) -> None:
+        await self._inner.close()

@@ -1,7 +1,7 @@
 """A scheduler in a story's cluster, and the objects that stories about scheduling are made of."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,21 +14,16 @@ from plimsoll.runtime.clock import settle
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.simulator.engine.chance import seeded
-from plimsoll.simulator.stories.cluster import StoryCluster
-from plimsoll.simulator.stories.expectations import expect
+from plimsoll.simulator.stories.cluster import StoryCluster, Through
+from plimsoll.simulator.stories.expectations import expect, expect_no_restarts, samples
 from plimsoll.simulator.stories.objects import pod, volume
 from plimsoll.simulator.stories.story_process import StoryLink, StoryProcess
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.transport import Transport
 
 SCHEDULER = "plimsoll"
 HOSTNAME = "kubernetes.io/hostname"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-RESTARTS = "plimsoll_loop_restarts_total"
-
-Through = Callable[[Transport], Transport]
-"""What lies between the scheduler and the server."""
 
 
 class RunningScheduler:
@@ -65,6 +60,10 @@ class RunningScheduler:
     def writes(self) -> int:
         return self._link.writes
 
+    @property
+    def is_cut_off(self) -> bool:
+        return self._process.was_cut
+
     async def start(self) -> None:
         self._task = self._process.spawn(self.scheduler.run())
         await settle()
@@ -73,14 +72,11 @@ class RunningScheduler:
         """Raises if it met with a bug."""
         if self._task is not None and self._task.done():
             self._task.result()
-        for line in self.metrics.exposition().decode().splitlines():
-            if line.startswith(RESTARTS):
-                expect(line, holds=line.endswith(" 0.0"))
+        expect_no_restarts(self.metrics)
 
     def sample(self, start: str) -> float:
         """The value of the metric whose line begins like this."""
-        lines = self.metrics.exposition().decode().splitlines()
-        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(start))
+        return sum(samples(self.metrics, start))
 
     async def kill(self) -> None:
         """It ends without any farewell."""

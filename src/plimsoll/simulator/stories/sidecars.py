@@ -15,6 +15,8 @@ from typing import Any, cast
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.decide.provisioning.intents import PROVISIONER
+from plimsoll.decide.records import RECORD
 from plimsoll.processes.driver.backends.pools.backend import PoolsBackend
 from plimsoll.processes.driver.backends.pools.faults import Fault, Lie
 from plimsoll.processes.driver.core import Driver
@@ -30,10 +32,10 @@ from plimsoll.runtime.ids import seeded_ids
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.simulator.engine.chance import seeded
 from plimsoll.simulator.stories.cluster import StoryCluster
-from plimsoll.simulator.stories.expectations import expect
+from plimsoll.simulator.stories.expectations import expect, expect_no_restarts, samples
 from plimsoll.simulator.stories.objects import namespace
 from plimsoll.simulator.stories.refusing_transport import RefusingTransport, Rule, open_to_all
-from plimsoll.simulator.stories.schedulers import RESTARTS, add_node
+from plimsoll.simulator.stories.schedulers import add_node
 from plimsoll.simulator.stories.story_clock import RunClock
 from plimsoll.simulator.stories.story_process import StoryCsiLink, StoryLink, StoryProcess
 from plimsoll.wire.csi import methods
@@ -77,11 +79,23 @@ class StoryStorage:
     created: list[csi.CreateVolumeRequest] = field(default_factory=list)
     on_effect: Callable[[str], None] = lambda _call: None
     """After a volume was made or deleted, before the caller has the answer."""
+    unknown_calls: frozenset[str] = frozenset()
+    """That the driver does not have, as drivers of other vendors."""
 
     @property
     def names(self) -> list[str]:
         """Of the volumes that exist."""
         return sorted(volume.name for volume in self.driver.ledger.volumes.all())
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the volumes that exist, as PersistentVolumes name them."""
+        return sorted(volume.id for volume in self.driver.ledger.volumes.all())
+
+    @property
+    def deletions(self) -> int:
+        """How often it was asked to delete a volume, in one way or the other."""
+        return self.count("DeleteVolume") + self.count("DeleteNeverPublished")
 
     @property
     def pools_used(self) -> list[tuple[str, ...]]:
@@ -103,7 +117,11 @@ class StoryStorage:
     def transport(self, node: str) -> InProcessCsi:
         settings = next(each for each in self.settings.nodes if each.id == node)
         table = handlers(self.driver, settings, self.settings)
-        told = {name: self._told(name, handler) for name, handler in table.items()}
+        told = {
+            name: self._told(name, handler)
+            for name, handler in table.items()
+            if name not in self.unknown_calls
+        }
         return InProcessCsi(told, self.settings.clock)
 
     def _told(self, method: str, handler: Handler) -> Handler:
@@ -240,13 +258,10 @@ class RunningProvisioner:
         """Raises if it met with a bug."""
         if self._task is not None and self._task.done() and not self._task.cancelled():
             self._task.result()
-        for line in self.metrics.exposition().decode().splitlines():
-            if line.startswith(RESTARTS):
-                expect(line, holds=line.endswith(" 0.0"))
+        expect_no_restarts(self.metrics)
 
     def sample(self, start: str) -> float:
-        lines = self.metrics.exposition().decode().splitlines()
-        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(start))
+        return sum(samples(self.metrics, start))
 
     async def stop(self) -> None:
         """As by a signal: what it holds is given back, what it has to say is said."""
@@ -332,6 +347,11 @@ def a_secret(name: str = "access", **values: str) -> Document:
         "metadata": {"name": name, "namespace": "default"},
         "stringData": values,
     }
+
+
+def is_announcement(lease: Document) -> bool:
+    """Whether the lease only says that a provisioner respects holds."""
+    return (lease["metadata"].get("labels") or {}).get(RECORD) == PROVISIONER
 
 
 async def told_zones(cluster: StoryCluster, volume: str) -> list[str]:

@@ -7,9 +7,10 @@ it was asked for: it goes on when the sender is cut off. The sender never learns
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from plimsoll.simulator.cluster.api_host import permit_now
 from plimsoll.simulator.engine.loop import OWNER, unowned_context

@@ -16,11 +16,19 @@ from rich.table import Table
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.decide.capacity.findings import Found, find_numbers
-from plimsoll.decide.capacity.overview import CapacityEntry, Overview, reached
+from plimsoll.decide.capacity.overview import (
+    CapacityEntry,
+    Overview,
+    PoolEntry,
+    pools_of,
+    reached,
+)
 from plimsoll.decide.capacity.tree import CapacityBranch, path_of, selector_text, tree_of
+from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.decide.explain.amounts import amount
 from plimsoll.decide.explain.groups import Unit
-from plimsoll.ui.explain.output import Row, human, table
+from plimsoll.decide.scheduling.rules.volume_binding.charges import ListedCharge
+from plimsoll.ui.explain.layout import Row, human, table
 
 API_VERSION = "capacity.plimsoll.dev/v1"
 SHORT = 40
@@ -37,8 +45,12 @@ ENTRIES: Row = (
     "OBJECT",
     "FINDINGS",
 )
+POOLS: Row = ("POOL", "DRIVER", "FREE", "LARGEST EXTENT", "EXTENTS", "COSTS")
+RESERVED: Row = ("RESERVED FOR", "NODE", "POOL", "BYTES", "STATE", "SINCE")
 WARNINGS: Row = ("CODE", "OBJECT", "WHAT")
-NUMBERS = frozenset({"NODES", "SIZE", "LARGEST", "AGE", "LOOKED"})
+NUMBERS = frozenset(
+    {"NODES", "SIZE", "LARGEST", "AGE", "LOOKED", "FREE", "LARGEST EXTENT", "EXTENTS"}
+)
 EVERYWHERE = "everywhere"
 BY_HAND = "by hand"
 
@@ -48,7 +60,9 @@ Codes = Mapping[ObjectKey, Sequence[str]]
 # Documents
 
 
-def document(overview: Overview, found: Sequence[Found]) -> Document:
+def document(
+    overview: Overview, found: Sequence[Found], reserved: Sequence[ListedCharge] = ()
+) -> Document:
     codes = _codes(found)
     return {
         "apiVersion": API_VERSION,
@@ -63,6 +77,43 @@ def document(overview: Overview, found: Sequence[Found]) -> Document:
             }
             for each in found
         ],
+        "pools": [_pool_document(pool) for pool in pools_of(overview)],
+        "reservations": [_reservation_document(each, overview.now) for each in reserved],
+    }
+
+
+def _reservation_document(charge: ListedCharge, now: datetime) -> Document:
+    reservation = charge.reservation
+    return {
+        "claim": _key_document(reservation.claim),
+        "storageClass": reservation.storage_class,
+        "node": reservation.node,
+        "driver": charge.pool.driver or None,
+        "pool": charge.pool.name or None,
+        "reservedBytes": charge.taken,
+        "recorded": reservation.recorded is not None,
+        "sinceSecondsAgo": _seconds(charge.since, now),
+    }
+
+
+def _pool_document(pool: PoolEntry) -> Document:
+    return {
+        "driver": pool.driver,
+        "name": pool.name,
+        "freeBytes": pool.free_bytes,
+        "extents": [{"name": name, "freeBytes": free} for name, free in pool.free.items()],
+        "costs": [
+            {
+                "storageClass": name,
+                "copies": cost.copies,
+                "shares": cost.shares,
+                "unitBytes": cost.unit_bytes,
+                "overheadBytes": cost.overhead_bytes,
+                "minimumVolumeBytes": cost.smallest_bytes,
+            }
+            for name, cost in sorted(pool.costs.items())
+        ],
+        "objects": [_key_document(key) for key in pool.objects],
     }
 
 
@@ -128,6 +179,47 @@ def show(overview: Overview, found: Sequence[Found], *, as_tree: bool) -> None:
         rows = [(each.finding.value, str(each.about), each.sentence) for each in found]
         _show_table(WARNINGS, rows)
     click.echo(f"\n{_summary(overview, found)}")
+
+
+def show_pools(overview: Overview, reserved: Sequence[ListedCharge]) -> None:
+    pools = pools_of(overview)
+    if pools:
+        _show_table(POOLS, [_pool_row(pool) for pool in pools])
+    else:
+        click.echo("No pools are published.")
+    if reserved:
+        click.echo()
+        _show_table(RESERVED, [_reserved_row(each, overview.now) for each in reserved])
+
+
+def _reserved_row(charge: ListedCharge, now: datetime) -> Row:
+    reservation = charge.reservation
+    return (
+        str(reservation.claim),
+        reservation.node,
+        charge.pool.name,
+        _size(charge.taken),
+        "recorded" if reservation.recorded is not None else "decided",
+        human(now - charge.since) if charge.since else "",
+    )
+
+
+def _pool_row(pool: PoolEntry) -> Row:
+    costs = (f"{name}: {_cost_text(cost)}" for name, cost in sorted(pool.costs.items()))
+    return (
+        pool.name,
+        pool.driver,
+        _size(pool.free_bytes),
+        _size(max(pool.free.values(), default=0)),
+        str(len(pool.free)),
+        ", ".join(costs),
+    )
+
+
+def _cost_text(cost: Cost) -> str:
+    """What a volume takes: `1x`, `2x on 2 extents`."""
+    spread = f" on {cost.shares} extents" if cost.shares > 1 else ""
+    return f"{cost.copies}x{spread}"
 
 
 def _summary(overview: Overview, found: Sequence[Found]) -> str:

@@ -11,10 +11,14 @@ from typing import NamedTuple, TypeVar
 
 from plimsoll.api.core import Lease, Node
 from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document, resources_by_kind, resources_by_path
 from plimsoll.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from plimsoll.api.typed import from_document
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.capacity.overview import ObservedCapacity
+from plimsoll.decide.provisioning.intents import INTENT
+from plimsoll.decide.records import RECORD
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, documents, key_of, metadata_of, typed
 from plimsoll.wire.kube import KubeClient
@@ -30,6 +34,20 @@ async def read(client: KubeClient) -> ObservedCapacity:
     """Closes the client."""
     try:
         return await _read(client)
+    finally:
+        await client.close()
+
+
+async def read_consumers(client: KubeClient) -> list[ApiObject]:
+    """What room is reserved for follows from these; what may not be listed is left out. Closes the
+    client."""
+    try:
+        found: list[ApiObject] = []
+        found += await _find_all(client, typed(Pod), "") or ()
+        found += await _find_all(client, typed(PersistentVolumeClaim), "") or ()
+        found += await _find_all(client, typed(PersistentVolume), "") or ()
+        found += await _find_all(client, typed(Lease), "", labels=f"{RECORD}={INTENT}") or ()
+        return found
     finally:
         await client.close()
 
@@ -59,10 +77,12 @@ async def _read(client: KubeClient) -> ObservedCapacity:
     )
 
 
-async def _find_all(client: KubeClient, kind: Kind[T], namespace: str) -> tuple[T, ...] | None:
+async def _find_all(
+    client: KubeClient, kind: Kind[T], namespace: str, labels: str = ""
+) -> tuple[T, ...] | None:
     """None: the server does not tell us."""
     try:
-        return (await client.list(kind, Selection(namespace=namespace))).items
+        return (await client.list(kind, Selection(namespace=namespace, labels=labels))).items
     except KubeError as error:
         if error.failure in NOT_TOLD:
             return None

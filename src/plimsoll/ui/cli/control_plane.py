@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import click
 import uvloop
@@ -11,42 +11,36 @@ import uvloop
 from plimsoll.apiserver.http.certificates import UnreadableKeysError
 from plimsoll.apiserver.storage.store import StoreCorruptError
 from plimsoll.processes.controller.in_process.provisioners.registry import ProvisionerSetupError
+from plimsoll.runtime.config import Sources, load_settings
 from plimsoll.runtime.log import configure_logging
 from plimsoll.ui.failures import failures_told
 from plimsoll.ui.local_cluster import control_plane as process
 from plimsoll.ui.local_cluster.assembled import kept_options
-from plimsoll.ui.options.log_options import LEVELS
-from plimsoll.ui.options.up_options import controller_options, place_options
+from plimsoll.ui.options.settings_options import OptionDefaults, settings_options
+from plimsoll.ui.options.up_options import ControlPlaneFlags
 from plimsoll.ui.stdout import say
 
 
 @click.command("control-plane")
-@place_options
-@controller_options
-@click.option("--log-level", type=LEVELS, default="warning", show_default=True)
-def control_plane(  # noqa: PLR0913 - one for each option
-    *,
-    data_dir: Path,
-    nodes: int | None,
-    csi_addresses: tuple[str, ...],
-    repair: str,
-    repair_dry_run: bool,
-    log_level: str,
-) -> None:
+@settings_options(ControlPlaneFlags, defaults=OptionDefaults.FINAL)
+def control_plane(**given: Any) -> None:
     """Run API server, controller, scheduler and provisioners of plimsoll up in one process.
 
     plimsoll up starts it, and keeps it up. Prints one line with the address of each part when it is
     ready, and runs until SIGTERM or SIGINT.
     """
-    configure_logging(level=log_level)
+    flags = load_settings(ControlPlaneFlags, Sources(flags=given))
+    configure_logging(level=flags.log_level)
     broken = (StoreCorruptError, UnreadableKeysError, sqlite3.OperationalError)
     with failures_told(usage=(ProvisionerSetupError,), failures=broken):
-        before = kept_options(data_dir.absolute())
+        before = kept_options(flags.directory)
         wanted = replace(
             before,
-            nodes=nodes or before.nodes,
-            csi_addresses=csi_addresses,
-            repair=repair,
-            repair_dry_run=repair_dry_run,
+            nodes=flags.nodes or before.nodes,
+            csi_addresses=flags.csi_addresses,
+            repair=flags.repair,
+            repair_dry_run=flags.repair_dry_run,
+            rollback=flags.rollback,
+            rollback_after=flags.rollback_after,
         )
         uvloop.run(process.run(before, wanted, say, is_root=os.geteuid() == 0))

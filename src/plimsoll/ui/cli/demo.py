@@ -7,12 +7,14 @@ import signal
 import tempfile
 from collections import deque
 from pathlib import Path
+from typing import Annotated, Any
 
 import click
 import uvloop
 
 from plimsoll.runtime.clock import SystemClock
-from plimsoll.runtime.config import ConfigError
+from plimsoll.runtime.config import ConfigError, Settings, Sources, load_settings
+from plimsoll.runtime.flags import Flag
 from plimsoll.runtime.log import configure_logging
 from plimsoll.ui.demo.stage import DemoFailedError, DemoStage
 from plimsoll.ui.demo.tour import Tour
@@ -25,6 +27,7 @@ from plimsoll.ui.local_cluster.running import (
     StartReports,
     local_cluster,
 )
+from plimsoll.ui.options.settings_options import OptionDefaults, settings_options
 from plimsoll.ui.stdout import say
 from plimsoll.wire.errors import KubeError
 
@@ -32,25 +35,27 @@ REMEMBERED = 40
 KINDS = "nodes,pods,persistentvolumeclaims,persistentvolumes,volumesnapshots"
 
 
+class DemoFlags(Settings, frozen=True, kw_only=True):
+    once: Annotated[bool, Flag("End after the tour instead of waiting for Ctrl-C.", off=None)] = (
+        False
+    )
+    port: Annotated[int, Flag("Port on 127.0.0.1; 0: a free one.", at_least=0, at_most=65535)] = 0
+
+
 @click.command()
-@click.option("--once", is_flag=True, help="End after the tour instead of waiting for Ctrl-C.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="Port on 127.0.0.1; by default a free one.",
-)
-def demo(*, once: bool, port: int) -> None:
+@settings_options(DemoFlags, defaults=OptionDefaults.FINAL)
+def demo(**given: Any) -> None:
     """Start a cluster with real volumes, put a database into it, and show what becomes of it.
 
     Uses a directory of its own that is removed at the end. Without root, volumes are directories.
     Exit code 1 when anything went wrong.
     """
+    flags = load_settings(DemoFlags, Sources(flags=given))
     configure_logging(level="error")
     said: deque[str] = deque(maxlen=REMEMBERED)
     directory = Path(tempfile.mkdtemp(prefix="plimsoll-demo-"))
     try:
-        uvloop.run(_show(directory, said, port=port, once=once))
+        uvloop.run(_show(directory, said, port=flags.port, once=flags.once))
     except asyncio.CancelledError:
         raise click.ClickException("ended in the middle") from None
     except (DemoFailedError, ChildFailedError, ConfigError, KubeError, OSError) as error:
@@ -98,7 +103,7 @@ async def _show(directory: Path, said: deque[str], *, port: int, once: bool) -> 
 async def _look_around(cluster: LocalCluster) -> None:
     """With the kubectl that is on the PATH, if there is one."""
     kubeconfig = str(cluster.wanted.kubeconfig)
-    say("9. Look around with kubectl:")
+    say("10. Look around with kubectl:")
     say(f"     kubectl --kubeconfig {kubeconfig} get {KINDS} -A")
     kubectl = shutil.which("kubectl")
     if kubectl is None:

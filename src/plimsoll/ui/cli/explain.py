@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import click
 import uvloop
 
-from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.policy import Policy, parse_namespaces
 from plimsoll.runtime.config import Sources, load_settings
 from plimsoll.runtime.flags import Flag
 from plimsoll.ui.documents import TABLE, written_document
@@ -36,6 +36,14 @@ class ExplainFlags(ClusterFlags, frozen=True, kw_only=True):
             " kube-scheduler's."
         ),
     ] = None
+    record_namespaces: Annotated[
+        str,
+        Flag(
+            "Where records of groups and intents are believed; by commas. By default where the"
+            " scheduler says that it believes them.",
+            metavar="NAMES",
+        ),
+    ] = ""
 
 
 @click.command()
@@ -58,7 +66,8 @@ def explain(what: str, **given: Any) -> None:
     try:
         reference = parse_reference(what, flags.asked_namespace, flags.namespace)
         client = flags.client("plimsoll-explain")
-        answer = uvloop.run(explain_reference(client, reference, flags.policy))
+        believed = parse_namespaces(flags.record_namespaces)
+        answer = uvloop.run(explain_reference(client, reference, flags.policy, believed))
     except (KubeconfigError, ValueError) as error:
         raise click.UsageError(str(error)) from error
     except KubeError as error:

@@ -1,6 +1,7 @@
 """`plimsoll simulate`: what becomes of a cluster with these workloads and these failures."""
 
 import logging
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +12,11 @@ from typing import Annotated, Any
 import click
 import msgspec
 
-from plimsoll.runtime.clock import SystemClock
+from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.config import Settings, Sources, load_settings
 from plimsoll.runtime.flags import Flag, PathKind
 from plimsoll.simulator.recording.recorder import Recorder
-from plimsoll.simulator.recording.recording import RecordedPodState, Sample
+from plimsoll.simulator.recording.recording import RunProgress
 from plimsoll.simulator.run import RunVerdict, run_scenario
 from plimsoll.simulator.scenario.file import check_names, load
 from plimsoll.simulator.scenario.scenario import Scenario
@@ -29,6 +30,7 @@ from plimsoll.ui.simulate.report import Tone, span
 from plimsoll.ui.simulate.text import written_text
 
 PROGRESS_SECONDS = 5.0
+INTERRUPTED = 128 + signal.SIGINT
 SAMPLES = 120
 """About so many for a scenario that takes its whole time; at most one for each virtual second."""
 
@@ -59,19 +61,25 @@ def simulate(file: Path, **given: Any) -> None:
     All processes are those of production; their clocks, messages, disks and drivers are simulated.
     Nothing outside is touched. The same file and seed give the same report, byte for byte.
 
+    Every few seconds a line on standard error tells how far the run has come. Ctrl-C ends it, with
+    a report of what has happened until then.
+
     Exit codes: 0 every invariant held and every pod runs or has ended; 1 not so; 2 bad usage or a
-    bad file.
+    bad file; 130 ended by Ctrl-C.
     """
     flags = load_settings(SimulateFlags, Sources(flags=given))
     scenario = _scenario(file, flags)
     clock = SystemClock()
     begun = clock.monotonic()
-    recorder = Recorder(max((scenario.lasting + scenario.settling) / SAMPLES, 1.0), _Progress())
+    recorder = Recorder(
+        max((scenario.lasting + scenario.settling) / SAMPLES, 1.0), _Progress(clock)
+    )
     with _quiet_logs():
         verdict = run_scenario(scenario, keeps_lines=flags.timeline, observer=recorder)
     took = f"{span(verdict.virtual_seconds)} of virtual time in {span(clock.monotonic() - begun)}"
     click.echo(took, err=True)
-    sys.exit(_tell(file, flags, verdict, recorder))
+    code = _tell(file, flags, verdict, recorder)
+    sys.exit(INTERRUPTED if verdict.was_interrupted else code)
 
 
 @contextmanager
@@ -119,16 +127,19 @@ def _tell(file: Path, flags: SimulateFlags, verdict: RunVerdict, recorder: Recor
 class _Progress:
     """A line on standard error now and then, so that a reader sees that time passes."""
 
-    def __init__(self) -> None:
-        self._clock = SystemClock()
-        self._told_at = self._clock.monotonic()
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began_at = self._told_at = clock.monotonic()
 
-    def __call__(self, at: float, sample: Sample) -> None:
+    def __call__(self, recorder: Recorder) -> None:
         now = self._clock.monotonic()
-        if now - self._told_at < PROGRESS_SECONDS:
-            return
-        self._told_at = now
-        pods = ", ".join(
-            f"{sample.pods[state]} {state}" for state in RecordedPodState if sample.pods[state]
-        )
-        click.echo(f"virtual time {span(at)}: {pods or 'no pods yet'}", err=True)
+        if now - self._told_at >= PROGRESS_SECONDS:
+            self._told_at = now
+            click.echo(f"{span(now - self._began_at)}: {_told(recorder.progress())}", err=True)
+
+
+def _told(progress: RunProgress) -> str:
+    if progress.at is None:
+        return f"coming up, {progress.nodes_ready} of {progress.nodes} nodes ready"
+    pods = ", ".join(f"{number} {state}" for state, number in progress.pods.items() if number)
+    return f"virtual time {span(progress.at)}, pods: {pods or 'none yet'}"

@@ -6,15 +6,15 @@ import os
 import signal
 import sys
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import click
 import uvloop
+from msgspec.structs import fields
 
 from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.driver.ledger import LedgerError
-from plimsoll.runtime.config import ConfigError
+from plimsoll.runtime.config import ConfigError, Sources, load_settings
 from plimsoll.runtime.log import configure_logging
 from plimsoll.ui.local_cluster import addresses
 from plimsoll.ui.local_cluster.children import ChildFailedError
@@ -26,9 +26,8 @@ from plimsoll.ui.local_cluster.running import (
     StartReports,
     local_cluster,
 )
-from plimsoll.ui.options.log_options import LEVELS
-from plimsoll.ui.options.settings_options import settings_options
-from plimsoll.ui.options.up_options import DATA_DIR, controller_options
+from plimsoll.ui.options.settings_options import OptionDefaults, settings_options
+from plimsoll.ui.options.up_options import UpFlags
 from plimsoll.wire.errors import KubeError
 
 BY_SIGNAL = 128
@@ -36,39 +35,9 @@ BY_SIGNAL = 128
 
 
 @click.command()
-@click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=DATA_DIR,
-    show_default=True,
-    help="Where everything is kept; the next start goes on from there.",
-)
+@settings_options(UpFlags, defaults=OptionDefaults.FINAL)
 @settings_options(ClusterSettings)
-@controller_options
-@click.option(
-    "--restart-unresponsive/--no-restart-unresponsive",
-    default=True,
-    show_default=True,
-    help="End and start again a process that has not answered for 40 seconds. Switch it off to stop"
-    " one in a debugger.",
-)
-@click.option(
-    "--separate",
-    is_flag=True,
-    help="Run every part as a process of its own, to watch, kill or debug it alone.",
-)
-@click.option("--log-level", type=LEVELS, default="warning", show_default=True)
-def up(  # noqa: PLR0913 - one for each option that the directory does not keep
-    *,
-    data_dir: Path,
-    csi_addresses: tuple[str, ...],
-    repair: str,
-    repair_dry_run: bool,
-    restart_unresponsive: bool,
-    separate: bool,
-    log_level: str,
-    **settings: Any,
-) -> None:
+def up(**given: Any) -> None:
     """Run API server, controller, scheduler, drivers, provisioners and nodes, until Ctrl-C.
 
     Real nodes mount real volumes under the data directory, which needs root; without it volumes
@@ -83,17 +52,21 @@ def up(  # noqa: PLR0913 - one for each option that the directory does not keep
     Exit codes: 0 stopped after it was up, 130 or 143 stopped (SIGINT or SIGTERM) before that, 1
     it could not start, 2 bad usage.
     """
-    _check_repair_rules(repair)
-    configure_logging(level=log_level)
+    own = {field.name for field in fields(UpFlags)}
+    flags = load_settings(UpFlags, Sources(flags={k: given[k] for k in given if k in own}))
+    _check_repair_rules(flags.repair)
+    configure_logging(level=flags.log_level)
     request = ClusterRequest(
-        data_dir=data_dir.absolute(),
-        settings=settings,
-        log_level=log_level,
-        csi_addresses=csi_addresses,
-        repair=repair,
-        repair_dry_run=repair_dry_run,
-        restart_unresponsive=restart_unresponsive,
-        separate=separate,
+        data_dir=flags.directory,
+        settings={k: given[k] for k in given if k not in own},
+        log_level=flags.log_level,
+        csi_addresses=flags.csi_addresses,
+        repair=flags.repair,
+        repair_dry_run=flags.repair_dry_run,
+        rollback=flags.rollback,
+        rollback_after=flags.rollback_after,
+        restart_unresponsive=flags.restart_unresponsive,
+        separate=flags.separate,
     )
     try:
         code = uvloop.run(_until_stopped(request))

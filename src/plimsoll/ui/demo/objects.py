@@ -4,6 +4,7 @@ from plimsoll.api.registry import Document
 
 NAMESPACE = "demo"
 SNAPSHOTS = "snapshot.storage.k8s.io"
+HOSTNAME = "kubernetes.io/hostname"
 
 
 def namespace() -> Document:
@@ -28,16 +29,28 @@ def claim(
     }
 
 
-def pod(name: str, claimed: str) -> Document:
+def pod(name: str, *claimed: str) -> Document:
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claimed]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {
-            "containers": [_container()],
-            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claimed}}],
-        },
+        "spec": {"containers": [_container(*claimed)], "volumes": volumes},
     }
+
+
+def only_on(node: str, pod: Document) -> Document:
+    pod["spec"]["nodeSelector"] = {HOSTNAME: node}
+    return pod
+
+
+def rather_on(node: str, pod: Document) -> Document:
+    """Another node will do as well."""
+    wanted = {"key": HOSTNAME, "operator": "In", "values": [node]}
+    preference = {"weight": 100, "preference": {"matchExpressions": [wanted]}}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}
+    pod["spec"]["affinity"] = {"nodeAffinity": preferred}
+    return pod
 
 
 def database() -> Document:
@@ -53,7 +66,10 @@ def database() -> Document:
             "podManagementPolicy": "Parallel",
             "serviceName": "db",
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [_container()]}},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [_container("data")]},
+            },
             "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": wanted["spec"]}],
         },
     }
@@ -76,10 +92,10 @@ def of_claim(name: str) -> Document:
     return {"kind": "PersistentVolumeClaim", "name": name}
 
 
-def _container() -> Document:
+def _container(*volumes: str) -> Document:
     return {
         "name": "main",
         "image": "none",
         "resources": {"requests": {"cpu": "100m"}},
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        "volumeMounts": [{"name": each, "mountPath": f"/{each}"} for each in volumes],
     }

@@ -7,11 +7,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
+from plimsoll.api.core import Lease
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document, resources_by_kind
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.provisioning.intents import INTENT, Intent, intent_in
+from plimsoll.decide.records import RECORD
+from plimsoll.decide.scheduling.binding.groups import GROUP, Group, group_in
 from plimsoll.ui.demo.objects import NAMESPACE
 from plimsoll.ui.local_cluster.objects import NAMESPACE as SYSTEM
 from plimsoll.ui.local_cluster.running import LocalCluster
@@ -21,7 +25,10 @@ from plimsoll.wire.parameters import Selection, WatchFrom
 
 T = TypeVar("T", bound=ApiObject)
 
+Say = Callable[[str], None]
+
 LONGEST_WAIT = timedelta(seconds=60)
+LEASES, RECORDS = typed(Lease), Selection(labels=f"{RECORD} in ({GROUP},{INTENT})")
 CLAIMS, PODS, CAPACITIES = typed(PersistentVolumeClaim), typed(Pod), typed(CSIStorageCapacity)
 
 
@@ -90,6 +97,32 @@ class DemoStage:
         async with self.client.watch(kind, start, selection) as events:
             async for event in events:
                 yield event
+
+    # What scheduler and provisioners note
+
+    async def now(self) -> WatchFrom:
+        """What is noted after this moment can be told later."""
+        page = await self.client.list(LEASES, RECORDS)
+        return WatchFrom(resource_version=page.resource_version)
+
+    async def noted(self, since: WatchFrom, pod: str) -> list[Group | Intent]:
+        """In the order in which it was noted, until the scheduler is done with the group of the
+        pod: all that the server has shown of these leases."""
+        found: list[Group | Intent] = []
+        async with (
+            _in_time(f"the group of pod {pod} comes to no end"),
+            self.client.watch(LEASES, since, RECORDS) as events,
+        ):
+            async for event in events:
+                if isinstance(event, DeletedObject):
+                    group = group_in(event.object.annotations)
+                    if group is not None and group.pod_key == _key(PODS, pod):
+                        return found
+                elif isinstance(event, Upserted):
+                    annotations = event.object.annotations
+                    noted = group_in(annotations) or intent_in(annotations)
+                    found += [] if noted is None else [noted]
+        raise DemoFailedError(f"the group of pod {pod}: the watch ended")
 
     async def directory(self, pod: Pod) -> Path:
         """Where the pod's volume is mounted: for real, under the node's directory."""

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,13 +20,13 @@ from plimsoll.ui.demo.objects import (
     pod,
     snapshot,
 )
-from plimsoll.ui.demo.stage import CLAIMS, PODS, DemoFailedError, DemoStage
+from plimsoll.ui.demo.stage import CLAIMS, PODS, DemoFailedError, DemoStage, Say
+from plimsoll.ui.demo.together import PODS_TOGETHER, TogetherScene
 from plimsoll.ui.local_cluster.layout import ZONES
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.parameters import Selection, merge_patch
 
-Say = Callable[[str], None]
 PODS_OF_DB = ("db-0", "db-1", "db-2")
 SNAPSHOTS, VOLUMES = typed(VolumeSnapshot), typed(PersistentVolume)
 
@@ -45,6 +44,7 @@ class Tour:
         text = await self._write()
         await self._snapshot_and_clone(text)
         await self._grow()
+        await TogetherScene(self._stage, self._say).play()
         await self._refuse()
         await self._survive(text)
 
@@ -124,7 +124,7 @@ class Tour:
         try:
             await self._stage.create(wrong)
         except KubeError as refusal:
-            self._say("7. Bad input is refused with its reasons, and changes nothing:")
+            self._say("8. Bad input is refused with its reasons, and changes nothing:")
             for cause in refusal.causes:
                 self._say(f"     {cause['field']}: {cause['message']}")
         else:
@@ -141,16 +141,17 @@ class Tour:
         directory = await self._stage.directory(await self._stage.running("db-0"))
         if await asyncio.to_thread((directory / "data").read_text) != text:
             raise DemoFailedError("the data of db-0 changed")
-        self._say("8. Killed the API server and the driver: both are back, the data is the same.")
+        self._say("9. Killed the API server and the driver: both are back, the data is the same.")
 
     async def clean_up(self) -> None:
         """Everything is deleted, and its capacity is free again."""
         stage = self._stage
         await stage.client.delete(typed(StatefulSet), ObjectKey(NAMESPACE, "db"))
-        for name in ("restored", "cloned"):
+        single = ("restored", "cloned", *PODS_TOGETHER)
+        for name in single:
             await stage.client.delete(PODS, ObjectKey(NAMESPACE, name))
         await stage.client.delete(SNAPSHOTS, ObjectKey(NAMESPACE, "monday"))
-        for name in (*PODS_OF_DB, "restored", "cloned"):
+        for name in (*PODS_OF_DB, *single):
             await stage.until_gone(PODS, name)
         claims = await stage.client.list(CLAIMS, Selection(namespace=NAMESPACE))
         for found in claims.items:
@@ -160,7 +161,7 @@ class Tour:
             await stage.until_gone(VOLUMES, name)
         back = await stage.until_capacity("local", lambda free: free == self._free)
         told = ", ".join(f"{node} {free}" for node, free in back.items())
-        self._say(f"10. Deleted: volumes and snapshot are gone, and the room is back: {told}.")
+        self._say(f"11. Deleted: volumes and snapshot are gone, and the room is back: {told}.")
 
 
 def _holds(volume: PersistentVolume, size: str) -> bool:

@@ -1,6 +1,6 @@
 """Explains one pod, claim or workload: reads the cluster once, and lets decisions judge it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from plimsoll.api.meta import ApiObject, ObjectKey
@@ -22,7 +22,7 @@ from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.policy import KUBE_SCHEDULER, Policy, scheduler_of
 from plimsoll.ui.explain import output
-from plimsoll.ui.explain.output import Margin
+from plimsoll.ui.explain.margin import Margin
 from plimsoll.ui.explain.reading import ClusterReading, look_closer, read_ages, read_cluster
 from plimsoll.ui.explain.reference import Reference, Subject
 from plimsoll.wire.kind import typed
@@ -59,14 +59,19 @@ class ExplainAnswer:
 
 
 async def explain_reference(
-    client: KubeClient, reference: Reference, asked: Policy | None
+    client: KubeClient,
+    reference: Reference,
+    asked: Policy | None,
+    record_namespaces: frozenset[str] = frozenset(),
 ) -> ExplainAnswer:
-    """Closes the client. `asked` is a policy to judge by instead of that of the pod's scheduler.
+    """Closes the client. `asked` is a policy to judge by instead of that of the pod's scheduler,
+    `record_namespaces` where records are believed instead of where the scheduler believes them.
 
     Raises KubeError.
     """
     try:
-        return await _Explainer(client, reference.key, asked).explain(reference)
+        explainer = _Explainer(client, reference.key, asked, record_namespaces)
+        return await explainer.explain(reference)
     finally:
         await client.close()
 
@@ -74,15 +79,22 @@ async def explain_reference(
 class _Explainer:
     """Reads the cluster once and explains one thing in it."""
 
-    def __init__(self, client: KubeClient, key: ObjectKey, asked: Policy | None) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        key: ObjectKey,
+        asked: Policy | None,
+        record_namespaces: frozenset[str],
+    ) -> None:
         self._client = client
+        self._record_namespaces = record_namespaces
         self._key = key
         self._asked = asked
         self._policies: dict[str, ChosenPolicy] = {}
         self._kernels: dict[Policy, Kernel] = {}
 
     async def explain(self, reference: Reference) -> ExplainAnswer:
-        reading = await read_cluster(self._client, self._key.namespace)
+        reading = await read_cluster(self._client, self._key.namespace, self._record_namespaces)
         match reference.subject:
             case Subject.POD:
                 return await self._explain_pod(reading)
@@ -135,7 +147,7 @@ class _Explainer:
         chosen = choose_policy(scheduler, self._asked, evidence.leases, evidence.now)
         self._policies[scheduler] = chosen
         if chosen.policy not in self._kernels:
-            self._kernels[chosen.policy] = _kernel(reading.objects, chosen.policy)
+            self._kernels[chosen.policy] = _kernel(reading, chosen.policy)
         return self._kernels[chosen.policy]
 
     async def _answer(self, explained: Explained, reading: ClusterReading) -> ExplainAnswer:
@@ -173,5 +185,7 @@ def _owner(object_: ApiObject) -> str:
     return controller.uid if controller else ""
 
 
-def _kernel(observed: Iterable[ApiObject], policy: Policy) -> Kernel:
-    return Kernel(Columns.of(observed), KernelSettings(policy=policy))
+def _kernel(reading: ClusterReading, policy: Policy) -> Kernel:
+    kernel = Kernel(Columns.of(reading.objects), KernelSettings(policy=policy))
+    kernel.advance(reading.evidence.now)
+    return kernel

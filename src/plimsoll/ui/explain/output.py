@@ -1,21 +1,21 @@
 """Explanations as documents and as tables. The documents are described in docs/reference."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.decide.explain.amounts import amount
 from plimsoll.decide.explain.claim import ClaimExplanation
 from plimsoll.decide.explain.claim_state import ClaimProgress, ClaimState
 from plimsoll.decide.explain.groups import NodeGroup, Occurrences, SharedTrouble, Unit
 from plimsoll.decide.explain.pod import PodExplanation, PodState
-from plimsoll.decide.explain.policies import ChosenPolicy
 from plimsoll.decide.explain.remedies import Remedy
 from plimsoll.decide.explain.workload import WorkloadExplanation, kind_of
 from plimsoll.decide.scheduling.policy import scheduler_of
 from plimsoll.decide.scheduling.reasons import SeenObject
+from plimsoll.ui.explain.held_back import records_of, story_document, story_text
+from plimsoll.ui.explain.layout import Row, human, plain, table
+from plimsoll.ui.explain.margin import Margin, object_document, seconds_of
 from plimsoll.ui.explain.reading import NO_AGES, Ages
 
 API_VERSION = "explain.plimsoll.dev/v1"
@@ -30,19 +30,6 @@ CLAIM_STATES = {
     ClaimState.WAITS_FOR_NODE: "waits for a node",
     ClaimState.WAITS_FOR_VOLUME: "waits for a volume",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Margin:
-    """What is told beside an explanation."""
-
-    now: datetime
-    ages: Mapping[SeenObject, Ages]
-    policies: Mapping[str, ChosenPolicy]
-    """By the scheduler that pods name."""
-    remarks: tuple[str, ...] = ()
-    remedies: Mapping[ObjectKey, Remedy] = field(default_factory=dict)
-    """By pod."""
 
 
 # Documents
@@ -68,6 +55,7 @@ def pod_document(explained: PodExplanation, margin: Margin) -> Document:
         "findings": [_trouble_document(trouble, margin) for trouble in explained.findings],
         "everywhere": [_trouble_document(trouble, margin) for trouble in explained.everywhere],
         "groups": [_group_document(group, margin) for group in explained.groups],
+        "heldBack": story_document(explained.held_back, margin),
         "remedy": _remedy_document(margin.remedies.get(pod.key)),
         "remarks": list(margin.remarks),
     }
@@ -90,6 +78,7 @@ def claim_document(explained: ClaimExplanation, margin: Margin) -> Document:
             ],
             "reachableFrom": explained.reachable_from,
         },
+        "heldBack": story_document(explained.held_back, margin),
         "pods": [pod_document(pod, margin) for pod in explained.pods],
         "remarks": list(margin.remarks),
     }
@@ -163,7 +152,7 @@ def _trouble_document(trouble: SharedTrouble, margin: Margin) -> Document:
         "unit": trouble.unit.value if has_seen or trouble.wanted is not None else None,
         "wanted": trouble.wanted,
         "seen": {"least": trouble.least, "most": trouble.most} if has_seen else None,
-        "object": _object_document(trouble.about, margin),
+        "object": object_document(trouble.about, margin),
         "occurrences": _occurrences_document(trouble.occurrences, margin.now),
     }
 
@@ -173,8 +162,8 @@ def _occurrences_document(found: Occurrences | None, now: datetime) -> Document 
         return None
     return {
         "count": found.count,
-        "firstSecondsAgo": _seconds(_since(found.first_at, now)),
-        "lastSecondsAgo": _seconds(_since(found.last_at, now)),
+        "firstSecondsAgo": seconds_of(_since(found.first_at, now)),
+        "lastSecondsAgo": seconds_of(_since(found.last_at, now)),
     }
 
 
@@ -182,32 +171,13 @@ def _since(at: datetime | None, now: datetime) -> timedelta | None:
     return None if at is None else max(now - at, timedelta(0))
 
 
-def _object_document(about: SeenObject | None, margin: Margin) -> Document | None:
-    if about is None:
-        return None
-    age = margin.ages.get(about, NO_AGES)
-    return {
-        "kind": about.kind,
-        "namespace": about.key.namespace or None,
-        "name": about.key.name,
-        "ageSeconds": _seconds(age.since_made),
-        "changedSecondsAgo": _seconds(age.since_changed),
-    }
-
-
-def _seconds(duration: timedelta | None) -> int | None:
-    return None if duration is None else int(duration.total_seconds())
-
-
 # Tables
 
-Row = tuple[str, ...]
 FINDINGS: Row = ("CODE", "CLAIM", "OBJECT", "COUNT", "LAST SEEN", "WHAT")
 TROUBLES: Row = ("NODES", "CODE", "CLAIM", "WANTED", "SEEN", "OBJECT", "AGE", "WHICH")
 CLAIMS: Row = ("CLAIM", "STATE", "CLASS", "SIZE", "VOLUME", "SELECTED NODE")
 UNSUITED: Row = ("VOLUMES", "WHY NOT", "EXAMPLE")
 EVERYWHERE = "all"
-LONGEST_TEXT = 400
 
 
 def pod_text(explained: PodExplanation, margin: Margin) -> str:
@@ -220,6 +190,8 @@ def pod_text(explained: PodExplanation, margin: Margin) -> str:
     parts = ["\n".join(lines)]
     if explained.claims:
         parts.append(table(CLAIMS, (_claim_row(claim) for claim in explained.claims)))
+    if explained.held_back:
+        parts.append(story_text(explained.held_back, explained.message))
     if explained.findings:
         parts.append(table(FINDINGS, _finding_rows(explained.findings, margin)))
     rows = [*_everywhere_rows(explained.everywhere, margin), *_group_rows(explained.groups, margin)]
@@ -236,7 +208,7 @@ def pod_text(explained: PodExplanation, margin: Margin) -> str:
 
 def claim_text(explained: ClaimExplanation, margin: Margin) -> str:
     claim = explained.claim
-    lines = [f"Claim {claim.key}: {CLAIM_STATES[claim.state]}", explained.message]
+    lines = [f"Claim {claim.key}: {CLAIM_STATES[claim.state]}", plain(explained.message)]
     parts = ["\n".join([*lines, *_cause_lines(explained.cause)])]
     parts.append(table(CLAIMS, [_claim_row(claim)]))
     if explained.reachable_from is not None:
@@ -268,13 +240,6 @@ def _cause_lines(cause: SharedTrouble | None) -> list[str]:
         return []
     claim = f" (claim {cause.claim.name})" if cause.claim else ""
     return [f"Cause: {cause.reason}{claim}: {plain(cause.sentence)}"]
-
-
-def plain(text: str) -> str:
-    """Others write events and errors: nothing in them may move the cursor or break the table."""
-    shown = "".join(c if c.isprintable() else " " for c in text)
-    shown = " ".join(shown.split())
-    return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]}…"
 
 
 def _claim_row(claim: ClaimProgress) -> Row:
@@ -339,28 +304,10 @@ def _age(ages: Ages) -> str:
     return "" if shown is None else human(shown)
 
 
-def human(duration: timedelta) -> str:
-    """`45s`, `12m`, `5h`, `3d`."""
-    seconds = max(int(duration.total_seconds()), 0)
-    for size, letter in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= 2 * size:
-            return f"{seconds // size}{letter}"
-    return f"{seconds}s"
-
-
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:SHOWN_NODES])
     left = len(names) - SHOWN_NODES
     return shown if left <= 0 else f"{shown} and {left} more"
-
-
-def table(head: Row, rows: Iterable[Row]) -> str:
-    """Columns that are empty throughout are left out."""
-    lines = [head, *rows]
-    kept = [i for i in range(len(head)) if any(line[i] for line in lines[1:])]
-    widths = {i: max(len(line[i]) for line in lines) for i in kept}
-    texts = ("   ".join(line[i].ljust(widths[i]) for i in kept).rstrip() for line in lines)
-    return "\n".join(texts)
 
 
 def seen_in(explained: PodExplanation | ClaimExplanation | WorkloadExplanation) -> set[SeenObject]:
@@ -368,6 +315,7 @@ def seen_in(explained: PodExplanation | ClaimExplanation | WorkloadExplanation) 
     match explained:
         case ClaimExplanation():
             own = {t.about for t in explained.troubles if t.about}
+            own |= records_of(explained.held_back)
             return own.union(*map(seen_in, explained.pods))
         case WorkloadExplanation():
             own = {t.about for t in explained.findings if t.about}
@@ -375,4 +323,5 @@ def seen_in(explained: PodExplanation | ClaimExplanation | WorkloadExplanation) 
         case PodExplanation():
             groups = (t for g in explained.groups for t in g.troubles)
             troubles = [*explained.findings, *explained.everywhere, *groups]
-            return {trouble.about for trouble in troubles if trouble.about}
+            own = {trouble.about for trouble in troubles if trouble.about}
+            return own | records_of(explained.held_back)

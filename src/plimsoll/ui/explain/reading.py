@@ -75,19 +75,26 @@ class ClusterReading:
         return [each for each in self.objects if isinstance(each, type_)]
 
 
-async def read_cluster(client: KubeClient, namespace: str) -> ClusterReading:
-    """`namespace` is that of what is explained."""
+async def read_cluster(
+    client: KubeClient, namespace: str, record_namespaces: frozenset[str] = frozenset()
+) -> ClusterReading:
+    """`namespace` is that of what is explained. Records are believed in `record_namespaces`; empty:
+    where the scheduler says that it believes them."""
     pages = await asyncio.gather(*(client.list(typed(type_), EVERYTHING) for type_ in KINDS))
     pods = await client.list(typed(Pod), UNFINISHED)
     objects = (*(item for page in pages for item in page.items), *pods.items)
     remarks: list[str] = []
     events = await _if_allowed(client, typed(Event), Selection(namespace=namespace), remarks)
     leases = await _if_allowed(client, typed(Lease), EVERYTHING, remarks)
-    found = ClusterReading(
-        objects=objects,
-        evidence=Evidence(now=client.clock.now(), events=events, leases=leases),
-        remarks=tuple(remarks),
+    evidence = Evidence(
+        now=client.clock.now(), events=events, leases=leases, asked_namespaces=record_namespaces
     )
+    if elsewhere := ", ".join(sorted(evidence.unbelieved_namespaces)):
+        remarks.append(
+            f"records in {elsewhere} are not believed: a tenant may have written them. If the "
+            "provisioners keep theirs there, say so with --record-namespaces"
+        )
+    found = ClusterReading(objects=objects, evidence=evidence, remarks=tuple(remarks))
     evidence = replace(
         found.evidence,
         attachments=tuple(found.all(VolumeAttachment)),

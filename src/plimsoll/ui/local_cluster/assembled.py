@@ -8,18 +8,16 @@ from pathlib import Path
 
 import msgspec
 
-from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.ids import system_chance
 from plimsoll.runtime.supervise import Supervision
 from plimsoll.ui.local_cluster import kept_settings
+from plimsoll.ui.local_cluster.children import AGAIN
 from plimsoll.ui.local_cluster.layout import ClusterOptions
 from plimsoll.ui.parts.assembly import Assembly, Part, begun_within
 from plimsoll.wire.health import LOOPBACK, serving, usual_pages
 
-AGAIN = Backoff(first=timedelta(milliseconds=500), limit=timedelta(seconds=30))
-"""Between two lives of a part; processes that end are started again at the same pace."""
 PATIENCE = timedelta(seconds=5)
 """How long a process is not ready because a part waits, for a lease or for the other process. It
 must not be longer than the supervisor waits for the process: the other parts are at work."""

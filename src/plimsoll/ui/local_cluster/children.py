@@ -28,7 +28,9 @@ log = logging.getLogger(__name__)
 
 START_LIMIT = timedelta(seconds=60)
 STOP_LIMIT = timedelta(seconds=15)
-AGAIN = Backoff(first=timedelta(milliseconds=500), limit=timedelta(seconds=30))
+AGAIN = Backoff(first=timedelta(milliseconds=500), limit=timedelta(seconds=10))
+"""Of processes, and of parts of one. Shorter than kubelet's five minutes: a user waits for it, and
+no other cluster suffers from it."""
 LONG_LIFE = timedelta(minutes=1)
 """A child that lived so long did not end because of how it was started."""
 FIRST_OF_ALL = (

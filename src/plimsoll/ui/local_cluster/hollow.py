@@ -68,7 +68,7 @@ async def _driver(
 ) -> AsyncIterator[None]:
     sources = Sources(file=settings_file(wanted, name))
     configuration = configured(load_settings(DriverSettings, sources))
-    settings = configuration.backend_settings()
+    settings = configuration.backend_settings(clock)
     ledger = Ledger(configuration.data_dir)
     async with (
         drivers.running(configuration.backend, settings, ledger) as driver,

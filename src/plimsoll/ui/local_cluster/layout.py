@@ -6,12 +6,15 @@ process; in the light form two processes read the same arguments and run the par
 
 import os
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 import yaml
 
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document
+from plimsoll.decide.rollback.mode import ROLLBACK_AFTER, RollbackMode
+from plimsoll.runtime.config import written_duration
 from plimsoll.ui.local_cluster.children import Child
 from plimsoll.ui.local_cluster.kept_settings import write_if_changed
 from plimsoll.ui.local_cluster.objects import LOCAL, NAMESPACE, POOLS
@@ -46,6 +49,8 @@ class ClusterOptions:
     repair: str = ""
     """Repair rules of the controller, separated by commas."""
     repair_dry_run: bool = False
+    rollback: RollbackMode = RollbackMode.OFF
+    rollback_after: timedelta = ROLLBACK_AFTER
 
     @property
     def kubeconfig(self) -> Path:
@@ -123,7 +128,7 @@ def control_plane(wanted: ClusterOptions) -> Child:
             *("--data-dir", str(wanted.data_dir)),
             *("--nodes", str(wanted.nodes)),
             *(part for address in wanted.csi_addresses for part in ("--csi-address", address)),
-            *_repair(wanted),
+            *_asked_of_controller(wanted),
         ),
         authority=wanted.authority,
     )
@@ -152,9 +157,17 @@ def _common(wanted: ClusterOptions) -> tuple[str, ...]:
     return ("--kubeconfig", str(wanted.kubeconfig), "--metrics-port", "0")
 
 
-def _repair(wanted: ClusterOptions) -> tuple[str, ...]:
+def _asked_of_controller(wanted: ClusterOptions) -> tuple[str, ...]:
     rules = ("--repair", wanted.repair) if wanted.repair else ()
-    return (*rules, *(("--repair-dry-run",) if wanted.repair_dry_run else ()))
+    dry_run = ("--repair-dry-run",) if wanted.repair_dry_run else ()
+    return (*rules, *dry_run, *_rollback(wanted))
+
+
+def _rollback(wanted: ClusterOptions) -> tuple[str, ...]:
+    if wanted.rollback is RollbackMode.OFF:
+        return ()
+    after = written_duration(wanted.rollback_after)
+    return ("--rollback", wanted.rollback.value, "--rollback-after", after)
 
 
 def controller(wanted: ClusterOptions) -> Child:
@@ -168,7 +181,7 @@ def controller(wanted: ClusterOptions) -> Child:
             *("--leader-elect-identity", IDENTITY),
             *("--data-dir", str(wanted.data_dir / "controller")),
             *(part for address in addresses for part in ("--csi-address", address)),
-            *_repair(wanted),
+            *_asked_of_controller(wanted),
         ),
     )
 
@@ -181,6 +194,7 @@ def scheduler(wanted: ClusterOptions) -> Child:
             *_common(wanted),
             *("--leader-elect-identity", IDENTITY),
             *("--scheduler-name", "default-scheduler"),
+            *("--record-namespaces", f"kube-system,{NAMESPACE}"),
         ),
     )
 

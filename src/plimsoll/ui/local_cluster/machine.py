@@ -53,7 +53,7 @@ def _parts(wanted: ClusterOptions, clock: Clock) -> dict[str, Part]:
     if wanted.hollow:
         return {"hollow nodes": hollow(wanted, around, lambda: _served(wanted, clock))}
     parts = {
-        child.name: driver(_driver_settings(wanted, name))
+        child.name: driver(_driver_settings(wanted, name), around)
         for name, child in zip((LOCAL, POOLS), layout.drivers(wanted), strict=True)
     }
     for child in layout.nodes(wanted):

@@ -4,11 +4,13 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from plimsoll.decide.rollback.mode import ROLLBACK_AFTER, RollbackMode
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.ui.local_cluster import addresses, kept_settings, removed_nodes
@@ -37,6 +39,8 @@ class ClusterRequest:
     csi_addresses: tuple[str, ...] = ()
     repair: str = ""
     repair_dry_run: bool = False
+    rollback: RollbackMode = RollbackMode.OFF
+    rollback_after: timedelta = ROLLBACK_AFTER
     restart_unresponsive: bool = True
     """Whether a process that is alive and does not answer is ended and started again."""
     separate: bool = False
@@ -154,6 +158,8 @@ def _wanted(request: ClusterRequest, settings: kept_settings.ClusterSettings) ->
         csi_addresses=request.csi_addresses,
         repair=request.repair,
         repair_dry_run=request.repair_dry_run,
+        rollback=request.rollback,
+        rollback_after=request.rollback_after,
     )
 
 

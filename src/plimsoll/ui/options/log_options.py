@@ -1,19 +1,21 @@
 """How a process logs: the options that every process has."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated
 
-import click
-
+from plimsoll.runtime.config import Settings
+from plimsoll.runtime.flags import Flag
 from plimsoll.runtime.log import LogFormat
+from plimsoll.ui.options.settings_options import Command, OptionDefaults, settings_options
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+LEVELS = ("debug", "info", "warning", "error")
+LogLevel = Annotated[str, Flag(choices=LEVELS)]
 
-LEVELS = click.Choice(["debug", "info", "warning", "error"])
-FORMATS = click.Choice([form.value for form in LogFormat])
+
+class LogFlags(Settings, frozen=True, kw_only=True):
+    log_level: LogLevel = "info"
+    log_format: Annotated[LogFormat, Flag()] = LogFormat.CONSOLE
 
 
 def log_options(command: Command) -> Command:
     """Gives a command `log_level` and `log_format`."""
-    command = click.option("--log-format", type=FORMATS, default=LogFormat.CONSOLE.value)(command)
-    return click.option("--log-level", type=LEVELS, default="info", show_default=True)(command)
+    return settings_options(LogFlags, defaults=OptionDefaults.FINAL)(command)

@@ -112,6 +112,8 @@ def _final_default(field: FieldInfo) -> Any:
     """As click takes it, before it is parsed."""
     if isinstance(field.default, timedelta):
         return written_duration(field.default)
+    if isinstance(field.default, Enum):
+        return field.default.value
     return None if field.default is msgspec.NODEFAULT else field.default
 
 

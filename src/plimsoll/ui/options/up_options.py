@@ -1,59 +1,99 @@
 """Options that `plimsoll up` has, and passes on to the processes that it starts."""
 
-from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
-
-import click
+from typing import Annotated
 
 from plimsoll.decide.repair.repairs import RepairRule
+from plimsoll.decide.rollback.mode import ROLLBACK_AFTER, RollbackMode
+from plimsoll.runtime.config import Settings
+from plimsoll.runtime.flags import Flag, PathKind
 from plimsoll.ui.local_cluster.kept_settings import MOST_NODES
+from plimsoll.ui.options.log_options import LogLevel
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-DATA_DIR = Path("plimsoll-data")
+RULES = ", ".join(RepairRule)
 
 
-def place_options(command: Command) -> Command:
-    """Which cluster: gives a command `data_dir` and `nodes`."""
-    for option in (
-        click.option(
-            "--nodes",
-            type=click.IntRange(1, MOST_NODES),
-            help="How many there are.  [default: as the directory keeps it]",
+NodeCount = Annotated[
+    int | None,
+    Flag(
+        "How many there are; default: as the directory keeps it.",
+        at_least=1,
+        at_most=MOST_NODES,
+    ),
+]
+
+
+class PlaceFlags(Settings, frozen=True, kw_only=True):
+    """Which cluster a command is about."""
+
+    data_dir: Annotated[
+        str,
+        Flag(
+            "The directory of the cluster: where everything is kept, and the next start goes on.",
+            path=PathKind.DIRECTORY,
         ),
-        click.option(
-            "--data-dir",
-            type=click.Path(path_type=Path, file_okay=False),
-            default=DATA_DIR,
-            show_default=True,
-            help="The directory of the cluster.",
-        ),
-    ):
-        command = option(command)
-    return command
+    ] = "plimsoll-data"
+    log_level: LogLevel = "warning"
+
+    @property
+    def directory(self) -> Path:
+        return Path(self.data_dir).absolute()
 
 
-def controller_options(command: Command) -> Command:
-    """What the controller is told: `csi_addresses`, `repair` and `repair_dry_run`."""
-    rules = ", ".join(RepairRule)
-    for option in (
-        click.option(
-            "--repair-dry-run", is_flag=True, help="Only tell by events what would be repaired."
-        ),
-        click.option(
-            "--repair",
-            metavar="RULE,…",
-            default="",
-            help=f"Repair rules of the controller, separated by commas: {rules}.  [default: none]",
-        ),
-        click.option(
-            "--csi-address",
-            "csi_addresses",
-            multiple=True,
+class MachineFlags(PlaceFlags, frozen=True, kw_only=True):
+    nodes: NodeCount = None
+
+
+class ControllerFlags(PlaceFlags, frozen=True, kw_only=True):
+    """And what its controller is told."""
+
+    csi_addresses: Annotated[
+        tuple[str, ...],
+        Flag(
+            "The socket of a CSI driver of your own, for the controller; may be repeated.",
+            name="csi-address",
             metavar="SOCKET",
-            help="The socket of a CSI driver of your own, for the controller; may be repeated.",
+            gather=tuple,
         ),
-    ):
-        command = option(command)
-    return command
+    ] = ()
+    repair: Annotated[
+        str,
+        Flag(
+            f"Repair rules of the controller, separated by commas: {RULES}; default: none.",
+            metavar="RULE,…",
+        ),
+    ] = ""
+    repair_dry_run: Annotated[
+        bool, Flag("Only tell by events what would be repaired.", off=None)
+    ] = False
+    rollback: Annotated[
+        RollbackMode,
+        Flag(
+            "Take back volumes that no pod has used and that keep a pod from running, if their"
+            " class allows it: off, dry-run, on."
+        ),
+    ] = RollbackMode.OFF
+    rollback_after: Annotated[
+        timedelta, Flag("How long a pod must have waited for a node before that.")
+    ] = ROLLBACK_AFTER
+
+
+class ControlPlaneFlags(ControllerFlags, frozen=True, kw_only=True):
+    nodes: NodeCount = None
+
+
+class UpFlags(ControllerFlags, frozen=True, kw_only=True):
+    """What the directory does not keep."""
+
+    restart_unresponsive: Annotated[
+        bool,
+        Flag(
+            "End and start again a process that has not answered for 40 seconds. Switch it off to"
+            " stop one in a debugger."
+        ),
+    ] = True
+    separate: Annotated[
+        bool,
+        Flag("Run every part as a process of its own, to watch, kill or debug it alone.", off=None),
+    ] = False

@@ -11,11 +11,11 @@ from plimsoll.processes.node.settings import COMPONENT as NODE, NodeProcessSetti
 from plimsoll.ui.parts.assembly import Part, PartEnvironment, PartLife
 
 
-def driver(settings: DriverSettings) -> Part:
+def driver(settings: DriverSettings, around: PartEnvironment) -> Part:
     """Raises ConfigError."""
 
     async def live(life: PartLife) -> None:
-        process = DriverProcess(settings)
+        process = DriverProcess(settings, around.clock)
         life.pages = process.pages()
         await process.run(lambda configuration: life.begin())  # noqa: ARG005 - of no use here
 

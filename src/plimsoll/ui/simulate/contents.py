@@ -47,9 +47,14 @@ def report_of(name: str, verdict: RunVerdict, recording: Recording) -> Simulatio
 
 def judged(verdict: RunVerdict, recording: Recording) -> tuple[Tone, str]:
     """Whether all is well in the end, and why not."""
+    broken = _counted(len(verdict.unknown), "invariant was", "invariants were") + " broken"
+    if verdict.was_interrupted:
+        after = span(verdict.virtual_seconds - recording.began_at)
+        held = broken if verdict.unknown else "every invariant held"
+        return Tone.BAD, f"Stopped after {after} of virtual time; until then {held}."
     wrong = []
     if verdict.unknown:
-        wrong.append(_counted(len(verdict.unknown), "invariant was", "invariants were") + " broken")
+        wrong.append(broken)
     if recording.idle:
         wrong.append(_counted(len(recording.idle), "pod does", "pods do") + " not run")
     if wrong:

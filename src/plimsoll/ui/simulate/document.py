@@ -20,6 +20,7 @@ def report_document(name: str, verdict: RunVerdict, recording: Recording) -> Doc
         "name": name,
         "seed": verdict.seed,
         "ok": tone is Tone.GOOD,
+        "interrupted": verdict.was_interrupted,
         "verdict": sentence,
         "digest": verdict.digest,
         "virtualSeconds": _rounded(verdict.virtual_seconds - began),

@@ -31,6 +31,7 @@ HARMLESS_CALLS = frozenset(
         methods.GET_SNAPSHOT,
         methods.CONTROLLER_GET_VOLUME,
         methods.LIST_POOLS,
+        methods.GET_VOLUME_USE,
     )
 )
 """Calls that only read; every other one may change something."""

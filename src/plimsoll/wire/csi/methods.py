@@ -150,3 +150,6 @@ DELETE_NEVER_PUBLISHED = Method(
     pools.DeleteNeverPublishedRequest,
     pools.DeleteNeverPublishedResponse,
 )
+GET_VOLUME_USE = Method(
+    VOLUMES, "GetVolumeUse", pools.GetVolumeUseRequest, pools.GetVolumeUseResponse
+)

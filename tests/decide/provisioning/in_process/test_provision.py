@@ -14,11 +14,11 @@ from plimsoll.decide.annotations import (
     SELECTED_NODE,
     STORAGE_PROVISIONER,
 )
-from plimsoll.decide.claims.operations import Failed, Provision, Provisioned, Refused
+from plimsoll.decide.claims.operations import Failed, Provision, Provisioned, RefuseClaim, Refused
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.plan import Create, Emit, Plan
+from plimsoll.decide.provisioning.holds import HOLD
 from plimsoll.decide.provisioning.in_process.provision import (
-    after_failed_cleanup,
     after_provision,
     after_saved,
     after_unsaved,
@@ -148,6 +148,24 @@ def test_what_cannot_be_provisioned_is_told_and_nothing_is_made(
     assert the_claim(world).status.phase == ""
 
 
+HELD = {SELECTED_NODE: "gone", STORAGE_PROVISIONER: "host-path", HOLD: "pod/0/make"}
+
+
+def test_a_selected_node_that_is_gone_stays_on_the_claim() -> None:
+    world = a_world(annotated_claim(a_claim(), {SELECTED_NODE: "gone"}), CLASS, plugin=OURS)
+    look_after(world, CLAIM, KEY)
+    assert the_claim(world).annotations[SELECTED_NODE] == "gone"
+
+
+def test_the_scheduler_that_holds_the_claim_is_told_and_takes_the_node_off_itself() -> None:
+    world = a_world(annotated_claim(a_claim(), HELD), CLASS, plugin=OURS)
+    operation = decide_provision(the_claim(world), world).operation
+    assert isinstance(operation, RefuseClaim)
+    assert operation.message == 'Failed to get target node: node "gone" not found'
+    look_after(world, CLAIM, KEY)
+    assert the_claim(world).annotations[SELECTED_NODE] == "gone"
+
+
 def test_the_provisioner_learns_of_the_selected_node() -> None:
     claim = annotated_claim(a_claim(), {SELECTED_NODE: "node-1", STORAGE_PROVISIONER: "host-path"})
     world = a_world(claim, CLASS, a_node(), plugin=OURS)
@@ -205,7 +223,4 @@ def test_what_could_not_be_stored_is_told_step_by_step() -> None:
     ]
     assert messages(after_unsaved(operation, "timeout")) == [
         "Error creating provisioned PV object for claim default/data: timeout. Deleting the volume."
-    ]
-    assert messages(after_failed_cleanup(operation, "busy")) == [
-        "Error cleaning provisioned volume for claim default/data: busy. Please delete manually."
     ]

@@ -12,7 +12,6 @@ from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
     UnrecordedAssetReason,
     after_failed_deletion,
     decide_guard,
-    guard,
     lift_guard,
 )
 from plimsoll.decide.resources import CLAIMS
@@ -42,13 +41,6 @@ def finalizers(plan: Plan | DeleteUnrecorded | None) -> Any:
     assert write.resource == CLAIMS
     assert write.uid == "uid-default-data"
     return write.patch["metadata"]["finalizers"]
-
-
-def test_a_claim_is_guarded_on_top_of_what_protects_it_already() -> None:
-    claim = a_claim()
-    protected = msgspec.structs.replace(claim.metadata, finalizers=(CLAIM_PROTECTION,))
-    plan = guard(msgspec.structs.replace(claim, metadata=protected))
-    assert finalizers(plan) == [CLAIM_PROTECTION, GUARD]
 
 
 def test_the_guard_is_lifted_from_the_version_that_was_seen() -> None:

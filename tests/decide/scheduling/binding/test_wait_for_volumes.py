@@ -76,6 +76,18 @@ def test_a_volume_that_no_longer_names_the_claim_is_given_up() -> None:
     assert given_up(check(STATIC, kept, CLAIM))[0] is Reason.CHANGED_MEANWHILE
 
 
+def test_a_claim_that_another_scheduler_gave_a_volume_out_of_reach_is_given_up() -> None:
+    taken = bound(CLAIM, "volume-2")
+    assert check(STATIC, WRITTEN, taken) == Waiting(CLAIM.key)
+    near = a_volume("volume-2", claim=CLAIM, reachable_from=on_host("node-1"))
+    assert check(STATIC, WRITTEN, taken, near) == Bound()
+    far = a_volume("volume-2", claim=CLAIM, reachable_from=on_host("node-2"))
+    assert given_up(check(STATIC, WRITTEN, taken, far)) == (
+        Reason.VOLUME_AFFINITY_CONFLICT,
+        'pv "volume-2" node affinity doesn\'t match node "node-1": no matching NodeSelectorTerms',
+    )
+
+
 def test_what_is_gone_is_not_waited_for() -> None:
     assert given_up(check(STATIC, CLAIM))[0] is Reason.VOLUME_NOT_FOUND
     assert given_up(check(STATIC, WRITTEN))[0] is Reason.CLAIM_NOT_FOUND

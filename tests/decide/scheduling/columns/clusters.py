@@ -25,6 +25,7 @@ from plimsoll.api.pods import (
     PodVolume,
     Toleration,
 )
+from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.selectors.label import LabelRequirementSpec, LabelSelectorSpec
 from plimsoll.api.selectors.node import (
     NodeRequirementSpec,
@@ -60,6 +61,15 @@ from plimsoll.api.volumes import (
     VolumeStatus,
 )
 from plimsoll.decide.annotations import BIND_COMPLETED, MIGRATED_PLUGINS, SELECTED_NODE
+from plimsoll.decide.capacity.pools import (
+    CLASS_POOL,
+    CLASS_POOL_COST,
+    POOLS,
+    PublishedPool,
+    pools_text,
+)
+from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
+from plimsoll.decide.capacity.volume_sizes import Cost
 
 T = TypeVar("T")
 
@@ -219,6 +229,7 @@ def a_random_volume(chance: Chance) -> PersistentVolume:
         metadata=ObjectMeta(
             name=chance.choice(VOLUMES),
             labels=found,
+            annotations=token_annotation(chance),
             deletion_timestamp=LONG_AGO if chance.happens(4) else None,
         ),
         spec=spec,
@@ -239,7 +250,7 @@ def a_random_claim(chance: Chance) -> PersistentVolumeClaim:
     annotations = {}
     if volume and chance.happens(95):
         annotations[BIND_COMPLETED] = "yes"
-    if chance.happens(8):
+    if chance.happens(20):
         annotations[SELECTED_NODE] = chance.choice(NODES)
     pod = name.split("-")[0]
     owner = OwnerReference(kind="Pod", name=pod, uid=f"uid-{pod}", controller=True)
@@ -284,8 +295,12 @@ def a_random_class(chance: Chance) -> StorageClass:
         "zonal": DRIVERS[0],
         "old": chance.choice(PLUGINS),
     }
+    annotations = {}
+    if chance.happens(30):
+        cost = chance.usually(chance.choice(["1", "1.5", "2"]), ["0", "two"], 90)
+        annotations = {CLASS_POOL: "q1", CLASS_POOL_COST: cost}
     return StorageClass(
-        metadata=ObjectMeta(name=name),
+        metadata=ObjectMeta(name=name, annotations=annotations),
         provisioner=provisioners[name],
         volume_binding_mode=chance.usually(DELAYED, ["Immediate", None], 95),
         allowed_topologies=chance.choice(TOPOLOGIES)
@@ -331,9 +346,37 @@ SEGMENTS = [
 ]
 
 
+def a_random_pool(chance: Chance, name: str) -> PublishedPool:
+    extents = chance.some(["e1", "e2", "e3"], least=1)
+    cost = Cost(
+        copies=chance.choice([1, 1, 2]),
+        shares=chance.choice([0, 1, 1, 2]),
+        unit_bytes=chance.choice([1, 2**28]),
+        overhead_bytes=chance.choice([0, 2**20]),
+    )
+    free = {extent: parse_bytes(chance.choice(SIZES)) for extent in extents}
+    return PublishedPool(name=name, free=free, cost=cost)
+
+
+def token_annotation(chance: Chance) -> dict[str, str]:
+    return {CAPACITY_TOKEN: f"1.1.{chance.randint(1, 3)}"} if chance.happens(50) else {}
+
+
+def pools_annotation(chance: Chance) -> dict[str, str]:
+    if not chance.happens(40):
+        return {}
+    names = chance.some(["q1", "q2"], least=1)
+    text = pools_text([a_random_pool(chance, name) for name in names])
+    return {POOLS: chance.usually(str(text), ["[]", "nonsense"], 90)}
+
+
 def a_random_capacity(chance: Chance) -> CSIStorageCapacity:
     return CSIStorageCapacity(
-        metadata=ObjectMeta(name=chance.choice(["k1", "k2", "k3", "k4"]), namespace=NAMESPACE),
+        metadata=ObjectMeta(
+            name=chance.choice(["k1", "k2", "k3", "k4"]),
+            namespace=NAMESPACE,
+            annotations=pools_annotation(chance) | token_annotation(chance),
+        ),
         storage_class_name=chance.choice(["fast", "zonal"]),
         node_topology=chance.choice(SEGMENTS),
         capacity=chance.size() if chance.happens(90) else None,

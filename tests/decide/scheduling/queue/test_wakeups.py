@@ -5,7 +5,9 @@ import pytest
 
 from plimsoll.api.core import Node, NodeSpec, Taint
 from plimsoll.api.meta import ApiObject, Condition
-from plimsoll.api.storage import CSIDriver
+from plimsoll.api.storage import CSIDriver, CSIStorageCapacity
+from plimsoll.decide.capacity.pools import POOLS, PublishedPool, pools_text
+from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.decide.scheduling.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_any_pod
 from plimsoll.decide.scheduling.reasons import Rule
@@ -37,6 +39,16 @@ def beating(node: Node) -> Node:
     return msgspec.structs.replace(node, status=status)
 
 
+LARGE = msgspec.structs.replace(a_capacity(segment={}, gib=9), maximum_volume_size="5Gi")
+
+
+def in_pool(capacity: CSIStorageCapacity, free: int) -> CSIStorageCapacity:
+    pool = PublishedPool(name="disks", free={"disk": free}, cost=Cost())
+    annotations = {POOLS: str(pools_text([pool]))}
+    metadata = msgspec.structs.replace(capacity.metadata, annotations=annotations)
+    return msgspec.structs.replace(capacity, metadata=metadata)
+
+
 @pytest.mark.parametrize(
     ("rule", "before", "after"),
     [
@@ -58,6 +70,16 @@ def beating(node: Node) -> Node:
             a_capacity(segment={}, gib=2),
             id="capacity-grows",
         ),
+        pytest.param(
+            Rule.VOLUME_BINDING,
+            in_pool(msgspec.structs.replace(LARGE, capacity="5Gi"), 1),
+            in_pool(LARGE, 1),
+            id="more-fits-in-all-but-no-larger-volume",
+        ),
+        pytest.param(
+            Rule.VOLUME_BINDING, in_pool(LARGE, 1), in_pool(LARGE, 2), id="a-pool-has-more-free"
+        ),
+        pytest.param(Rule.VOLUME_BINDING, in_pool(LARGE, 1), LARGE, id="a-pool-is-named-no-more"),
         pytest.param(Rule.VOLUME_LIMITS, None, a_csi_node(), id="a-driver-comes"),
     ],
 )
@@ -82,6 +104,9 @@ def test_what_helps(rule: AnyRule, before: ApiObject | None, after: ApiObject | 
             a_capacity(segment={}, gib=2),
             a_capacity(segment={}, gib=1),
             id="capacity-shrinks",
+        ),
+        pytest.param(
+            Rule.VOLUME_BINDING, in_pool(LARGE, 2), in_pool(LARGE, 1), id="a-pool-has-less-free"
         ),
         pytest.param(Rule.VOLUME_BINDING, a_volume(), None, id="a-volume-goes"),
         pytest.param(Rule.VOLUME_ZONE, None, a_csi_node(), id="what-the-rule-does-not-look-at"),

@@ -83,6 +83,13 @@ async def test_pools_tell_what_they_share_and_what_classes_cost() -> None:
         assert (first.costs[0].copies, first.costs[0].unit_bytes) == (1, MIB)
 
 
+async def test_only_the_pools_of_a_segment_are_listed_where_that_is_asked_for() -> None:
+    async with a_driver(*TWO_ZONES) as running:
+        request = pools_pb2.ListPoolsRequest(accessible_topology=csi.Topology(segments={ZONE: "b"}))
+        (only,) = (await running.call(m.LIST_POOLS, request)).pools
+        assert dict(only.accessible_topology[0].segments) == {ZONE: "b"}
+
+
 async def test_a_lie_about_room_is_told_but_gives_none() -> None:
     async with a_driver() as running:
         running.backend.faults.set(Lie(factor=2, offset="5Mi"))

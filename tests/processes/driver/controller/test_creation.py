@@ -264,6 +264,29 @@ async def test_a_volume_that_was_ever_published_is_not_deleted_as_unused() -> No
         assert await running.volume_ids() == []
 
 
+async def test_a_driver_tells_of_each_volume_whether_a_pod_can_have_written_to_it() -> None:
+    async with a_driver() as running:
+        used, attached = await running.create("used", mib=1), await running.create("held", mib=1)
+        unused = await running.create("not", mib=1)
+        await running.driver.record_first_publish(used.volume_id)
+        await running.attach(attached.volume_id)
+        uses = [
+            await running.call(
+                m.GET_VOLUME_USE, pools_pb2.GetVolumeUseRequest(volume_id=volume.volume_id)
+            )
+            for volume in (used, attached, unused)
+        ]
+        assert [use.was_published for use in uses] == [True, False, False]
+        assert [bool(use.in_use) for use in uses] == [False, True, False]
+        assert len(await running.volume_ids()) == 3
+
+
+async def test_a_driver_tells_nothing_of_a_volume_that_it_does_not_know() -> None:
+    async with a_driver() as running:
+        request = pools_pb2.GetVolumeUseRequest(volume_id="of-another")
+        assert await running.refused(m.GET_VOLUME_USE, request) is DriverFailure.NOT_FOUND
+
+
 async def test_an_origin_is_not_deleted_while_it_is_being_copied() -> None:
     async with a_driver() as running:
         origin = await running.create("origin", mib=5)

@@ -37,6 +37,17 @@ FIXED_FIELDS = (
     "deletionGracePeriodSeconds",
 )
 
+CHECKED_FIELDS = (
+    "name",
+    "namespace",
+    "generateName",
+    "generation",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+)
+
 NameErrors = Callable[[str, bool], list[str]]
 
 
@@ -166,8 +177,9 @@ def object_meta_update_errors(
 ) -> Iterator[FieldError]:
     """Everything wrong with the metadata of an object that takes the place of `old`.
 
-    The name's format is not looked at again beyond what a URL needs: it cannot have changed. Some
-    kinds have rules for a generateName (`prefix_errors`) that comes later.
+    What is as it was when it was stored was right then; most updates change nothing here but who
+    owns which fields. The name's format is not looked at again beyond what a URL needs: it cannot
+    have changed. Some kinds have rules for a generateName (`prefix_errors`) that comes later.
     """
     if "deletionTimestamp" in old:
         yield from _added_finalizers(new, old, path)
@@ -178,6 +190,9 @@ def object_meta_update_errors(
     for field in FIXED_FIELDS:
         if new.get(field) != old.get(field):
             yield FieldError.invalid(f"{path}.{field}", new.get(field), IMMUTABLE)
+    if all(new.get(field) == old.get(field) for field in CHECKED_FIELDS):
+        yield from _managed_fields_errors(new.get("managedFields", ()), f"{path}.managedFields")
+        return
     yield from object_meta_errors(
         new,
         path,

@@ -6,7 +6,9 @@ A field with another value that another manager owns is a conflict, unless the r
 force.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.ownership import entries, last_applied, merging, tracking

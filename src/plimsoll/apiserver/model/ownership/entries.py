@@ -5,8 +5,10 @@ those that update also by the version of the API that they use.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.ownership import field_set
@@ -24,15 +26,14 @@ ANCIENT = "ancient-changes"
 Key = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagedFieldsEntry:
+class ManagedFieldsEntry(msgspec.Struct, frozen=True, kw_only=True):
     manager: str
     operation: str
     api_version: str
     subresource: str = ""
     time: str = ""
     """When the manager last changed the object; empty if it never did."""
-    fields: FieldSet = field(default_factory=dict)
+    fields: FieldSet = msgspec.field(default_factory=dict)
 
     @property
     def key(self) -> Key:

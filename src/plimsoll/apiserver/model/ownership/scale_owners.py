@@ -4,7 +4,7 @@ A Scale is not stored. Owners of `spec.replicas` are kept with the workload, and
 write the Scale as owners of the Scale's field.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from plimsoll.apiserver.model.ownership.entries import ManagedFieldsEntry, Owners
 from plimsoll.apiserver.model.ownership.field_set import (

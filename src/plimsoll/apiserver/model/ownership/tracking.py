@@ -5,7 +5,8 @@ gone has no owner. To be called with the document that the client asks for, its 
 before anything else changes it: what admission and the server add later has no owner.
 """
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.ownership import entries
@@ -21,9 +22,10 @@ from plimsoll.apiserver.model.ownership.field_set import (
 )
 from plimsoll.apiserver.model.ownership.typed_paths import UnkeyedError
 
+META = frozenset({"metadata"})
 
-@dataclass(frozen=True, slots=True)
-class Manager:
+
+class Manager(msgspec.Struct, frozen=True):
     """Who writes, and when."""
 
     name: str
@@ -89,12 +91,14 @@ def _tracked(
 
 def is_unchanged(new: Document, old: Document) -> bool:
     """Nothing differs but, perhaps, when an owner last wrote: not worth a new version."""
+    if new.keys() != old.keys() or any(new[name] != old[name] for name in new.keys() - META):
+        return False  # as after most writes, which cost no more than that
     meta, old_meta = new["metadata"], old["metadata"]
     held = old_meta.get("managedFields", [])
     if entries.differ(meta.get("managedFields", []), held):
         return False
     same = {"managedFields": held}
-    return new | {"metadata": meta | same} == old | {"metadata": old_meta | same}
+    return bool(meta | same == old_meta | same)
 
 
 def compare(at: Endpoint, old: Document, new: Document) -> tuple[FieldSet, FieldSet]:

@@ -27,16 +27,17 @@ SET_ORDER = "$setElementOrder"
 
 def apply(document: Document, patch: Any, schema_name: str) -> Document:
     """The patched document, which shares nothing with either argument."""
+    return merge_into(dict(clone(document)), patch, schema_name)
+
+
+def merge_into(document: Document, patch: Any, schema_name: str) -> Document:
+    """The patched document, for callers who have no other use for the one that they give."""
     schema = schema_named(schema_name)
     if patch is None:
-        return _cloned(document)
+        return document
     if not isinstance(patch, dict):
         raise malformed("error decoding patch: a strategic merge patch is a JSON object")
-    return _merge_object(_cloned(document), clone(patch), schema)
-
-
-def _cloned(document: Document) -> Document:
-    return dict(clone(document))
+    return _merge_object(document, clone(patch), schema)
 
 
 # Everything below owns both of its arguments and may change them.

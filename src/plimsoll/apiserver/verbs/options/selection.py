@@ -34,6 +34,11 @@ class ObjectSelection:
         """No selector: remaining items can be counted without looking at them."""
         return self._labels is None and self._fields is None
 
+    @property
+    def is_unconditional(self) -> bool:
+        """All objects of the kind are meant."""
+        return self.is_everything and not self.prefix and not self._only
+
     def matches(self, record: StoredRecord) -> bool:
         if self._only and record.key != self._only:
             return False

@@ -1,8 +1,9 @@
 """Options that all writes share: dry run, field manager, what to do about unknown fields."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+import msgspec
 
 from plimsoll.apiserver.http.requests import Query
 from plimsoll.apiserver.model.field_errors import FieldError
@@ -19,15 +20,14 @@ class FieldValidation(StrEnum):
     STRICT = "Strict"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestWriteOptions:
+class RequestWriteOptions(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     field_validation: FieldValidation = FieldValidation.WARN
     manager: str = UNKNOWN
     """Who owns the fields that the request changes."""
     force: bool = False
     """Apply takes fields from the managers that own them."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
     """Told to the client with the answer, in order."""
 
     def complain(self, complaints: list[str]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from plimsoll.api.patch.documents import clone
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.model.kinds.workloads.scale import scale_of, scaled
@@ -54,11 +55,11 @@ def _untyped(document: Document) -> Document:
 def rescale(write: Write, change: Callable[[Document], Document]) -> StoredRecord:
     """Set the number of replicas, by way of the object that has them.
 
-    `change` makes the wanted Scale, typed, from the current one.
+    `change` makes the wanted Scale, typed, from a copy of the current one.
     """
 
     def wanted(live: Document) -> tuple[Document, list[Document]]:
-        scale = change(live)
+        scale = change(clone(live))
         at = endpoint(scale_kind().resource, write.target.subresource)
         return scale, track_update(at, scale, live, write.manager)
 

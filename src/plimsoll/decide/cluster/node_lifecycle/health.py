@@ -7,7 +7,7 @@ given up because its clock is wrong.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -72,15 +72,15 @@ def last_sign(known: LastSign | None, node: Node, lease: Lease | None, now: floa
     ready = find_condition(node.status.conditions, READY)
     heartbeat = ready.last_heartbeat_time if ready is not None else None
     renewed = lease.spec.renew_time if lease is not None else None
-    seen = LastSign(
-        heard_at=now, heartbeat=heartbeat, has_reported=ready is not None, renewed=renewed
-    )
-    if known is None or seen.has_reported != known.has_reported:
-        return seen
-    is_renewed = renewed is not None and renewed != known.renewed
-    if is_renewed or heartbeat != known.heartbeat:
-        return seen
-    return replace(seen, heard_at=known.heard_at, renewed=renewed or known.renewed)
+    has_reported = ready is not None
+    if (
+        known is not None
+        and has_reported == known.has_reported
+        and heartbeat == known.heartbeat
+        and renewed in (None, known.renewed)
+    ):
+        return known
+    return LastSign(heard_at=now, heartbeat=heartbeat, has_reported=has_reported, renewed=renewed)
 
 
 def is_silent(sign: LastSign, grace: GracePeriods, now: float) -> bool:

@@ -71,7 +71,9 @@ def look(
     """`leases` by node, `now` on the monotonic clock."""
     nodes = sorted(nodes, key=lambda node: node.name)
     pause = _unwatched(before, now, settings.every)
-    known = {n: replace(s, heard_at=s.heard_at + pause) for n, s in before.signs.items()}
+    known = before.signs
+    if pause:
+        known = {n: replace(s, heard_at=s.heard_at + pause) for n, s in known.items()}
     signs = {n.name: last_sign(known.get(n.name), n, leases.get(n.name), now) for n in nodes}
     silent = frozenset(n for n, sign in signs.items() if is_silent(sign, settings.grace, now))
     zones = _ready_by_zone(nodes, silent)

@@ -1,7 +1,7 @@
 """Which provisioner gets a claim: an external one, named by an annotation, or one inside this
 process; and what is written about the outcome of the latter."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from plimsoll.api.patch.documents import clone
@@ -9,6 +9,7 @@ from plimsoll.api.registry import Document
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import (
+    ASSET_NAME,
     BETA_STORAGE_PROVISIONER,
     BOUND_BY_CONTROLLER,
     INTERNAL_DELETION,
@@ -24,6 +25,7 @@ from plimsoll.decide.claims.operations import (
     Provision,
     Provisioned,
     ProvisionOutcome,
+    RefuseClaim,
     Refused,
 )
 from plimsoll.decide.claims.reasons import BindingReason
@@ -38,6 +40,7 @@ from plimsoll.decide.claims.writes import (
 )
 from plimsoll.decide.csi.migration import find_driver, is_in_tree, migration_patch
 from plimsoll.decide.plan import Create, Emit, Patch, Plan
+from plimsoll.decide.provisioning.holds import hold_of
 from plimsoll.decide.resources import VOLUMES
 
 
@@ -92,8 +95,8 @@ class _Request:
 def _decide_internal(request: _Request, view: ClaimsAndVolumes) -> Decision:
     claim, name = request.claim, request.provisioner.name
     if claim.spec.data_source is not None:
-        return _hopeless(
-            claim,
+        return _refuse(
+            request,
             f'plugin "{name}" is not a CSI plugin. '
             "Only CSI plugin can provision a claim with a datasource",
         )
@@ -104,11 +107,11 @@ def _decide_internal(request: _Request, view: ClaimsAndVolumes) -> Decision:
     if view.volume(volume_name) is not None:
         return Decision(plan=Plan(reason=BindingReason.PROVISIONED_ALREADY))
     if objection := _find_objection(request):
-        return _hopeless(claim, objection)
+        return _refuse(request, objection)
     selected = claim.annotations.get(SELECTED_NODE)
     node = None if selected is None else view.node(selected)
     if selected is not None and node is None:
-        return _hopeless(claim, f'Failed to get target node: node "{selected}" not found')
+        return _refuse(request, f'Failed to get target node: node "{selected}" not found')
     operation = Provision(
         claim=claim,
         storage_class=request.storage_class,
@@ -135,6 +138,20 @@ def _hopeless(claim: PersistentVolumeClaim, message: str) -> Decision:
     """Until claim or class change; each decision about the claim says so again."""
     event = warning(claim, BindingReason.PROVISIONING_FAILED, message)
     return Decision(plan=Plan(reason=BindingReason.PROVISIONING_FAILED, writes=(event,)))
+
+
+def _refuse(request: _Request, message: str) -> Decision:
+    """The same, which also the scheduler is told if it holds the claim."""
+    told = _hopeless(request.claim, message)
+    if hold_of(request.claim) is None:
+        return told
+    operation = RefuseClaim(
+        claim=request.claim,
+        provisioner=request.provisioner.name,
+        volume_name=volume_name_for(request.claim),
+        message=message,
+    )
+    return replace(told, operation=operation)
 
 
 def after_provision(operation: Provision, outcome: ProvisionOutcome) -> Plan:
@@ -177,15 +194,6 @@ def after_unsaved(operation: Provision, error: str) -> Plan:
     return Plan(reason=BindingReason.PROVISIONING_FAILED, writes=(event,))
 
 
-def after_failed_cleanup(operation: Provision, error: str) -> Plan:
-    message = (
-        f"Error cleaning provisioned volume for claim {operation.claim.key}: {error}. "
-        "Please delete manually."
-    )
-    event = warning(operation.claim, BindingReason.PROVISIONING_CLEANUP_FAILED, message)
-    return Plan(reason=BindingReason.PROVISIONING_CLEANUP_FAILED, writes=(event,))
-
-
 def volume_for(operation: Provision, made: Document) -> Document:
     """The provisioned volume, bound to its claim from the first moment."""
     volume: Document = clone(made)
@@ -195,6 +203,8 @@ def volume_for(operation: Provision, made: Document) -> Document:
         BOUND_BY_CONTROLLER: YES,
         PROVISIONED_BY: operation.provisioner,
     }
+    if operation.asset_name not in ("", operation.volume_name):
+        metadata["annotations"][ASSET_NAME] = operation.asset_name
     if spec.get("persistentVolumeReclaimPolicy") == "Delete":
         metadata["finalizers"] = [INTERNAL_DELETION]
     spec["claimRef"] = reference_to(operation.claim)
@@ -213,5 +223,7 @@ def _failure(operation: Provision, message: str) -> Emit:
 
 
 def _forget_node(claim: PersistentVolumeClaim) -> Patch | None:
-    """Let the scheduler choose again; without a selected node it did not choose."""
-    return annotate(claim, {SELECTED_NODE: None}) if SELECTED_NODE in claim.annotations else None
+    """Let the scheduler choose again; without a selected node it did not choose. While a hold is
+    there, it takes both off itself."""
+    is_chosen = SELECTED_NODE in claim.annotations and hold_of(claim) is None
+    return annotate(claim, {SELECTED_NODE: None}) if is_chosen else None

@@ -1,8 +1,8 @@
-"""Assets that may exist although no volume records them, and how they are not forgotten.
+"""Claims on which an earlier version of the controller left a finalizer while it provisioned.
 
-A provisioner creates the asset first, then the controller stores the volume. Between the two the
-claim carries a finalizer. Even if the claim is deleted or takes another volume while no controller
-runs, it stays until its volume is stored or the asset is deleted again.
+Today an intent is stored instead (`intents`), which the owner of a claim cannot take off. A claim
+that still has the finalizer may have an asset that no volume tells of: it keeps the finalizer until
+its volume is stored, the provisioner has refused, or the asset is deleted again.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from plimsoll.decide.annotations import BETA_STORAGE_PROVISIONER, STORAGE_PROVIS
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.view import ClaimsAndVolumes
 from plimsoll.decide.claims.writes import warning
-from plimsoll.decide.finalizers import add_finalizer, remove_finalizer
+from plimsoll.decide.finalizers import remove_finalizer
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.in_process.provision import volume_name_for
 from plimsoll.decide.resources import CLAIMS
@@ -23,7 +23,6 @@ GUARD = "plimsoll.dev/provisioning"
 
 
 class UnrecordedAssetReason(StrEnum):
-    BEGUN = "ProvisioningBegun"
     RECORDED = "ProvisioningRecorded"
     """The volume is stored: from here on it is the volume that must not be forgotten."""
     UNDONE = "ProvisioningUndone"
@@ -41,10 +40,6 @@ class DeleteUnrecorded:
 
 def is_guarded(claim: PersistentVolumeClaim) -> bool:
     return GUARD in claim.metadata.finalizers
-
-
-def guard(claim: PersistentVolumeClaim) -> Plan:
-    return Plan(reason=UnrecordedAssetReason.BEGUN, writes=(add_finalizer(CLAIMS, claim, GUARD),))
 
 
 def lift_guard(claim: PersistentVolumeClaim, reason: UnrecordedAssetReason) -> Plan:

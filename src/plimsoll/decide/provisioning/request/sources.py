@@ -98,6 +98,8 @@ class Filling:
     storage_class: StorageClass
     settings: ProvisionerSettings
     source: ResolvedSource
+    is_begun: bool = False
+    """Whether the driver was asked already, and may have made the volume."""
 
 
 def content_source(filling: Filling, view: ProvisionerView) -> ContentSource:
@@ -137,6 +139,16 @@ def _is_lost(filling: Filling, source: PersistentVolumeClaim) -> bool:
     return source.is_being_deleted and not is_kept
 
 
+def _is_too_large(filling: Filling, source: PersistentVolumeClaim) -> bool:
+    """A source may grow after the driver was asked: what it has made by then is large enough.
+
+    csi-provisioner refuses then: what the driver has made is never recorded.
+    """
+    if filling.is_begun and not filling.settings.is_compatible:
+        return False
+    return filling.claim.spec.requested_bytes < source.spec.requested_bytes
+
+
 def _check_source_claim(filling: Filling, source: PersistentVolumeClaim) -> None:
     spec, wanted = source.spec, filling.claim.spec
     objections = {
@@ -151,7 +163,7 @@ def _check_source_claim(filling: Filling, source: PersistentVolumeClaim) -> None
         ),
         "error, new PVC request must be greater than or equal in size to the specified PVC "
         f"data source, requested {wanted.requested_bytes} but source is {spec.requested_bytes}": (
-            wanted.requested_bytes < spec.requested_bytes
+            _is_too_large(filling, source)
         ),
         f"volume name is empty in source PVC {source.name}": not spec.volume_name,
     }

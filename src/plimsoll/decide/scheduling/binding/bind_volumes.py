@@ -6,7 +6,7 @@ controller and provisioners do the rest, and the pod waits until every claim is 
 is clear that this will not happen here. What was written stays written: the next attempt finds it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
@@ -19,6 +19,7 @@ from plimsoll.decide.annotations import BOUND_BY_CONTROLLER, SELECTED_NODE, YES
 from plimsoll.decide.claims.match import is_kept_for
 from plimsoll.decide.claims.writes import bind_volume, patch_of, reference_to
 from plimsoll.decide.plan import Patch
+from plimsoll.decide.provisioning.holds import HOLD
 from plimsoll.decide.resources import CLAIMS, VOLUMES
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.claims import are_all_bound
@@ -137,6 +138,27 @@ def choose(volumes: PodVolumes, node: str) -> Choice:
     )
 
 
+def claims_of(choice: Choice, claims: Collection[ObjectKey]) -> Choice:
+    """What the choice says about these claims, which get new volumes."""
+    writes = choice.writes[len(choice.static) :]
+    kept = [
+        (claim, write)
+        for claim, write in zip(choice.provisions, writes, strict=True)
+        if claim.key in claims
+    ]
+    return replace(
+        choice,
+        static=(),
+        provisions=tuple(claim for claim, _ in kept),
+        writes=tuple(write for _, write in kept),
+    )
+
+
+def volumes_of(choice: Choice) -> Choice:
+    """What the choice says about volumes that exist."""
+    return replace(choice, provisions=(), writes=choice.writes[: len(choice.static)])
+
+
 def written(choice: Choice, returned: Sequence[PersistentVolume | PersistentVolumeClaim]) -> Choice:
     """After the first so many writes went through, with what the server returned for each."""
     volumes = {each.name: each for each in returned if isinstance(each, PersistentVolume)}
@@ -197,4 +219,6 @@ def _volume_write(binding: StaticBinding) -> Patch:
 
 
 def _claim_write(claim: PersistentVolumeClaim, node: str) -> Patch:
-    return patch_of(claim, {"metadata": {"annotations": {SELECTED_NODE: node}}})
+    """A hold that was left on it would keep its volume from being recorded for ever."""
+    left = {HOLD: None} if HOLD in claim.annotations else {}
+    return patch_of(claim, {"metadata": {"annotations": {SELECTED_NODE: node, **left}}})

@@ -95,13 +95,16 @@ def _check_static(binding: StaticBinding, node: Node, observed: ObservedView) ->
     if claim is None:
         sentence = f'failed to check binding: persistentvolumeclaims "{key}" not found'
         return GivenUp(Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=sentence, claim=key))
-    if _is_older(volume, binding.volume):
+    if is_older(volume, binding.volume):
         return Waiting(key)
-    if finding := _find_conflict(key, volume, node, observed):
+    if finding := find_conflict(key, volume, node, observed):
         return GivenUp(_of_static(finding))
     if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
         sentence = f'ClaimRef got reset for pv "{name}"'
         return _volume_gone(key, name, Reason.CHANGED_MEANWHILE, sentence)
+    if claim.spec.volume_name not in ("", name):
+        # Another scheduler has chosen that one, for another node perhaps.
+        return _check_volume(claim, node, observed)
     return Bound() if is_fully_bound(claim) else Waiting(key)
 
 
@@ -113,7 +116,7 @@ def _check_provision(
     if claim is None:
         sentence = f'failed to check provisioning pvc: persistentvolumeclaims "{key}" not found'
         return GivenUp(Finding(reason=Reason.CLAIM_NOT_FOUND, sentence=sentence, claim=key))
-    if _is_older(claim, awaited):
+    if is_older(claim, awaited):
         return Waiting(key)
     if claim.annotations.get(SELECTED_NODE) != node.name:
         # Taking the node out of the claim is how a provisioner asks for another one.
@@ -123,14 +126,18 @@ def _check_provision(
             else f'selectedNode annotation reset for PVC "{key.name}"'
         )
         return GivenUp(Finding(reason=Reason.PROVISIONER_REFUSED, sentence=sentence, claim=key))
-    if claim.spec.volume_name:
-        volume = observed.volume(claim.spec.volume_name)
-        if volume is None:
-            # It will be seen soon, or the claim be unbound again.
-            return Waiting(key)
-        if finding := _find_conflict(key, volume, node, observed):
-            return GivenUp(finding)
-    return Bound() if is_fully_bound(claim) else Waiting(key)
+    return _check_volume(claim, node, observed) if claim.spec.volume_name else Waiting(key)
+
+
+def _check_volume(claim: PersistentVolumeClaim, node: Node, observed: ObservedView) -> Progress:
+    """The one that the claim names."""
+    volume = observed.volume(claim.spec.volume_name)
+    if volume is None:
+        # It will be seen soon, or the claim be unbound again.
+        return Waiting(claim.key)
+    if finding := find_conflict(claim.key, volume, node, observed):
+        return GivenUp(finding)
+    return Bound() if is_fully_bound(claim) else Waiting(claim.key)
 
 
 def _volume_gone(claim: ObjectKey, volume: str, reason: Reason, sentence: str) -> GivenUp:
@@ -138,7 +145,7 @@ def _volume_gone(claim: ObjectKey, volume: str, reason: Reason, sentence: str) -
     return GivenUp(Finding(reason=reason, sentence=sentence, claim=claim, about=about))
 
 
-def _find_conflict(
+def find_conflict(
     claim: ObjectKey, volume: PersistentVolume, node: Node, observed: ObservedView
 ) -> Finding | None:
     """Whether the node lost its labels, or the volume is elsewhere."""
@@ -167,7 +174,7 @@ def _of_static(finding: Finding) -> Finding:
     return replace(finding, sentence=f"failed to translate pv to csi: {finding.sentence}")
 
 
-def _is_older(observed: ApiObject, written: ApiObject) -> bool:
+def is_older(observed: ApiObject, written: ApiObject) -> bool:
     return _version(observed) < _version(written)
 
 

@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.storage import CSIStorageCapacity
-from plimsoll.decide.scheduling.columns.labels import segment_terms
+from plimsoll.decide.capacity.pools import POOLS, find_pools
+from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
+from plimsoll.decide.scheduling.columns.changes import Log
+from plimsoll.decide.scheduling.columns.labels import Terms, segment_terms
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex, Slots
 from plimsoll.decide.scheduling.columns.segments import Cells, Segments
 
@@ -32,6 +35,27 @@ def largest_volume(capacity: CSIStorageCapacity) -> Quantity | None:
     if text is None:
         text = capacity.capacity
     return None if text is None else parse_quantity(text)
+
+
+PoolSource = str | Terms | ObjectKey
+"""The name of a pool, a segment, or one object."""
+
+
+class PoolId(NamedTuple):
+    """Which bytes: those of a pool that the driver names; of one that classes name, in a segment;
+    or of one capacity object alone."""
+
+    driver: str = ""
+    name: str = ""
+    terms: Terms | None = None
+    object: ObjectKey | None = None
+
+    @property
+    def source(self) -> PoolSource:
+        """By which objects that are about it are found."""
+        if self.object is not None:
+            return self.object
+        return self.name if self.terms is None else self.terms
 
 
 class PublishedColumn(NamedTuple):
@@ -67,6 +91,19 @@ class ClassCapacity:
 
     def uses(self, segment: int) -> bool:
         return segment in self._by_segment
+
+    def get(self, key: ObjectKey) -> CSIStorageCapacity:
+        return self._published[key].object
+
+    def in_segment(self, segment: int | None) -> list[CSIStorageCapacity]:
+        keys = self._by_segment.get(segment, ()) if segment is not None else ()
+        return [self._published[key].object for key in keys]
+
+    def touch(self, key: ObjectKey) -> None:
+        """What can be had of the object is another, though the object is not."""
+        published = self._published.get(key)
+        if published is not None and published.segment is not None:
+            self.cells.touch(published.segment)
 
     def put(self, object_: CSIStorageCapacity) -> None:
         old = self._published.get(object_.key)
@@ -149,7 +186,10 @@ class ClassCapacity:
 
     def covering(self, slot: int) -> list[CSIStorageCapacity]:
         """Those that are about the node."""
-        cell = int(self.cells.of.values[slot])
+        return self.in_cell(int(self.cells.of.values[slot]))
+
+    def in_cell(self, cell: int) -> list[CSIStorageCapacity]:
+        """Those that are about the nodes of the cell."""
         return [published.object for published in self._covering(cell)]
 
     def _find(self, cell: int, wanted: int) -> PublishedColumn | None:
@@ -199,8 +239,18 @@ class CapacityColumns:
         self.by_class: dict[str, ClassCapacity] = {}
         """Without classes that nothing is published for."""
         self._class_of: dict[ObjectKey, str] = {}
+        self._naming: dict[str, set[ObjectKey]] = {}
+        """By the name of a pool."""
+        self._pools: dict[ObjectKey, tuple[str, ...]] = {}
+        self.changed: Log[PoolSource] = Log()
+        """Which pools the objects that changed are about, or were."""
+        self.reports = 0
+        """How many times an object that was there has told something else."""
+        self.reported_numbers: dict[ObjectKey, tuple[int, int]] = {}
+        """By object, the numbers of its last report but one, and of its last."""
 
     def put(self, object_: CSIStorageCapacity) -> None:
+        self._count_report(object_)
         if self._class_of.get(object_.key, object_.storage_class_name) != (
             object_.storage_class_name
         ):
@@ -209,11 +259,69 @@ class CapacityColumns:
         if name not in self.by_class:
             self.by_class[name] = ClassCapacity(self._index, self._segments)
         self.by_class[name].put(object_)
+        found = find_pools(object_.annotations) or ()
+        self._name_pools(object_.key, tuple(pool.name for pool in found))
+        self._mark(object_)
+
+    def _count_report(self, object_: CSIStorageCapacity) -> None:
+        name = self._class_of.get(object_.key)
+        if name is None or _report(self.by_class[name].get(object_.key)) == _report(object_):
+            return
+        self.reports += 1
+        _, last = self.reported_numbers.get(object_.key, (0, 0))
+        self.reported_numbers[object_.key] = last, self.reports
+
+    def has_reported_twice(self, key: ObjectKey, since: int) -> bool:
+        """Whether the object has told something else at least twice after so many reports."""
+        return self.reported_numbers.get(key, (0, 0))[0] > since
+
+    def take_over(self, other: "CapacityColumns") -> None:
+        """After the same objects were put: what the other has seen and no object tells."""
+        self.reports, self.reported_numbers = other.reports, other.reported_numbers.copy()
+
+    def _mark(self, object_: CSIStorageCapacity) -> None:
+        self.changed.mark(object_.key)
+        if terms := segment_terms(object_.node_topology):
+            self.changed.mark(terms)
+        for name in self._pools.get(object_.key, ()):
+            self.changed.mark(name)
+
+    def _name_pools(self, key: ObjectKey, names: tuple[str, ...]) -> None:
+        before = self._pools.get(key, ())
+        if before == names:
+            return
+        for name in before:
+            self._naming[name].discard(key)
+            self.changed.mark(name)
+        for name in names:
+            self._naming.setdefault(name, set()).add(key)
+        self._pools[key] = names
+
+    def touch(self, pool: PoolId) -> None:
+        """What is left of the pool is another, for all objects that are about it."""
+        for object_ in self.about(pool):
+            self.by_class[object_.storage_class_name].touch(object_.key)
+
+    def about(self, pool: PoolId) -> list[CSIStorageCapacity]:
+        """Objects that may be about the pool: where classes name it, all of its segment."""
+        if pool.terms is not None:
+            segment = self._segments.find(pool.terms)
+            tables = self.by_class.values() if segment is not None else ()
+            return [each for table in tables for each in table.in_segment(segment)]
+        keys = self._naming.get(pool.name, set()) if pool.object is None else {pool.object}
+        return [
+            self.by_class[self._class_of[key]].get(key) for key in keys if key in self._class_of
+        ]
 
     def remove(self, key: ObjectKey) -> None:
-        name = self._class_of.pop(key, None)
+        name = self._class_of.get(key)
         if name is None:
             return
+        self._mark(self.by_class[name].get(key))
+        self._name_pools(key, ())
+        self._pools.pop(key, None)
+        del self._class_of[key]
+        self.reported_numbers.pop(key, None)
         self.by_class[name].remove(key)
         if not len(self.by_class[name]):
             del self.by_class[name]
@@ -226,8 +334,19 @@ class CapacityColumns:
 
     def fork(self, index: NodeIndex, segments: Segments) -> "CapacityColumns":
         twin = CapacityColumns(index, segments)
+        twin.take_over(self)
+        twin.changed = self.changed.fork()
         twin._class_of = self._class_of.copy()
+        twin._naming = {name: keys.copy() for name, keys in self._naming.items()}
+        twin._pools = self._pools.copy()
         twin.by_class = {
             name: capacity.fork(index, segments) for name, capacity in self.by_class.items()
         }
         return twin
+
+
+def _report(object_: CSIStorageCapacity) -> tuple[object, ...]:
+    """What the driver has said."""
+    told = object_.annotations
+    numbers = object_.capacity, object_.maximum_volume_size
+    return *numbers, told.get(POOLS), told.get(CAPACITY_TOKEN)

@@ -5,7 +5,7 @@ anything may have changed.
 """
 
 from collections.abc import Hashable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 REMEMBERED = 2048
 
@@ -13,34 +13,38 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class ChangeLog:
-    """Numbers of things that changed: slots, or cells."""
+class Log(Generic[K]):
+    """Things that changed."""
 
     def __init__(self) -> None:
         self._forgotten = 0
-        self._changed: list[int] = []
+        self._changed: list[K] = []
         self.position = 0
         """How many changes there were."""
 
-    def mark(self, number: int) -> None:
+    def mark(self, thing: K) -> None:
         if len(self._changed) >= REMEMBERED:
             half = len(self._changed) // 2
             self._forgotten += half
             del self._changed[:half]
-        self._changed.append(number)
+        self._changed.append(thing)
         self.position += 1
 
-    def since(self, position: int) -> set[int] | None:
+    def since(self, position: int) -> set[K] | None:
         """None: too much has changed to tell."""
         if position < self._forgotten:
             return None
         return set(self._changed[position - self._forgotten :])
 
-    def fork(self) -> "ChangeLog":
-        twin = ChangeLog()
+    def fork(self) -> "Log[K]":
+        twin: Log[K] = Log()
         twin._forgotten, twin._changed = self._forgotten, self._changed.copy()
         twin.position = self.position
         return twin
+
+
+ChangeLog = Log[int]
+"""Numbers of things that changed: slots, or cells."""
 
 
 class KeptResults(dict[K, V]):

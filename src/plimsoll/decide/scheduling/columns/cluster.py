@@ -8,7 +8,7 @@ cluster one node at a time.
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
-from plimsoll.api.core import Node
+from plimsoll.api.core import Lease, Node
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import (
@@ -30,6 +30,7 @@ from plimsoll.decide.scheduling.columns.pods import PodIndex
 from plimsoll.decide.scheduling.columns.resources import NodeResources, ResourceColumns
 from plimsoll.decide.scheduling.columns.segments import Segments
 from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
+from plimsoll.decide.scheduling.reservations import ReservationIndex
 
 
 class Columns:
@@ -45,6 +46,7 @@ class Columns:
         self.pods = PodIndex()
         self.claims = ClaimIndex()
         self.held = HeldVolumes()
+        self.reservations = ReservationIndex()
         self.loads = ChangeLog()
         """Slots of nodes whose free resources changed."""
         self.stamp = 0
@@ -81,8 +83,15 @@ class Columns:
                 self._put_csi_node(object_)
             case CSIStorageCapacity():
                 self.capacity.put(object_)
+            case _:
+                self._put_other(object_)
+
+    def _put_other(self, object_: ApiObject) -> None:
+        match object_:
             case VolumeAttachment():
                 self.held.put_attachment(object_, self)
+            case Lease():
+                self.reservations.put_record(object_)
             case _:
                 pass
 
@@ -93,6 +102,7 @@ class Columns:
             case Node():
                 self._remove_node(key)
             case Pod():
+                self.reservations.remove_pod(key)
                 self._remove_pod(key)
             case PersistentVolumeClaim():
                 self._remove_claim(key)
@@ -106,8 +116,15 @@ class Columns:
                 self._remove_csi_node(key)
             case CSIStorageCapacity():
                 self.capacity.remove(key)
+            case _:
+                self._remove_other(object_)
+
+    def _remove_other(self, object_: ApiObject) -> None:
+        match object_:
             case VolumeAttachment():
-                self.held.remove_attachment(key.name, self.attach)
+                self.held.remove_attachment(object_.name, self.attach)
+            case Lease():
+                self.reservations.remove_record(object_.key)
             case _:
                 pass
 
@@ -149,6 +166,7 @@ class Columns:
         self.volumes.cross(slot, crossings)
 
     def _put_pod(self, pod: Pod) -> None:
+        self.reservations.put_pod(pod)
         if self.pods.replace(pod):
             return
         self._remove_pod(pod.key)
@@ -173,19 +191,23 @@ class Columns:
     def _put_claim(self, claim: PersistentVolumeClaim) -> None:
         old = self.claims.by_key.get(claim.key)
         self.claims.put(claim)
+        self.reservations.put_claim(claim)
         if old is None or _is_counted_by(old) != _is_counted_by(claim):
             self._recount(self.pods.using(claim.key))
 
     def _remove_claim(self, key: ObjectKey) -> None:
         self.claims.remove(key)
+        self.reservations.remove_claim(key)
         self._recount(self.pods.using(key))
 
     def _put_volume(self, volume: PersistentVolume) -> None:
         self.volumes.put(volume)
+        self.reservations.put_volume(volume, self.capacity.reports)
         self._volume_changed(volume.name)
 
     def _remove_volume(self, key: ObjectKey) -> None:
         self.volumes.remove(key.name)
+        self.reservations.remove_volume(key.name)
         self._volume_changed(key.name)
 
     def _volume_changed(self, name: str) -> None:
@@ -231,6 +253,11 @@ class Columns:
         for key in sorted(pods):
             if pod := self.pods.get(key):
                 self.held.count(pod, self)
+
+    def take_over(self, other: "Columns") -> None:
+        """After the same objects were put: what the other has seen and no object tells."""
+        self.capacity.take_over(other.capacity)
+        self.reservations.take_over(other.reservations)
 
     def node(self, name: str) -> Node | None:
         return self._nodes.get(name)
@@ -283,6 +310,7 @@ class Columns:
         twin.volumes = self.volumes.fork(twin.index, twin.segments)
         twin.attach = self.attach.fork(twin.index)
         twin.pods, twin.claims, twin.held = self.pods.fork(), self.claims.fork(), self.held.fork()
+        twin.reservations = self.reservations.fork()
         twin.loads = self.loads.fork()
         twin.stamp, twin.classes_stamp = self.stamp, self.classes_stamp
         twin._nodes, twin.classes = self._nodes.copy(), self.classes.copy()

@@ -48,6 +48,9 @@ class Segments:
         self._uses[segment] += 1
         return segment
 
+    def find(self, terms: Terms) -> int | None:
+        return self._ids.get(terms)
+
     def release(self, segment: int) -> None:
         self._uses[segment] -= 1
         if self._uses[segment]:

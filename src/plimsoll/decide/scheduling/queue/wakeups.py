@@ -2,7 +2,8 @@
 
 The rules about volumes answer in `decide.scheduling.queue.volume_wakeups`, those about nodes here;
 both as kube-scheduler does. Beyond that a pod is left alone where the object has nothing to do with
-it, and one with claims is woken when the capacity of a driver does not count any more.
+it, and one with claims is woken when the capacity of a driver does not count any more, or when
+volumes that did not fit together may do so.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +12,10 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver, CSIStorageCapacity, StorageClass
-from plimsoll.api.volumes import PersistentVolume
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.capacity.pools import POOLS, find_class_pool, find_pools
+from plimsoll.decide.capacity.tokens import find_token
 from plimsoll.decide.scheduling.columns.resources import PODS, Demands, Load, NodeResources
 from plimsoll.decide.scheduling.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.queue.volume_wakeups import (
@@ -32,7 +36,8 @@ NodeTest = Callable[[Pod, Node | None, Node], bool]
 
 def helps(rule: AnyRule, pod: Pod, before: ApiObject | None, after: ApiObject | None) -> bool:
     """Whether the rule might judge the pod otherwise; None: the object was not or is no more."""
-    if rule is Rule.VOLUME_BINDING and pod.claims and _stops_counting(before, after):
+    is_about_claims = rule is Rule.VOLUME_BINDING and bool(pod.claims)
+    if is_about_claims and (_stops_counting(before, after) or _holds_more_together(before, after)):
         return True
     if isinstance(rule, Rule):
         answer = _asked_of_volumes(rule, pod, before, after)
@@ -110,6 +115,42 @@ def _stops_counting(before: ApiObject | None, after: ApiObject | None) -> bool:
     if not isinstance(before, CSIDriver) or not before.spec.storage_capacity:
         return False
     return not isinstance(after, CSIDriver) or not after.spec.storage_capacity
+
+
+def _holds_more_together(before: ApiObject | None, after: ApiObject | None) -> bool:
+    """For claims that did not fit together, or beside what is reserved: kube-scheduler looks at the
+    largest volume alone."""
+    match before, after:
+        case CSIStorageCapacity(), CSIStorageCapacity():
+            is_reported = find_token(before.annotations) != find_token(after.annotations)
+            return is_reported or _total(after) > _total(before) or _has_freer_pool(before, after)
+        case StorageClass(), StorageClass():
+            return find_class_pool(before) != find_class_pool(after)
+        case PersistentVolumeClaim(), _ if SELECTED_NODE in before.annotations:
+            return after is None or SELECTED_NODE not in after.annotations
+        case Pod(), None:
+            # What was reserved for its claims is not, if it did not get them.
+            return bool(before.claims)
+        case _:
+            return False
+
+
+def _total(capacity: CSIStorageCapacity) -> int:
+    return -1 if capacity.capacity_bytes is None else capacity.capacity_bytes
+
+
+def _has_freer_pool(before: CSIStorageCapacity, after: CSIStorageCapacity) -> bool:
+    if before.annotations.get(POOLS) == after.annotations.get(POOLS):
+        return False
+    known = {pool.name: pool for pool in find_pools(before.annotations) or ()}
+    for pool in find_pools(after.annotations) or ():
+        old = known.get(pool.name)
+        if old is None or old.cost != pool.cost:
+            return True
+        if any(free > old.free.get(name, 0) for name, free in pool.free.items()):
+            return True
+    # Without pools the objects of two classes do not compete.
+    return POOLS not in after.annotations
 
 
 def _asked_of_volumes(

@@ -68,6 +68,9 @@ def is_stale(set_: StatefulSet, claim: PersistentVolumeClaim, pod: ApiObject) ->
 def decide_claim_owner(
     set_: StatefulSet, claim: PersistentVolumeClaim, holder: Holder
 ) -> tuple[Write, ...]:
+    wanted = claim_owner(policy_of(set_), is_condemned=holder.is_condemned)
+    if wanted is ClaimOwner.NONE and not claim.metadata.owner_references:
+        return ()  # the usual case, looked at for every pod of the set
     is_taken = _has_other_controller(set_, claim, holder.pod)
     if _is_up_to_date(set_, claim, holder, is_taken=is_taken):
         return ()
@@ -75,7 +78,7 @@ def decide_claim_owner(
     references = [o for o in claim.metadata.owner_references if (o.kind, o.name) not in ours]
     if is_taken:
         return (_conflict(set_, claim), with_owners(CLAIMS, claim, references))
-    match claim_owner(policy_of(set_), is_condemned=holder.is_condemned):
+    match wanted:
         case ClaimOwner.SET:
             references.append(controller_reference(STATEFUL_SET, set_))
         case ClaimOwner.POD:

@@ -1,6 +1,5 @@
 """The pods of a StatefulSet and their claims: names, identity and storage that stay theirs."""
 
-import re
 from copy import deepcopy
 
 from plimsoll.api.meta import ObjectKey
@@ -15,17 +14,17 @@ from plimsoll.decide.workloads.revisions import REVISION_LABEL, Revision
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
-NAME = re.compile(r"(.*)-([0-9]+)", re.DOTALL)
 MAX_INT32 = 2**31 - 1
+MAX_DIGITS = len(str(MAX_INT32))
 
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:
     """`web-3` is the pod 3 of web; a name without a number has the ordinal -1."""
-    found = NAME.fullmatch(name)
-    if found is None:
+    parent, dash, digits = name.rpartition("-")
+    if not dash or not digits.isdecimal() or not digits.isascii():
         return "", -1
-    ordinal = int(found[2]) if len(found[2]) <= len(str(MAX_INT32)) else MAX_INT32 + 1
-    return found[1], ordinal if ordinal <= MAX_INT32 else -1
+    ordinal = int(digits) if len(digits) <= MAX_DIGITS else MAX_INT32 + 1
+    return parent, ordinal if ordinal <= MAX_INT32 else -1
 
 
 def ordinal_of(pod: Pod) -> int:
@@ -120,13 +119,17 @@ def identity_patch(pod: Pod) -> Patch | None:
 
 def has_its_storage(set_: StatefulSet, pod: Pod) -> bool:
     """Whether its volumes are those that the set's claim templates say."""
-    claims = {
-        volume.name: volume.persistent_volume_claim.claim_name
-        for volume in pod.spec.volumes
-        if volume.persistent_volume_claim
-    }
     ordinal = ordinal_of(pod)
-    return all(
-        claims.get(template_name(template)) == claim_key(set_, template, ordinal).name
-        for template in set_.spec.volume_claim_templates
-    )
+    for template in set_.spec.volume_claim_templates:
+        claim = claim_key(set_, template, ordinal).name
+        if claim != _claim_behind(pod, template_name(template)):
+            return False
+    return True
+
+
+def _claim_behind(pod: Pod, name: str) -> str:
+    """What the pod's volume of this name is a claim for; empty: for none."""
+    for volume in pod.spec.volumes:
+        if volume.name == name and volume.persistent_volume_claim is not None:
+            return volume.persistent_volume_claim.claim_name
+    return ""

@@ -35,11 +35,14 @@ from plimsoll.decide.workloads.revisions import (
     decide_history,
 )
 from plimsoll.decide.workloads.stateful_set.claim_retention import (
+    ClaimOwner,
     Holder,
+    claim_owner,
     conflict_warnings,
     decide_claim_owner,
     is_stale,
     owners_of_new_claim,
+    policy_of,
 )
 from plimsoll.decide.workloads.stateful_set.pods import (
     claim_document,
@@ -78,6 +81,8 @@ class StatefulSetView:
     """Those that belong to it."""
     named: Mapping[ObjectKey, ControllerRevision]
     now: datetime
+    has_owned_claims: bool = True
+    """False: none of the set's claims has an owner, so that none has to lose one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,13 +129,15 @@ class _Round:
         self.writes: list[Write] = []
         self.updating = 0
         """Pods that are deleted to be made anew from the newest revision."""
+        self._leaves_claims = (
+            not seen.has_owned_claims
+            and claim_owner(policy_of(set_), is_condemned=False) is ClaimOwner.NONE
+        )
         self._is_ordered = set_.spec.pod_management_policy != "Parallel"
         by_ordinal = {ordinal_of(pod): pod for pod in seen.pods}
         self.replicas: dict[int, Pod | None] = {n: by_ordinal.get(n) for n in ordinals_of(set_)}
-        self.condemned = [
-            by_ordinal[n] for n in sorted(by_ordinal, reverse=True) if n not in self.replicas
-        ]
-        self.condemned = [pod for pod in self.condemned if ordinal_of(pod) >= 0]
+        surplus = [n for n in by_ordinal if n >= 0 and n not in self.replicas]
+        self.condemned = [by_ordinal[n] for n in sorted(surplus, reverse=True)]
 
     @property
     def revisions(self) -> ReportedRevisions:
@@ -214,8 +221,9 @@ class _Round:
         return self.current if is_old else self.history.update
 
     def _claims(self, ordinal: int) -> list[PersistentVolumeClaim]:
-        keys = (claim_key(self.set, t, ordinal) for t in self.set.spec.volume_claim_templates)
-        return [claim for key in keys if (claim := self.seen.claims.get(key)) is not None]
+        templates, find = self.set.spec.volume_claim_templates, self.seen.claims.get
+        found = [find(claim_key(self.set, template, ordinal)) for template in templates]
+        return [claim for claim in found if claim is not None]
 
     def _make_claims(self, ordinal: int) -> bool:
         """False when one of them is on its way out: it must be gone before there can be another."""
@@ -241,6 +249,8 @@ class _Round:
         return True
 
     def _fix_claims(self, ordinal: int, holder: Holder) -> None:
+        if self._leaves_claims and not holder.is_condemned:
+            return
         for claim in self._claims(ordinal):
             self.writes += decide_claim_owner(self.set, claim, holder)
 

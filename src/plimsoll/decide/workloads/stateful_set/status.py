@@ -45,9 +45,10 @@ def status_document(
     set_: StatefulSet, pods: Iterable[Pod], revisions: ReportedRevisions, now: datetime
 ) -> Document:
     """As it was observed, but for the pods that are about to be updated."""
+    min_ready = set_.spec.min_ready_seconds
     own = [pod for pod in pods if pod.status.phase and ordinal_of(pod) >= 0]
     ready = [pod for pod in own if pod.status.phase == "Running" and pod.is_ready]
-    available = [p for p in ready if is_available(p, set_.spec.min_ready_seconds, now)]
+    available = [p for p in ready if is_available(p, min_ready, now)] if min_ready else ready
     staying = [p.labels.get(REVISION_LABEL, "") for p in own if not p.is_being_deleted]
     updated = staying.count(revisions.update)
     status: Document = {

@@ -1,17 +1,19 @@
 """Deletes objects whose owners are gone: `decide.cluster.garbage` for objects of every kind.
 
 Every kind that can be listed, watched and deleted is watched, custom ones too; kinds come and go
-while this runs. Steps that need to know all dependents of an owner (its end, if it waits for them
-or leaves them behind) are not taken before every watch has shown what there is.
+while this runs. A kind that other loops observe is watched once for all of them. Steps that need to
+know all dependents of an owner (its end, if it waits for them or leaves them behind) are not taken
+before every watch has shown what there is.
 """
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
-from plimsoll.api.meta import ObjectKey, ObjectMeta, OwnerReference
+from plimsoll.api.meta import ApiObject, ObjectKey, ObjectMeta, OwnerReference
 from plimsoll.api.registry import Resource
 from plimsoll.cache.informer import Informer
 from plimsoll.cache.store import Store, StoreChange
@@ -65,6 +67,14 @@ class AbsentOwners:
             self._known.popitem(last=False)
 
 
+@dataclass(frozen=True, slots=True)
+class KindWatch:
+    """What the graph learns of one kind."""
+
+    informer: Informer[Any]
+    end: Callable[[], object]
+
+
 class GarbageCollector(Loop):
     """Its queue carries uids, as keys without a namespace."""
 
@@ -78,12 +88,12 @@ class GarbageCollector(Loop):
         self._bad: dict[str, list[BadReference]] = {}
         """To be told when the dependent is examined, which is soon."""
         self._served = Served(resources=())
-        self._watches: dict[Resource, tuple[Informer[AnyObject], asyncio.Task[None]]] = {}
+        self._watches: dict[Resource, KindWatch] = {}
 
     async def run(self) -> None:
         # Watches of an earlier run ended with it: what they knew is out of date.
         self.graph = OwnershipGraph()
-        self._watches.clear()
+        self._end_watches(self._watches.keys())
         async with asyncio.TaskGroup() as group:
             await self._discover(group)
             await self._first_sync()
@@ -93,14 +103,14 @@ class GarbageCollector(Loop):
     async def _first_sync(self) -> None:
         try:
             async with self.tools.clock.timeout(SYNC_DEADLINE):
-                for informer, _ in self._watches.values():
-                    await informer.wait_synced()
+                for watch in self._watches.values():
+                    await watch.informer.wait_synced()
         except TimeoutError:
             pass
 
     @property
     def _is_synced(self) -> bool:
-        return all(informer.has_synced for informer, _ in self._watches.values())
+        return all(watch.informer.has_synced for watch in self._watches.values())
 
     @property
     def _is_complete(self) -> bool:
@@ -125,17 +135,29 @@ class GarbageCollector(Loop):
             if (resource.group, resource.plural) not in IGNORED
         }
         if not self._served.failures:
-            for resource in self._watches.keys() - wanted:
-                _, task = self._watches.pop(resource)
-                task.cancel()
+            self._end_watches(self._watches.keys() - wanted)
         for resource in sorted(wanted - self._watches.keys(), key=lambda r: r.qualified_name):
-            store: Store[AnyObject] = Store()
-            informer = Informer(self.tools.client, metadata_only(resource), store)
-            informer.on_change(self._handler(resource))
-            self._watches[resource] = (informer, group.create_task(informer.run()))
+            self._watches[resource] = self._shared(resource) or self._opened(resource, group)
 
-    def _handler(self, resource: Resource) -> Callable[[StoreChange[AnyObject]], None]:
-        def changed(change: StoreChange[AnyObject]) -> None:
+    def _end_watches(self, resources: Iterable[Resource]) -> None:
+        for resource in tuple(resources):
+            self._watches.pop(resource).end()
+
+    def _shared(self, resource: Resource) -> KindWatch | None:
+        """The watch of the loops that observe the kind, if there are any."""
+        cached = self.tools.observed.find(resource)
+        if cached is None or cached.informer is None:
+            return None
+        return KindWatch(cached.informer, cached.follow(self._handler(resource)))
+
+    def _opened(self, resource: Resource, group: asyncio.TaskGroup) -> KindWatch:
+        store: Store[AnyObject] = Store()
+        informer = Informer(self.tools.client, metadata_only(resource), store)
+        informer.on_change(self._handler(resource))
+        return KindWatch(informer, group.create_task(informer.run()).cancel)
+
+    def _handler(self, resource: Resource) -> Callable[[StoreChange[Any]], None]:
+        def changed(change: StoreChange[ApiObject]) -> None:
             before, after = change.before, change.after
             if before is not None and (after is None or after.uid != before.uid):
                 self._attend(self.graph.remove(before.uid))

@@ -25,7 +25,6 @@ from plimsoll.wire.csi.transport import CsiTransport
 log = logging.getLogger(__name__)
 
 WAIT = timedelta(seconds=1)
-LOOK_EVERY = timedelta(seconds=10)
 CONTROLLER_SERVICE = "CONTROLLER_SERVICE"
 
 
@@ -38,6 +37,8 @@ class DriverSources:
     transports: Mapping[str, CsiTransport] = field(default_factory=dict)
     within: timedelta = timedelta(seconds=15)
     """How long a driver may take for one call."""
+    probe_every: timedelta = timedelta(seconds=10)
+    """How often it is asked whether it is still there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,7 @@ class KnownDrivers:
     async def _gone(self, client: CsiClient) -> None:
         """Returns when no driver answers. One that is slow, or says no, is still there."""
         while True:
-            await self._clock.sleep(LOOK_EVERY)
+            await self._clock.sleep(self._sources.probe_every)
             try:
                 await client.call(methods.PROBE, csi.ProbeRequest())
             except DriverError as error:

@@ -39,11 +39,14 @@ from plimsoll.decide.csi.snapshots.names import BEING_CREATED, GROUP, content_na
 from plimsoll.decide.csi.snapshots.snapshot import decide_snapshot
 from plimsoll.decide.csi.snapshots.view import SnapshotView
 from plimsoll.decide.csi.steps import Failure, NotAsked
+from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.calls import CallFailed
+from plimsoll.processes.controller.csi.call_pauses import CallPauses
 from plimsoll.processes.controller.csi.csi_loop import NO_DRIVERS, CsiLoop, CsiSettings
 from plimsoll.processes.controller.csi.drivers import KnownDriver
 from plimsoll.processes.controller.csi.snapshot_calls import SnapshotCalls
 from plimsoll.reconcile.loop import Tools
+from plimsoll.runtime.clock import NO_TIME
 
 CLAIM = "claim/"
 SNAPSHOTS_BY_CLAIM = "source claim"
@@ -70,6 +73,7 @@ class Snapshotter(CsiLoop):
         self._claims.on_change(self._claim_changed)
         self._volumes.on_change(self._volume_changed)
         self._calls = SnapshotCalls(self.driver_calls)
+        self._pauses = CallPauses(tools.clock, tools.chance)
 
     # Which objects have to be looked at
 
@@ -164,6 +168,8 @@ class Snapshotter(CsiLoop):
 
     async def _look_after_content(self, key: ObjectKey) -> None:
         content = self._contents.view().get(key)
+        if content is None:
+            self._pauses.end(key)
         if content is None or not await self.record(key, decide_protection(content)):
             return
         content = self._contents.view().get(key) or content
@@ -175,6 +181,8 @@ class Snapshotter(CsiLoop):
             await self.failed(key, step.plan)
         elif step.call is None:
             await self.succeeded(key, step.plan)
+        elif (left := self._pauses.left(key, _essence(content))) > NO_TIME:
+            self.queue.add_after(key, left)
         elif await self.record(key, step.plan):
             # With what has just been written about it.
             content = self._contents.view().get(key) or content
@@ -199,9 +207,9 @@ class Snapshotter(CsiLoop):
             case DeleteSnapshot():
                 failure = await self._calls.delete(driver, call)
                 if failure is None:
-                    await self.succeeded(content.key, decide_deleted(content))
+                    await self._called(content, decide_deleted(content))
                 else:
-                    await self.failed(content.key, decide_not_deleted(content, failure))
+                    await self._call_again(content, decide_not_deleted(content, failure))
             case _:
                 assert_never(call)
 
@@ -209,12 +217,23 @@ class Snapshotter(CsiLoop):
         now = self.tools.clock.now()
         match answer:
             case CallFailed() | NotAsked():
-                await self.failed(content.key, decide_not_taken(content, answer, now))
+                await self._call_again(content, decide_not_taken(content, answer, now))
             case Taken(is_ready=True):
-                await self.succeeded(content.key, decide_taken(content, answer, now))
+                await self._called(content, decide_taken(content, answer, now))
             case Taken():
                 # It is there, and not to be used yet: the driver is asked until it is.
+                self._pauses.end(content.key)
                 await self.failed(content.key, decide_taken(content, answer, now))
+
+    async def _called(self, content: VolumeSnapshotContent, plan: Plan) -> None:
+        self._pauses.end(content.key)
+        await self.succeeded(content.key, plan)
+
+    async def _call_again(self, content: VolumeSnapshotContent, plan: Plan) -> None:
+        """After a pause that grows; it begins before the failure is written down."""
+        key = content.key
+        self.queue.add_after(key, self._pauses.begin(key, _essence(content)))
+        await self.record(key, plan)
 
 
 def _claim_of(snapshot: VolumeSnapshot) -> list[str]:

@@ -24,6 +24,10 @@ class ControllerOperationMetrics:
             "Volume operations that failed.",
             ["plugin_name", "operation_name"],
         )
+        self.intents_open = metrics.gauge(
+            "plimsoll_controller_intents_open",
+            "Volumes that a provisioner inside may have made and that are not recorded yet.",
+        )
 
     @contextmanager
     def measured(self, plugin: str, operation: str) -> Iterator[None]:

@@ -31,6 +31,8 @@ WORKERS = 16
 class OperationVerdict(StrEnum):
     DONE = "Done"
     """Or no longer wanted."""
+    LOOK_AGAIN = "LookAgain"
+    """Done, and what it was done for has to be decided about anew."""
     TRY_AGAIN = "TryAgain"
 
 
@@ -107,10 +109,10 @@ class Operations:
     def _end(self, operation: _Operation, verdict: OperationVerdict) -> None:
         asked_again = operation.volume in self._asked_again
         self._asked_again.discard(operation.volume)
-        if verdict is OperationVerdict.DONE:
+        if verdict is not OperationVerdict.TRY_AGAIN:
             self._failed.pop(operation.volume, None)
             # Otherwise only what the operation has changed is a reason to look again.
-            if asked_again:
+            if asked_again or verdict is OperationVerdict.LOOK_AGAIN:
                 operation.wake(NO_TIME)
             return
         before = self._failed.get(operation.volume)

@@ -1,21 +1,40 @@
-"""Provisions volumes for claims, by a provisioner inside this process, and deletes unwanted assets.
+"""Provisions volumes for claims, by a provisioner inside this process.
 
-The order of effects makes sure that nothing is forgotten: the claim is guarded by a finalizer, the
-asset is created, the volume is stored, the guard goes (see `unrecorded_assets`).
+The order of effects makes sure that nothing is forgotten: an intent is stored, the asset is
+created, the claim is read again, the volume is stored, the intent goes (see `settling`). For a
+claim that is held, the intent says that the asset is there, and the volume is stored when the
+scheduler takes the hold off.
 """
 
 import logging
 from dataclasses import replace
 from datetime import timedelta
 
+from plimsoll.api.core import Node
 from plimsoll.api.quantity import Format, Quantity
 from plimsoll.api.registry import Document
-from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.decide.claims.operations import Failed, Provision, Provisioned, Refused
+from plimsoll.decide.claims.operations import (
+    Failed,
+    Provision,
+    Provisioned,
+    RefuseClaim,
+    Refused,
+)
 from plimsoll.decide.plan import Plan
+from plimsoll.decide.provisioning.holds import held_back_by, hold_of
+from plimsoll.decide.provisioning.in_process.intents import (
+    Settle,
+    asset_held_back,
+    asset_name,
+    intent_for,
+    is_same_attempt,
+    is_wanted,
+    is_wanted_somewhere,
+    refusal_for,
+    selected_node_name,
+)
 from plimsoll.decide.provisioning.in_process.provision import (
-    after_failed_cleanup,
     after_provision,
     after_saved,
     after_unsaved,
@@ -24,20 +43,20 @@ from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
     DeleteUnrecorded,
     UnrecordedAssetReason,
     after_failed_deletion,
-    guard,
-    is_guarded,
     lift_guard,
 )
+from plimsoll.decide.provisioning.intents import Intent, IntentState, is_waiting
 from plimsoll.enact.enactor import Done, Overtaken
+from plimsoll.processes.controller.in_process.intents import InProcessIntents
 from plimsoll.processes.controller.in_process.operations import OperationVerdict
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
-    DeleteRequest,
     MadeVolume,
     Provisioner,
     ProvisionerError,
     ProvisionRequest,
     Trouble,
 )
+from plimsoll.processes.controller.in_process.settling import IntentSettling
 from plimsoll.processes.controller.in_process.volume_operation import CLAIMS, OperationContext
 
 log = logging.getLogger(__name__)
@@ -49,65 +68,93 @@ CERTAIN = frozenset({Trouble.REFUSED, Trouble.WRONG_NODE})
 
 
 class Provisioning:
-    def __init__(self, context: OperationContext) -> None:
+    def __init__(self, context: OperationContext, intents: InProcessIntents) -> None:
         self._context = context
+        self._intents = intents
+        self._settling = IntentSettling(context, intents)
 
     async def provision(self, operation: Provision) -> OperationVerdict:
         provisioner = self._context.registry.get(operation.provisioner)
-        claim = self._still_wanted(operation.claim)
+        claim = await self._still_wanted(operation.claim)
         if provisioner is None or claim is None:
             return OperationVerdict.DONE
         if await self._context.find_volume(operation.volume_name) is not None:
             return OperationVerdict.DONE
-        guarded = await self._guarded(claim)
-        if guarded is None:
-            return OperationVerdict.TRY_AGAIN
-        operation = replace(operation, claim=guarded)
-        try:
-            volume = await self._made(provisioner, operation)
-        except ProvisionerError as error:
-            await self._tell(operation, error)
-            return OperationVerdict.TRY_AGAIN
-        if problem := await self._save(operation, volume):
-            await self._clean_up(provisioner, operation, problem)
-            return OperationVerdict.TRY_AGAIN
+        operation = replace(operation, claim=claim)
+        begun = self._intents.find_open(claim.uid)
+        if begun is not None and not is_same_attempt(begun, operation):
+            return await self._undo(claim.uid)
+        begun = begun or await self._begun(operation)
+        operation = replace(operation, asset_name=asset_name(begun))
+        made, volume = None, begun.volume
+        if begun.state is not IntentState.MADE:
+            try:
+                made, volume = await self._made(provisioner, operation)
+            except ProvisionerError as error:
+                return await self._tell(operation, error)
+        current = await self._context.find_claim(begun.claim_key)
+        if current is None or not self._is_wanted(begun, current, made):
+            return await self._settling.settle(claim.uid)
+        if await self._hold_back(begun, current, volume):
+            return OperationVerdict.DONE
+        return await self._record(operation, volume)
+
+    async def refuse(self, operation: RefuseClaim) -> OperationVerdict:
+        """Nothing is asked for: the scheduler is told why."""
+        claim = await self._still_wanted(operation.claim)
+        hold = None if claim is None else hold_of(claim)
+        if claim is None or hold is None or hold != hold_of(operation.claim):
+            return OperationVerdict.DONE
+        if self._intents.find_open(claim.uid) is None:
+            number = self._intents.next_number(claim.uid)
+            await self._intents.begin(refusal_for(operation, hold.id, number))
         return OperationVerdict.DONE
 
+    async def settle(self, operation: Settle) -> OperationVerdict:
+        return await self._settling.settle(operation.intent.uid)
+
     async def delete_unrecorded(self, operation: DeleteUnrecorded) -> OperationVerdict:
-        provisioner = self._context.registry.get(operation.provisioner)
+        """For a claim that an earlier version of the controller left its finalizer on."""
         if await self._context.find_volume(operation.volume_name) is not None:
             return OperationVerdict.DONE  # it was stored after all; seeing it lifts the guard
-        if provisioner is None:
-            problem = "no such provisioner is part of this controller"
-            await self._context.enact(after_failed_deletion(operation, problem))
-            return OperationVerdict.TRY_AGAIN
         try:
-            await self._delete(provisioner, operation.volume_name)
+            await self._context.delete_asset(operation.provisioner, operation.volume_name)
         except ProvisionerError as error:
             await self._context.enact(after_failed_deletion(operation, error.message))
             return OperationVerdict.TRY_AGAIN
         log.info("provisioning rolled back", extra={"claim": str(operation.claim.key)})
-        is_written = await self._lift(operation.claim)
+        is_written = await self._context.write_about(
+            CLAIMS,
+            operation.claim,
+            lambda known: lift_guard(known, UnrecordedAssetReason.UNDONE),
+        )
         return OperationVerdict.DONE if is_written else OperationVerdict.TRY_AGAIN
 
-    def _still_wanted(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim | None:
-        """As it is by now; time may have passed since it was decided about."""
+    async def _still_wanted(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim | None:
+        """As it is by now; time may have passed since it was decided about. Of one that is held,
+        the server is asked: the scheduler may have changed its mind since the cache was filled."""
         found = self._context.view().claim(claim.key)
+        if found is not None and hold_of(found) is not None:
+            found = await self._context.find_claim(claim.key)
         if found is None or found.uid != claim.uid:
             return None
-        return None if found.is_being_deleted or found.spec.volume_name else found
-
-    async def _guarded(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim | None:
-        if is_guarded(claim):
-            return claim
-        outcome = await self._context.enact(guard(claim))
-        if not isinstance(outcome, Done):
+        if selected_node_name(found) != selected_node_name(claim):
+            return None  # it is decided about anew
+        if found.is_being_deleted or found.spec.volume_name:
             return None
-        return from_document(PersistentVolumeClaim, outcome.left[0])
+        return None if is_waiting(found, self._intents.find(found.uid)) else found
 
-    async def _made(self, provisioner: Provisioner, operation: Provision) -> Document:
+    async def _begun(self, operation: Provision) -> Intent:
+        """Durable before the provisioner is asked. Raises KubeError."""
+        intent = intent_for(operation, self._intents.next_number(operation.claim.uid))
+        await self._intents.begin(intent)
+        return intent
+
+    async def _made(
+        self, provisioner: Provisioner, operation: Provision
+    ) -> tuple[MadeVolume, Document]:
         request = ProvisionRequest(
-            volume_name=operation.volume_name,
+            volume_name=operation.asset_name,
             claim=operation.claim,
             storage_class=operation.storage_class,
             selected_node=operation.selected_node,
@@ -115,19 +162,55 @@ class Provisioning:
             secret=self._context.read_secret,
         )
 
-        async def make() -> Document:
-            return volume_document(request, await provisioner.provision(request))
+        async def make() -> tuple[MadeVolume, Document]:
+            made = await provisioner.provision(request)
+            return made, volume_document(request, made)
 
         with self._context.metrics.measured(provisioner.name, "volume_provision"):
-            volume = await self._context.call(provisioner.name, make)
+            described = await self._context.call(provisioner.name, make)
         log.info(
             "volume made",
             extra={"volume": operation.volume_name, "claim": str(operation.claim.key)},
         )
-        return volume
+        return described
 
-    async def _tell(self, operation: Provision, error: ProvisionerError) -> None:
-        """Where another node could help, the scheduler is asked for one."""
+    def _is_wanted(
+        self, begun: Intent, claim: PersistentVolumeClaim, made: MadeVolume | None
+    ) -> bool:
+        """By the claim as the server has it now, also for a node that was selected meanwhile."""
+        selected = selected_node_name(claim)
+        node = self._context.view().node(selected)
+        if is_wanted(begun, claim) and (node is not None or not selected):
+            return True
+        is_reachable = node is not None and made is not None and _is_reachable(made, node)
+        return is_reachable and is_wanted_somewhere(begun, claim)
+
+    async def _hold_back(
+        self, begun: Intent, claim: PersistentVolumeClaim, volume: Document
+    ) -> bool:
+        """Whether the asset waits for other volumes of its pod. Raises KubeError."""
+        hold = held_back_by(begun.hold, claim)
+        return bool(hold) and await self._intents.hold_back(asset_held_back(begun, hold, volume))
+
+    async def _record(self, operation: Provision, volume: Document) -> OperationVerdict:
+        uid = operation.claim.uid
+        if problem := await self._save(operation, volume):
+            await self._context.enact(after_unsaved(operation, problem))
+            await self._undo(uid)
+            return OperationVerdict.TRY_AGAIN
+        await self._intents.drop(uid)
+        return OperationVerdict.DONE
+
+    async def _undo(self, uid: str) -> OperationVerdict:
+        """The asset is deleted, whatever becomes of the claim. Raises KubeError."""
+        await self._intents.enter(uid, IntentState.UNDOING)
+        return await self._settling.settle(uid)
+
+    async def _tell(self, operation: Provision, error: ProvisionerError) -> OperationVerdict:
+        """Where another node could help, the scheduler is asked for one. Of a claim that it holds
+        it is told every refusal."""
+        if error.trouble in CERTAIN:
+            await self._intents.refused(operation.claim.uid)
         is_wrong_node = error.trouble is Trouble.WRONG_NODE
         outcome = Failed(error.message) if is_wrong_node else Refused(error.message)
 
@@ -140,6 +223,16 @@ class Provisioning:
             )
 
         await self._context.write_about(CLAIMS, operation.claim, decide)
+        if error.trouble not in CERTAIN or hold_of(operation.claim) is None:
+            return OperationVerdict.TRY_AGAIN
+        return await self.refuse(
+            RefuseClaim(
+                claim=operation.claim,
+                provisioner=operation.provisioner,
+                volume_name=operation.volume_name,
+                message=error.message,
+            )
+        )
 
     async def _save(self, operation: Provision, volume: Document) -> str:
         """Store the volume; why it could not be, in the end, or nothing."""
@@ -166,33 +259,9 @@ class Provisioning:
             return False
         return found.spec.claim_ref.uid == operation.claim.uid
 
-    async def _clean_up(self, provisioner: Provisioner, operation: Provision, why: str) -> None:
-        await self._context.enact(after_unsaved(operation, why))
-        problem = ""
-        for attempt in range(SAVE_ATTEMPTS):
-            if attempt:
-                await self._context.tools.clock.sleep(SAVE_PAUSE)
-            try:
-                await self._delete(provisioner, operation.volume_name)
-            except ProvisionerError as error:
-                problem = error.message
-            else:
-                await self._lift(operation.claim)
-                return
-        # The guard stays: it is tried again with the next attempt, or when the claim goes.
-        await self._context.enact(after_failed_cleanup(operation, problem))
 
-    async def _delete(self, provisioner: Provisioner, volume_name: str) -> None:
-        request = DeleteRequest(
-            volume_name=volume_name, volume=None, secret=self._context.read_secret
-        )
-        with self._context.metrics.measured(provisioner.name, "volume_delete"):
-            await self._context.call(provisioner.name, lambda: provisioner.delete(request))
-
-    async def _lift(self, claim: PersistentVolumeClaim) -> bool:
-        return await self._context.write_about(
-            CLAIMS, claim, lambda known: lift_guard(known, UnrecordedAssetReason.UNDONE)
-        )
+def _is_reachable(made: MadeVolume, node: Node) -> bool:
+    return all(node.labels.get(label) in values for label, values in made.reachable_from.items())
 
 
 def volume_document(request: ProvisionRequest, made: MadeVolume) -> Document:

@@ -18,6 +18,7 @@ from plimsoll.decide.claims.operations import (
 )
 from plimsoll.decide.claims.reclaim import after_delete, after_recycle, has_ended, is_released
 from plimsoll.decide.plan import Plan
+from plimsoll.decide.provisioning.in_process.intents import asset_name_of
 from plimsoll.processes.controller.in_process.operations import OperationVerdict
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
@@ -73,7 +74,7 @@ class Reclaiming:
             return InUse(f"Volume is still used by {users}")
         class_ = self._context.view().storage_class(volume.storage_class)
         request = DeleteRequest(
-            volume_name=volume.name,
+            volume_name=asset_name_of(volume),
             volume=volume,
             parameters=None if class_ is None else class_.parameters,
             secret=self._context.read_secret,

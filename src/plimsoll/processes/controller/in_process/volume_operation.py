@@ -12,6 +12,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.claims.view import ClaimsAndVolumes
 from plimsoll.decide.plan import Plan
+from plimsoll.decide.provisioning.in_process.intents import selected_node_name
 from plimsoll.enact.enactor import Done, Outcome, Overtaken
 from plimsoll.processes.controller.in_process.operation_metrics import ControllerOperationMetrics
 from plimsoll.processes.controller.in_process.provisioners import protocol
@@ -56,12 +57,28 @@ class OperationContext:
         """Raises ProvisionerError and FencedError."""
         return await call_provisioner(provisioner, call, self.tools.fence)
 
+    async def delete_asset(self, provisioner: str, name: str) -> None:
+        """What may have been made under this name and is recorded nowhere. Raises ProvisionerError
+        and FencedError."""
+        found = self.registry.get(provisioner)
+        if found is None:
+            problem = "no such provisioner is part of this controller"
+            raise ProvisionerError(Trouble.TRY_AGAIN, problem)
+        request = protocol.DeleteRequest(volume_name=name, volume=None, secret=self.read_secret)
+        with self.metrics.measured(provisioner, "volume_delete"):
+            await self.call(provisioner, lambda: found.delete(request))
+
     async def find_volume(self, name: str) -> PersistentVolume | None:
         """As the server knows it, not as it was seen last."""
         return await self.tools.client.find(VOLUMES, ObjectKey("", name))
 
     async def find_claim(self, key: ObjectKey) -> PersistentVolumeClaim | None:
         return await self.tools.client.find(CLAIMS, key)
+
+    def has_lost_node(self, claim: PersistentVolumeClaim | None) -> bool:
+        """Whether the node that is selected for the claim is gone."""
+        selected = "" if claim is None else selected_node_name(claim)
+        return bool(selected) and self.view().node(selected) is None
 
     async def enact(self, plan: Plan) -> Outcome:
         outcome = await self.tools.enactor.enact(plan)

@@ -23,15 +23,21 @@ from plimsoll.decide.claims.operations import (
     Provision,
     ReadClaim,
     Recycle,
+    RefuseClaim,
 )
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.volume import Confirmed, decide_volume
 from plimsoll.decide.claims.volume_index import VolumeIndex
 from plimsoll.decide.claims.writes import VolumePhase
 from plimsoll.decide.plan import Patch, Plan
+from plimsoll.decide.provisioning.in_process.intents import IntentStep, Settle, decide_intent
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import DeleteUnrecorded, decide_guard
 from plimsoll.decide.resources import VOLUMES
 from plimsoll.enact.enactor import Done
+from plimsoll.processes.controller.in_process.intents import (
+    InProcessIntents,
+    InProcessIntentSettings,
+)
 from plimsoll.processes.controller.in_process.operation_metrics import ControllerOperationMetrics
 from plimsoll.processes.controller.in_process.operations import Operations, OperationVerdict, Work
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
@@ -54,6 +60,10 @@ NEW_CHANCE_WITHIN = timedelta(seconds=1)
 """Claims that wait are looked at together after a new volume or class, not once for each."""
 MOST_STEPS = 10
 """Of one look at an object; decisions settle after two or three."""
+USUAL_INTENTS = InProcessIntentSettings()
+
+
+VolumeOperation = Provision | RefuseClaim | DeleteBacking | Recycle | DeleteUnrecorded | Settle
 
 
 class Binding(Loop):
@@ -61,7 +71,12 @@ class Binding(Loop):
     workers = 8
 
     def __init__(
-        self, tools: Tools, provisioners: Registry | None = None, *, provisions: bool = True
+        self,
+        tools: Tools,
+        provisioners: Registry | None = None,
+        *,
+        provisions: bool = True,
+        intents: InProcessIntentSettings = USUAL_INTENTS,
     ) -> None:
         """`provisions`: whether claims may be provisioned for, inside this process or outside."""
         super().__init__(tools)
@@ -81,7 +96,10 @@ class Binding(Loop):
             view=self._view,
             metrics=ControllerOperationMetrics(tools.metrics, tools.clock),
         )
-        self._provisioning = Provisioning(context)
+        self._intents = InProcessIntents(
+            tools, intents, self._registry.names, context.metrics.intents_open
+        )
+        self._provisioning = Provisioning(context, self._intents)
         self._reclaiming = Reclaiming(context)
         self._context = context
         self._caches.claims.on_change(self._claim_changed)
@@ -113,6 +131,8 @@ class Binding(Loop):
         if change.after is not None:
             self.queue.add(change.key)
             return
+        if self._intents.of(change.key):
+            self.queue.add(change.key)
         for volume in self._caches.volumes.view().by(VOLUMES_BY_CLAIM, str(change.key)):
             self.queue.add(volume)
 
@@ -145,6 +165,10 @@ class Binding(Loop):
     # The loop
 
     async def run(self) -> None:
+        # What earlier controllers began is known before anything else is begun.
+        await self._intents.load()
+        if self._provisions:
+            await self._intents.announce()
         self._has_begun = True
         self._look_at_everything()
         async with asyncio.TaskGroup() as group:
@@ -162,6 +186,8 @@ class Binding(Loop):
         """Volumes first: nothing is provisioned for a claim that a user created a volume for."""
         for object_ in (*self._all_volumes(), *self._all_claims()):
             self.queue.add(object_.key)
+        for claim in self._intents.claims:
+            self.queue.add(claim)
 
     async def _pass_news_on(self) -> None:
         while True:
@@ -175,8 +201,7 @@ class Binding(Loop):
                     self.queue.add(key)
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
-        if not key.namespace and key.name in self._being_reclaimed:
-            self._operations.ask_again(key.name)
+        if self._has_to_wait(key):
             return None
         confirmed: Confirmed | None = None
         for _ in range(MOST_STEPS):
@@ -193,7 +218,7 @@ class Binding(Loop):
                     confirmed = None
                 case ReadClaim(claim):
                     confirmed = Confirmed(await self._context.find_claim(claim))
-                case Provision() | DeleteBacking() | Recycle() as operation:
+                case Provision() | RefuseClaim() | DeleteBacking() | Recycle() as operation:
                     self._begin(key, operation)
                     return None
                 case None:
@@ -203,6 +228,36 @@ class Binding(Loop):
         log.error("decisions without an end", extra={"key": str(key)})
         self.queue.add_rate_limited(key)
         return None
+
+    def _has_to_wait(self, key: ObjectKey) -> bool:
+        """For an operation, which has the object looked at again."""
+        if key.namespace:
+            return self._settle(key)
+        if key.name not in self._being_reclaimed:
+            return False
+        self._operations.ask_again(key.name)
+        return True
+
+    def _settle(self, key: ObjectKey) -> bool:
+        """Go on with what was begun for claims of this name; whether the claim has to wait for it.
+
+        The server itself is asked before anything is deleted.
+        """
+        view, has_to_wait = self._view(), False
+        claim = view.claim(key)
+        for intent in self._intents.of(key):
+            is_its_claim = claim is not None and claim.uid == intent.uid
+            if (delay := self._intents.wait(intent.uid)) is not None:
+                self.queue.add_after(key, delay)
+                has_to_wait |= is_its_claim
+                continue
+            is_recorded = view.volume(intent.volume_name) is not None
+            is_node_gone = self._context.has_lost_node(claim)
+            step = decide_intent(intent, claim, is_recorded=is_recorded, is_node_gone=is_node_gone)
+            if step not in (IntentStep.GO_ON, IntentStep.WAIT):
+                self._begin(key, Settle(intent))
+            has_to_wait |= is_its_claim and step in (IntentStep.UNDO, IntentStep.LEAVE)
+        return has_to_wait
 
     def _decide(
         self, key: ObjectKey, confirmed: Confirmed | None
@@ -240,17 +295,21 @@ class Binding(Loop):
         return is_written
 
     def _begin(
-        self, key: ObjectKey, operation: Provision | DeleteBacking | Recycle | DeleteUnrecorded
+        self,
+        key: ObjectKey,
+        operation: VolumeOperation,
     ) -> None:
         volume, work = self._work_of(operation)
         self._operations.begin(volume, work, lambda delay: self.queue.add_after(key, delay))
 
-    def _work_of(
-        self, operation: Provision | DeleteBacking | Recycle | DeleteUnrecorded
-    ) -> tuple[str, Work]:
+    def _work_of(self, operation: VolumeOperation) -> tuple[str, Work]:
         match operation:
             case Provision():
                 return operation.volume_name, lambda: self._provisioning.provision(operation)
+            case RefuseClaim():
+                return operation.volume_name, lambda: self._provisioning.refuse(operation)
+            case Settle(intent):
+                return intent.volume_name, lambda: self._provisioning.settle(operation)
             case DeleteUnrecorded():
                 return operation.volume_name, lambda: self._provisioning.delete_unrecorded(
                     operation

@@ -106,7 +106,7 @@ class OwnerLoop(Loop, Generic[W, T]):
         self._owned = tools.observed.of(owned_type)
         self._owned.index(BY_CONTROLLER, controller_of)
         self._owned.on_change(self._deletions.seen)
-        self._owned.on_change(self.wake_owner)
+        self._owned.on_change(self._owned_changed)
 
     @abstractmethod
     def selector(self, owner: W) -> LabelSelector:
@@ -119,6 +119,15 @@ class OwnerLoop(Loop, Generic[W, T]):
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         owner = self._owners.view().get(key)
         return None if owner is None else await self.tend(owner)
+
+    def essence(self, object_: T) -> object:
+        """What the loop reads of an object that it owns: no other change wakes the workload."""
+        return object_
+
+    def _owned_changed(self, change: StoreChange[T]) -> None:
+        before, after = change.before, change.after
+        if before is None or after is None or self.essence(before) != self.essence(after):
+            self.wake_owner(change)
 
     def wake_owner(self, change: StoreChange[U]) -> None:
         """Queues the workload that owned it, owns it, or might now adopt it."""

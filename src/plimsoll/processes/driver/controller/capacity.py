@@ -12,8 +12,10 @@ from plimsoll.processes.driver.backends.protocol import BackendRequest, Pool, Vo
 from plimsoll.processes.driver.controller.answers import topologies
 from plimsoll.processes.driver.controller.placement import (
     TopologyRequirement,
+    is_reachable,
     largest_place,
     total_places,
+    usable_pools,
 )
 from plimsoll.processes.driver.controller.requests import (
     parse_capability,
@@ -57,7 +59,7 @@ class CapacityService:
         self, layout: VolumeLayout, requirement: TopologyRequirement
     ) -> csi.GetCapacityResponse:
         async with self._driver.placing:
-            pools = await self._driver.pools()
+            pools = usable_pools(await self._driver.pools(), layout, requirement)
         return csi.GetCapacityResponse(
             available_capacity=total_places(pools, layout, requirement),
             maximum_volume_size=Int64Value(value=largest_place(pools, layout, requirement)),
@@ -72,6 +74,9 @@ class CapacityService:
         }
         async with self._driver.placing:
             pools = await self._driver.pools()
+        if request.HasField("accessible_topology"):
+            segment = segment_of(request.accessible_topology)
+            pools = [pool for pool in pools if is_reachable(pool.topology, segment)]
         return pools_pb2.ListPoolsResponse(pools=[_pool(pool, layouts) for pool in pools])
 
     def _find_layout(self, parameters: Mapping[str, str]) -> VolumeLayout | None:

@@ -84,7 +84,7 @@ class Creation:
         async with driver.placing:
             place = await self._place(wanted, layout, size)
             volume = VolumeRecord(
-                id=f"{driver.identity.backend}-{driver.ids.uid()}",
+                id=driver.new_volume_id(wanted.name),
                 name=wanted.name,
                 size_bytes=size,
                 mode=wanted.mode,

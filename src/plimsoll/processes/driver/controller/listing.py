@@ -16,7 +16,7 @@ from plimsoll.processes.driver.controller.requests import required
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.ledger import LedgerTable
 from plimsoll.processes.driver.records import RecordPhase, SnapshotRecord, VolumeRecord
-from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
 from plimsoll.wire.csi.refusals import aborted, invalid_argument
 
 Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord)
@@ -51,6 +51,15 @@ class VolumeListing:
                 published_node_ids=_nodes(volume),
                 volume_condition=await condition_message(self._driver, volume),
             ),
+        )
+
+    async def get_volume_use(
+        self, request: pools_pb2.GetVolumeUseRequest
+    ) -> pools_pb2.GetVolumeUseResponse:
+        volume = self._driver.volume(required(request.volume_id, "volume_id"))
+        return pools_pb2.GetVolumeUseResponse(
+            was_published=volume.first_published_at is not None,
+            in_use=self._driver.where_in_use(volume),
         )
 
     async def list_snapshots(self, request: csi.ListSnapshotsRequest) -> csi.ListSnapshotsResponse:

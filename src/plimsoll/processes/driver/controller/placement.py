@@ -54,6 +54,15 @@ def are_apart(one: Pool, other: Pool) -> bool:
     )
 
 
+def usable_pools(
+    pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement
+) -> Sequence[Pool]:
+    """The pools that a volume can be in; those of a volume in several pools can be any."""
+    if layout.domains > 1:
+        return pools
+    return _reachable(_allowed(pools, layout), requirement)
+
+
 def find_place(
     pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement, size_bytes: int
 ) -> VolumePlacement | None:
@@ -66,6 +75,9 @@ def largest_place(
     pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement
 ) -> int:
     """The size of the largest volume that could be placed; 0: none fits."""
+    if layout.domains == 1:
+        wanted = usable_pools(pools, layout, requirement)
+        return max((largest_volume(free_extents(pool), layout) for pool in wanted), default=0)
     sizes = {largest_volume(free_extents(pool), layout) for pool in pools} - {0}
     # A volume in several pools is as large as the smallest of them allows: one of these sizes.
     fits = (size for size in sorted(sizes, reverse=True) if _fits(pools, layout, requirement, size))
@@ -83,7 +95,7 @@ def total_places(
 ) -> int:
     """What could be placed in sum; for volumes in several pools, the largest again and again."""
     if layout.domains == 1:
-        wanted = _ranked(_allowed(pools, layout), requirement, lambda _: 0)
+        wanted = usable_pools(pools, layout, requirement)
         return sum(total_volumes(free_extents(pool), layout) for pool in wanted)
     total, left = 0, list(pools)
     while size := largest_place(left, layout, requirement):
@@ -137,13 +149,18 @@ def _ranked(
         )
         return preference, _strays(pool, requirement), -largest(pool), pool.name
 
-    wanted = [
+    return sorted(_reachable(pools, requirement), key=rank)
+
+
+def _reachable(pools: Sequence[Pool], requirement: TopologyRequirement) -> Sequence[Pool]:
+    """The pools that the requirement allows."""
+    if not requirement.requisite:
+        return pools
+    return [
         pool
         for pool in pools
-        if not requirement.requisite
-        or any(is_reachable(pool.topology, item) for item in requirement.requisite)
+        if any(is_reachable(pool.topology, item) for item in requirement.requisite)
     ]
-    return sorted(wanted, key=rank)
 
 
 def _strays(pool: Pool, requirement: TopologyRequirement) -> int:

@@ -94,11 +94,7 @@ class ControllerPublishing:
             )
 
     def _check_limit(self, node: NodeSettings) -> None:
-        attached = sum(
-            item.node_id == node.id
-            for volume in self._driver.ledger.volumes.all()
-            for item in volume.attachments
-        )
+        attached = self._driver.accounts.attached_to(node.id)
         if node.max_volumes and attached >= node.max_volumes:
             raise resource_exhausted(
                 f"node {node.id}: has {attached} volumes attached, no more are possible"

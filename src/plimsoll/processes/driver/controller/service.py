@@ -80,6 +80,7 @@ class ControllerService:
             answering(m.LIST_VOLUMES, self._listing.list_volumes),
             answering(m.CONTROLLER_GET_VOLUME, self._listing.get_volume),
             answering(m.GET_CAPACITY, self._capacity.get_capacity),
+            answering(m.GET_VOLUME_USE, self._listing.get_volume_use),
             answering(m.LIST_POOLS, self._capacity.list_pools),
             answering(m.CONTROLLER_GET_CAPABILITIES, self.get_capabilities),
         )

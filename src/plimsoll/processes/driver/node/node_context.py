@@ -47,6 +47,20 @@ class NodeContext:
         """Whether volumes can be used on this node at all."""
         return self.driver.backend.features.node_service
 
+    def is_attached(self, volume: VolumeRecord) -> bool:
+        """As far as volumes of this driver must be attached at all."""
+        if not self.driver.backend.features.attach:
+            return True
+        return self.node.id in {item.node_id for item in volume.attachments}
+
+    def check_attached(self, volume: VolumeRecord) -> None:
+        """Raises CsiStatusError (FAILED_PRECONDITION)."""
+        if not self.is_attached(volume):
+            raise failed_precondition(
+                f"volume {volume.id}: is not attached to node {self.node.id};"
+                " ControllerPublishVolume comes first"
+            )
+
     def opened(self, volume: VolumeRecord) -> Source | None:
         return self.driver.backend.opened(volume, self.node.id)
 

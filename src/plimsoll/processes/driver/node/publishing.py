@@ -33,6 +33,7 @@ class NodePublishing:
     ) -> None:
         context = self._context
         check_use(volume, use, context.opened(volume))
+        context.check_attached(volume)
         read_only = read_only or use.capability.access_mode in READERS
         staged = context.place(volume, staging_place(volume, staged_at))
         if staged is None:

@@ -64,7 +64,12 @@ class NodeService:
         )
 
     def in_use(self, volume: VolumeRecord) -> str:
-        """Where the volume is staged or published on this node, for people; empty: nowhere."""
+        """Where the volume is staged or published on this node, for people; empty: nowhere.
+
+        What a lost node still shows of a volume that was detached from it does not count.
+        """
+        if not self._context.is_attached(volume):
+            return ""
         return ", ".join(f"mounted at {shown.path}" for shown in self._context.places(volume))
 
     async def get_info(self, _: csi.NodeGetInfoRequest) -> csi.NodeGetInfoResponse:

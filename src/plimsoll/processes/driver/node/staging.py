@@ -37,6 +37,7 @@ class Staging:
         context, place = self._context, staging_place(volume, path)
         opened = context.opened(volume)
         check_use(volume, use, opened)
+        context.check_attached(volume)
         if (shown := context.mounting.find(place)) is not None:
             await self._staged_already(volume, shown, use)
             return

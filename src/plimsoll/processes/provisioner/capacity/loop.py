@@ -21,10 +21,12 @@ from plimsoll.cache.store import StoreChange
 from plimsoll.decide.capacity.names import DRIVER_NAME, MANAGED_BY, TEMPLATES
 from plimsoll.decide.capacity.publishing import Publisher
 from plimsoll.decide.capacity.templates import NodeType, decide_templates
+from plimsoll.decide.capacity.tokens import CapacityToken, find_token
 from plimsoll.decide.plan import Delete, Plan
 from plimsoll.enact.enactor import Done, Outcome
 from plimsoll.processes.provisioner.capacity.lease import PublisherIdentity, PublisherLease
 from plimsoll.processes.provisioner.capacity.queries import CapacityQueries, QueryContext
+from plimsoll.processes.provisioner.capacity.tokens import TokenCounter
 from plimsoll.processes.provisioner.capacity.write_retry import WriteRetry
 from plimsoll.processes.provisioner.link import DriverLink
 from plimsoll.reconcile.loop import Loop, Tools
@@ -78,6 +80,7 @@ class Capacity(Loop):
             first=context.retries.first,
             limit=max(context.retries.first, min(context.retries.limit, context.poll_every)),
         )
+        self._tokens = TokenCounter(tools.fence, tools.clock)
         self._queries = self._make_queries(pauses)
         self._tidying = WriteRetry(tools.clock, tools.chance, pauses)
         publisher = PublisherIdentity(
@@ -99,6 +102,7 @@ class Capacity(Loop):
             retries=self._context.retries,
             pauses=pauses,
             on_finish=self._due.set,
+            token=self._tokens.current,
         )
         return CapacityQueries(self.tools, context)
 
@@ -127,7 +131,11 @@ class Capacity(Loop):
 
     # What happens
 
+    def token_for_volume(self) -> CapacityToken:
+        return self._tokens.raised()
+
     def provisioned(self, volume: PersistentVolume) -> None:
+        self._publisher.put_volume(volume)
         self._publisher.provisioned(volume)
         self._due.set()
 
@@ -162,18 +170,24 @@ class Capacity(Loop):
 
     def _object_changed(self, change: StoreChange[CSIStorageCapacity]) -> None:
         if change.after is not None:
+            self._tokens.saw(find_token(change.after.annotations))
             self._publisher.put_object(change.after, self.tools.clock.now())
         else:
             self._publisher.remove_object(change.key)
         self._due.set()
 
     def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
-        """Another program made it larger, or deleted it."""
+        """It was recorded, or another program made it larger, or deleted it."""
         before, after = change.before, change.after
         known = after or before
         if known is None or not self._is_ours(known):
             return
-        if after is None and before is not None:
+        if after is not None and before is None:
+            # An earlier leader may have recorded it and not reported since.
+            self._tokens.saw(find_token(after.annotations))
+            self._publisher.put_volume(after)
+            self._due.set()
+        elif after is None and before is not None:
             self.deleted(before)
         elif (
             before is not None and after is not None and before.spec.capacity != after.spec.capacity

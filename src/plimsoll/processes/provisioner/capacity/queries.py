@@ -1,21 +1,24 @@
 """Asks the driver for the capacity of one pair of segment and class after the other.
 
-Any number of workers take pairs that are due from the publisher, call GetCapacity, and write what
-has changed. A pair whose call or write fails is asked about again after a pause that grows. When
-the API refuses all writes, no worker asks before that pause is over.
+Any number of workers take pairs that are due from the publisher, call GetCapacity and, where the
+driver has it, ListPools, and write what has changed. A pair whose call or write fails is asked
+about again after a pause that grows. When the API refuses all writes, no worker asks before that
+pause is over.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from plimsoll.decide.capacity.published import Pair
 from plimsoll.decide.capacity.publishing import Publisher
 from plimsoll.decide.capacity.reports import CapacityAnswer
+from plimsoll.decide.capacity.tokens import CapacityToken
 from plimsoll.decide.plan import Patch, Plan
 from plimsoll.enact.enactor import Done, Enactor, Overtaken
+from plimsoll.processes.provisioner.capacity.pools import PoolQueries
 from plimsoll.processes.provisioner.capacity.write_retry import WriteRetry, concerns_all
 from plimsoll.processes.provisioner.link import DriverLink
 from plimsoll.reconcile.loop import Tools
@@ -51,6 +54,8 @@ class QueryContext:
     pauses: Backoff
     """Of all pairs, when the API refuses all writes."""
     on_finish: Callable[[], None]
+    token: Callable[[], CapacityToken]
+    """That of all volumes recorded so far."""
 
 
 class CapacityQueries:
@@ -61,10 +66,12 @@ class CapacityQueries:
         self._enactor = context.enactor
         self._own = context.own
         self._on_finish = context.on_finish
+        self._token = context.token
         self._to_ask = asyncio.Event()
         """There may be pairs to ask the driver about."""
         self._retries: WorkQueue[Pair] = WorkQueue(tools.clock, tools.chance, context.retries)
         self._publishing = WriteRetry(tools.clock, tools.chance, context.pauses)
+        self._pools = PoolQueries(context.link)
         self._reports = tools.metrics.counter(
             "plimsoll_provisioner_capacity_reports_total",
             "Capacities of a segment and class that were looked at, by what came of it.",
@@ -111,8 +118,10 @@ class CapacityQueries:
             parameters=question.parameters,
             accessible_topology=csi.Topology(segments=question.topology),
         )
+        token = self._token()
         try:
             answer = _answer(await self._link.call(methods.GET_CAPACITY, request))
+            listed = await self._pools.list(pairs, question)
         except DriverError as error:
             # With thousands of pairs, to log it again at every poll would hide the rest.
             level = logging.DEBUG if self._retries.failures(pairs[0]) else logging.WARNING
@@ -123,7 +132,9 @@ class CapacityQueries:
                 self._retries.add_rate_limited(pair)
             return
         for pair in pairs:
-            await self._report(pair, answer)
+            await self._report(
+                pair, replace(answer, pools=listed.get(pair.storage_class, ()), token=token)
+            )
 
     async def _report(self, pair: Pair, answer: CapacityAnswer) -> None:
         plan = self._publisher.answered(pair, answer, self._clock.now())
@@ -134,7 +145,7 @@ class CapacityQueries:
             return
         self._reports.labels(Reported.REFUSED).inc()
         # What is published is as old as if the driver had said nothing.
-        self._publisher.unanswered(pair)
+        self._publisher.unanswered(pair, answer.token)
         self._retries.add_rate_limited(pair)
 
     async def _publish(self, plan: Plan) -> bool:

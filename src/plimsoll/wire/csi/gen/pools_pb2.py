@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from plimsoll.wire.csi.gen import csi_pb2 as plimsoll_dot_wire_dot_csi_dot_gen_dot_csi__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!plimsoll/wire/csi/gen/pools.proto\x12\x0bplimsoll.v1\x1a\x1fplimsoll/wire/csi/gen/csi.proto\">\n\x10ListPoolsRequest\x12*\n\x07\x63lasses\x18\x01 \x03(\x0b\x32\x19.plimsoll.v1.StorageClass\"\x8e\x01\n\x0cStorageClass\x12\x0c\n\x04name\x18\x01 \x01(\t\x12=\n\nparameters\x18\x02 \x03(\x0b\x32).plimsoll.v1.StorageClass.ParametersEntry\x1a\x31\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"5\n\x11ListPoolsResponse\x12 \n\x05pools\x18\x01 \x03(\x0b\x32\x11.plimsoll.v1.Pool\"\xa5\x01\n\x04Pool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12-\n\x13\x61\x63\x63\x65ssible_topology\x18\x02 \x03(\x0b\x32\x10.csi.v1.Topology\x12\x13\n\x0btotal_bytes\x18\x03 \x01(\x03\x12)\n\x0c\x66ree_extents\x18\x04 \x03(\x0b\x32\x13.plimsoll.v1.Extent\x12 \n\x05\x63osts\x18\x05 \x03(\x0b\x32\x11.plimsoll.v1.Cost\"*\n\x06\x45xtent\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nfree_bytes\x18\x02 \x01(\x03\"\x83\x01\n\x04\x43ost\x12\x12\n\nclass_name\x18\x01 \x01(\t\x12\x0e\n\x06\x63opies\x18\x02 \x01(\x03\x12\x0e\n\x06shares\x18\x03 \x01(\x03\x12\x12\n\nunit_bytes\x18\x04 \x01(\x03\x12\x16\n\x0eoverhead_bytes\x18\x05 \x01(\x03\x12\x1b\n\x13minimum_volume_size\x18\x06 \x01(\x03\"\xa8\x01\n\x1b\x44\x65leteNeverPublishedRequest\x12\x11\n\tvolume_id\x18\x01 \x01(\t\x12\x46\n\x07secrets\x18\x02 \x03(\x0b\x32\x35.plimsoll.v1.DeleteNeverPublishedRequest.SecretsEntry\x1a.\n\x0cSecretsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x1e\n\x1c\x44\x65leteNeverPublishedResponse2S\n\x05Pools\x12J\n\tListPools\x12\x1d.plimsoll.v1.ListPoolsRequest\x1a\x1e.plimsoll.v1.ListPoolsResponse2v\n\x07Volumes\x12k\n\x14\x44\x65leteNeverPublished\x12(.plimsoll.v1.DeleteNeverPublishedRequest\x1a).plimsoll.v1.DeleteNeverPublishedResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!plimsoll/wire/csi/gen/pools.proto\x12\x0bplimsoll.v1\x1a\x1fplimsoll/wire/csi/gen/csi.proto\"m\n\x10ListPoolsRequest\x12*\n\x07\x63lasses\x18\x01 \x03(\x0b\x32\x19.plimsoll.v1.StorageClass\x12-\n\x13\x61\x63\x63\x65ssible_topology\x18\x02 \x01(\x0b\x32\x10.csi.v1.Topology\"\x8e\x01\n\x0cStorageClass\x12\x0c\n\x04name\x18\x01 \x01(\t\x12=\n\nparameters\x18\x02 \x03(\x0b\x32).plimsoll.v1.StorageClass.ParametersEntry\x1a\x31\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"5\n\x11ListPoolsResponse\x12 \n\x05pools\x18\x01 \x03(\x0b\x32\x11.plimsoll.v1.Pool\"\xa5\x01\n\x04Pool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12-\n\x13\x61\x63\x63\x65ssible_topology\x18\x02 \x03(\x0b\x32\x10.csi.v1.Topology\x12\x13\n\x0btotal_bytes\x18\x03 \x01(\x03\x12)\n\x0c\x66ree_extents\x18\x04 \x03(\x0b\x32\x13.plimsoll.v1.Extent\x12 \n\x05\x63osts\x18\x05 \x03(\x0b\x32\x11.plimsoll.v1.Cost\"*\n\x06\x45xtent\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nfree_bytes\x18\x02 \x01(\x03\"\x83\x01\n\x04\x43ost\x12\x12\n\nclass_name\x18\x01 \x01(\t\x12\x0e\n\x06\x63opies\x18\x02 \x01(\x03\x12\x0e\n\x06shares\x18\x03 \x01(\x03\x12\x12\n\nunit_bytes\x18\x04 \x01(\x03\x12\x16\n\x0eoverhead_bytes\x18\x05 \x01(\x03\x12\x1b\n\x13minimum_volume_size\x18\x06 \x01(\x03\"\xa8\x01\n\x1b\x44\x65leteNeverPublishedRequest\x12\x11\n\tvolume_id\x18\x01 \x01(\t\x12\x46\n\x07secrets\x18\x02 \x03(\x0b\x32\x35.plimsoll.v1.DeleteNeverPublishedRequest.SecretsEntry\x1a.\n\x0cSecretsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x1e\n\x1c\x44\x65leteNeverPublishedResponse\"(\n\x13GetVolumeUseRequest\x12\x11\n\tvolume_id\x18\x01 \x01(\t\"=\n\x14GetVolumeUseResponse\x12\x15\n\rwas_published\x18\x01 \x01(\x08\x12\x0e\n\x06in_use\x18\x02 \x01(\t2S\n\x05Pools\x12J\n\tListPools\x12\x1d.plimsoll.v1.ListPoolsRequest\x1a\x1e.plimsoll.v1.ListPoolsResponse2\xcb\x01\n\x07Volumes\x12k\n\x14\x44\x65leteNeverPublished\x12(.plimsoll.v1.DeleteNeverPublishedRequest\x1a).plimsoll.v1.DeleteNeverPublishedResponse\x12S\n\x0cGetVolumeUse\x12 .plimsoll.v1.GetVolumeUseRequest\x1a!.plimsoll.v1.GetVolumeUseResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,27 +37,31 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DELETENEVERPUBLISHEDREQUEST_SECRETSENTRY']._loaded_options = None
   _globals['_DELETENEVERPUBLISHEDREQUEST_SECRETSENTRY']._serialized_options = b'8\001'
   _globals['_LISTPOOLSREQUEST']._serialized_start=83
-  _globals['_LISTPOOLSREQUEST']._serialized_end=145
-  _globals['_STORAGECLASS']._serialized_start=148
-  _globals['_STORAGECLASS']._serialized_end=290
-  _globals['_STORAGECLASS_PARAMETERSENTRY']._serialized_start=241
-  _globals['_STORAGECLASS_PARAMETERSENTRY']._serialized_end=290
-  _globals['_LISTPOOLSRESPONSE']._serialized_start=292
-  _globals['_LISTPOOLSRESPONSE']._serialized_end=345
-  _globals['_POOL']._serialized_start=348
-  _globals['_POOL']._serialized_end=513
-  _globals['_EXTENT']._serialized_start=515
-  _globals['_EXTENT']._serialized_end=557
-  _globals['_COST']._serialized_start=560
-  _globals['_COST']._serialized_end=691
-  _globals['_DELETENEVERPUBLISHEDREQUEST']._serialized_start=694
-  _globals['_DELETENEVERPUBLISHEDREQUEST']._serialized_end=862
-  _globals['_DELETENEVERPUBLISHEDREQUEST_SECRETSENTRY']._serialized_start=816
-  _globals['_DELETENEVERPUBLISHEDREQUEST_SECRETSENTRY']._serialized_end=862
-  _globals['_DELETENEVERPUBLISHEDRESPONSE']._serialized_start=864
-  _globals['_DELETENEVERPUBLISHEDRESPONSE']._serialized_end=894
-  _globals['_POOLS']._serialized_start=896
-  _globals['_POOLS']._serialized_end=979
-  _globals['_VOLUMES']._serialized_start=981
-  _globals['_VOLUMES']._serialized_end=1099
+  _globals['_LISTPOOLSREQUEST']._serialized_end=192
+  _globals['_STORAGECLASS']._serialized_start=195
+  _globals['_STORAGECLASS']._serialized_end=337
+  _globals['_STORAGECLASS_PARAMETERSENTRY']._serialized_start=288
+  _globals['_STORAGECLASS_PARAMETERSENTRY']._serialized_end=337
+  _globals['_LISTPOOLSRESPONSE']._serialized_start=339
+  _globals['_LISTPOOLSRESPONSE']._serialized_end=392
+  _globals['_POOL']._serialized_start=395
+  _globals['_POOL']._serialized_end=560
+  _globals['_EXTENT']._serialized_start=562
+  _globals['_EXTENT']._serialized_end=604
+  _globals['_COST']._serialized_start=607
+  _globals['_COST']._serialized_end=738
+  _globals['_DELETENEVERPUBLISHEDREQUEST']._serialized_start=741
+  _globals['_DELETENEVERPUBLISHEDREQUEST']._serialized_end=909
+  _globals['_DELETENEVERPUBLISHEDREQUEST_SECRETSENTRY']._serialized_start=863
+  _globals['_DELETENEVERPUBLISHEDREQUEST_SECRETSENTRY']._serialized_end=909
+  _globals['_DELETENEVERPUBLISHEDRESPONSE']._serialized_start=911
+  _globals['_DELETENEVERPUBLISHEDRESPONSE']._serialized_end=941
+  _globals['_GETVOLUMEUSEREQUEST']._serialized_start=943
+  _globals['_GETVOLUMEUSEREQUEST']._serialized_end=983
+  _globals['_GETVOLUMEUSERESPONSE']._serialized_start=985
+  _globals['_GETVOLUMEUSERESPONSE']._serialized_end=1046
+  _globals['_POOLS']._serialized_start=1048
+  _globals['_POOLS']._serialized_end=1131
+  _globals['_VOLUMES']._serialized_start=1134
+  _globals['_VOLUMES']._serialized_end=1337
 # @@protoc_insertion_point(module_scope)

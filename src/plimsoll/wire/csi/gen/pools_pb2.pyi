@@ -8,10 +8,12 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ListPoolsRequest(_message.Message):
-    __slots__ = ("classes",)
+    __slots__ = ("classes", "accessible_topology")
     CLASSES_FIELD_NUMBER: _ClassVar[int]
+    ACCESSIBLE_TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     classes: _containers.RepeatedCompositeFieldContainer[StorageClass]
-    def __init__(self, classes: _Optional[_Iterable[_Union[StorageClass, _Mapping]]] = ...) -> None: ...
+    accessible_topology: _csi_pb2.Topology
+    def __init__(self, classes: _Optional[_Iterable[_Union[StorageClass, _Mapping]]] = ..., accessible_topology: _Optional[_Union[_csi_pb2.Topology, _Mapping]] = ...) -> None: ...
 
 class StorageClass(_message.Message):
     __slots__ = ("name", "parameters")
@@ -90,3 +92,17 @@ class DeleteNeverPublishedRequest(_message.Message):
 class DeleteNeverPublishedResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class GetVolumeUseRequest(_message.Message):
+    __slots__ = ("volume_id",)
+    VOLUME_ID_FIELD_NUMBER: _ClassVar[int]
+    volume_id: str
+    def __init__(self, volume_id: _Optional[str] = ...) -> None: ...
+
+class GetVolumeUseResponse(_message.Message):
+    __slots__ = ("was_published", "in_use")
+    WAS_PUBLISHED_FIELD_NUMBER: _ClassVar[int]
+    IN_USE_FIELD_NUMBER: _ClassVar[int]
+    was_published: bool
+    in_use: str
+    def __init__(self, was_published: _Optional[bool] = ..., in_use: _Optional[str] = ...) -> None: ...

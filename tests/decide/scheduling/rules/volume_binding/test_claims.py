@@ -84,6 +84,14 @@ def test_a_lost_claim_is_lost_even_while_it_is_deleted() -> None:
     )
 
 
+def test_a_claim_that_is_being_rolled_back_takes_no_pod() -> None:
+    claim = annotated(bound(a_claim(), "volume-1"), {"plimsoll.dev/rolling-back": "x"})
+    assert rejected(prepare(a_pod(claims=["data"]), a_cluster(claim))) == (
+        Reason.CLAIM_DELETING,
+        'persistentvolumeclaim "data" is being rolled back',
+    )
+
+
 def test_an_ephemeral_volume_waits_for_its_claim_and_takes_no_other() -> None:
     pod = a_pod_with_ephemeral_volume()
     claim = a_claim("web-0-scratch")

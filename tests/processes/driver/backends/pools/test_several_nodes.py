@@ -84,6 +84,10 @@ class Shared:
         await self.clients[node].call(m.NODE_STAGE_VOLUME, stage)
 
     async def leave(self, volume: str, node: str, pod: str = "pod") -> None:
+        await self.tear_down(volume, node, pod)
+        await self.detach(volume, node)
+
+    async def tear_down(self, volume: str, node: str, pod: str = "pod") -> None:
         client = self.clients[node]
         unpublish = csi.NodeUnpublishVolumeRequest(
             volume_id=volume, target_path=str(self.target(node, pod))
@@ -93,8 +97,10 @@ class Shared:
             volume_id=volume, staging_target_path=str(self.staging(node))
         )
         await client.call(m.NODE_UNSTAGE_VOLUME, unstage)
-        detach = csi.ControllerUnpublishVolumeRequest(volume_id=volume, node_id=node)
-        await client.call(m.CONTROLLER_UNPUBLISH_VOLUME, detach)
+
+    async def detach(self, volume: str, node: str) -> None:
+        request = csi.ControllerUnpublishVolumeRequest(volume_id=volume, node_id=node)
+        await self.clients[node].call(m.CONTROLLER_UNPUBLISH_VOLUME, request)
 
     async def delete(self, volume: str) -> None:
         request = csi.DeleteVolumeRequest(volume_id=volume)
@@ -225,3 +231,43 @@ async def test_a_volume_for_one_node_stays_on_one(ground_dir: Path) -> None:
         await shared.use(volume, "node-a", mode=writer)
         with pytest.raises(DriverError, match="can be on one node at a time"):
             await shared.use(volume, "node-b", mode=writer)
+
+
+@pytest.mark.parametrize("block", [False, True], ids=["directory", "device"])
+async def test_a_node_that_comes_back_tears_down_what_was_detached_meanwhile(
+    ground_dir: Path, *, block: bool
+) -> None:
+    writer = AccessMode.SINGLE_NODE_WRITER
+    async with shared_storage(ground_dir) as shared:
+        volume = await shared.create(block=block, mode=writer)
+        await shared.use(volume, "node-a", mode=writer, block=block)
+        await shared.detach(volume, "node-a")
+        other = await shared.use(volume, "node-b", mode=writer, block=block)
+        await shared.tear_down(volume, "node-a")
+        if block:
+            with other.open("r+b") as file:
+                file.write(b"still here")
+        else:
+            (other / "file").write_text("still here")
+        await shared.leave(volume, "node-b")
+        assert left_mounted(ground_dir) == []
+        assert shared.devices() == []
+
+
+async def test_a_volume_that_was_detached_is_not_used_again_through_an_old_mount(
+    ground_dir: Path,
+) -> None:
+    async with shared_storage(ground_dir) as shared:
+        volume = await shared.create()
+        await shared.use(volume, "node-a", mode=MANY)
+        await shared.detach(volume, "node-a")
+        with pytest.raises(DriverError, match="is not attached to node node-a"):
+            await shared.stage(volume, "node-a", mode=MANY)
+        publish = csi.NodePublishVolumeRequest(
+            volume_id=volume,
+            staging_target_path=str(shared.staging("node-a")),
+            target_path=str(shared.target("node-a", "other")),
+            volume_capability=capability(mode=MANY),
+        )
+        with pytest.raises(DriverError, match="is not attached to node node-a"):
+            await shared.clients["node-a"].call(m.NODE_PUBLISH_VOLUME, publish)

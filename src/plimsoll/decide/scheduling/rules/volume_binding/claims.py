@@ -11,7 +11,7 @@ from enum import Enum, auto
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod, PodVolume
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.decide.annotations import BIND_COMPLETED
+from plimsoll.decide.annotations import BIND_COMPLETED, ROLLING_BACK
 from plimsoll.decide.claims.protection import is_for_pod
 from plimsoll.decide.scheduling.reasons import (
     NOT_CONCERNED,
@@ -97,6 +97,9 @@ def _objection(
         )
     if claim.is_being_deleted:
         sentence = f'persistentvolumeclaim "{key.name}" is being deleted'
+        return Finding(reason=Reason.CLAIM_DELETING, sentence=sentence, claim=key)
+    if ROLLING_BACK in claim.annotations:
+        sentence = f'persistentvolumeclaim "{key.name}" is being rolled back'
         return Finding(reason=Reason.CLAIM_DELETING, sentence=sentence, claim=key)
     if volume.persistent_volume_claim is None and not is_for_pod(claim, pod):
         return not_owned_finding(pod.key, key)

@@ -29,16 +29,24 @@ from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject, Sent
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
     DelayedClaim,
     DelayedClaims,
+    naming_a_node,
+)
+from plimsoll.decide.scheduling.rules.volume_binding.joint_fit import (
+    JointFit,
+    JointFitColumns,
+    JointRequest,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
     DynamicProvision,
     ProvisioningColumns,
     ProvisioningFit,
+    ProvisioningQuery,
     judge_provisioning,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.score import ScoringShape, UsageColumns, score
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import (
     PodVolumes,
+    ProvisioningRules,
     StaticMatching,
     match,
 )
@@ -58,8 +66,14 @@ class BySelectedNode(NamedTuple):
 
 
 def judge_delayed(
-    claims: Iterable[PersistentVolumeClaim], node: Node, view: ClusterView, *, knows: bool
+    claims: Iterable[PersistentVolumeClaim],
+    node: Node,
+    view: ClusterView,
+    *,
+    knows: bool,
+    joint: JointFit | None = None,
 ) -> PodVolumes | Finding:
+    """Without `joint` each claim is judged alone."""
     by_node = by_selected_node(claims, node)
     if by_node.elsewhere:
         return selected_elsewhere(by_node.elsewhere[0])
@@ -70,6 +84,8 @@ def judge_delayed(
         if isinstance(provision, Finding):
             return provision
         provisions.append(provision)
+    if joint is not None and (finding := joint.judge(provisions, node, view)):
+        return finding
     return PodVolumes(matches.static, tuple(provisions))
 
 
@@ -117,6 +133,12 @@ class _Matched(NamedTuple):
 
     sizes: NDArray[np.int64] | None
 
+    def is_missing(self, length: int) -> NDArray[np.bool_]:
+        if self.sizes is None:
+            return np.ones(length, np.bool_)
+        missing: NDArray[np.bool_] = self.sizes == NOT_MATCHED
+        return missing
+
 
 @dataclass(slots=True)
 class _KeptAnswer:
@@ -135,12 +157,16 @@ class DelayedBinding:
         self._policy = policy
         self._shape = shape
         self._provisioning = ProvisioningColumns(columns)
-        self.static_matching = StaticMatching(columns, self._provisioning, policy)
+        self.joint_fit = JointFitColumns(columns)
+        new_volumes = ProvisioningRules(self._provisioning, self.joint_fit)
+        self.static_matching = StaticMatching(columns, new_volumes, policy)
         self._usages = UsageColumns(shape)
         self._kept: KeptResults[tuple[object, ...], _KeptAnswer] = KeptResults(KEPT_ANSWERS)
 
     def judge(self, claims: DelayedClaims) -> DelayedBindingFit:
         size, alive = self._columns.index.size, self._columns.index.alive
+        if self._policy is Policy.DEFAULT:
+            self.joint_fit.charges.refresh()
         if not claims.selected_nodes and claims.is_readable:
             return self._judge_free(claims)
         slot = (
@@ -217,6 +243,8 @@ class DelayedBinding:
             if matched.sizes is not None:
                 blocked = np.where(matched.sizes == NOT_MATCHED, blocked, np.uint64(0))
             flags = np.where(flags == 0, blocked, flags)
+        if self._policy is Policy.DEFAULT and (len(asked) > 1 or self.joint_fit.charges):
+            self._refuse_together(asked, matches, flags, at)
         statics = np.zeros(length, np.int64)
         for matched in matches:
             if matched.sizes is not None:
@@ -229,6 +257,30 @@ class DelayedBinding:
         if self._policy is Policy.DEFAULT:
             answer.keys += answer.statics << STATIC_BITS
         return answer
+
+    def _refuse_together(
+        self,
+        asked: Sequence[DelayedClaim],
+        matches: Sequence[_Matched],
+        flags: Flags,
+        at: Slots | slice,
+    ) -> None:
+        """Flag the nodes where the new volumes do not fit together. `matches` are those of the last
+        of the claims, the others get new volumes anyway."""
+        unmatched = [_Matched(None)] * (len(asked) - len(matches))
+        where: dict[ObjectKey, NDArray[np.bool_]] = {}
+        requests: dict[ObjectKey, ProvisioningQuery] = {}
+        for delayed, matched in zip(asked, (*unmatched, *matches), strict=True):
+            if self._provisioning.is_tracked(delayed.request):
+                key = delayed.claim.key
+                is_new = matched.is_missing(len(flags))
+                # A claim that the pod names twice takes its bytes once.
+                where[key] = where[key] | is_new if key in where else is_new
+                requests[key] = delayed.request
+        volumes = [JointRequest(requests[key], where[key]) for key in requests]
+        refused = self.joint_fit.refused(volumes, flags, at, naming_a_node(asked))
+        flags[refused.together] = Blocked.DELAYED_TOGETHER
+        flags[refused.reserved] = Blocked.DELAYED_RESERVED
 
     def _match(self, free: Sequence[DelayedClaim], at: Slots | slice) -> list[_Matched]:
         found: dict[int, _Matched] = {}

@@ -85,6 +85,12 @@ class DelayedClaims:
         return (*self.here, *self.free)
 
 
+def naming_a_node(claims: Iterable[DelayedClaim]) -> set[ObjectKey]:
+    """Claims that a node is selected for: what is reserved for them is theirs."""
+    found = (delayed.claim for delayed in claims)
+    return {claim.key for claim in found if SELECTED_NODE in claim.annotations}
+
+
 def _read(claim: PersistentVolumeClaim, class_name: str, size: int) -> DelayedClaim:
     request = ProvisioningQuery(class_name, size, "storage" in claim.spec.resources.requests)
     usage_class = claim.spec.storage_class_name or class_name

@@ -29,7 +29,11 @@ from plimsoll.decide.scheduling.rules.volume_binding.delayed_binding import (
     selected_elsewhere,
 )
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import DelayedClaims
-from plimsoll.decide.scheduling.rules.volume_binding.provisioning import judge_provisioning
+from plimsoll.decide.scheduling.rules.volume_binding.joint_fit import JointFit
+from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
+    DynamicProvision,
+    judge_provisioning,
+)
 from plimsoll.decide.scheduling.rules.volume_binding.score import ScoringShape
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import (
     PodVolumes,
@@ -44,13 +48,20 @@ INVALID = np.uint64(Blocked.DELAYED_INVALID)
 
 
 def judge(
-    claims: PodClaims, node: Node, view: ClusterView, *, knows_attributes_classes: bool = True
+    claims: PodClaims,
+    node: Node,
+    view: ClusterView,
+    *,
+    knows_attributes_classes: bool = True,
+    joint: JointFit | None = None,
 ) -> PodVolumes | Judgement:
     """The volumes that the pod would get here, or why not: at most one finding about bound claims
     and one about delay-bound ones."""
     try:
         bound = find_bound_conflict(claims.bound, node, view)
-        delayed = judge_delayed(claims.delayed, node, view, knows=knows_attributes_classes)
+        delayed = judge_delayed(
+            claims.delayed, node, view, knows=knows_attributes_classes, joint=joint
+        )
     except Undecided as undecided:
         return undecided.judgement
     findings = [finding for finding in (bound, delayed) if isinstance(finding, Finding)]
@@ -59,7 +70,9 @@ def judge(
     return delayed if isinstance(delayed, PodVolumes) else PodVolumes()
 
 
-def every_finding(claims: PodClaims, node: Node, view: ClusterView) -> tuple[Finding, ...]:
+def every_finding(
+    claims: PodClaims, node: Node, view: ClusterView, *, joint: JointFit | None = None
+) -> tuple[Finding, ...]:
     """Everything that speaks against the node, for people who want to know; `judge` stops at the
     first for bound and for delayed claims each. Empty if and only if `judge` finds volumes."""
     findings: list[Finding] = []
@@ -69,10 +82,16 @@ def every_finding(claims: PodClaims, node: Node, view: ClusterView) -> tuple[Fin
         findings += filter(None, bound)
         findings += map(selected_elsewhere, by_node.elsewhere)
         matches = match(by_node.free, node, view, knows=True)
+        provisions: list[DynamicProvision] = []
         for claim in (*by_node.here, *matches.unmatched):
             provision = judge_provisioning(claim, node, view)
             if isinstance(provision, Finding):
                 findings.append(with_candidate(provision, claim, node, view))
+            else:
+                provisions.append(provision)
+        # Volumes that fit alone may still not fit together, whatever else is wrong.
+        if joint is not None and (together := joint.judge(provisions, node, view)):
+            findings.append(together)
     except Undecided as undecided:
         findings += undecided.judgement.findings
     return tuple(findings)

@@ -224,21 +224,22 @@ class ProvisioningColumns:
     def find_capacity(self, request: ProvisioningQuery, slot: int) -> CSIStorageCapacity | None:
         """Of which a volume on a node that passed would be taken; None: it is not published."""
         storage_class = self._columns.classes.get(request.class_name)
-        if storage_class is None or not self._is_tracked(request, storage_class):
+        if storage_class is None or not self.is_tracked(request):
             return None
         published = self._columns.capacity.by_class.get(request.class_name)
         return None if published is None else published.find(slot, request.size)
 
-    def _is_tracked(self, request: ProvisioningQuery, storage_class: StorageClass) -> bool:
+    def is_tracked(self, request: ProvisioningQuery) -> bool:
         """Whether the driver publishes its capacity for such a volume."""
-        driver = self._columns.drivers.get(storage_class.provisioner)
+        storage_class = self._columns.classes.get(request.class_name)
+        driver = self._columns.drivers.get(storage_class.provisioner) if storage_class else None
         return bool(request.is_sized and driver and driver.spec.storage_capacity)
 
     def _short(
         self, request: ProvisioningQuery, storage_class: StorageClass, at: Slots | slice
     ) -> tuple[Flags | None, NDArray[np.int64] | None]:
         """Where there is not enough capacity (None: nowhere), and what there is in all."""
-        if not self._is_tracked(request, storage_class):
+        if not self.is_tracked(request):
             return None, None
         published = self._columns.capacity.by_class.get(request.class_name)
         if published is None:

@@ -7,7 +7,10 @@ from plimsoll.api.quantity import Format, Quantity
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.decide.capacity.templates import is_template
 from plimsoll.decide.scheduling.columns.capacity import largest_volume
+from plimsoll.decide.scheduling.reasons import Finding, Reason
 from plimsoll.decide.scheduling.view import ClusterView
+
+JOINT_REASONS = frozenset({Reason.CLAIMS_DO_NOT_FIT_TOGETHER, Reason.CAPACITY_RESERVED})
 
 
 def shortages(pod: Pod, view: ClusterView) -> Iterator[str]:
@@ -21,6 +24,20 @@ def shortages(pod: Pod, view: ClusterView) -> Iterator[str]:
         largest = _largest(class_, view)
         if largest is not None and largest < wanted:
             yield f"claim {key.name} needs {_shown(wanted)}, at most {_shown(largest)} can be made"
+
+
+def is_joint(finding: Finding) -> bool:
+    return finding.reason in JOINT_REASONS
+
+
+def joint_shortage(finding: Finding) -> str:
+    """Of claims that fit alone and not together, with the numbers of one node."""
+    wanted, seen = finding.wanted or 0, finding.seen or 0
+    has = f"{_shown(seen)}, but not on disks that suit" if seen >= wanted else _shown(seen)
+    if finding.reason is Reason.CAPACITY_RESERVED:
+        told = f"the claims need {_shown(wanted)} of {finding.about}"
+        return f"{told}, which has {has} beside what is reserved"
+    return f"the claims need {_shown(wanted)} of {finding.about} together, which has {has}"
 
 
 def _largest(class_: StorageClass, view: ClusterView) -> int | None:

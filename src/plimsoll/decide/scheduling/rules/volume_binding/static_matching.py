@@ -20,7 +20,9 @@ from plimsoll.decide.scheduling.rules.volume_binding.assignment import Option, a
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
     DelayedClaim,
     DelayedClaims,
+    naming_a_node,
 )
+from plimsoll.decide.scheduling.rules.volume_binding.joint_fit import JointFitColumns
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
     DynamicProvision,
     ProvisioningColumns,
@@ -102,12 +104,26 @@ def _search(
 # All nodes at once
 
 
+class ProvisioningRules(NamedTuple):
+    """The rules about volumes that are to be provisioned."""
+
+    provisioning: ProvisioningColumns
+    joint_fit: JointFitColumns
+
+    def do_fit(self, delayed: Sequence[DelayedClaim], slot: int) -> bool:
+        """Together, on a node where each of them is possible."""
+        wanted = {each.claim.key: each.request for each in delayed}
+        tracked = filter(self.provisioning.is_tracked, wanted.values())
+        return self.joint_fit.do_fit_at(tracked, slot, naming_a_node(delayed))
+
+
 class StaticMatching:
     """What claims get on one node, read from the columns."""
 
-    def __init__(self, columns: Columns, provisioning: ProvisioningColumns, policy: Policy) -> None:
+    def __init__(self, columns: Columns, new_volumes: ProvisioningRules, policy: Policy) -> None:
         self._columns = columns
-        self._provisioning = provisioning
+        self._new = new_volumes
+        self._provisioning = new_volumes.provisioning
         self._policy = policy
 
     def bind(self, claims: DelayedClaims, slot: int) -> PodVolumes:
@@ -119,11 +135,11 @@ class StaticMatching:
         better = self.assigned(claims, slot)
         if better is None:
             return volumes
+        wanted = _provisioned(claims, volumes)
         is_possible = all(
-            self._provisioning.is_possible(delayed.request, slot)
-            for delayed in claims.all
-            if any(new.claim is delayed.claim for new in volumes.provisions)
+            self._provisioning.is_possible(delayed.request, slot) for delayed in wanted
         )
+        is_possible = is_possible and self._new.do_fit(wanted, slot)
         return better if not is_possible or len(better.static) > len(volumes.static) else volumes
 
     def reach(self, volume: PersistentVolume) -> int:
@@ -181,7 +197,8 @@ class StaticMatching:
             found[option.name] if option else None
             for option, found in zip(assigned, candidates, strict=True)
         ]
-        return self._volumes(claims, chosen, slot)
+        volumes = self._volumes(claims, chosen, slot)
+        return volumes if self._new.do_fit(_provisioned(claims, volumes), slot) else None
 
     def _candidates(
         self, delayed: DelayedClaim, slot: int, number: int
@@ -194,6 +211,14 @@ class StaticMatching:
             return {}
         found = volumes.choices(slot, delayed.want)[:number]
         return {volume.name: volume for volume in found}
+
+
+def _provisioned(claims: DelayedClaims, volumes: PodVolumes) -> list[DelayedClaim]:
+    return [
+        delayed
+        for delayed in claims.all
+        if any(new.claim is delayed.claim for new in volumes.provisions)
+    ]
 
 
 def _are_rivals(free: Sequence[DelayedClaim], chosen: Sequence[PersistentVolume | None]) -> bool:

@@ -1,9 +1,11 @@
 """The interface of a provisioner that runs inside the controller.
 
 A provisioner creates and deletes storage assets; it neither reads nor writes Kubernetes objects. It
-is asked for one volume at a time. An asset is named by `volume_name`, which is the same in every
-attempt for a claim: asked twice, a provisioner must create one asset and describe it both times;
-to delete what is gone is a success. So a controller that dies anywhere can simply call again.
+is asked for one volume at a time. An asset is named by `volume_name`: asked twice for a name, a
+provisioner must create one asset and describe it both times; to delete what is gone is a success.
+So a controller that dies anywhere can simply call again. Once the controller has decided to delete
+an asset that no volume recorded, it never asks for that name again: the next one for the same claim
+has another name.
 """
 
 from abc import ABC, abstractmethod
@@ -55,7 +57,8 @@ async def _no_secrets(reference: ObjectKey) -> Secret:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvisionRequest:
     volume_name: str
-    """The name of the asset and of the volume, `pvc-<uid of the claim>`."""
+    """The name of the asset: `pvc-<uid of the claim>`, which is also the volume's; with a number
+    behind it after earlier assets for the claim were deleted again."""
     claim: PersistentVolumeClaim
     storage_class: StorageClass
     selected_node: Node | None = None
@@ -93,6 +96,7 @@ class MadeVolume:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRequest:
     volume_name: str
+    """As it was in the request to provision."""
     volume: PersistentVolume | None
     """None: no volume was ever stored. Delete what may have been made under this name."""
     parameters: Mapping[str, str] | None = None

@@ -1,5 +1,6 @@
 """The pools backend: simulates network storage, as its CSI driver shows it to callers."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -25,11 +26,13 @@ from plimsoll.processes.driver.backends.protocol import (
     VolumeLayout,
 )
 from plimsoll.processes.driver.node import loop_devices
+from plimsoll.processes.driver.node.mounting.device_mounts import mounts_of
 from plimsoll.processes.driver.records import Part, SnapshotRecord, VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, Mounts
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.commands import CommandError
-from plimsoll.wire.csi.refusals import failed_precondition, internal, resource_exhausted
+from plimsoll.runtime.files.mountinfo import read_mounts
+from plimsoll.wire.csi.refusals import internal, resource_exhausted
 
 FEATURES = BackendFeatures(
     snapshots=True,
@@ -60,6 +63,10 @@ class PoolsBackend:
         self._clock = clock
         self._parts: dict[str, tuple[Part, ...]] = {}
         """What really is in the pools, whatever is told about it; by id."""
+        self._taken: Counter[str] = Counter()
+        """The sum of that, by pool."""
+        self._last_told: dict[str, Pool] = {}
+        """By name; all pools are told of whenever anything is asked about one of them."""
         self.has_devices = content is not None
 
     def layout(self, request: BackendRequest) -> VolumeLayout:
@@ -71,14 +78,21 @@ class PoolsBackend:
     def _pool(self, pool: PoolSettings, charges: Charges) -> Pool:
         free = pool.size_bytes - charges.promised.get(pool.name, 0)
         told = self.faults.told_bytes(pool.name, free)
+        last = self._last_told.get(pool.name)
+        if last is not None and last.extents[0].free_bytes == told:
+            return last
         extent = Extent(name=pool.name, total_bytes=pool.size_bytes, free_bytes=told)
-        return Pool(name=pool.name, topology=pool.topology, extents=(extent,))
+        made = Pool(name=pool.name, topology=pool.topology, extents=(extent,))
+        self._last_told[pool.name] = made
+        return made
 
     async def settle(
         self, volumes: Sequence[VolumeRecord], snapshots: Sequence[SnapshotRecord]
     ) -> None:
         entries: list[Entry] = [*volumes, *snapshots]
-        self._parts = {entry.id: entry.placement.parts for entry in entries}
+        self._parts, self._taken = {}, Counter()
+        for entry in entries:
+            self._keep(entry.id, entry.placement.parts)
         if self._content is not None:
             await self._content.clear(entries)
 
@@ -99,19 +113,26 @@ class PoolsBackend:
 
     def _take_capacity(self, entry: Entry) -> None:
         """Refuses more than a pool has; only a lie about its capacity leads to such a request."""
-        others = [parts for id_, parts in self._parts.items() if id_ != entry.id]
+        own = Counter[str]()
+        for part in entry.placement.parts:
+            own[part.extent] += part.bytes
+        for part in self._parts.get(entry.id, ()):
+            own[part.extent] -= part.bytes
         for pool in self._pools:
-            taken = sum(
-                part.bytes
-                for parts in (*others, entry.placement.parts)
-                for part in parts
-                if part.extent == pool.name
-            )
+            taken = self._taken[pool.name] + own[pool.name]
             if pool.name in entry.placement.pools and taken > pool.size_bytes:
                 raise resource_exhausted(
                     f"pool {pool.name}: {taken} bytes would be taken of {pool.size_bytes}"
                 )
-        self._parts[entry.id] = entry.placement.parts
+        self._keep(entry.id, entry.placement.parts)
+
+    def _keep(self, id_: str, parts: tuple[Part, ...]) -> None:
+        for part in self._parts.pop(id_, ()):
+            self._taken[part.extent] -= part.bytes
+        for part in parts:
+            self._taken[part.extent] += part.bytes
+        if parts:
+            self._parts[id_] = parts
 
     async def remove(self, volume: VolumeRecord) -> None:
         await self._remove(FaultyCall.DELETE, volume)
@@ -124,7 +145,7 @@ class PoolsBackend:
         await self._release_device(entry)
         if self._content is not None:
             await self._content.remove(entry)
-        self._parts.pop(entry.id, None)
+        self._keep(entry.id, ())
         await self._end(call, entry)
 
     async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:
@@ -132,7 +153,7 @@ class PoolsBackend:
         try:
             await self._grow(volume, size_bytes)
         except Exception:
-            self._parts[volume.id] = before
+            self._keep(volume.id, before)
             raise
 
     async def _grow(self, volume: VolumeRecord, size_bytes: int) -> None:
@@ -156,16 +177,12 @@ class PoolsBackend:
 
     async def detach(self, volume: VolumeRecord, node_id: str) -> None:
         await self._begin(FaultyCall.DETACH, volume)
-        if not _is_attached_elsewhere(volume, node_id):
+        # A node that was lost may still show the device; it is released when that node unstages.
+        if not _is_attached_elsewhere(volume, node_id) and not self._is_shown(volume):
             await self._release_device(volume)
         await self._end(FaultyCall.DETACH, volume)
 
-    async def open(self, volume: VolumeRecord, node_id: str) -> Source:
-        if node_id not in {item.node_id for item in volume.attachments}:
-            raise failed_precondition(
-                f"volume {volume.id}: is not attached to node {node_id}; ControllerPublishVolume"
-                " comes first"
-            )
+    async def open(self, volume: VolumeRecord, node_id: str) -> Source:  # noqa: ARG002 - shared
         await self._begin(FaultyCall.STAGE, volume)
         source = await self._opened_anew(volume)
         await self._end(FaultyCall.STAGE, volume)
@@ -185,9 +202,8 @@ class PoolsBackend:
     def _path(self, entry: Entry) -> Path:
         return Path(entry.id) if self._content is None else self._content.path(entry)
 
-    def opened(self, volume: VolumeRecord, node_id: str) -> Source | None:
-        if node_id not in {item.node_id for item in volume.attachments}:
-            return None
+    def opened(self, volume: VolumeRecord, node_id: str) -> Source | None:  # noqa: ARG002 - shared
+        """Attached or not: a node that was lost still has its mounts when it comes back."""
         path = self._path(volume)
         if volume.mode is VolumeMode.FILESYSTEM:
             return DirectorySource(path=path)
@@ -210,6 +226,11 @@ class PoolsBackend:
             await loop_devices.detach(self._path(entry))
         except CommandError as error:
             raise internal(f"volume {entry.id}: {error}") from error
+
+    def _is_shown(self, entry: Entry) -> bool:
+        if not self.has_devices or entry.mode is not VolumeMode.BLOCK:
+            return False
+        return bool(mounts_of(loop_devices.loops_of(self._path(entry)), read_mounts()))
 
     async def condition(self, volume: VolumeRecord) -> VolumeHealth:
         if self._content is not None and not self._content.path(volume).exists():

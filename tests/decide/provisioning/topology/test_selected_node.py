@@ -1,7 +1,10 @@
 from plimsoll.api.meta import ObjectMeta
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.provisioning.selected_node import ALPHA_SELECTED_NODE, selected_node_of
+from plimsoll.decide.provisioning.topology.selected_node import (
+    ALPHA_SELECTED_NODE,
+    selected_node_of,
+)
 
 
 def selected(**annotations: str) -> str:

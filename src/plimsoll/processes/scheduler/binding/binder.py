@@ -6,24 +6,25 @@ the decision, except for what was really written: the watch brings that, and the
 on from there.
 """
 
-import asyncio
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
-from plimsoll.api.core import Node
-from plimsoll.api.meta import ApiObject, ObjectKey
+from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
-from plimsoll.api.storage import CSINode
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.plan import Plan
-from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice, written
+from plimsoll.decide.scheduling.binding.bind_volumes import (
+    AllBound,
+    Choice,
+    claims_of,
+    volumes_of,
+    written,
+)
 from plimsoll.decide.scheduling.binding.wait_for_volumes import (
     TIMED_OUT,
     GivenUp,
@@ -32,18 +33,15 @@ from plimsoll.decide.scheduling.binding.wait_for_volumes import (
     check_bindings,
 )
 from plimsoll.decide.scheduling.reasons import Reason
-from plimsoll.enact.enactor import Done, Enactor, Obstacle, Overtaken
-from plimsoll.processes.scheduler.state import SchedulerState
-from plimsoll.wire.errors import KubeError
+from plimsoll.enact.enactor import Done, Obstacle, Overtaken
+from plimsoll.processes.scheduler.binding.context import BindingContext
+from plimsoll.processes.scheduler.binding.groups import Groups
+from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed
-from plimsoll.wire.kube import KubeClient
 
 log = logging.getLogger(__name__)
 
-BIND_TIMEOUT = timedelta(minutes=10)
 PODS = typed(Pod)
-
-Topic = tuple[type[ApiObject], ObjectKey]
 
 
 class BindingStage(StrEnum):
@@ -66,78 +64,36 @@ class BindingFailed:
     """Which it was about, where it was about one."""
 
 
-class Waiters:
-    """Bindings that wait, by the objects whose changes may end that."""
+@dataclass(frozen=True, slots=True)
+class ChoicePart:
+    """Of a choice, to be made before the next one."""
 
-    def __init__(self) -> None:
-        self._by_topic: dict[Topic, dict[asyncio.Event, None]] = {}
-        """Those of a topic in the order in which they came."""
-
-    def observe(self, before: ApiObject | None, after: ApiObject | None) -> None:
-        for topic in dict.fromkeys((*_topics(before), *_topics(after))):
-            for woken in self._by_topic.get(topic, ()):
-                woken.set()
-
-    @contextmanager
-    def waiting(self, pod: Pod, choice: Choice) -> Iterator[asyncio.Event]:
-        woken = asyncio.Event()
-        topics = _interests(pod, choice)
-        for topic in topics:
-            self._by_topic.setdefault(topic, {})[woken] = None
-        try:
-            yield woken
-        finally:
-            for topic in topics:
-                self._by_topic[topic].pop(woken)
-                if not self._by_topic[topic]:
-                    del self._by_topic[topic]
-
-
-def _topics(object_: ApiObject | None) -> Iterator[Topic]:
-    match object_:
-        case Pod() | Node() | PersistentVolumeClaim():
-            yield type(object_), object_.key
-        case CSINode():
-            yield Node, object_.key
-        case PersistentVolume():
-            yield PersistentVolume, object_.key
-            if claim := object_.spec.claim:
-                yield PersistentVolumeClaim, claim
-        case _:
-            return
-
-
-def _interests(pod: Pod, choice: Choice) -> list[Topic]:
-    claims = [binding.claim for binding in choice.static] + [*choice.awaited]
-    topics: list[Topic] = [
-        (Pod, pod.key),
-        (Node, ObjectKey("", choice.node)),
-        *((PersistentVolume, binding.volume.key) for binding in choice.static),
-        *((PersistentVolumeClaim, claim.key) for claim in claims),
-    ]
-    return [*dict.fromkeys(topics)]
+    choice: Choice
+    is_held: bool = False
 
 
 class Binder:
-    def __init__(
-        self,
-        client: KubeClient,
-        enactor: Enactor,
-        state: SchedulerState,
-        *,
-        timeout: timedelta = BIND_TIMEOUT,
-    ) -> None:
-        self._client = client
-        self._enactor = enactor
-        self._state = state
-        self._timeout = timeout
-        self._waiters = Waiters()
-        state.on_observed(self._waiters.observe)
+    def __init__(self, context: BindingContext, groups: Groups | None = None) -> None:
+        """Without groups each volume is bound as soon as it can be, as kube-scheduler does it."""
+        self._client = context.client
+        self._enactor = context.enactor
+        self._state = context.state
+        self._timeout = context.timeout
+        self._waiters = context.waiters
+        self._groups = groups
 
     async def bind(self, pod: Pod, node: str, choice: Choice | AllBound) -> BindingFailed | None:
         """None: the pod is on its node. What was assumed of volumes is settled either way."""
+        failed = await self._bind(pod, node, choice)
+        if failed is None and self._groups is not None:
+            await self._groups.end(pod)
+        return failed
+
+    async def _bind(self, pod: Pod, node: str, choice: Choice | AllBound) -> BindingFailed | None:
         if isinstance(choice, AllBound):
             return await self._assign(pod, node)
+        if self._groups is not None and choice.provisions and len(choice.writes) > 1:
+            return await self._bind_in_order(pod, choice, self._groups)
         made = await self._write(choice)
         if isinstance(made, BindingFailed):
             return made
@@ -145,6 +101,40 @@ class Binder:
         if failed:
             self._state.forget(made)
         return failed
+
+    async def _bind_in_order(
+        self, pod: Pod, choice: Choice, groups: Groups
+    ) -> BindingFailed | None:
+        """What can be given back comes first: volumes that are held back, all at once; then those
+        of provisioners that hold nothing back, one by one; volumes that exist come last."""
+        failed: BindingFailed | None = None
+        made = choice
+        for part in _parts(pod, choice, groups):
+            written = await self._make_part(pod, part, groups)
+            if isinstance(written, BindingFailed):
+                failed = written
+                break
+            made = replace(made, static=written.static or made.static)
+            if failed := await self._confirm(pod, written):
+                break
+        failed = failed or await self._assign(pod, choice.node)
+        if failed:
+            self._state.forget(made)
+        return failed
+
+    async def _make_part(
+        self, pod: Pod, part: ChoicePart, groups: Groups
+    ) -> Choice | BindingFailed:
+        if not part.is_held:
+            return await self._write(part.choice)
+        try:
+            made = await groups.make(pod, part.choice)
+        except KubeError as error:
+            sentence = f"binding volumes: {error}"
+            is_conflict = error.failure is Failure.CONFLICT
+            reason = Reason.CHANGED_MEANWHILE if is_conflict else None
+            return BindingFailed(stage=BindingStage.WRITING, sentence=sentence, reason=reason)
+        return _failed(made) if isinstance(made, GivenUp) else made
 
     async def _write(self, choice: Choice) -> Choice | BindingFailed:
         plan = Plan(reason="VolumesChosen", writes=choice.writes)
@@ -161,16 +151,12 @@ class Binder:
                 assert_never(outcome)
 
     async def _finish(self, pod: Pod, choice: Choice) -> BindingFailed | None:
+        return await self._confirm(pod, choice) or await self._assign(pod, choice.node)
+
+    async def _confirm(self, pod: Pod, choice: Choice) -> BindingFailed | None:
+        """None: all of its volumes are bound."""
         progress = await self._wait(pod, choice)
-        if isinstance(progress, GivenUp):
-            finding = progress.finding
-            return BindingFailed(
-                stage=BindingStage.WAITING,
-                sentence=progress.sentence,
-                reason=finding.reason,
-                claim=finding.claim,
-            )
-        return await self._assign(pod, choice.node)
+        return _failed(progress) if isinstance(progress, GivenUp) else None
 
     async def _wait(self, pod: Pod, choice: Choice) -> Progress:
         try:
@@ -207,6 +193,31 @@ class Binder:
         except KubeError:
             return False
         return seen is not None and (seen.uid, seen.spec.node_name) == (pod.uid, node)
+
+
+def _parts(pod: Pod, choice: Choice, groups: Groups) -> Iterator[ChoicePart]:
+    held = {
+        claim.key
+        for claim in choice.provisions
+        if groups.takes_part(claim) and not groups.is_published(pod, claim, choice.node)
+    }
+    if held:
+        yield ChoicePart(claims_of(choice, held), is_held=True)
+    for claim in choice.provisions:
+        if claim.key not in held:
+            yield ChoicePart(claims_of(choice, {claim.key}))
+    if choice.static:
+        yield ChoicePart(volumes_of(choice))
+
+
+def _failed(given_up: GivenUp) -> BindingFailed:
+    finding = given_up.finding
+    return BindingFailed(
+        stage=BindingStage.WAITING,
+        sentence=given_up.sentence,
+        reason=finding.reason,
+        claim=finding.claim,
+    )
 
 
 def _read(document: Document) -> PersistentVolume | PersistentVolumeClaim:

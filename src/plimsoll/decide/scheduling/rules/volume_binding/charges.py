@@ -1,0 +1,352 @@
+"""What reservations take of pools, until the driver has reported them.
+
+A reservation is charged to the pool that its class draws on at the selected node; where there are
+several, to the one with most room, as a driver would choose. For each capacity object only those
+count that its token has not reached; where the object or the volume has no token, those that it has
+not been changed twice since. Between made and reported a volume counts twice, in the report and as
+a charge: that is short, and asks no driver for too much.
+
+How volumes in flight are charged is set on a class, or else on the CSIDriver: `linear`,
+`single-slot` (one at a time: a pool with a volume in flight counts as full) or `none`. By default
+it is `linear` where pools are declared, by the driver or by the class, and `none` for all other
+drivers.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.storage import CSIDriver, CSIStorageCapacity, StorageClass
+from plimsoll.decide.capacity.pools import ClassPool
+from plimsoll.decide.capacity.tokens import find_token
+from plimsoll.decide.capacity.volume_sizes import Cost, find_parts
+from plimsoll.decide.scheduling.columns.capacity import ClassCapacity, PoolId, PoolSource
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.reservations import RecordedVolume, Reservation
+from plimsoll.decide.scheduling.rules.volume_binding.offers import KnownOffers, Offer, OfferedPool
+
+RESERVATIONS = "plimsoll.dev/reservations"
+NO_CLAIMS: frozenset[ObjectKey] = frozenset()
+
+
+class ReservationMode(StrEnum):
+    LINEAR = "linear"
+    SINGLE_SLOT = "single-slot"
+    NONE = "none"
+
+
+MODES = {mode.value: mode for mode in ReservationMode}
+
+
+def mode_of(
+    storage_class: StorageClass, driver: CSIDriver | None, *, is_declared: bool
+) -> ReservationMode:
+    """What makes no sense counts as not said."""
+    usual = ReservationMode.LINEAR if is_declared else ReservationMode.NONE
+    for object_ in (storage_class, driver):
+        told = object_.annotations.get(RESERVATIONS, "") if object_ is not None else ""
+        if told in MODES:
+            return MODES[told]
+    return usual
+
+
+class PoolCharge(NamedTuple):
+    """One reservation, at its pool."""
+
+    pool: PoolId
+    recorded: RecordedVolume | None
+    size: int
+    cost: Cost | ClassPool
+    mode: ReservationMode
+
+
+class ListedCharge(NamedTuple):
+    reservation: Reservation
+    pool: PoolId
+    taken: int
+    """Bytes of the pool."""
+    since: datetime | None
+
+
+class Position(NamedTuple):
+    """How many changes the capacity objects of a class have seen."""
+
+    table: ClassCapacity
+    log: int
+    moves: int
+
+
+Positions = dict[str, Position]
+
+
+class PoolCharges:
+    """All of them, worked out again where reservations or capacity changed. Pools whose charges are
+    others are marked as changed in the columns."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._by_claim: dict[ObjectKey, PoolCharge] = {}
+        self._by_pool: dict[PoolId, dict[ObjectKey, PoolCharge]] = {}
+        self._position: int | None = None
+        self._stamps: tuple[object, ...] = ()
+        self._seen: Positions = {}
+        self._watched: dict[str, dict[str, set[ObjectKey]]] = {}
+        """By class and node, the claims whose charge may be another when capacity changes."""
+        self._places: dict[ObjectKey, tuple[str, str]] = {}
+        self._unplaced: dict[ObjectKey, None] = {}
+        """Claims that are charged nowhere, though no report tells that it counts their volume in:
+        their node, class or pool is not known yet, or is not charged."""
+        self._changes = 0
+        """How many changes of objects were seen."""
+        self._pools: dict[PoolSource, set[PoolId]] = {}
+        """Those that are charged, by what tells that they changed."""
+        self.offers = KnownOffers()
+
+    def __bool__(self) -> bool:
+        return bool(self._by_claim)
+
+    def __contains__(self, claim: ObjectKey) -> bool:
+        return claim in self._by_claim
+
+    def listed(self) -> list["ListedCharge"]:
+        """All of them, by claim, for people to look at."""
+        self.refresh()
+        index = self._columns.reservations
+        return [
+            ListedCharge(
+                index.by_claim[key], charge.pool, charge.cost.taken(charge.size), index.since(key)
+            )
+            for key, charge in sorted(self._by_claim.items())
+        ]
+
+    def of_pool(self, pool: PoolId) -> Mapping[ObjectKey, PoolCharge]:
+        return self._by_pool.get(pool, {})
+
+    def refresh(self) -> None:
+        """Work out what has changed since the last time."""
+        for key in self._dirty():
+            found = self._find_pool(key)
+            self._unplaced.pop(key, None)
+            charge = None if found is None else self._charge(*found)
+            is_known = found is not None and self._is_reported(found[0], found[1].id)
+            if charge is None and not is_known and key in self._columns.reservations.by_claim:
+                self._unplaced[key] = None
+            self._put(key, charge)
+        # What was marked just now is no news.
+        self._seen = self._positions()
+        self._changes = self._columns.capacity.changed.position
+
+    def _dirty(self) -> Collection[ObjectKey]:
+        columns, index = self._columns, self._columns.reservations
+        stamps = (columns.stamp, columns.classes_stamp, columns.labels.stamp)
+        if self._position is None:
+            changed = dict.fromkeys(index.by_claim)
+        else:
+            changed = dict.fromkeys(index.changed_since(self._position))
+            if stamps != self._stamps:
+                changed |= dict.fromkeys(self._by_claim) | self._unplaced
+            else:
+                changed |= dict.fromkeys(self._concerned())
+        self._position, self._stamps = index.position, stamps
+        return changed
+
+    def _concerned(self) -> Iterator[ObjectKey]:
+        """Claims on nodes whose capacity objects changed, and those that wait for a report about a
+        pool of which an object changed."""
+        capacity = self._columns.capacity
+        sources = capacity.changed.since(self._changes)
+        for source in self._pools if sources is None else sources:
+            for pool in self._pools.get(source, ()):
+                yield from (key for key, each in self._by_pool[pool].items() if each.recorded)
+        now = self._positions()
+        for name in now.keys() | self._seen.keys():
+            if now.get(name) != self._seen.get(name):
+                yield from self._on_changed_nodes(name)
+
+    def _on_changed_nodes(self, name: str) -> Iterator[ObjectKey]:
+        """Claims of the class that reserve there."""
+        watched, slots = self._watched.get(name, {}), self._changed_slots(name)
+        index = self._columns.index
+        if slots is None:
+            nodes: Iterable[str] = watched
+        elif len(slots) < len(watched):
+            nodes = [found for slot in slots if (found := index.names[slot]) in watched]
+        else:
+            nodes = [node for node in watched if index.find(node) in slots]
+        for node in nodes:
+            yield from watched[node]
+
+    def _changed_slots(self, name: str) -> set[int] | None:
+        """None: all."""
+        known, table = self._seen.get(name), self._columns.capacity.by_class.get(name)
+        if known is None or table is None or known.table is not table:
+            return None
+        cells, moved = table.cells.log.since(known.log), table.cells.moves.since(known.moves)
+        if cells is None or moved is None:
+            return None
+        return moved.union(table.cells.slots_in(cells))
+
+    def _positions(self) -> Positions:
+        return {
+            name: Position(table, table.cells.log.position, table.cells.moves.position)
+            for name, table in self._columns.capacity.by_class.items()
+        }
+
+    def _watch(self, key: ObjectKey) -> None:
+        """Remember on which node, and of which class, the claim reserves."""
+        old = self._places.pop(key, None)
+        if old is not None:
+            self._watched[old[0]][old[1]].discard(key)
+            if not self._watched[old[0]][old[1]]:
+                del self._watched[old[0]][old[1]]
+        found = self._columns.reservations.by_claim.get(key)
+        if found is not None and (key in self._unplaced or key in self._by_claim):
+            self._places[key] = found.storage_class, found.node
+            nodes = self._watched.setdefault(found.storage_class, {})
+            nodes.setdefault(found.node, set()).add(key)
+
+    def _put(self, key: ObjectKey, charge: PoolCharge | None) -> None:
+        old = self._by_claim.get(key)
+        if old == charge:
+            self._watch(key)
+            return
+        for pool in dict.fromkeys(each.pool for each in (old, charge) if each is not None):
+            held = self._by_pool.setdefault(pool, {})
+            held.pop(key, None)
+            if charge is not None and charge.pool == pool:
+                held[key] = charge
+            if held:
+                self._pools.setdefault(pool.source, set()).add(pool)
+            else:
+                del self._by_pool[pool]
+                self._drop(pool)
+            self._columns.capacity.touch(pool)
+        if charge is None:
+            self._by_claim.pop(key, None)
+        else:
+            self._by_claim[key] = charge
+        self._watch(key)
+
+    def _drop(self, pool: PoolId) -> None:
+        known = self._pools.get(pool.source, set())
+        known.discard(pool)
+        if not known:
+            self._pools.pop(pool.source, None)
+
+    def _find_pool(self, key: ObjectKey) -> tuple[Reservation, OfferedPool, StorageClass] | None:
+        """What reserves, and the pool that it takes room of; None: that is not known."""
+        columns = self._columns
+        reservation = columns.reservations.by_claim.get(key)
+        slot = columns.index.find(reservation.node) if reservation else None
+        storage_class = columns.classes.get(reservation.storage_class) if reservation else None
+        if reservation is None or slot is None or storage_class is None:
+            return None
+        table = columns.capacity.by_class.get(storage_class.name)
+        published = table.covering(slot) if table is not None else []
+        offers = [self.offers.of(capacity, storage_class) for capacity in published]
+        pools = [pool for offer in offers for pool in offer.pools or ()]
+        if not pools:
+            return None
+        return reservation, max(pools, key=lambda each: each.free_bytes), storage_class
+
+    def _charge(
+        self, reservation: Reservation, pool: OfferedPool, storage_class: StorageClass
+    ) -> PoolCharge | None:
+        if self._is_reported(reservation, pool.id):
+            return None
+        driver = self._columns.drivers.get(storage_class.provisioner)
+        mode = mode_of(storage_class, driver, is_declared=pool.is_declared)
+        if mode is ReservationMode.NONE:
+            return None
+        return PoolCharge(pool.id, reservation.recorded, reservation.size, pool.cost, mode)
+
+    def _is_reported(self, reservation: Reservation, pool: PoolId) -> bool:
+        """Whether all objects that are about the pool count the volume in."""
+        recorded = reservation.recorded
+        return recorded is not None and all(
+            self._counts_in(each, recorded) for each in self._columns.capacity.about(pool)
+        )
+
+    def _counts_in(self, capacity: CSIStorageCapacity, volume: RecordedVolume) -> bool:
+        told = find_token(capacity.annotations)
+        if told is not None and volume.token is not None:
+            return told >= volume.token
+        columns = self._columns
+        has_changed = columns.capacity.has_reported_twice(capacity.key, volume.reports)
+        deadlines = columns.reservations.deadlines
+        return has_changed or volume.until is None or deadlines.is_past(volume.until)
+
+    def apply(
+        self, offer: Offer, capacity: CSIStorageCapacity, but: Collection[ObjectKey] = NO_CLAIMS
+    ) -> Offer:
+        """The offer without what is reserved, `but` the reservations of these claims."""
+        if not self._by_pool or offer.pools is None:
+            return offer
+        pools = tuple(self._without(pool, capacity, but) for pool in offer.pools)
+        if pools == offer.pools:
+            return offer
+        # One volume can be no larger than what is left, if it is not known where that is.
+        limit = offer.limit
+        if all(isinstance(pool.cost, ClassPool) for pool in pools):
+            taken = sum(p.free_bytes for p in offer.pools) - sum(p.free_bytes for p in pools)
+            limit = max(limit - _in_volumes(taken, pools[0].cost), -1)
+        return Offer(limit, pools)
+
+    def are_on(
+        self, offer: Offer, capacity: CSIStorageCapacity, but: Collection[ObjectKey] = NO_CLAIMS
+    ) -> bool:
+        """Whether something is reserved, even where no byte is left that it could take: the largest
+        volume that the object tells may be older than its pools."""
+        return any(self._open(pool, capacity, but) for pool in offer.pools or ())
+
+    def _open(
+        self, pool: OfferedPool, capacity: CSIStorageCapacity, but: Collection[ObjectKey]
+    ) -> list[PoolCharge]:
+        """What the object does not count in yet."""
+        return [
+            charge
+            for key, charge in sorted(self.of_pool(pool.id).items())
+            if key not in but
+            and not (charge.recorded and self._counts_in(capacity, charge.recorded))
+        ]
+
+    def _without(
+        self, pool: OfferedPool, capacity: CSIStorageCapacity, but: Collection[ObjectKey]
+    ) -> OfferedPool:
+        charges = self._open(pool, capacity, but)
+        if not charges:
+            return pool
+        if any(charge.mode is ReservationMode.SINGLE_SLOT for charge in charges):
+            return replace(pool, free=dict.fromkeys(pool.free, 0))
+        return replace(pool, free=_left(pool.free, charges))
+
+
+def _in_volumes(pool_bytes: int, cost: Cost | ClassPool) -> int:
+    """The size of the volumes that take so much of the pool."""
+    if isinstance(cost, ClassPool):
+        return -(-pool_bytes * cost.cost.denominator // cost.cost.numerator)
+    return pool_bytes
+
+
+def _left(free: Mapping[str, int], charges: Iterable[PoolCharge]) -> dict[str, int]:
+    """What is free after the volumes took their bytes as a driver would place them, the largest
+    first. What fits nowhere is taken from wherever something is left."""
+    left, owed = dict(free), 0
+    ordered = sorted(charges, key=lambda charge: -charge.size)
+    for charge in ordered:
+        if isinstance(charge.cost, ClassPool):
+            owed += charge.cost.taken(max(charge.size, 0))
+            continue
+        parts = find_parts(left, charge.cost, charge.size) if charge.cost.shares else None
+        if parts is None:
+            owed += charge.cost.taken(charge.size)
+        for name, taken in (parts or {}).items():
+            left[name] -= taken
+    for name in sorted(left, key=lambda name: (-left[name], name)):
+        part = min(left[name], owed)
+        left[name] -= part
+        owed -= part
+    return left

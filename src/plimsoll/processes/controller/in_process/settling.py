@@ -1,0 +1,89 @@
+"""Brings calls of provisioners that were begun to an end: recorded, or deleted and forgotten.
+
+What an intent says is carried out only after the server itself was asked for the claim and for all
+volumes: an intent by itself authorises no deletion.
+"""
+
+import logging
+
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.provisioning.in_process.intents import (
+    IntentStep,
+    after_failed_undo,
+    after_suspicion,
+    after_undone,
+    asset_name,
+    decide_intent,
+    is_asset_recorded,
+)
+from plimsoll.decide.provisioning.intents import Intent, IntentState
+from plimsoll.processes.controller.in_process.intents import InProcessIntents
+from plimsoll.processes.controller.in_process.operations import OperationVerdict
+from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError
+from plimsoll.processes.controller.in_process.volume_operation import OperationContext
+from plimsoll.wire.kind import documents, typed
+
+log = logging.getLogger(__name__)
+
+ALL_VOLUMES = documents(typed(PersistentVolume).resource)
+
+
+class IntentSettling:
+    def __init__(self, context: OperationContext, intents: InProcessIntents) -> None:
+        self._context = context
+        self._intents = intents
+
+    async def settle(self, uid: str) -> OperationVerdict:
+        """Until nothing is left to do, or the claim is to be provisioned for. Raises KubeError."""
+        verdict = OperationVerdict.DONE
+        while (intent := self._intents.find(uid)) is not None:
+            claim = await self._context.find_claim(intent.claim_key)
+            step = await self._next_step(intent, claim)
+            if step is IntentStep.FORGET:
+                await self._intents.drop(uid)
+            elif step is not IntentStep.UNDO:
+                return verdict
+            elif not await self._undo(intent, claim):
+                return OperationVerdict.TRY_AGAIN
+            verdict = OperationVerdict.LOOK_AGAIN
+        return verdict
+
+    async def _next_step(self, intent: Intent, claim: PersistentVolumeClaim | None) -> IntentStep:
+        if await self._intents.is_deleted(intent.uid):
+            # An administrator has cleaned up.
+            return IntentStep.FORGET
+        volumes = (await self._context.tools.client.list(ALL_VOLUMES)).items
+        return decide_intent(
+            intent,
+            claim,
+            is_recorded=is_asset_recorded(intent, volumes),
+            is_node_gone=self._context.has_lost_node(claim),
+        )
+
+    async def _undo(self, intent: Intent, claim: PersistentVolumeClaim | None) -> bool:
+        """False: it has to be tried again."""
+        if self._has_another_led(intent.uid):
+            await self._intents.enter(intent.uid, IntentState.SUSPECT)
+            await self._context.enact(after_suspicion(intent))
+            return True
+        await self._intents.enter(intent.uid, IntentState.UNDOING)
+        try:
+            await self._context.delete_asset(intent.driver, asset_name(intent))
+        except ProvisionerError as error:
+            await self._context.enact(after_failed_undo(intent, error.message))
+            return False
+        await self._intents.enter(intent.uid, IntentState.UNDONE)
+        facts = {"claim": str(intent.claim_key), "volume": intent.volume_name}
+        log.info("provisioning rolled back", extra=facts)
+        is_node_gone = self._context.has_lost_node(claim)
+        await self._context.enact(after_undone(intent, claim, is_node_gone=is_node_gone))
+        return True
+
+    def _has_another_led(self, uid: str) -> bool:
+        """Whether a program that knows no intents may have recorded what they name.
+
+        Only a controller makes and records assets of a provisioner inside it. Without an election
+        it is the only one, and so was the one before it.
+        """
+        is_elected = self._context.tools.fence.epoch is not None
+        return is_elected and self._intents.may_be_recorded(uid)

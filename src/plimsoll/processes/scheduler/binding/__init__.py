@@ -1,0 +1,1 @@
+"""From a decision to a pod on its node. Start with `binder`."""

@@ -1,0 +1,105 @@
+"""The groups of one scheduler: stored as leases, kept in memory, written by the leader alone.
+
+Where the role of the scheduler does not allow leases, volumes are not held back, as kube-scheduler
+does not hold them back, and the log says so.
+"""
+
+import logging
+
+from plimsoll.api.core import Lease
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.registry import Document
+from plimsoll.decide.records import RECORD
+from plimsoll.decide.scheduling.binding.groups import (
+    GROUP,
+    Group,
+    StoredGroup,
+    lease_document,
+    read_group,
+)
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.kind import documents, key_of, typed
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.parameters import Selection
+
+log = logging.getLogger(__name__)
+
+LEASES = documents(typed(Lease).resource)
+
+
+class GroupBook:
+    def __init__(self, client: KubeClient, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._stored: dict[str, StoredGroup] = {}
+        """By the uid of the pod."""
+        self.is_allowed = True
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    async def load(self) -> None:
+        """What earlier schedulers have left. Raises KubeError."""
+        selection = Selection(namespace=self._namespace, labels=f"{RECORD}={GROUP}")
+        try:
+            listed = await self._client.list(LEASES, selection)
+        except KubeError as error:
+            if error.failure is not Failure.FORBIDDEN:
+                raise
+            self.is_allowed = False
+            facts = {"namespace": self._namespace, "error": str(error)}
+            log.warning("volumes not held back: the role does not allow leases", extra=facts)
+            return
+        for lease in listed.items:
+            group = read_group(lease)
+            if group is None:
+                log.error("group cannot be read", extra={"lease": lease["metadata"]["name"]})
+            else:
+                self._stored[group.pod_uid] = StoredGroup(group=group, lease=lease)
+
+    def find(self, pod_uid: str) -> Group | None:
+        found = self._stored.get(pod_uid)
+        return None if found is None else found.group
+
+    def all(self) -> list[Group]:
+        return [stored.group for stored in self._stored.values()]
+
+    async def write(self, group: Group) -> None:
+        """Raises KubeError; another scheduler may have been first."""
+        known = self._stored.get(group.pod_uid)
+        lease = known.lease if known else {}
+        document = lease_document(StoredGroup(group=group, lease=lease), self._namespace)
+        try:
+            stored = await (self._client.update if known else self._client.create)(LEASES, document)
+        except KubeError as error:
+            if error.failure is Failure.FORBIDDEN:
+                self.is_allowed = False
+            if error.failure not in (Failure.CONFLICT, Failure.ALREADY_EXISTS, Failure.NOT_FOUND):
+                raise
+            stored = await self._reread(group, error)
+        self._stored[group.pod_uid] = StoredGroup(group=group, lease=stored)
+
+    async def _reread(self, group: Group, error: KubeError) -> Document:
+        """The write may have been made although its answer was lost. Raises the error again if it
+        was not; what is there counts then."""
+        there = await self._client.find(LEASES, ObjectKey(self._namespace, group.name))
+        found = None if there is None else read_group(there)
+        if there is None or found is None:
+            self._stored.pop(group.pod_uid, None)
+            raise error
+        if found != group:
+            self._stored[group.pod_uid] = StoredGroup(group=found, lease=there)
+            raise error
+        return there
+
+    async def delete(self, pod_uid: str) -> None:
+        """Raises KubeError."""
+        known = self._stored.get(pod_uid)
+        if known is None:
+            return
+        try:
+            await self._client.delete(LEASES, key_of(known.lease))
+        except KubeError as error:
+            if error.failure is not Failure.NOT_FOUND:
+                raise
+        self._stored.pop(pod_uid, None)

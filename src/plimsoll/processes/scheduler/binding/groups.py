@@ -1,0 +1,375 @@
+"""Makes the volumes of a pod together: holds them back until all are there, or has them undone.
+
+One binding works on a group at a time. A group that no binding works on, because the scheduler was
+restarted or the pod went away, is settled beside: before the commit point it is undone, after it
+finished.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+import msgspec
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.pods import Pod
+from plimsoll.api.typed import from_document
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.plan import Patch, Plan
+from plimsoll.decide.scheduling.binding import groups
+from plimsoll.decide.scheduling.binding.bind_volumes import Choice
+from plimsoll.decide.scheduling.binding.group_progress import (
+    AllMade,
+    GroupProgress,
+    Written,
+    check_group,
+    is_pod_there,
+    is_undone,
+)
+from plimsoll.decide.scheduling.binding.groups import Group, GroupedClaim, GroupState, next_attempt
+from plimsoll.decide.scheduling.binding.wait_for_volumes import TIMED_OUT, GivenUp
+from plimsoll.decide.scheduling.reasons import Finding, Reason
+from plimsoll.enact.enactor import Done
+from plimsoll.processes.scheduler.binding.context import BindingContext
+from plimsoll.processes.scheduler.binding.group_book import GroupBook
+from plimsoll.processes.scheduler.metrics import GroupEnd, SchedulerMetrics
+from plimsoll.runtime.clock import NO_TIME
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.kind import typed
+
+log = logging.getLogger(__name__)
+
+CLAIMS = typed(PersistentVolumeClaim)
+UNDO_AWAITED = timedelta(seconds=10)
+"""How long the pod waits for provisioners to confirm that its volumes are deleted. That they are to
+be is durable by then; their names are not used again."""
+SETTLED_EVERY = timedelta(seconds=5)
+DEADLINES_EVERY = timedelta(seconds=30)
+ATTEMPTS = 5
+
+
+class Groups:
+    def __init__(self, context: BindingContext, book: GroupBook, metrics: SchedulerMetrics) -> None:
+        self._context = context
+        self._metrics = metrics
+        self._client = context.client
+        self._state = context.state
+        self.book = book
+        self._working: set[str] = set()
+        """Uids of pods whose group a binding or a settlement works on."""
+        self._due = asyncio.Event()
+
+    async def load(self) -> None:
+        """What earlier schedulers have left, and what provisioners have noted."""
+        while True:
+            try:
+                await self.book.load()
+            except KubeError as error:
+                log.warning("groups not read yet", extra={"why": str(error)})
+                await self._client.clock.sleep(SETTLED_EVERY)
+            else:
+                break
+        if self.book.is_allowed:
+            await self._state.records_synced()
+
+    # Who waits for whom
+
+    def find_obstacle(self, pod: Pod) -> Finding | None:
+        """Why the pod has to wait: what was begun for it is undone first, or another pod's group
+        holds one of its claims."""
+        own = self.book.find(pod.uid)
+        if own is not None and (own.state is GroupState.UNDOING or pod.uid in self._working):
+            sentence = f"volumes that were made for the pod on node {own.node} are given back first"
+            return Finding(reason=Reason.CHANGED_MEANWHILE, sentence=sentence)
+        for group in self.book.all():
+            if group.pod_uid == pod.uid or group.is_over:
+                continue
+            if held := self._held_claim(group, pod):
+                sentence = (
+                    f'PVC "{held.name}" is held for pod {group.pod_key} on node {group.node}, '
+                    "which gets its volumes first"
+                )
+                return Finding(reason=Reason.SELECTED_ELSEWHERE, sentence=sentence, claim=held)
+        return None
+
+    def _held_claim(self, group: Group, pod: Pod) -> ObjectKey | None:
+        if group.namespace != pod.namespace:
+            return None
+        for held in group.claims:
+            key = group.key_of(held)
+            claim = self._state.stores.claim(key) if key in pod.claims else None
+            if claim is not None and group.has_hold_on(claim):
+                return key
+        return None
+
+    def takes_part(self, claim: PersistentVolumeClaim) -> bool:
+        """Whether the provisioner of the claim respects holds."""
+        if not self.book.is_allowed:
+            return False
+        storage_class = self._state.stores.storage_class(claim.storage_class)
+        return storage_class is not None and self._state.stores.takes_part(
+            storage_class.provisioner
+        )
+
+    def is_published(self, pod: Pod, claim: PersistentVolumeClaim, node: str) -> bool:
+        """Whether the claim is past the commit point on this node: there is no way back."""
+        group = self.book.find(pod.uid)
+        if group is None or group.state is not GroupState.PUBLISHING or group.node != node:
+            return False
+        is_selected = claim.annotations.get(SELECTED_NODE) == node
+        return is_selected and claim.uid in {held.uid for held in group.claims}
+
+    # One attempt
+
+    async def make(self, pod: Pod, part: Choice) -> Choice | GivenUp:
+        """Until the volumes of these claims are there and may be recorded; the claims as the server
+        returned them then. Given up: nothing of it is left, or will be. Raises KubeError: what is
+        left of it is settled later."""
+        with self._work_on(pod.uid):
+            try:
+                return await self._make(pod, part)
+            finally:
+                self._due.set()
+
+    async def _make(self, pod: Pod, part: Choice) -> Choice | GivenUp:
+        group = self._begin(pod, part)
+        await self.book.write(group)
+        written = await self._hold(group, part)
+        if isinstance(written, GivenUp):
+            await self._undo(group, written.finding)
+            return written
+        progress = await self._wait(group, pod, written)
+        if isinstance(progress, AllMade):
+            return await self._publish(group, part)
+        given_up = progress if isinstance(progress, GivenUp) else TIMED_OUT
+        await self._undo(group, given_up.finding)
+        return given_up
+
+    @contextmanager
+    def _work_on(self, pod_uid: str) -> Iterator[None]:
+        self._working.add(pod_uid)
+        try:
+            yield
+        finally:
+            self._working.discard(pod_uid)
+
+    def _begin(self, pod: Pod, part: Choice) -> Group:
+        """A group that was being prepared for the same is continued; else another begins."""
+        before = self.book.find(pod.uid)
+        claims = tuple(GroupedClaim(each.name, each.uid) for each in part.provisions)
+        is_same = before is not None and (
+            before.state is GroupState.PREPARING
+            and before.node == part.node
+            and {*before.claims} == {*claims}
+        )
+        if before is not None and is_same:
+            return before
+        return Group(
+            namespace=pod.namespace,
+            pod=pod.name,
+            pod_uid=pod.uid,
+            node=part.node,
+            attempt=next_attempt(before, part.provisions, pod.uid),
+            deadline=self._client.clock.now() + self._context.timeout,
+            claims=claims,
+            before=None if before is None else before.ended,
+        )
+
+    async def _hold(self, group: Group, part: Choice) -> Written | GivenUp:
+        """Select the node and hold each claim, each on the version that was decided on."""
+        plan = Plan(
+            reason="VolumesHeldBack",
+            writes=tuple(groups.hold_for(group, claim) for claim in part.provisions),
+        )
+        outcome = await self._context.enactor.enact(plan)
+        if isinstance(outcome, Done):
+            returned = [from_document(PersistentVolumeClaim, each) for each in outcome.left]
+            return {claim.key: claim for claim in returned}
+        sentence = f"holding volumes back: {outcome.error}"
+        return GivenUp(Finding(reason=Reason.CHANGED_MEANWHILE, sentence=sentence))
+
+    async def _wait(self, group: Group, pod: Pod, written: Written) -> GroupProgress:
+        left = max(group.deadline - self._client.clock.now(), NO_TIME)
+        awaited = Choice(node=group.node, awaited=tuple(written.values()))
+        try:
+            async with self._client.clock.timeout(left):
+                with self._context.waiters.waiting(pod, awaited) as woken:
+                    while True:
+                        woken.clear()
+                        progress = check_group(group, written, self._state.stores)
+                        if isinstance(progress, AllMade | GivenUp):
+                            return progress
+                        await woken.wait()
+        except TimeoutError:
+            return TIMED_OUT
+
+    async def _publish(self, group: Group, part: Choice) -> Choice:
+        """The commit point: from here only forward. Raises KubeError."""
+        group = msgspec.structs.replace(group, state=GroupState.PUBLISHING)
+        await self.book.write(group)
+        self._metrics.group_ended(GroupEnd.PUBLISHED)
+        log.info("volumes made", extra={"pod": str(group.pod_key), "node": group.node})
+        awaited = await self._release(group)
+        return replace(part, awaited=awaited)
+
+    async def _release(self, group: Group) -> tuple[PersistentVolumeClaim, ...]:
+        found = [
+            await self._rewrite(
+                group.key_of(held), held, lambda claim: groups.release(group, claim)
+            )
+            for held in group.claims
+        ]
+        return tuple(claim for claim in found if claim is not None)
+
+    async def _undo(self, group: Group, why: Finding) -> None:
+        """Raises KubeError: then it is settled later."""
+        facts = {"pod": str(group.pod_key), "node": group.node, "why": why.sentence}
+        log.info("volumes given back", extra=facts)
+        self._metrics.group_ended(GroupEnd.UNDONE)
+        undoing = msgspec.structs.replace(
+            group,
+            state=GroupState.UNDOING,
+            why=why.sentence,
+            why_claim=why.claim.name if why.claim else "",
+        )
+        await self.book.write(undoing)
+        await self._finish_undo(undoing)
+
+    async def _finish_undo(self, group: Group) -> None:
+        """Every step may have been made before. Raises KubeError."""
+        for held in group.claims:
+            await self._rewrite(group.key_of(held), held, lambda claim: groups.undo(group, claim))
+        if self._state.stores.node(group.node) is not None:
+            await self._wait_undone(group)
+        for held in group.claims:
+            await self._rewrite(group.key_of(held), held, lambda claim: groups.clear(group, claim))
+        if is_pod_there(group, self._state.stores):
+            await self.book.write(msgspec.structs.replace(group, state=GroupState.UNDONE))
+        else:
+            await self.book.delete(group.pod_uid)
+
+    async def _wait_undone(self, group: Group) -> None:
+        stores = self._state.stores
+        keys = [group.key_of(held) for held in group.claims]
+        try:
+            async with self._client.clock.timeout(UNDO_AWAITED):
+                with self._context.waiters.waiting_for_claims(keys) as woken:
+                    while not is_undone(group, stores):
+                        woken.clear()
+                        await woken.wait()
+        except TimeoutError:
+            log.warning("deletion not confirmed in time", extra={"pod": str(group.pod_key)})
+
+    async def _rewrite(
+        self,
+        key: ObjectKey,
+        held: GroupedClaim,
+        decide: Callable[[PersistentVolumeClaim], Patch | None],
+    ) -> PersistentVolumeClaim | None:
+        """Decide on the claim as the server has it, again after each conflict. None: it is gone, or
+        another one. Raises KubeError."""
+        for _ in range(ATTEMPTS):
+            claim = await self._client.find(CLAIMS, key)
+            if claim is None or claim.uid != held.uid:
+                return None
+            patch = decide(claim)
+            if patch is None:
+                return claim
+            outcome = await self._context.enactor.enact(Plan(reason="Group", writes=(patch,)))
+            if isinstance(outcome, Done):
+                return from_document(PersistentVolumeClaim, outcome.left[0])
+            if not outcome.error.is_passing and outcome.error.failure is not Failure.CONFLICT:
+                raise outcome.error
+        raise KubeError(Failure.CONFLICT, f"claim {key} changes all the time")
+
+    async def end(self, pod: Pod) -> None:
+        """The pod is on its node: nothing of its group is needed any more."""
+        if self.book.find(pod.uid) is None:
+            return
+        with self._work_on(pod.uid):
+            try:
+                await self._release_bound(pod)
+                await self.book.delete(pod.uid)
+            except KubeError as error:
+                log.debug("group left for later", extra={"pod": pod.uid, "why": str(error)})
+
+    async def _release_bound(self, pod: Pod) -> None:
+        """Claims that another program bound while they were held still have their hold, also one
+        of an earlier attempt that the record does not name any more. Raises KubeError."""
+        for key in pod.claims:
+            seen = self._state.stores.claim(key)
+            if seen is not None and groups.release_bound(pod.uid, seen) is not None:
+                held = GroupedClaim(seen.name, seen.uid)
+                await self._rewrite(key, held, lambda claim: groups.release_bound(pod.uid, claim))
+
+    # What no binding works on
+
+    def observe_pod(self) -> None:
+        """A pod came, went, or got its node."""
+        if len(self.book):
+            self._due.set()
+
+    async def settle(self) -> None:
+        """Never returns; cancel it."""
+        while True:
+            self._due.clear()
+            left = [group for group in self.book.all() if self._is_to_be_settled(group)]
+            for group in left:
+                await self._settle(group)
+            try:
+                async with self._client.clock.timeout(self._pause(is_left=bool(left))):
+                    await self._due.wait()
+            except TimeoutError:
+                continue
+
+    def _is_to_be_settled(self, group: Group) -> bool:
+        if group.pod_uid in self._working:
+            return False
+        pod = self._state.stores.pod(group.pod_key)
+        is_waiting = is_pod_there(group, self._state.stores) and not (pod and pod.spec.node_name)
+        is_late = group.state is GroupState.PREPARING and self._client.clock.now() >= group.deadline
+        is_stopped = group.state is GroupState.PUBLISHING and self._has_holds(group)
+        return group.state is GroupState.UNDOING or is_late or is_stopped or not is_waiting
+
+    def _has_holds(self, group: Group) -> bool:
+        """The pod may not be schedulable any more: no binding would take the holds off."""
+        claims = (self._state.stores.claim(group.key_of(held)) for held in group.claims)
+        return any(claim is not None and group.has_hold_on(claim) for claim in claims)
+
+    def _pause(self, *, is_left: bool) -> timedelta | None:
+        """A pod whose node will not have it any more has no binding that looks at the time."""
+        if is_left:
+            return SETTLED_EVERY
+        return DEADLINES_EVERY if len(self.book) else None
+
+    async def _settle(self, group: Group) -> None:
+        with self._work_on(group.pod_uid):
+            try:
+                await self._settled(group)
+            except KubeError as error:
+                facts = {"pod": str(group.pod_key), "why": str(error)}
+                log.warning("group not settled yet", extra=facts)
+
+    async def _settled(self, group: Group) -> None:
+        pod = self._state.stores.pod(group.pod_key)
+        is_there = pod is not None and pod.uid == group.pod_uid
+        match group.state:
+            case GroupState.PREPARING if is_there and pod and pod.spec.node_name == group.node:
+                # Another scheduler has put it there: it needs what was made for it.
+                await self.book.write(msgspec.structs.replace(group, state=GroupState.PUBLISHING))
+            case GroupState.PUBLISHING:
+                await self._release(group)
+                if not is_there or (pod and pod.spec.node_name):
+                    await self.book.delete(group.pod_uid)
+            case GroupState.PREPARING:
+                gone = Finding(reason=Reason.POD_NOT_FOUND, sentence="the pod is gone")
+                is_waiting = is_pod_there(group, self._state.stores)
+                await self._undo(group, TIMED_OUT.finding if is_waiting else gone)
+            case GroupState.UNDOING:
+                await self._finish_undo(group)
+            case GroupState.UNDONE:
+                await self.book.delete(group.pod_uid)

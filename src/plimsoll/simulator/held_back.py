@@ -1,0 +1,102 @@
+"""Volumes that are held back for their pods, followed for the checks of `invariants`.
+
+Three promises of docs/explanation/rollback.md are checked where they are made, because what a bug
+here leads to may be mended by other rules, or may look like a cluster without room: a pod that
+waits for ever beside one of its volumes.
+"""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from plimsoll.api.registry import Document
+from plimsoll.decide.provisioning.holds import HOLD, HoldAction
+from plimsoll.decide.provisioning.intents import IntentState, read_intent
+from plimsoll.decide.scheduling.binding.groups import GroupState, read_group
+from plimsoll.simulator.choices import DriverCall, selected_node
+from plimsoll.simulator.cluster.mirror import CLAIMS
+from plimsoll.simulator.engine.process import SimulatedProcess
+from plimsoll.wire.transport import Request
+
+RECORDERS = "provisioner-"
+"""Ours. csi-provisioner, in their place, knows no holds."""
+VOLUMES_PATH = "/api/v1/persistentvolumes"
+
+
+@dataclass(slots=True)
+class HeldBack:
+    holds: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """What the claim says, and since when; by its uid."""
+    published: dict[str, str] = field(default_factory=dict)
+    """The node of the group that was published last, by the uid of the claim."""
+    undoing: set[str] = field(default_factory=set)
+    """Names of intents whose volume is being given back."""
+
+    def claim_changed(self, at: float, before: Document | None, after: Document) -> str:
+        """What is wrong with the change; empty: nothing is."""
+        uid, hold = after["metadata"]["uid"], _hold(after)
+        if self.holds.get(uid, (0.0, ""))[1] != hold:
+            self.holds[uid] = at, hold
+        if selected_node(after) != self.published.get(uid):
+            self.published.pop(uid, None)
+        was_wanted = before is not None and _is_make(_hold(before)) and selected_node(before)
+        is_cleared = not (hold or selected_node(after) or after["spec"].get("volumeName"))
+        if (
+            before is not None
+            and was_wanted
+            and is_cleared
+            and "deletionTimestamp" not in after["metadata"]
+        ):
+            return f"{_name(after)} lost {selected_node(before)} while its hold said make"
+        return ""
+
+    def recorded(
+        self, sender: SimulatedProcess, request: Request, creations: dict[str, DriverCall]
+    ) -> str:
+        """What is wrong with a volume that is about to be stored; empty: nothing is."""
+        is_new = request.method == "POST" and request.path == VOLUMES_PATH
+        if not is_new or not sender.name.startswith(RECORDERS):
+            return ""
+        volume = msgspec.json.decode(request.body)
+        name = volume["metadata"]["name"]
+        since, hold = self.holds.get((volume["spec"].get("claimRef") or {}).get("uid", ""), (0, ""))
+        made = creations.get(name)
+        # A hold that came after the volume was made may have come after the last look at it, too.
+        if made is None or not _is_make(hold) or since > made.answered_at:
+            return ""
+        return f"{sender.name} records {name}, which is held ({hold})"
+
+    def record_changed(self, lease: Document | None, claims: dict[str, Document]) -> str:
+        """`lease` holds a group or an intent; None: it is gone."""
+        if lease is None:
+            return ""
+        group = read_group(lease)
+        if group is not None and group.state is GroupState.PUBLISHING:
+            self.published |= {held.uid: group.node for held in group.claims}
+        intent = read_intent(lease)
+        if intent is None:
+            return ""
+        if intent.state is not IntentState.UNDOING:
+            self.undoing.discard(intent.name)
+            return ""
+        is_begun, node = intent.name in self.undoing, self.published.get(intent.uid, "")
+        self.undoing.add(intent.name)
+        claim = claims.get(str(intent.claim_key))
+        if is_begun or not node or claim is None or claim["metadata"]["uid"] != intent.uid:
+            return ""
+        is_taken = claim["spec"].get("volumeName", "") not in ("", intent.volume_name)
+        if is_taken or selected_node(claim) != node or "deletionTimestamp" in claim["metadata"]:
+            return ""
+        return f"the volume of claim {intent.claim_key} on {node} is given back"
+
+
+def _hold(claim: Document) -> str:
+    return str((claim["metadata"].get("annotations") or {}).get(HOLD) or "")
+
+
+def _is_make(hold: str) -> bool:
+    return hold.endswith(f"/{HoldAction.MAKE}")
+
+
+def _name(claim: Document) -> str:
+    return f"{CLAIMS} {claim['metadata']['namespace']}/{claim['metadata']['name']}"

@@ -1,0 +1,95 @@
+"""`plimsoll provisioner --prepare-swap-back`: what keeps csi-provisioner from taking over again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plimsoll.api.core import Lease, Node
+from plimsoll.api.storage import StorageClass
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.records import RECORD
+from plimsoll.decide.repair.swap_back import LeftRecord, SwapBackView, leftovers
+from plimsoll.ui.explain.layout import table
+from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.kind import documents, key_of, typed
+from plimsoll.wire.kube import KubeClient
+from plimsoll.wire.parameters import Deletion, Selection
+
+LEASES = documents(typed(Lease).resource)
+HEAD = ("RESULT", "WHAT", "WHERE", "FOR", "WHY OR WHAT TO DO")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapBackReport:
+    driver: str
+    cleared: tuple[LeftRecord, ...]
+    left: tuple[LeftRecord, ...]
+    is_rehearsal: bool = False
+
+    @property
+    def is_ready(self) -> bool:
+        return not self.left
+
+    def lines(self) -> Iterator[str]:
+        word = "would clear" if self.is_rehearsal else "cleared"
+        rows = [(word, *_cells(each)) for each in self.cleared]
+        rows += [("outstanding", *_cells(each)) for each in self.left]
+        if rows:
+            yield f"{table(HEAD, rows)}\n"
+        if self.is_ready:
+            yield f"Nothing is outstanding for {self.driver}: csi-provisioner can take over."
+        else:
+            yield f"Outstanding for {self.driver}: {len(self.left)}. Keep plimsoll provisioner."
+
+
+def _cells(left: LeftRecord) -> tuple[str, str, str, str]:
+    return left.what, left.place, left.about, left.why
+
+
+async def prepare_swap_back(client: KubeClient, driver: str, *, dry_run: bool) -> SwapBackReport:
+    """Clears what is safe to clear, unless it is a dry run. Closes the client. Raises KubeError."""
+    try:
+        found = leftovers(await _read(client, driver))
+        cleared, left = [], []
+        for each in found:
+            if each.cleared is not None and await _clear(client, each, dry_run=dry_run):
+                cleared.append(each)
+            else:
+                left.append(each)
+    finally:
+        await client.close()
+    return SwapBackReport(
+        driver=driver, cleared=tuple(cleared), left=tuple(left), is_rehearsal=dry_run
+    )
+
+
+async def _read(client: KubeClient, driver: str) -> SwapBackView:
+    """Records first: what is recorded or bound by then is seen after them."""
+    records = (await client.list(LEASES, Selection(labels=RECORD))).items
+    claims = (await client.list(typed(PersistentVolumeClaim))).items
+    volumes = (await client.list(typed(PersistentVolume))).items
+    classes = (await client.list(typed(StorageClass))).items
+    return SwapBackView(
+        driver=driver,
+        records=records,
+        claims={claim.key: claim for claim in claims},
+        volumes=volumes,
+        nodes={node.name for node in (await client.list(typed(Node))).items},
+        provisioners={class_.name: class_.provisioner for class_ in classes},
+    )
+
+
+async def _clear(client: KubeClient, left: LeftRecord, *, dry_run: bool) -> bool:
+    """False: the record has changed since it was read, and has to be looked at again."""
+    if left.cleared is None or dry_run:
+        return dry_run
+    metadata = left.cleared["metadata"]
+    seen = Deletion(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
+    try:
+        await client.delete(LEASES, key_of(left.cleared), seen)
+    except KubeError as error:
+        if error.failure is Failure.NOT_FOUND:
+            return True
+        if error.failure is Failure.CONFLICT:
+            return False
+        raise
+    return True

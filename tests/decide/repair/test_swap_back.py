@@ -1,0 +1,175 @@
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from plimsoll.api.registry import Document
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.provisioning.holds import HOLD
+from plimsoll.decide.provisioning.intents import (
+    Intent,
+    IntentState,
+    StoredIntent,
+    announcement_document,
+    lease_document,
+    recorded_claim,
+)
+from plimsoll.decide.repair.swap_back import SwapBackView, leftovers
+from plimsoll.decide.scheduling.binding.groups import (
+    Group,
+    GroupedClaim,
+    GroupState,
+    StoredGroup,
+    lease_document as group_document,
+)
+from tests.builders import a_claim, a_volume
+
+DRIVER = "disks.test"
+NAME = "pvc-uid-default-data"
+SOON = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def the_claim(volume: str = "", **annotations: str) -> PersistentVolumeClaim:
+    claim = a_claim(volume=volume)
+    metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
+    return msgspec.structs.replace(claim, metadata=metadata)
+
+
+def an_intent(state: IntentState = IntentState.CALLING, **fields: Any) -> Document:
+    claim = recorded_claim(the_claim())
+    whole = {"driver": DRIVER, "claim": claim, "volume_name": NAME, "state": state, **fields}
+    return lease_document(StoredIntent(intent=Intent(**whole)), "storage")
+
+
+def a_group(state: GroupState = GroupState.PREPARING) -> Document:
+    claim = the_claim()
+    group = Group(
+        namespace="default",
+        pod="web-0",
+        pod_uid="pod",
+        node="node-a",
+        attempt=0,
+        deadline=SOON,
+        claims=(GroupedClaim(claim.name, claim.uid),),
+        state=state,
+    )
+    return group_document(StoredGroup(group=group), "kube-system")
+
+
+def a_view(*records: Document, claim: PersistentVolumeClaim | None = None, **fields: Any) -> Any:
+    claims = {} if claim is None else {claim.key: claim}
+    classes = {"fast": DRIVER, "": DRIVER, the_claim().storage_class: DRIVER}
+    whole = {"driver": DRIVER, "records": records, "claims": claims, "provisioners": classes}
+    return SwapBackView(**{**whole, **fields})
+
+
+@pytest.mark.parametrize(
+    ("view", "why"),
+    [
+        pytest.param(
+            a_view(an_intent(), volumes=[a_volume(NAME)]), "its volume is recorded", id="recorded"
+        ),
+        pytest.param(a_view(an_intent(IntentState.UNDONE)), "its claim is gone", id="undone-gone"),
+        pytest.param(
+            a_view(an_intent(IntentState.UNDONE), claim=the_claim(volume="v")),
+            "its claim is bound",
+            id="undone-bound",
+        ),
+        pytest.param(
+            a_view(announcement_document(DRIVER, "storage")),
+            "schedulers are to hold back no further volumes of this driver",
+            id="announced",
+        ),
+    ],
+)
+def test_what_nothing_depends_on_any_more_may_be_cleared(view: SwapBackView, why: str) -> None:
+    (left,) = leftovers(view)
+    assert (left.why, left.cleared) == (why, view.records[0])
+
+
+@pytest.mark.parametrize(
+    ("view", "what", "advice"),
+    [
+        pytest.param(
+            a_view(an_intent()), "intent (Calling)", "let plimsoll provisioner run", id="calling"
+        ),
+        pytest.param(
+            a_view(an_intent(IntentState.UNDOING)),
+            "intent (Undoing)",
+            "let plimsoll provisioner run",
+            id="undoing",
+        ),
+        pytest.param(
+            a_view(an_intent(IntentState.UNDONE), claim=the_claim()),
+            "intent (Undone)",
+            "wait until the claim is bound",
+            id="a-name-that-must-not-be-used-again",
+        ),
+        pytest.param(
+            a_view(an_intent(IntentState.SUSPECT, volume_id="vol-7")),
+            "intent (Suspect)",
+            "look at volume vol-7",
+            id="suspect",
+        ),
+        pytest.param(
+            a_view(an_intent(node="node-a"), nodes={"node-b"}),
+            "intent (Orphaned)",
+            "node node-a is gone",
+            id="orphaned",
+        ),
+        pytest.param(
+            a_view(a_group(), claim=the_claim()),
+            "group (Preparing)",
+            "let plimsoll scheduler run",
+            id="group",
+        ),
+        pytest.param(
+            a_view(claim=the_claim(**{HOLD: "pod/0/make"})),
+            "hold",
+            "let plimsoll scheduler take it off",
+            id="hold",
+        ),
+    ],
+)
+def test_what_is_outstanding_is_named_with_what_to_do(
+    view: SwapBackView, what: str, advice: str
+) -> None:
+    (left,) = leftovers(view)
+    assert (left.what, left.cleared) == (what, None)
+    assert left.why.startswith(advice) or advice in left.why
+
+
+def unreadable(lease: Document) -> Document:
+    return {**lease, "metadata": {**lease["metadata"], "annotations": {}}}
+
+
+def test_a_record_that_cannot_be_read_is_never_cleared() -> None:
+    view = a_view(unreadable(an_intent()), unreadable(a_group()))
+    assert [(left.what, left.cleared) for left in leftovers(view)] == [
+        ("group (unreadable)", None),
+        ("intent (unreadable)", None),
+    ]
+
+
+OTHER: dict[str, Any] = {"driver": "another.test", "provisioners": {}}
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        pytest.param(a_view(an_intent(), **OTHER), id="intent"),
+        pytest.param(a_view(unreadable(an_intent()), **OTHER), id="unreadable-intent"),
+        pytest.param(a_view(a_group(), claim=the_claim(), **OTHER), id="group"),
+        pytest.param(a_view(announcement_document(DRIVER, "storage"), **OTHER), id="announcement"),
+        pytest.param(a_view(claim=the_claim(**{HOLD: "pod/0/make"}), **OTHER), id="hold"),
+    ],
+)
+def test_what_concerns_another_driver_is_in_no_way(view: SwapBackView) -> None:
+    assert leftovers(view) == []
+
+
+def test_a_group_that_is_undone_and_a_hold_on_a_bound_claim_are_in_no_way() -> None:
+    bound = the_claim(volume="v", **{HOLD: "pod/0/make"})
+    assert leftovers(a_view(a_group(GroupState.UNDONE), claim=the_claim())) == []
+    assert leftovers(a_view(claim=bound)) == []

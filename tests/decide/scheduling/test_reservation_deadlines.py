@@ -1,0 +1,84 @@
+"""Deadlines of reservations; what they end is in `test_reservations`."""
+
+from datetime import UTC, datetime, timedelta
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.decide.scheduling.reservation_deadlines import (
+    UNBEGUN,
+    UNDECIDED,
+    ReservationDeadlines,
+)
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MOMENT = timedelta(seconds=1)
+DATA = ObjectKey("default", "data")
+
+
+def test_time_runs_from_the_first_time_that_is_told() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.advance(NOON)
+    deadlines.begin(DATA)
+    # Nothing was told for an hour: the claim may have begun to wait a moment ago.
+    later = NOON + timedelta(hours=1)
+    assert deadlines.advance(later) == []
+    assert deadlines.next_end == later + UNBEGUN
+    assert deadlines.advance(later + UNBEGUN - MOMENT) == []
+    assert deadlines.advance(later + UNBEGUN) == [DATA]
+    assert deadlines.is_over(DATA)
+
+
+def test_a_claim_that_begins_twice_waits_once() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.begin(DATA)
+    deadlines.advance(NOON)
+    deadlines.begin(DATA)
+    assert deadlines.advance(NOON + UNBEGUN) == [DATA]
+
+
+def test_a_claim_that_begins_anew_waits_anew() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.begin(DATA)
+    deadlines.advance(NOON)
+    deadlines.forget(DATA)
+    deadlines.begin(DATA)
+    deadlines.advance(NOON + UNBEGUN)
+    assert not deadlines.is_over(DATA)
+
+
+def test_what_was_not_decided_ends_early_and_not_later_by_being_refused_again() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.begin(DATA)
+    deadlines.advance(NOON)
+    deadlines.shorten(DATA)
+    deadlines.advance(NOON + MOMENT)
+    deadlines.shorten(DATA)
+    assert deadlines.next_end == NOON + UNDECIDED
+    deadlines.advance(NOON + UNDECIDED)
+    assert deadlines.is_over(DATA)
+
+
+def test_a_claim_that_does_not_wait_gets_no_deadline_by_a_refusal() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.advance(NOON)
+    deadlines.shorten(DATA)
+    assert deadlines.next_end is None
+
+
+def test_time_never_runs_backwards() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.begin(DATA)
+    deadlines.advance(NOON)
+    deadlines.advance(NOON + UNBEGUN)
+    deadlines.advance(NOON)
+    assert deadlines.is_over(DATA)
+
+
+def test_a_fork_goes_its_own_way() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.begin(DATA)
+    deadlines.advance(NOON)
+    twin = deadlines.fork()
+    twin.forget(DATA)
+    deadlines.advance(NOON + UNBEGUN)
+    assert deadlines.is_over(DATA)
+    assert not twin.is_over(DATA)

@@ -1,0 +1,390 @@
+"""What is reserved, and until when."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from plimsoll.api.core import Lease
+from plimsoll.api.meta import ApiObject, ObjectKey, ObjectMeta
+from plimsoll.api.pods import Pod
+from plimsoll.api.storage import CSIStorageCapacity, StorageClass
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.capacity.pools import POOLS, PublishedPool, pools_text
+from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
+from plimsoll.decide.capacity.volume_sizes import Cost
+from plimsoll.decide.provisioning.intents import (
+    CONTENT,
+    Intent,
+    IntentState,
+    recorded_claim,
+)
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
+from plimsoll.decide.scheduling.reasons import Reason
+from plimsoll.decide.scheduling.reservation_deadlines import UNBEGUN, UNDECIDED, UNORDERED
+from plimsoll.decide.scheduling.reservations import MOST_PER_POD
+from plimsoll.decide.scheduling.rules.volume_binding.charges import RESERVATIONS
+from tests.builders import (
+    DRIVER,
+    HOSTNAME,
+    a_capacity,
+    a_claim,
+    a_class,
+    a_driver,
+    a_node,
+    a_pod,
+    a_volume,
+)
+
+GIB = 2**30
+LONG_AGO = datetime(2024, 1, 1, tzinfo=UTC)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MOMENT = timedelta(seconds=1)
+
+
+def noted(object_: ApiObject, **annotations: str) -> ApiObject:
+    merged = {**object_.annotations, **annotations}
+    metadata = msgspec.structs.replace(object_.metadata, annotations=merged)
+    return msgspec.structs.replace(object_, metadata=metadata)
+
+
+def capacity(
+    *gib: int, counter: int | None = 1, class_name: str = "fast", declared: bool = True
+) -> CSIStorageCapacity:
+    """Of node n, with one disk for each number."""
+    free = {f"disk-{number}": each * GIB for number, each in enumerate(gib)}
+    pool = PublishedPool(name="disks", free=free, cost=Cost())
+    told = {POOLS: str(pools_text([pool]))} if declared else {}
+    if counter is not None:
+        told[CAPACITY_TOKEN] = f"1.0.{counter}"
+    made = a_capacity(class_name, segment={HOSTNAME: "n"}, gib=sum(gib), class_name=class_name)
+    made = msgspec.structs.replace(made, maximum_volume_size=f"{max(gib)}Gi")
+    found = noted(made, **told)
+    assert isinstance(found, CSIStorageCapacity)
+    return found
+
+
+def selected(name: str, *, gib: int, class_name: str = "fast") -> PersistentVolumeClaim:
+    found = noted(a_claim(name, gib=gib, class_name=class_name), **{SELECTED_NODE: "n"})
+    assert isinstance(found, PersistentVolumeClaim)
+    return found
+
+
+def recorded(claim: PersistentVolumeClaim, *, gib: int, counter: int | None) -> PersistentVolume:
+    made = a_volume(f"of-{claim.name}", gib=gib, class_name="fast", claim=claim)
+    token = {} if counter is None else {CAPACITY_TOKEN: f"1.0.{counter}"}
+    found = noted(made, **token)
+    assert isinstance(found, PersistentVolume)
+    return found
+
+
+OTHER = selected("other", gib=6)
+USER = a_pod("user", claims=["other"])
+WEB = a_pod("web", claims=["data"])
+WORLD: list[ApiObject] = [a_node("n"), a_driver(), a_class("fast"), a_class("safe")]
+
+
+def decide(*objects: ApiObject, gib: int = 5, pod: Pod = WEB) -> Placement | NoNode:
+    claim = a_claim("data", gib=gib, class_name="fast")
+    return Kernel(Columns.of([*WORLD, claim, *objects])).decide(pod)
+
+
+def fits(*objects: ApiObject, gib: int = 5) -> bool:
+    return isinstance(decide(*objects, gib=gib), Placement)
+
+
+def test_room_is_charged_from_the_decision_on() -> None:
+    assert fits(capacity(10), OTHER)
+    found = decide(capacity(10), OTHER, USER)
+    assert isinstance(found, NoNode)
+    assert set(found.reasons) == {Reason.CAPACITY_RESERVED}
+    assert found.message.endswith(
+        f"[CapacityReserved; the claims need 5Gi of Pool {DRIVER}/disks, which has 4Gi beside what "
+        "is reserved]"
+    )
+    assert fits(capacity(10), OTHER, USER, gib=4)
+
+
+def test_a_claim_that_no_live_pod_uses_reserves_nothing() -> None:
+    gone = msgspec.structs.replace(
+        USER, metadata=msgspec.structs.replace(USER.metadata, deletion_timestamp=LONG_AGO)
+    )
+    assert fits(capacity(10), OTHER, gone)
+
+
+def test_a_pod_with_many_claims_reserves_for_some_of_them() -> None:
+    names = [f"c{number}" for number in range(MOST_PER_POD + 10)]
+    many = [selected(name, gib=1) for name in names]
+    user = a_pod("user", claims=names)
+    assert fits(capacity(MOST_PER_POD + 5), *many, user)
+    assert not fits(capacity(MOST_PER_POD + 4), *many, user)
+
+
+def test_the_charge_lasts_until_the_report_counts_the_volume_in() -> None:
+    volume = recorded(OTHER, gib=6, counter=2)
+    # The driver has 10Gi less 6Gi for the volume: a report before token 2 may say either.
+    assert not fits(capacity(10, counter=1), OTHER, USER, volume)
+    assert fits(capacity(10, counter=2), OTHER, USER, volume)
+    assert fits(capacity(10, counter=3), OTHER, volume)
+
+
+def test_each_object_of_a_pool_is_charged_until_its_own_report() -> None:
+    volume = recorded(OTHER, gib=6, counter=2)
+    late = capacity(10, counter=1, class_name="safe")
+    objects = [capacity(4, counter=2), late, OTHER, volume]
+    claim = a_claim("data", gib=5, class_name="safe")
+    found = Kernel(Columns.of([*WORLD, claim, *objects])).decide(WEB)
+    assert isinstance(found, NoNode)
+    assert set(found.reasons) == {Reason.CAPACITY_RESERVED}
+
+
+def test_a_full_pool_takes_no_volume_though_the_number_beside_it_is_older() -> None:
+    """The driver is asked for the number first and for its pools then; the other volume was made
+    between the two answers, and its charge finds no byte left to take."""
+    volume = recorded(OTHER, gib=6, counter=2)
+    older = capacity(0, counter=1)
+    older = msgspec.structs.replace(older, capacity="6Gi", maximum_volume_size="6Gi")
+    objects = [*WORLD, a_claim("data", gib=5, class_name="fast"), older, OTHER, USER, volume]
+    kernel = Kernel(Columns.of(objects))
+
+    found = kernel.decide(WEB)
+
+    assert isinstance(found, NoNode)
+    assert set(found.reasons) == {Reason.CAPACITY_RESERVED}
+    (finding,) = kernel.explain_node(WEB, "n").findings
+    assert (finding.reason, finding.seen) == (Reason.CAPACITY_RESERVED, 0)
+
+
+def test_where_no_time_is_told_a_volume_without_a_token_counts_as_reported() -> None:
+    assert fits(capacity(10), OTHER, USER, recorded(OTHER, gib=6, counter=None))
+
+
+class Watched:
+    """A scheduler's kernel that sees what happens, and the time."""
+
+    def __init__(self, *objects: ApiObject) -> None:
+        claim = a_claim("data", gib=5, class_name="fast")
+        self.columns = Columns()
+        self.kernel = Kernel(self.columns)
+        self.kernel.advance(NOON)
+        self.put(*WORLD, claim, *objects)
+
+    def put(self, *objects: ApiObject) -> None:
+        for each in objects:
+            self.columns.put(each)
+
+    def is_placed(self) -> bool:
+        return isinstance(self.kernel.decide(WEB), Placement)
+
+
+def made_at_noon(volume: PersistentVolume) -> PersistentVolume:
+    metadata = msgspec.structs.replace(volume.metadata, creation_timestamp=NOON)
+    return msgspec.structs.replace(volume, metadata=metadata)
+
+
+FOREIGN = noted(a_driver(), **{RESERVATIONS: "linear"})
+"""A driver whose capacity csi-provisioner publishes, without tokens and pools."""
+
+
+def foreign(gib: int) -> CSIStorageCapacity:
+    return capacity(gib, counter=None, declared=False)
+
+
+@pytest.mark.parametrize("counter", [None, 2], ids=["their-volume", "our-volume"])
+def test_a_publisher_without_tokens_has_reported_when_its_object_has_changed_twice(
+    counter: int | None,
+) -> None:
+    seen = Watched(foreign(10), FOREIGN, OTHER, USER)
+    assert not seen.is_placed()
+    seen.put(made_at_noon(recorded(OTHER, gib=6, counter=counter)))
+    assert not seen.is_placed()
+    # This report may have been asked for before the volume was made: others went meanwhile.
+    seen.put(foreign(9))
+    assert not seen.is_placed()
+    seen.put(noted(foreign(9), comment="no report"))
+    assert not seen.is_placed()
+    seen.put(foreign(8))
+    assert seen.is_placed()
+
+
+def test_a_publisher_without_tokens_has_reported_after_two_polls() -> None:
+    seen = Watched(foreign(10), FOREIGN, OTHER, USER)
+    seen.put(made_at_noon(recorded(OTHER, gib=6, counter=None)))
+    assert not seen.kernel.advance(NOON + UNORDERED - MOMENT)
+    assert not seen.is_placed()
+    assert seen.kernel.advance(NOON + UNORDERED)
+    assert seen.is_placed()
+
+
+def test_volumes_of_long_ago_count_as_reported_when_a_scheduler_starts() -> None:
+    volume = made_at_noon(recorded(OTHER, gib=6, counter=None))
+    seen = Watched(foreign(10), FOREIGN, OTHER, USER)
+    seen.kernel.advance(NOON + UNORDERED)
+    seen.put(volume)
+    assert seen.is_placed()
+
+
+def test_a_volume_without_a_token_is_charged_beside_reports_with_tokens() -> None:
+    """csi-provisioner has recorded it, and a provisioner of ours took over."""
+    seen = Watched(capacity(10), OTHER, USER)
+    seen.put(made_at_noon(recorded(OTHER, gib=6, counter=None)))
+    seen.put(capacity(10, counter=2))
+    assert not seen.is_placed()
+    seen.put(capacity(10, counter=3))
+    assert seen.is_placed()
+
+
+def test_a_decision_that_no_provisioner_begins_reserves_for_a_limited_time() -> None:
+    seen = Watched(capacity(10), OTHER, USER)
+    seen.kernel.advance(NOON)
+    assert not seen.kernel.advance(NOON + UNBEGUN - MOMENT)
+    assert not seen.is_placed()
+    assert seen.kernel.advance(NOON + UNBEGUN)
+    assert seen.is_placed()
+    # The claim is written by others meanwhile: that is no new decision.
+    seen.put(noted(OTHER, comment="still there"))
+    assert seen.is_placed()
+
+
+def test_an_intent_has_no_deadline() -> None:
+    seen = Watched(capacity(10), OTHER, USER, an_intent(OTHER, IntentState.CALLING))
+    seen.kernel.advance(NOON)
+    assert not seen.kernel.advance(NOON + 10 * UNBEGUN)
+    assert not seen.is_placed()
+
+
+def test_a_decision_that_is_made_again_reserves_again() -> None:
+    seen = Watched(capacity(10), OTHER, USER)
+    seen.kernel.advance(NOON)
+    seen.kernel.advance(NOON + UNBEGUN)
+    assert seen.is_placed()
+    seen.put(msgspec.structs.replace(USER, spec=msgspec.structs.replace(USER.spec, node_name="n")))
+    assert not seen.is_placed()
+
+
+def test_a_pod_that_no_node_takes_does_not_reserve_for_long() -> None:
+    seen = Watched(capacity(10), OTHER, USER)
+    seen.kernel.advance(NOON)
+    seen.columns.reservations.refuse_pod(USER.key)
+    assert not seen.is_placed()
+    assert seen.kernel.advance(NOON + UNDECIDED)
+    assert seen.is_placed()
+
+
+def test_a_pod_that_has_its_node_reserves_though_another_of_the_claim_is_refused() -> None:
+    placed = msgspec.structs.replace(
+        a_pod("placed", claims=["other"]),
+        spec=msgspec.structs.replace(USER.spec, node_name="n"),
+    )
+    seen = Watched(capacity(10), OTHER, USER, placed)
+    seen.kernel.advance(NOON)
+    seen.columns.reservations.refuse_pod(USER.key)
+    seen.kernel.advance(NOON + UNDECIDED)
+    assert not seen.is_placed()
+
+
+def test_columns_that_are_made_anew_take_over_what_no_object_tells() -> None:
+    volume = made_at_noon(recorded(OTHER, gib=6, counter=None))
+    objects = [foreign(10), FOREIGN, OTHER, USER, volume]
+    seen = Watched(*objects)
+    claim = a_claim("data", gib=5, class_name="fast")
+
+    def is_placed_anew(*changed: ApiObject) -> bool:
+        anew = Columns.of([*WORLD, claim, *objects, *changed])
+        anew.take_over(seen.columns)
+        return isinstance(Kernel(anew).decide(WEB), Placement)
+
+    assert not is_placed_anew()
+    seen.put(foreign(9), foreign(8))
+    assert is_placed_anew(foreign(8))
+
+
+def test_a_pod_is_not_kept_out_by_what_is_reserved_for_itself() -> None:
+    mine = selected("data", gib=8)
+    found = Kernel(Columns.of([*WORLD, capacity(10), mine, WEB])).decide(WEB)
+    assert isinstance(found, Placement)
+
+
+def an_intent(
+    claim: PersistentVolumeClaim, state: IntentState, *, number: int = 0, node: str = "n"
+) -> Lease:
+    intent = Intent(
+        driver=DRIVER,
+        claim=recorded_claim(claim),
+        volume_name=f"pvc-{claim.uid}",
+        selected_node=node,
+        state=state,
+        number=number,
+    )
+    content = msgspec.json.encode(intent).decode()
+    metadata = ObjectMeta(name=intent.name, namespace="plimsoll", annotations={CONTENT: content})
+    return Lease(metadata=metadata)
+
+
+def test_what_is_being_made_is_charged_though_pod_and_claim_are_gone() -> None:
+    assert not fits(capacity(10), an_intent(OTHER, IntentState.CALLING))
+    assert fits(capacity(10), an_intent(OTHER, IntentState.UNDONE))
+
+
+def test_of_two_attempts_for_a_claim_the_newest_is_charged() -> None:
+    given_up = an_intent(OTHER, IntentState.UNDOING, node="elsewhere")
+    assert not fits(capacity(10), given_up, an_intent(OTHER, IntentState.CALLING, number=1))
+
+
+def test_drivers_that_declare_nothing_are_not_charged_unless_told_to() -> None:
+    plain = capacity(10, declared=False)
+    assert fits(plain, OTHER, USER)
+    linear = noted(a_driver(), **{RESERVATIONS: "linear"})
+    assert not fits(plain, OTHER, USER, linear)
+    assert fits(plain, OTHER, USER, linear, gib=4)
+    nonsense = noted(a_driver(), **{RESERVATIONS: "always"})
+    assert fits(plain, OTHER, USER, nonsense)
+
+
+def test_the_largest_volume_is_charged_whole_where_disks_are_not_known() -> None:
+    linear = noted(a_driver(), **{RESERVATIONS: "linear"})
+    assert not fits(capacity(10, 10, declared=False), OTHER, USER, linear)
+    assert fits(capacity(10, 10), OTHER, USER, linear)
+
+
+def test_a_class_may_allow_one_volume_at_a_time() -> None:
+    single = noted(a_class("fast"), **{RESERVATIONS: "single-slot"})
+    assert isinstance(single, StorageClass)
+    assert not fits(capacity(100), OTHER, USER, single, gib=1)
+    off = noted(a_class("fast"), **{RESERVATIONS: "none"})
+    assert fits(capacity(10), OTHER, USER, off)
+
+
+def test_columns_follow_reservations_as_they_come_and_go() -> None:
+    columns = Columns.of([*WORLD, a_claim("data", gib=5, class_name="fast"), capacity(10)])
+    kernel = Kernel(columns)
+
+    def is_placed() -> bool:
+        return isinstance(kernel.decide(WEB), Placement)
+
+    assert is_placed()
+    columns.put(OTHER)
+    assert is_placed()
+    columns.put(USER)
+    assert not is_placed()
+    volume = recorded(OTHER, gib=6, counter=2)
+    columns.put(volume)
+    assert not is_placed()
+    columns.put(capacity(10, counter=2))
+    assert is_placed()
+    columns.remove(volume)
+    assert not is_placed()
+    columns.remove(USER)
+    assert is_placed()
+    assert kernel.columns.reservations.by_claim == {}
+
+
+def test_every_rule_tells_the_pool_that_is_reserved() -> None:
+    objects = [*WORLD, a_claim("data", gib=5, class_name="fast"), capacity(10), OTHER, USER]
+    (finding,) = Kernel(Columns.of(objects)).explain_node(WEB, "n").findings
+    assert finding.reason is Reason.CAPACITY_RESERVED
+    assert (finding.wanted, finding.seen) == (5 * GIB, 4 * GIB)
+    assert finding.about is not None
+    assert finding.about.key == ObjectKey(DRIVER, "disks")

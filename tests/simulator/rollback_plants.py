@@ -1,0 +1,106 @@
+"""Bugs around volumes that are made and given back, to be found like those of `plants`."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from plimsoll.decide.provisioning import outcomes
+from plimsoll.decide.provisioning.intents import Intent
+from plimsoll.decide.scheduling.binding import group_progress, groups as group_decisions
+from plimsoll.decide.scheduling.binding.groups import Group, GroupState
+from plimsoll.processes.provisioner import claims as provisioner_claims
+from plimsoll.processes.scheduler.binding.groups import Groups
+from plimsoll.reconcile.intents import IntentBook
+
+
+def _plant(owner: object, name: str, bug: object) -> None:
+    assert hasattr(owner, name)
+    setattr(owner, name, bug)
+
+
+def skip_the_intent() -> None:
+    """The driver is asked without an intent."""
+
+    async def nothing(_book: IntentBook, _intent: Any) -> None:
+        pass
+
+    _plant(IntentBook, "begin", nothing)
+
+
+def never_say_undo() -> None:
+    """The hold of a group that is given up goes on saying that the volume is wanted, and stays."""
+    _plant(group_decisions, "undo", lambda *_: None)
+    _plant(group_decisions, "clear", lambda *_: None)
+
+
+def forget_to_release() -> None:
+    """The hold stays when all volumes are there."""
+    _plant(group_decisions, "release", lambda *_: None)
+
+
+def keep_groups_of_pods_that_are_gone() -> None:
+    _plant(Groups, "_is_to_be_settled", lambda *_: False)
+
+
+def forget_volumes_that_are_held_back() -> None:
+    """A volume that is held back is not remembered by its intent."""
+
+    async def forgotten(book: IntentBook, intent: Intent) -> bool:
+        await book.drop(intent.uid)
+        return True
+
+    _plant(IntentBook, "hold_back", forgotten)
+
+
+def use_the_same_name_again() -> None:
+    """A volume that is made after another one was undone gets the name of that one."""
+    _plant(provisioner_claims, "requested_name", lambda name, _number: name)
+
+
+def go_back_behind_the_commit_point() -> None:
+    """A scheduler that finds a group which is being published does not go on with it, and begins
+    another attempt."""
+    _plant(Groups, "is_published", lambda *_: False)
+    _plant(Groups, "_has_holds", lambda *_: False)
+
+
+def record_volumes_that_are_held() -> None:
+    """The provisioner does not wait for the other volumes of the pod."""
+    _plant(outcomes, "held_back_by", lambda *_: "")
+
+
+def clear_before_the_undo_is_durable() -> None:
+    """Node and hold go off at once when a group is given up."""
+
+    async def only_clear(self: Groups, group: Group) -> None:
+        for held in group.claims:
+            key = group.key_of(held)
+            await self._rewrite(key, held, lambda claim: group_decisions.clear(group, claim))
+        await self.book.write(replace(group, state=GroupState.UNDONE))
+
+    _plant(Groups, "_finish_undo", only_clear)
+
+
+def take_earlier_answers() -> None:
+    """What a provisioner has said of an earlier attempt counts for this one."""
+    check = group_progress._check_claim  # noqa: SLF001 - the place of the bug
+
+    def check_any(group: Group, held: Any, written: Any, view: Any) -> Any:
+        return check(group, held, written, _AnyAttempt(group, view))
+
+    _plant(group_progress, "_check_claim", check_any)
+
+
+class _AnyAttempt:
+    """A view in which every intent is of this attempt."""
+
+    def __init__(self, group: Group, view: Any) -> None:
+        self._group = group
+        self._view = view
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._view, name)
+
+    def intent(self, uid: str) -> Any:
+        intent = self._view.intent(uid)
+        return None if intent is None else replace(intent, hold=self._group.hold_id)

@@ -1,0 +1,133 @@
+"""Messages that take effect late, and csi-provisioner in the place of ours, by scenario files."""
+
+from dataclasses import dataclass, field
+
+from plimsoll.simulator.cluster.driver_host import AnsweredCall
+from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
+from plimsoll.simulator.run import NoObserver, RunVerdict, run_scenario
+from plimsoll.simulator.scenario.file import parse_scenario
+from plimsoll.wire.csi import methods
+from plimsoll.wire.transport import Request, Response
+
+CLUSTER = """
+lasting: 90s
+settling: 3m
+cluster:
+  zones: 2
+  drivers:
+  - {name: zonal.example, onlyCsi: true, pools: [{per: zone, size: 10Gi}]}
+  classes:
+  - {name: zonal, driver: zonal.example}
+"""
+
+
+@dataclass
+class Moments(NoObserver):
+    """When deletions were carried out, and how long the slowest write of a process took from its
+    permit to its answer."""
+
+    deleted_at: list[float] = field(default_factory=list)
+    slowest: float = 0.0
+    _permitted: dict[int, float] = field(default_factory=dict)
+    _cluster: SimulatedCluster | None = None
+
+    def attach(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        cluster.drivers["zonal.example"].on_done.append(self._done)
+        cluster.api.on_write.append(lambda _, request: self._permit(request))
+        cluster.api.on_acknowledged.append(self._answered)
+
+    @property
+    def _now(self) -> float:
+        assert self._cluster is not None
+        return self._cluster.network.loop.time()
+
+    def _done(self, call: AnsweredCall) -> None:
+        if call.method == methods.DELETE_VOLUME.name:
+            self.deleted_at.append(self._now)
+
+    def _permit(self, request: Request) -> None:
+        self._permitted[id(request)] = self._now
+
+    def _answered(self, request: Request, _response: Response) -> None:
+        permitted_at = self._permitted.pop(id(request), self._now)
+        self.slowest = max(self.slowest, self._now - permitted_at)
+
+
+def played(rest: str, moments: Moments) -> RunVerdict:
+    return run_scenario(parse_scenario(CLUSTER + rest), keeps_lines=True, observer=moments)
+
+
+def test_a_late_deletion_is_carried_out_after_its_time_out() -> None:
+    moments = Moments()
+    verdict = played(
+        """
+actions:
+- {at: 1s, do: createPods, name: brief, pods: 1}
+- {at: 20s, do: deletePods, name: brief}
+faults:
+- {at: 15s, do: lateCalls, driver: zonal.example, by: 30s}
+""",
+        moments,
+    )
+    assert verdict.unknown == ()
+    late = [
+        line for line in verdict.lines if "DeleteVolume" in line and "no answer in time" in line
+    ]
+    assert len(late) == 1
+    begun, ended = moments.deleted_at[0], moments.deleted_at[-1]
+    assert ended - begun > 15.0, "the first call comes when the second has long been answered"
+
+
+def test_a_process_can_be_stopped_between_its_permit_and_the_sending() -> None:
+    moments = Moments()
+    verdict = played(
+        """
+actions:
+- {at: 2s, do: createPods, name: brief, pods: 1}
+faults:
+- at: 1s
+  do: pause
+  what: leader of scheduler
+  lasting: 40s
+  beforeWrites: 1
+  resource: persistentvolumeclaims
+""",
+        moments,
+    )
+    assert verdict.unknown == ()
+    assert moments.slowest > 39.0
+
+
+def test_a_process_can_be_cut_off_at_a_write_of_one_resource() -> None:
+    verdict = played(
+        """
+actions:
+- {at: 2s, do: createPods, name: brief, pods: 1}
+faults:
+- {at: 1s, do: cut, what: leader of scheduler, afterWrites: 1, resource: persistentvolumeclaims}
+""",
+        Moments(),
+    )
+    assert verdict.unknown == ()
+    cut = next(
+        n for n, line in enumerate(verdict.lines) if "scheduler" in line and "cut off" in line
+    )
+    assert any("persistentvolumeclaims=default/brief-0" in line for line in verdict.lines[:cut])
+
+
+def test_csi_provisioner_leads_for_a_time_and_ours_knows_it() -> None:
+    verdict = played(
+        """
+actions:
+- {at: 50s, do: createPods, name: brief, pods: 1}
+faults:
+- {at: 1s, do: leadByCsiProvisioner, driver: zonal.example, lasting: 80s}
+""",
+        Moments(),
+    )
+    assert verdict.unknown == ()
+    recorded = [line for line in verdict.lines if "POST /api/v1/persistentvolumes ->" in line]
+    assert len(recorded) == 1
+    assert "csi-provisioner-zonal.example" in recorded[0]
+    assert verdict.faults == {"leadByCsiProvisioner": 1}

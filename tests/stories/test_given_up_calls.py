@@ -1,0 +1,144 @@
+"""A driver that does not answer for one attempt does not keep the next attempt of a pod waiting.
+
+The call of the attempt that was given up is settled beside it: once the driver answers, its volume
+is deleted. No volume that is recorded is ever deleted for that.
+"""
+
+from datetime import timedelta
+
+import pytest
+
+from plimsoll.decide.provisioning.intents import Intent
+from plimsoll.processes.driver.backends.pools.faults import FaultyCall, Hang, When
+from plimsoll.simulator.stories.schedulers import node_of, volume_of
+from plimsoll.simulator.stories.sidecars import RunningProvisioner, a_provisioner
+from plimsoll.wire.csi import methods
+from tests.stories import test_groups as groups
+from tests.stories.test_groups import FREE, OTHER, SETTINGS
+from tests.stories.test_holds import ENOUGH, STRICT, Scene, a_scene
+
+STUCK = Hang(call=FaultyCall.CREATE, pool="pool-a", when=When.BEFORE, times=10_000)
+MADE_AND_STUCK = Hang(call=FaultyCall.CREATE, pool="pool-a", when=When.AFTER, times=10_000)
+NO_DELETION = Hang(call=FaultyCall.DELETE, when=When.BEFORE, times=10_000)
+
+
+def by_number(intents: list[Intent]) -> list[tuple[int, str]]:
+    return sorted((intent.number, intent.state.value) for intent in intents)
+
+
+async def give_up(scene: Scene) -> None:
+    """The driver hangs for node-a; the scheduler goes on with node-b."""
+    await scene.annotate(node="node-a", hold="pod/0/make")
+    await scene.annotate(hold="pod/0/undo")
+    await scene.annotate(node="node-b", hold="pod/1/make")
+
+
+async def test_a_pod_gets_its_volumes_elsewhere_while_a_driver_hangs_for_the_first_node() -> None:
+    stuck = Hang(call=FaultyCall.CREATE, pool="node-a", when=When.BEFORE, times=10_000)
+    async with groups.a_scene(second=(FREE, FREE)) as scene:
+        scene.storages[OTHER].set_faults(stuck)
+        await scene.schedule()
+        await groups.two_claims(scene)
+        await scene.cluster.wait(SETTINGS.bind_timeout + timedelta(minutes=1))
+        assert await node_of(scene.cluster, "web") == "node-b"
+        scene.storages[OTHER].set_faults()
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert scene.zones(OTHER) == ["node-b"], "what was made late is given back"
+        assert await scene.is_tidy()
+
+
+@pytest.mark.parametrize("fault", [STUCK, MADE_AND_STUCK], ids=["not-made", "made-unanswered"])
+async def test_the_next_attempt_is_made_under_another_name(fault: Hang) -> None:
+    async with a_scene() as scene, a_provisioner(scene.cluster, scene.storage, STRICT):
+        scene.storage.set_faults(fault)
+        await give_up(scene)
+        assert by_number(await scene.intents()) == [(0, "Undoing"), (1, "Made")]
+        await scene.annotate(hold=None)
+        name = await volume_of(scene.cluster, "data")
+        assert name
+        scene.storage.set_faults()
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert scene.storage.names == [f"{name}-1"], "the volume of the first attempt is deleted"
+        assert await scene.intents() == []
+
+
+async def test_a_deletion_that_hangs_does_not_keep_the_next_attempt_waiting() -> None:
+    async with a_scene() as scene, a_provisioner(scene.cluster, scene.storage, STRICT):
+        scene.storage.set_faults(NO_DELETION)
+        await give_up(scene)
+        assert by_number(await scene.intents()) == [(0, "Undoing"), (1, "Made")]
+        scene.storage.set_faults()
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert by_number(await scene.intents()) == [(1, "Made")]
+        assert len(scene.storage.ids) == 1
+
+
+async def test_the_number_of_the_newest_attempt_is_kept_while_the_claim_waits() -> None:
+    async with a_scene() as scene, a_provisioner(scene.cluster, scene.storage, STRICT):
+        scene.storage.set_faults(MADE_AND_STUCK)
+        await scene.annotate(node="node-a", hold="pod/0/make")
+        await scene.annotate(hold="pod/0/undo")
+        assert by_number(await scene.intents()) == [(0, "Undoing")]
+        scene.storage.set_faults()
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert by_number(await scene.intents()) == [(0, "Undone")]
+        assert scene.storage.ids == []
+        await scene.cluster.delete("PersistentVolumeClaim", "data")
+        await scene.cluster.wait(ENOUGH)
+        assert await scene.intents() == []
+
+
+async def test_the_next_provisioner_settles_both_attempts() -> None:
+    async with a_scene() as scene:
+        async with a_provisioner(scene.cluster, scene.storage, STRICT):
+            scene.storage.set_faults(MADE_AND_STUCK)
+            await give_up(scene)
+        scene.storage.set_faults()
+        async with a_provisioner(scene.cluster, scene.storage, STRICT, seed=2):
+            await scene.cluster.wait(ENOUGH)
+            assert by_number(await scene.intents()) == [(1, "Made")]
+            await scene.annotate(hold=None)
+            name = await volume_of(scene.cluster, "data")
+            assert scene.storage.names == [f"{name}-1"]
+            assert await scene.intents() == []
+
+
+async def test_a_foreign_drivers_volume_is_kept_after_a_restart_without_an_election() -> None:
+    """csi-provisioner may have recorded it meanwhile, and a pod have written to it."""
+    async with a_scene() as scene:
+        scene.storage.unknown_calls = frozenset({methods.DELETE_NEVER_PUBLISHED.name})
+        async with a_provisioner(scene.cluster, scene.storage, STRICT):
+            scene.storage.set_faults(MADE_AND_STUCK)
+            await give_up(scene)
+        scene.storage.set_faults()
+        async with a_provisioner(scene.cluster, scene.storage, STRICT, seed=2):
+            await scene.annotate(hold=None)
+            await scene.cluster.wait(timedelta(minutes=6))
+            assert by_number(await scene.intents()) == [(0, "Suspect")]
+            assert len(scene.storage.ids) == 2
+            assert await volume_of(scene.cluster, "data")
+
+
+async def test_cut_off_after_any_write_one_volume_is_left_and_no_name_used_twice() -> None:
+    for number in range(1, 40):
+        async with a_scene() as scene:
+            first = RunningProvisioner(scene.cluster, scene.storage, STRICT, cut_after=number)
+            await first.start()
+            scene.storage.set_faults(MADE_AND_STUCK)
+            await give_up(scene)
+            scene.storage.set_faults()
+            await scene.cluster.wait(timedelta(minutes=6))
+            was_cut = first.is_cut_off
+            await first.kill()
+            async with a_provisioner(scene.cluster, scene.storage, STRICT, seed=2):
+                await scene.cluster.wait(ENOUGH)
+                await scene.annotate(hold=None)
+                await scene.cluster.wait(ENOUGH)
+                assert await volume_of(scene.cluster, "data"), f"cut off after write {number}"
+                assert len(scene.storage.ids) == 1, f"cut off after write {number}"
+                assert scene.storage.pools_used == [("pool-b",)], f"cut off after write {number}"
+                assert await scene.intents() == [], f"cut off after write {number}"
+        if not was_cut:
+            assert number > 5, "both intents, each twice, and events are writes"
+            return
+    pytest.fail("it never came to an end of its writes")
