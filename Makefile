@@ -13,10 +13,10 @@ export UV_NATIVE_TLS := 1
 # What pip warns root of does not concern a directory of its own.
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help setup demo test sim replay check format bench conformance kills docs protos clean lock
+.PHONY: help setup demo test sim replay check format bench bench-hostpath conformance kills kills-every-step docs protos clean lock
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
 setup: $(READY) ## make .venv with everything in it
 
@@ -69,11 +69,19 @@ format: $(READY) ## lay out the code, and wrap Markdown at 100 columns
 bench: $(READY) ## measure the embedded API server
 	@$(BIN)/python -m bench
 
+# More options, such as --only A --settings default, are given as HOSTPATH.
+bench-hostpath: $(READY) ## fill storage to the last byte, by three ways to schedule (SCALE=0.1: fewer pods; PLOT=file)
+	@$(BIN)/python -m bench.hostpath $(if $(SCALE),--scale $(SCALE)) --plot $(or $(PLOT),bench-hostpath.svg) $(HOSTPATH)
+
 conformance: $(READY) $(SYSTEM) ## run beside the real programs (needs Go, once)
 	@$(BIN)/python -m conformance
 
 kills: $(READY) $(SYSTEM) ## kill a cluster's processes at random under load (MINUTES=10, SEED=n; needs root)
 	@$(BIN)/python -m conformance.kills --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+
+# More options, such as --path "is undone" --victim scheduler --seconds 100, are given as STEPS.
+kills-every-step: $(READY) ## kill each process at each step of groups and rollbacks (an hour; STEPS=options)
+	@$(BIN)/python -m conformance.every_step $(STEPS)
 
 docs: $(READY) ## regenerate docs/reference from the code
 	@$(BIN)/python -m tools.reference
