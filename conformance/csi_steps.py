@@ -8,6 +8,7 @@ from conformance import (
     csi_backends,
     csi_capacity,
     csi_endurance,
+    csi_groups,
     csi_node,
     csi_refusals,
     csi_swap,
@@ -91,6 +92,25 @@ def our_scheduler_after_a_refusal(servers: Servers) -> None:
     tell("embedded", functools.partial(csi_refusals.play, embedded, our_controller))
 
 
+def two_claims_of_two_drivers(servers: Servers) -> None:
+    """Theirs on the real server; ours there, beside the real kube-controller-manager, and on the
+    embedded one."""
+    real, embedded = servers.real.kubeconfig, servers.embedded.kubeconfig
+    casts = {
+        "real, theirs": csi_groups.Parts(
+            kubeconfig=real, controller=kube_controller_manager, are_ours=False
+        ),
+        "real, ours": csi_groups.Parts(
+            kubeconfig=real, controller=kube_controller_manager, are_ours=True
+        ),
+        "embedded, ours": csi_groups.Parts(
+            kubeconfig=embedded, controller=our_controller, are_ours=True
+        ),
+    }
+    for name, parts in casts.items():
+        tell(name, functools.partial(csi_groups.play, parts))
+
+
 def our_sidecars_with_our_driver(servers: Servers) -> None:
     """Our loop carries out attachments; on the real server, another program asks for them."""
     controllers, loops = (*THEIR_CONTROLLERS, ATTACHING), (*OUR_LOOPS, "attach-detach")
@@ -164,6 +184,7 @@ CSI_STEPS = (
     Step("our provisioner, hostpathplugin and both schedulers", capacity_with_hostpathplugin),
     Step("our provisioner and csi-provisioner in turn", provisioners_in_turn),
     Step("our scheduler after csi-provisioner refused a node", our_scheduler_after_a_refusal),
+    Step("two claims of two drivers, with theirs and with ours", two_claims_of_two_drivers),
     Step("our provisioner and CSI loops with our driver on both", our_sidecars_with_our_driver),
     Step("our node with hostpathplugin on both", our_node_with_hostpathplugin),
 )

@@ -16,6 +16,7 @@ import uvloop
 
 from conformance import controller_checks, kcm_checks, peers, scheduler_checks, speed
 from conformance.csi_steps import CSI_STEPS
+from conformance.every_step import walk
 from conformance.kills import run as killed_cluster, soak
 from conformance.step import Say, Servers, Step, StepFailedError, StepSkippedError, tell
 from tests.conversations import replay
@@ -24,8 +25,8 @@ from tests.servers import Endpoint
 ROOT = Path(__file__).parents[1]
 # The recordings come from a server one minor release ahead of the peer that can be built.
 ENOUGH_ON_THE_PEER = 0.9
-KILL_SECONDS, SOAK_SECONDS, SEED = 45, 25, 7
-"""The short form; `make kills` has the long one."""
+KILL_SECONDS, SOAK_SECONDS, STEP_SECONDS, SEED = 45, 25, 100, 7
+"""The short form; `make kills` and `make kills-every-step` have the long one."""
 
 
 def replay_on_the_real_server(servers: Servers) -> None:
@@ -124,6 +125,16 @@ def cluster_killed_at_random(_servers: Servers) -> None:
     tell("cluster", functools.partial(killed_cluster.run, KILL_SECONDS, SEED))
 
 
+def cluster_killed_at_chosen_steps(_servers: Servers) -> None:
+    """A sample; `make kills-every-step` has all of them."""
+    kills = walk.sampled_kills(SEED)
+    tell("cluster", lambda say: _walked(walk.run(kills, say, STEP_SECONDS)))
+
+
+def _walked(walked: walk.Walked) -> None:
+    assert walked.kills, "no process was killed"
+
+
 def watchers_come_and_go(_servers: Servers) -> None:
     tell("embedded", functools.partial(soak.run, SOAK_SECONDS, SEED))
 
@@ -153,5 +164,6 @@ STEPS = (
     Step("the same pods for both schedulers", both_schedulers_on_ours),
     *CSI_STEPS,
     Step("the processes of a cluster are killed at random", cluster_killed_at_random),
+    Step("a process is killed at a step of a group or rollback", cluster_killed_at_chosen_steps),
     Step("watchers come and go, memory and file stay flat", watchers_come_and_go),
 )
