@@ -35,6 +35,8 @@ from plimsoll.wire.parameters import Selection
 log = logging.getLogger(__name__)
 
 LEASES = documents(typed(Lease).resource)
+STRAYS_EVERY = timedelta(minutes=2)
+"""How often intents are looked for that an earlier leader stored after this one had begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,16 +80,13 @@ from plimsoll.processes.provisioner.operation_metrics import AfterFailure
 from plimsoll.processes.provisioner.races import Races
 from plimsoll.processes.provisioner.sidecar import Pace, SecretUnreadableError, Sidecar
 from plimsoll.processes.provisioner.view import ProvisionerCaches, needs, read_for
-from plimsoll.reconcile.intents import IntentBook, IntentSettings
+from plimsoll.reconcile.intents import STRAYS_EVERY, IntentBook, IntentSettings
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.workqueue import WorkQueue
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed
 
 log = logging.getLogger(__name__)
-
-STRAYS_EVERY = timedelta(minutes=2)
-"""How often intents are looked for that an earlier leader stored after this one had begun."""
 
 CLAIMS, VOLUMES = typed(PersistentVolumeClaim), typed(PersistentVolume)
 BY_CLASS = "by class"

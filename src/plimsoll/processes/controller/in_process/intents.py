@@ -61,8 +61,16 @@ class InProcessIntents:
 
     async def load(self) -> None:
         """What earlier controllers have left. Raises KubeError."""
-        for intent in await self._book.load():
+        self._take_over(await self._book.load())
+
+    async def load_strays(self) -> list[ObjectKey]:
+        """What an earlier controller stored too late; the claims. Raises KubeError."""
+        return self._take_over(await self._book.load_strays())
+
+    def _take_over(self, found: list[Intent]) -> list[ObjectKey]:
+        for intent in found:
             self._uids.setdefault(intent.claim_key, set()).add(intent.uid)
+        return [intent.claim_key for intent in found]
 
     async def announce(self) -> None:
         """Tell schedulers that these provisioners respect holds. Raises KubeError."""

@@ -51,7 +51,9 @@ from plimsoll.processes.controller.storage.binding_view import (
     BindingClusterView,
 )
 from plimsoll.processes.controller.storage.object_metrics import DefaultClassMetrics, ObjectCounts
+from plimsoll.reconcile.intents import STRAYS_EVERY
 from plimsoll.reconcile.loop import Loop, Tools
+from plimsoll.wire.errors import KubeError
 
 log = logging.getLogger(__name__)
 
@@ -176,6 +178,19 @@ class Binding(Loop):
             group.create_task(self._operations.run(), name="operations")
             group.create_task(self._resync(), name="resync")
             group.create_task(self._pass_news_on(), name="news")
+            group.create_task(self._look_for_strays(), name="stray intents")
+
+    async def _look_for_strays(self) -> None:
+        while True:
+            await self.tools.clock.sleep(STRAYS_EVERY)
+            try:
+                strays = await self._intents.load_strays()
+            except KubeError as error:
+                log.warning("stray intents not looked for", extra={"why": str(error)})
+                continue
+            for claim in strays:
+                log.info("intent found", extra={"claim": str(claim)})
+                self.queue.add(claim)
 
     async def _resync(self) -> None:
         while True:
