@@ -229,6 +229,48 @@ async def test_a_foreign_driver_s_volume_is_taken_back_if_it_was_watched_since_i
         assert await scene.records() == []
 
 
+# After a node has rejected the pod
+
+
+async def a_rejected_pod(scene: Scene) -> None:
+    """The pod of a set gets node-a, for its volume. Another pod was put there by hand meanwhile, so
+    that the node rejects it; its set replaces it."""
+    template = {"metadata": {"labels": dict(LABELS)}, "spec": a_pod(requests={"cpu": "1"})["spec"]}
+    await make_in_zone_a(scene, "data-web-0")
+    await scene.cluster.create(stateful_set(claims=("data",), replicas=1, template=template))
+    await scene.cluster.wait(timedelta(seconds=30))
+    assert await nodes_of(scene.cluster) == {"web-0": "node-a"}
+    await scene.cluster.create(a_pod("by-hand", requests={"cpu": "4"}, nodeName="node-a"))
+    rejected = {"phase": "Failed", "reason": "OutOfcpu"}
+    await scene.cluster.patch("Pod", "web-0", {"status": rejected}, subresource="status")
+    await scene.cluster.wait(ENOUGH)
+
+
+async def test_a_pod_that_its_node_rejects_goes_back_to_scheduling_and_moves_with_its_claim() -> (
+    None
+):
+    async with a_scene() as scene:
+        await a_rejected_pod(scene)
+        assert await nodes_of(scene.cluster) == {"by-hand": "node-a", "web-0": ""}
+        await scene.take_back()
+        await scene.cluster.wait(ENOUGH)
+        assert await nodes_of(scene.cluster) == {"by-hand": "node-a", "web-0": "node-b"}
+        assert scene.storage.pools_used == [("pool-b",)]
+        assert await scene.is_nothing_leaked()
+        assert await scene.records() == []
+
+
+async def test_a_foreign_driver_s_volume_stays_if_a_pod_was_on_its_node_and_was_rejected() -> None:
+    """The node may have mounted it before it rejected the pod: no other program can know."""
+    async with a_scene(is_foreign=True) as scene:
+        await scene.take_back()
+        await a_rejected_pod(scene)
+        await scene.cluster.wait(ENOUGH)
+        assert await nodes_of(scene.cluster) == {"by-hand": "node-a", "web-0": ""}
+        assert scene.storage.pools_used == [("pool-a",)]
+        assert await scene.is_untouched()
+
+
 # What is left alone
 
 
