@@ -169,8 +169,9 @@ def _environment() -> dict[str, str]:
 
 def _compile(peer: Peer, go: str) -> None:
     peer.binary.parent.mkdir(parents=True, exist_ok=True)
-    # Built beside its place and moved there: an interrupted build is never taken for a binary.
-    unfinished = peer.binary.with_suffix(".unfinished")
+    # Built beside its place and moved there: an interrupted build is never taken for a binary, and
+    # two runs that build at the same time do not take each other's away.
+    unfinished = peer.binary.with_suffix(f".unfinished-{os.getpid()}")
     log = peer.binary.with_suffix(".log")
     command = [go, "build", "-mod=readonly", "-ldflags", peer.linker_flags]
     command += ["-o", str(unfinished), peer.package]
