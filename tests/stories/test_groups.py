@@ -540,3 +540,20 @@ async def test_a_failure_that_passes_is_no_refusal() -> None:
         await scene.cluster.wait(ENOUGH)
         assert await node_of(scene.cluster, "web") == "node-a"
         assert await scene.is_tidy()
+
+
+@pytest.mark.parametrize("number", ["9" * 4300, "9" * 18])
+async def test_a_forged_hold_with_a_huge_number_keeps_nobody_from_being_scheduled(
+    number: str,
+) -> None:
+    """A tenant may write any hold on claims of their own, also one that names their pod."""
+    async with a_scene(second=(FREE, FREE)) as scene:
+        await scene.cluster.create(a_pod("forger", claims=("first", "second")))
+        uid = (await scene.cluster.get("Pod", "forger"))["metadata"]["uid"]
+        for document in claims():
+            document["metadata"]["annotations"] = {HOLD: f"{uid}/{number}/make"}
+            await scene.cluster.create(document)
+        await scene.schedule()
+        await scene.cluster.wait(ENOUGH)
+        assert await node_of(scene.cluster, "forger")
+        assert await scene.is_tidy()

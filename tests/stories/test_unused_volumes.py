@@ -473,3 +473,18 @@ async def test_a_volume_that_an_administrator_takes_over_is_not_put_back() -> No
         assert after["metadata"]["annotations"][RETAINED_BY] == "me"
         assert FINALIZER not in after["metadata"].get("finalizers", [])
         assert scene.storage.ids == [after["spec"]["csi"]["volumeHandle"]]
+
+
+@pytest.mark.parametrize("times", [-1, -(10**30), 10**30])
+async def test_a_forged_account_of_earlier_rollbacks_ends_no_loop(times: int) -> None:
+    """The claim is a tenant's, and so are its annotations."""
+    async with a_scene() as scene:
+        await a_bare_pod(scene)
+        told = {"volume": "", "times": times, "begunAt": "", "why": "", "proof": "NeverPublished"}
+        patch = {"metadata": {"annotations": {"plimsoll.dev/rolled-back": json.dumps(told)}}}
+        await scene.cluster.patch(CLAIM, "first", patch)
+        await scene.cluster.wait(ENOUGH)
+        await scene.take_back()
+        await scene.cluster.wait(ENOUGH)
+        assert list((await nodes_of(scene.cluster)).values()) == ["node-b"]
+        assert await scene.is_nothing_leaked()

@@ -20,6 +20,8 @@ from plimsoll.decide.provisioning.topology.selected_node import selected_node_of
 HOLD = "plimsoll.dev/hold"
 """On a claim: `<uid of the pod>/<attempt>/make` or `…/undo`."""
 PARTS = 3
+MOST_DIGITS = 18
+"""Of an attempt. Tenants may write what they like; numbers of any length are not for arithmetic."""
 
 
 class HoldAction(StrEnum):
@@ -47,12 +49,16 @@ class Hold:
 def hold_of(claim: PersistentVolumeClaim) -> Hold | None:
     """None: there is none, or none that can be read."""
     parts = claim.annotations.get(HOLD, "").split("/")
-    if len(parts) != PARTS or not parts[0] or not (parts[1].isascii() and parts[1].isdecimal()):
+    if len(parts) != PARTS or not parts[0] or not _is_number(parts[1]):
         return None
     try:
         return Hold(parts[0], int(parts[1]), HoldAction(parts[2]))
     except ValueError:
         return None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
 
 
 def is_to_be_undone(made_for: str, claim: PersistentVolumeClaim) -> bool:

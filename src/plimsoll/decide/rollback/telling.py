@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
@@ -38,7 +39,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a claim that was created again says of the volume before."""
 
     volume: str
-    times: int
+    times: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
     begun_at: str
     why: str
     proof: UnusedProof

@@ -36,6 +36,10 @@ CONTENT = "plimsoll.dev/group"
 """The annotation that holds one."""
 
 
+FORGED = 10**9
+"""No pod comes so far: numbers from here on were written by a tenant, and are not counted on."""
+
+
 class GroupState(StrEnum):
     PREPARING = "Preparing"
     PUBLISHING = "Publishing"
@@ -151,7 +155,7 @@ def next_attempt(before: Group | None, claims: tuple[PersistentVolumeClaim, ...]
     known = () if before is None else (before.attempt,)
     holds = (hold_of(claim) for claim in claims)
     found = (hold.attempt for hold in holds if hold is not None and hold.pod_uid == uid)
-    return max((*known, *found), default=-1) + 1
+    return max((*known, *(each for each in found if each < FORGED)), default=-1) + 1
 
 
 def hold_for(group: Group, claim: PersistentVolumeClaim) -> Patch:
