@@ -1,9 +1,11 @@
 """A claim that is held: its volume is made, and recorded only when the scheduler says so."""
 
+import string
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from random import Random
 
 import msgspec
 import pytest
@@ -245,3 +247,13 @@ async def test_cut_off_after_any_write_the_next_attempt_gets_its_volume(size: st
             assert number > 2
             return
     pytest.fail("it never came to an end of its writes")
+
+
+async def test_annotations_that_fill_a_claim_keep_no_volume_from_being_made() -> None:
+    """An intent has the claim in one annotation, which can be no larger than all of the claim's."""
+    async with a_scene() as scene, a_provisioner(scene.cluster, scene.storage):
+        noise = Random(1).choices(string.printable.strip(), k=250 * 1024)
+        patch: Document = {"metadata": {"annotations": {"example.com/noise": "".join(noise)}}}
+        await scene.cluster.patch("PersistentVolumeClaim", "data", patch)
+        await scene.annotate(node="node-a")
+        assert await volume_of(scene.cluster, "data")

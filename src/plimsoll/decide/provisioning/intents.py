@@ -64,6 +64,8 @@ DRIVER = "plimsoll.dev/driver"
 CONTENT = "plimsoll.dev/intent"
 """The annotation that holds one."""
 HASH_DIGITS = 8
+LONGEST_NAME = 253
+"""Of an object. Requests depend on annotations only for names: of nodes, drivers and secrets."""
 
 
 class IntentState(StrEnum):
@@ -239,6 +241,8 @@ def recorded_claim(claim: PersistentVolumeClaim) -> Document:
     """What an intent keeps of a claim: all that a request is made from."""
     document: Document = msgspec.json.decode(msgspec.json.encode(claim))
     metadata = document["metadata"]
+    annotations = {k: v for k, v in claim.annotations.items() if len(v) <= LONGEST_NAME}
+    metadata = {**metadata, "annotations": annotations}
     kept = ("name", "namespace", "uid", "annotations", "labels")
     return {
         "apiVersion": "v1",
