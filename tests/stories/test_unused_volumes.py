@@ -341,6 +341,58 @@ async def test_a_mark_that_a_user_sets_on_a_used_volume_costs_nothing() -> None:
         assert await scene.is_untouched()
 
 
+async def a_writer_by_another_name(scene: Scene, name: str) -> None:
+    """An administrator has made a second object for the volume of a claim, for another claim."""
+    bound = (await scene.cluster.get(CLAIM, name))["spec"]["volumeName"]
+    spec = (await scene.cluster.get(VOLUME, bound))["spec"]
+    shared = {key: spec[key] for key in ("csi", "capacity", "accessModes", "nodeAffinity")}
+    kept = {"persistentVolumeReclaimPolicy": "Retain", "storageClassName": ""}
+    twin = {"apiVersion": "v1", "kind": VOLUME, "metadata": {"name": "twin"}, "spec": shared | kept}
+    claim = a_claim("twin", size="6Gi", class_name="")
+    claim["spec"]["volumeName"] = "twin"
+    await scene.cluster.create(twin, claim)
+    await scene.cluster.wait(timedelta(seconds=20))
+    await scene.cluster.create(pod("writer", volumes=[uses("twin")], node="node-a"))
+
+
+@pytest.mark.parametrize("goes", [False, True], ids=["stays", "goes"])
+async def test_a_volume_that_was_used_by_way_of_another_object_is_not_touched(
+    *, goes: bool
+) -> None:
+    async with a_scene(is_foreign=True) as scene:
+        await scene.take_back(after=timedelta(minutes=3))
+        await a_set(scene)
+        await scene.cluster.wait(timedelta(minutes=1))
+        name, before = await bound_claim(scene), scene.storage.ids
+        await a_writer_by_another_name(scene, name)
+        if goes:
+            await scene.cluster.delete("Pod", "writer", grace=0)
+            for kind in (CLAIM, VOLUME):
+                await scene.cluster.delete(kind, "twin")
+        await scene.cluster.wait(2 * ENOUGH)
+        assert scene.storage.ids == before
+        assert await scene.is_untouched()
+
+
+async def test_a_volume_that_was_used_before_its_node_was_moved_is_not_touched() -> None:
+    """The class allows it only later: no mark was there that the use could have ended."""
+    async with a_scene(is_foreign=True, metadata={"name": "fast"}) as scene:
+        await scene.take_back()
+        await a_set(scene)
+        await scene.cluster.wait(timedelta(minutes=1))
+        name, before = await bound_claim(scene), scene.storage.ids
+        await scene.use(name)
+        moved = {"metadata": {"labels": {f"topology.{DRIVER}/zone": "c"}}}
+        await scene.cluster.patch("Node", "node-a", moved)
+        await scene.cluster.patch("StorageClass", "fast", {"metadata": CONSENT})
+        await scene.cluster.create(pod("elsewhere", volumes=[uses(name)], node="node-b"))
+        await scene.cluster.settle()
+        await scene.cluster.delete("Pod", "elsewhere", grace=0)
+        await scene.cluster.wait(2 * ENOUGH)
+        assert scene.storage.ids == before
+        assert await scene.is_untouched()
+
+
 async def test_a_bare_pod_with_a_foreign_driver_is_left_alone() -> None:
     async with a_scene(is_foreign=True) as scene:
         await scene.take_back()

@@ -183,6 +183,7 @@ def test_volumes_that_may_hold_data_or_are_not_ours_to_take_are_kept(
 
 ON_A = a_pod("other", claims=["data"], node="node-a")
 VOLUME = an_unused_volume()
+TWIN = with_metadata(VOLUME, name="twin", uid="uid-twin")
 ATTACHMENT = VolumeAttachment(
     metadata=meta("attached"),
     spec=AttachmentSpec(source=AttachmentSource(persistent_volume_name=VOLUME.name)),
@@ -212,6 +213,9 @@ FAR_CLONE = with_spec(
         pytest.param(a_view(snapshots=[SNAPSHOT]), RollbackObjection.HAS_SNAPSHOT, id="snapshot"),
         pytest.param(a_view(contents=[CONTENT]), RollbackObjection.HAS_SNAPSHOT, id="content"),
         pytest.param(a_view(claims=[CLONE]), RollbackObjection.HAS_CLONE, id="clone"),
+        pytest.param(
+            a_view(volumes=[VOLUME, TWIN]), RollbackObjection.HAS_TWIN, id="another volume object"
+        ),
         pytest.param(a_view(claims=[FAR_CLONE]), RollbackObjection.HAS_CLONE, id="clone elsewhere"),
     ],
 )

@@ -57,6 +57,7 @@ class RollbackObjection(StrEnum):
     IS_ATTACHED = "it is attached to a node"
     HAS_SNAPSHOT = "a snapshot names it"
     HAS_CLONE = "another claim is made from it"
+    HAS_TWIN = "another volume object is about the same storage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,8 @@ class RollbackView:
     snapshots: Sequence[VolumeSnapshot] = ()
     """All of the claim's namespace."""
     contents: Sequence[VolumeSnapshotContent] = ()
+    volumes: Sequence[PersistentVolume] = ()
+    """All there are."""
 
 
 def find_lasting(
@@ -153,6 +156,8 @@ def find_uses(volume: PersistentVolume, view: RollbackView) -> Iterator[Rollback
         yield RollbackObjection.HAS_SNAPSHOT
     if any(_is_from(claim, volume) for claim in view.claims):
         yield RollbackObjection.HAS_CLONE
+    if any(_are_twins(volume, other) for other in view.volumes):
+        yield RollbackObjection.HAS_TWIN
 
 
 def may_use(pod: Pod, volume: PersistentVolume, nodes: Mapping[str, Node]) -> bool:
@@ -180,6 +185,17 @@ def _has_snapshot(volume: PersistentVolume, view: RollbackView) -> bool:
         and content.spec.source.volume_handle == source.volume_handle
         for content in view.contents
     )
+
+
+def _are_twins(volume: PersistentVolume, other: PersistentVolume) -> bool:
+    """Pods may write by way of the other: its claim, and its attachments, are others."""
+    return other.uid != volume.uid and storage_of(volume) == storage_of(other) is not None
+
+
+def storage_of(volume: PersistentVolume) -> tuple[str, str] | None:
+    """What it is at its driver."""
+    source = volume.spec.csi
+    return None if source is None else (source.driver, source.volume_handle)
 
 
 def _is_from(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:

@@ -9,7 +9,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.controller.rollback.usage import UsageWatch
+from plimsoll.processes.controller.rollback.usage import SeenVersions, UsageWatch
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
@@ -91,6 +91,15 @@ async def test_a_pod_on_a_node_that_does_not_reach_the_volume_has_not_used_it() 
         assert await bench.doubt() == ""
 
 
+async def test_a_pod_on_a_node_that_reached_the_volume_then_has_used_it() -> None:
+    async with a_bench() as bench:
+        await bench.cluster.create(pod(volumes=[uses("data")], node="node-a"))
+        await bench.cluster.delete("Pod", "web", grace=0)
+        await bench.cluster.patch("Node", "node-a", {"metadata": {"labels": {"zone": "b"}}})
+        await bench.cluster.settle()
+        assert "had node node-a" in await bench.doubt()
+
+
 async def test_an_attachment_is_a_use_also_after_it_is_gone() -> None:
     async with a_bench() as bench:
         source = {"persistentVolumeName": "made"}
@@ -128,6 +137,8 @@ async def test_after_a_gap_it_is_another_watch_and_knows_nothing_of_what_is_ther
 
 async def test_it_tells_when_the_watches_have_passed_a_version() -> None:
     async with a_bench() as bench:
-        assert not bench.usage.has_passed("1000000", "1")
-        assert not bench.usage.has_passed("1", "opaque")
-        assert bench.usage.has_passed("1", "1")
+        first = SeenVersions("1", "1", "1", "1")
+        assert bench.usage.has_passed(first)
+        for kind in SeenVersions._fields:
+            assert not bench.usage.has_passed(first._replace(**{kind: "1000000"}))
+            assert not bench.usage.has_passed(first._replace(**{kind: "opaque"}))

@@ -11,6 +11,7 @@ from plimsoll.api.snapshots import VolumeSnapshot, VolumeSnapshotContent
 from plimsoll.api.storage import VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.rollback.objections import RollbackView
+from plimsoll.processes.controller.rollback.usage import SeenVersions
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, typed
 from plimsoll.wire.kube import KubeClient
@@ -27,8 +28,7 @@ T = TypeVar("T", bound=ApiObject)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     view: RollbackView
-    pods_version: str
-    attachments_version: str
+    versions: SeenVersions
 
 
 async def read_rollback_view(client: KubeClient, volume: str, claim: ObjectKey) -> Reading:
@@ -38,23 +38,27 @@ async def read_rollback_view(client: KubeClient, volume: str, claim: ObjectKey) 
     claims = (await client.list(CLAIMS)).items
     pods = await client.list(PODS, Selection(namespace=claim.namespace))
     attachments = await client.list(ATTACHMENTS)
-    nodes = (await client.list(NODES)).items
+    nodes = await client.list(NODES)
+    volumes = await client.list(VOLUMES)
     in_namespace = Selection(namespace=claim.namespace)
     view = RollbackView(
         volume=found,
         claim=next((each for each in claims if each.key == claim), None),
         claims=claims,
         pods=pods.items,
-        nodes={node.name: node for node in nodes},
+        nodes={node.name: node for node in nodes.items},
         attachments=attachments.items,
         snapshots=await _served(client, SNAPSHOTS, in_namespace),
         contents=await _served(client, CONTENTS, EVERYTHING),
+        volumes=volumes.items,
     )
-    return Reading(
-        view=view,
-        pods_version=pods.resource_version,
-        attachments_version=attachments.resource_version,
+    versions = SeenVersions(
+        pods=pods.resource_version,
+        attachments=attachments.resource_version,
+        volumes=volumes.resource_version,
+        nodes=nodes.resource_version,
     )
+    return Reading(view=view, versions=versions)
 
 
 async def _served(client: KubeClient, kind: Kind[T], selection: Selection) -> Sequence[T]:

@@ -143,7 +143,7 @@ class RollbackSteps:
 
     async def _passed(self, record: RollbackRecord, reading: Reading) -> bool:
         """Waits; False: meanwhile the watch had a gap, which the next look finds out."""
-        while not self.usage.has_passed(reading.pods_version, reading.attachments_version):
+        while not self.usage.has_passed(reading.versions):
             if self.usage.id != record.watch:
                 return False
             await self.tools.clock.sleep(WATCH_RECHECK)

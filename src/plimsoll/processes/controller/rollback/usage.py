@@ -1,40 +1,55 @@
 """Whether any pod can have used a volume since it was made, for drivers that cannot tell.
 
-One watch of pods, attachments and volumes, without a gap, has seen everything that happened since
-it began. A volume that was made later than that, and whose claim no pod with a node has named, is
-unused. A watch that had to list anew may have missed something: from then on it is another watch,
-and knows nothing of the volumes there are. So does every other process, and every later leader.
+One watch of pods, attachments, volumes and nodes, without a gap, has seen everything that happened
+since it began. A volume that was made later than that is unused if no other volume object was about
+the same storage, and no pod that named its claim had a node which reaches it, by the labels that
+the node has or has had. A watch that had to list anew may have missed something: from then on it is
+another watch, and knows nothing of the volumes there are. So does every other process, and every
+later leader.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume
+from plimsoll.cache.informer import Informer
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.claims.match import is_reachable
+from plimsoll.decide.rollback.objections import RollbackObjection, storage_of
 from plimsoll.decide.rollback.steps import Doubt
 from plimsoll.reconcile.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.ids import Ids
 
-Versions = tuple[int, int, int]
+Labels = Mapping[str, str]
+
+
+class SeenVersions(NamedTuple):
+    """Of what a list has shown."""
+
+    pods: str
+    attachments: str
+    volumes: str
+    nodes: str
 
 
 class UsageWatch:
     def __init__(self, observed: Observed, ids: Ids) -> None:
         self._ids = ids
         self._pods, self._attachments = observed.of(Pod), observed.of(VolumeAttachment)
-        self._volumes = observed.of(PersistentVolume)
+        self._volumes, self._nodes = observed.of(PersistentVolume), observed.of(Node)
         self._pods.index(PODS_BY_CLAIM, claims_of)
         self._pods.on_change(self._pod_changed)
         self._attachments.on_change(self._attachment_changed)
         self._volumes.on_change(self._volume_changed)
+        self._nodes.on_change(self._node_changed)
         self.on_news: Callable[[str], None] = lambda _volume: None
         """Called with the name of a volume that was made, or used."""
-        self._began: Versions | None = None
+        self._began: tuple[int, ...] | None = None
         self._id = ""
         self._nodes_by_claim: dict[ObjectKey, set[str]] = {}
         """Of pods that named the claim."""
@@ -42,6 +57,10 @@ class UsageWatch:
         """Names of volumes that were."""
         self._made: dict[str, str] = {}
         """Volumes that were made since this watch began, by uid."""
+        self._about: dict[tuple[str, str], set[str]] = {}
+        """By what is at the driver, the uids of volumes that were about it."""
+        self._labels: dict[str, list[Labels]] = {}
+        """By node, what its labels were before and after each change of them."""
 
     @property
     def id(self) -> str:
@@ -56,9 +75,13 @@ class UsageWatch:
             return Doubt(why="this controller has not watched without a gap since it was made")
         if volume.name in self._attached:
             return Doubt(why="it was attached to a node", is_use=True)
+        storage = storage_of(volume)
+        if storage is not None and self._about.get(storage, set()) - {volume.uid}:
+            return Doubt(why=RollbackObjection.HAS_TWIN.value, is_use=True)
         for name in sorted(self._nodes_of_users(volume)):
             node = nodes.get(name)
-            if node is None or is_reachable(volume, node.labels):
+            labels = [*self._labels.get(name, ()), *([node.labels] if node else ())]
+            if node is None or any(is_reachable(volume, each) for each in labels):
                 why = f"a pod that named its claim had node {name}, which reaches it"
                 return Doubt(why=why, is_use=True)
         return None
@@ -72,14 +95,16 @@ class UsageWatch:
             pod.spec.node_name for pod in users if pod.spec.node_name
         }
 
-    def has_passed(self, pods_version: str, attachments_version: str) -> bool:
+    def has_passed(self, versions: SeenVersions) -> bool:
         """Whether the watches have told everything up to these versions."""
-        pods, attachments = self._pods.informer, self._attachments.informer
-        if pods is None or attachments is None:
-            return False
-        return _reaches(pods.position, pods_version) and _reaches(
-            attachments.position, attachments_version
-        )
+        positions = [informer.position if informer else "" for informer in self._informers]
+        return all(map(_reaches, positions, versions))
+
+    @property
+    def _informers(self) -> tuple[Informer[Any] | None, ...]:
+        """As in `SeenVersions`."""
+        cached = (self._pods, self._attachments, self._volumes, self._nodes)
+        return tuple(each.informer for each in cached)
 
     def _notice_gap(self) -> None:
         now = self._listed()
@@ -89,15 +114,13 @@ class UsageWatch:
             self._nodes_by_claim.clear()
             self._attached.clear()
             self._made.clear()
+            self._about.clear()
+            self._labels.clear()
 
-    def _listed(self) -> Versions | None:
+    def _listed(self) -> tuple[int, ...] | None:
         """None: not everything was listed, or the versions cannot be compared."""
-        informers = (self._pods.informer, self._attachments.informer, self._volumes.informer)
-        texts = [informer.listed_version if informer else "" for informer in informers]
-        if not all(text.isdecimal() for text in texts):
-            return None
-        pods, attachments, volumes = map(int, texts)
-        return pods, attachments, volumes
+        texts = [informer.listed_version if informer else "" for informer in self._informers]
+        return tuple(map(int, texts)) if all(text.isdecimal() for text in texts) else None
 
     def _pod_changed(self, change: StoreChange[Pod]) -> None:
         self._notice_gap()
@@ -129,11 +152,20 @@ class UsageWatch:
         """What a list shows is not newer than the list: only the watch shows that one was made."""
         self._notice_gap()
         before, after = change.before, change.after
+        for volume in (before, after):
+            if volume is not None and (storage := storage_of(volume)):
+                self._about.setdefault(storage, set()).add(volume.uid)
         if before is None and after is not None and self._is_new(after):
             self._made[after.uid] = after.name
             self.on_news(after.name)
         elif before is not None and after is None:
             self._made.pop(before.uid, None)
+
+    def _node_changed(self, change: StoreChange[Node]) -> None:
+        self._notice_gap()
+        seen = [each.labels for each in (change.before, change.after) if each is not None]
+        known = self._labels.setdefault(change.key.name, [])
+        known += [labels for labels in seen if labels not in known]
 
     def _is_new(self, volume: PersistentVolume) -> bool:
         version = volume.metadata.resource_version
