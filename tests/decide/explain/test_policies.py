@@ -3,16 +3,25 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from plimsoll.api.core import Lease
 from plimsoll.decide.explain.policies import PolicySource, choose_policy
 from plimsoll.decide.scheduling.policy import Policy
 from tests.decide.explain.witnesses import MINUTE, NOW, a_lease, a_scheduler_identity
 
+
+def elsewhere(lease: Lease) -> Lease:
+    """In a namespace that may be a tenant's."""
+    return replace(lease, metadata=replace(lease.metadata, namespace="tenant"))
+
+
 THEIRS = "default-scheduler"
 KUBE = a_lease("kube-scheduler")
 OURS = a_scheduler_identity(THEIRS)
 ENDED = a_scheduler_identity(THEIRS, age=9 * MINUTE)
+FORGED = elsewhere(a_scheduler_identity(THEIRS, Policy.COMPATIBLE, age=-9 * MINUTE))
+FORGED_OURS = elsewhere(a_scheduler_identity(THEIRS, age=-9 * MINUTE))
 COMPATIBLE = a_scheduler_identity("beside", Policy.COMPATIBLE)
 
 
@@ -25,6 +34,11 @@ COMPATIBLE = a_scheduler_identity("beside", Policy.COMPATIBLE)
         pytest.param(THEIRS, (ENDED,), "default", "Published", id="ours-is-stopped"),
         pytest.param(THEIRS, (), "compatible", "Assumed", id="nothing-is-published"),
         pytest.param(THEIRS, None, "compatible", "Assumed", id="leases-are-unread"),
+        pytest.param(THEIRS, (FORGED, OURS), "default", "Published", id="forged-by-a-tenant"),
+        pytest.param(
+            THEIRS, (FORGED_OURS, KUBE), "compatible", "KubeScheduler", id="forged-beside-theirs"
+        ),
+        pytest.param(THEIRS, (FORGED_OURS, ENDED), "default", "Published", id="moved-elsewhere"),
         pytest.param("beside", (COMPATIBLE,), "compatible", "Published", id="beside"),
         pytest.param("plimsoll", (OURS,), "default", "Assumed", id="our-name"),
         pytest.param("volcano", (OURS, KUBE), "compatible", "Assumed", id="another-scheduler"),

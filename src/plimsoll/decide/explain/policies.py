@@ -15,6 +15,7 @@ from plimsoll.decide.scheduling.policy import (
     KUBE_SCHEDULER,
     KUBE_SCHEDULER_LEASE,
     OUR_NAME,
+    SYSTEM_NAMESPACE,
     Policy,
     PublishedScheduler,
     find_identities,
@@ -49,9 +50,12 @@ def choose_policy(
         return ChosenPolicy(policy=asked, source=PolicySource.ASKED, sentence="as --policy asks")
     known = [*leases] if leases is not None else []
     found = find_identities(scheduler, known)
-    newest = found[0] if found else None
-    is_running = newest is not None and find_stopped(newest.lease, now) is None
-    if not is_running and scheduler == KUBE_SCHEDULER and _has_kube_scheduler(known, now):
+    running = [each for each in found if find_stopped(each.lease, now) is None]
+    # Elsewhere a tenant may have written one, with any time: what the system's namespace has counts
+    # before that.
+    of_system = [each for each in running if each.lease.namespace == SYSTEM_NAMESPACE]
+    newest = next(iter((*of_system, *running, *found)), None)
+    if not of_system and scheduler == KUBE_SCHEDULER and _has_kube_scheduler(known, now):
         return ChosenPolicy(
             policy=Policy.COMPATIBLE,
             source=PolicySource.KUBE_SCHEDULER,
@@ -59,7 +63,7 @@ def choose_policy(
         )
     if newest is None:
         return _assumed(scheduler, has_leases=leases is not None)
-    return _published(scheduler, newest, is_running=is_running)
+    return _published(scheduler, newest, is_running=newest in running)
 
 
 def _published(scheduler: str, identity: PublishedScheduler, *, is_running: bool) -> ChosenPolicy:
