@@ -44,7 +44,12 @@ def a_group(state: GroupState) -> Document:
 
 def an_intent(state: IntentState) -> Document:
     intent = Intent(
-        driver="zonal.example", claim=a_claim(), volume_name=f"pvc-{UID}", state=state, hold="pod/0"
+        driver="zonal.example",
+        claim=a_claim(),
+        volume_name=f"pvc-{UID}",
+        state=state,
+        hold="pod/0",
+        volume_id="id-1",
     )
     return lease_document(StoredIntent(intent=intent), "storage")
 
@@ -107,7 +112,24 @@ def test_no_volume_is_given_back_after_its_group_was_published(
 ) -> None:
     held = HeldBack()
     claims = {} if claim is None else {"default/data": claim}
-    assert not held.record_changed(a_group(state), claims)
-    assert not held.record_changed(an_intent(IntentState.MADE), claims)
-    assert bool(held.record_changed(an_intent(IntentState.UNDOING), claims)) is is_wrong
-    assert not held.record_changed(an_intent(IntentState.UNDOING), claims), "it is told once"
+    assert not held.record_changed(a_group(state), claims, {})
+    assert not held.record_changed(an_intent(IntentState.MADE), claims, {})
+    assert bool(held.record_changed(an_intent(IntentState.UNDOING), claims, {})) is is_wrong
+    assert not held.record_changed(an_intent(IntentState.UNDOING), claims, {}), "it is told once"
+
+
+@pytest.mark.parametrize(
+    ("handle", "is_wrong"),
+    [
+        pytest.param("id-1", True, id="this volume"),
+        pytest.param("id-2", False, id="another volume, of csi-provisioner"),
+    ],
+)
+def test_a_volume_is_not_given_back_while_it_is_what_its_claim_has(
+    handle: str, *, is_wrong: bool
+) -> None:
+    held, name = HeldBack(), f"pvc-{UID}"
+    claims = {"default/data": a_claim("", "node-a", name)}
+    volumes: dict[str, Document] = {name: {"spec": {"csi": {"volumeHandle": handle}}}}
+    assert not held.record_changed(a_group(GroupState.PUBLISHING), claims, volumes)
+    assert bool(held.record_changed(an_intent(IntentState.UNDOING), claims, volumes)) is is_wrong

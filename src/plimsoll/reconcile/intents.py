@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 LEASES = documents(typed(Lease).resource)
 STRAYS_EVERY = timedelta(minutes=2)
 """How often intents are looked for that an earlier leader stored after this one had begun."""
+LEFT_TO_ADMINISTRATORS = (IntentState.STUCK, IntentState.SUSPECT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +132,28 @@ class IntentBook:
         due = self._client.clock.monotonic() + self._settings.wait.total_seconds()
         taken = [each for name, each in strays.items() if name in seen_before]
         for stored in taken:
-            if stored.intent.uid not in self._known:
-                self._known[stored.intent.uid] = _Known(stored, due)
-            elif self._settings.gives_up:
+            is_known = stored.intent.uid in self._known
+            if self._settings.gives_up and (is_known or stored.intent.is_given_up):
                 self._aside[stored.intent.name] = _Known(stored, due)
+            elif not is_known:
+                self._known[stored.intent.uid] = _Known(stored, due)
+        self._forget_ended({lease["metadata"]["name"] for lease in listed.items})
         self._count()
-        return [each.intent for each in taken if self._known[each.intent.uid].stored is each]
+        return [
+            each.intent
+            for each in taken
+            if (known := self._known.get(each.intent.uid)) is not None and known.stored is each
+        ]
+
+    def _forget_ended(self, listed: set[str]) -> None:
+        """What an administrator has looked at: the lease was deleted by hand."""
+        ended = [
+            name
+            for name, known in self._aside.items()
+            if known.intent.state in LEFT_TO_ADMINISTRATORS and name not in listed
+        ]
+        for name in ended:
+            del self._aside[name]
 
     @property
     def _selection(self) -> Selection:
@@ -283,6 +300,15 @@ class IntentBook:
         if known is None or not known.stored.lease:
             return None
         await self.enter(uid, IntentState.UNDOING)
+        return self._set_aside(uid)
+
+    async def suspect(self, uid: str) -> None:
+        """What is there is kept, and the claim does not wait for it. Raises KubeError."""
+        await self.enter(uid, IntentState.SUSPECT)
+        if uid in self._known:
+            self._set_aside(uid)
+
+    def _set_aside(self, uid: str) -> Intent:
         known = self._known.pop(uid)
         self._aside[known.intent.name] = known
         return known.intent

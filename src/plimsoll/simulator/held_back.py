@@ -11,7 +11,7 @@ import msgspec
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.provisioning.holds import HOLD, HoldAction
-from plimsoll.decide.provisioning.intents import IntentState, read_intent
+from plimsoll.decide.provisioning.intents import Intent, IntentState, read_intent
 from plimsoll.decide.scheduling.binding.groups import GroupState, read_group
 from plimsoll.simulator.choices import DriverCall, selected_node
 from plimsoll.simulator.cluster.mirror import CLAIMS
@@ -66,7 +66,9 @@ class HeldBack:
             return ""
         return f"{sender.name} records {name}, which is held ({hold})"
 
-    def record_changed(self, lease: Document | None, claims: dict[str, Document]) -> str:
+    def record_changed(
+        self, lease: Document | None, claims: dict[str, Document], volumes: dict[str, Document]
+    ) -> str:
         """`lease` holds a group or an intent; None: it is gone."""
         if lease is None:
             return ""
@@ -85,9 +87,17 @@ class HeldBack:
         if is_begun or not node or claim is None or claim["metadata"]["uid"] != intent.uid:
             return ""
         is_taken = claim["spec"].get("volumeName", "") not in ("", intent.volume_name)
+        is_taken |= _is_another(volumes.get(intent.volume_name), intent)
         if is_taken or selected_node(claim) != node or "deletionTimestamp" in claim["metadata"]:
             return ""
         return f"the volume of claim {intent.claim_key} on {node} is given back"
+
+
+def _is_another(volume: Document | None, intent: Intent) -> bool:
+    """Whether what is recorded for the claim is another volume than the intent's: csi-provisioner,
+    in our place, has had one made under the name without a number."""
+    handle = "" if volume is None else (volume["spec"].get("csi") or {}).get("volumeHandle", "")
+    return bool(handle and intent.volume_id) and handle != intent.volume_id
 
 
 def _hold(claim: Document) -> str:

@@ -224,7 +224,8 @@ class Watchdog:
             self.add(Invariant.ATTACH_LIMITS, f"{node} has {len(attached)} volumes, limit {limit}")
 
     def _recorded(self, lease: Document | None) -> None:
-        wrong = self._held.record_changed(lease, self._mirror.objects[CLAIMS])
+        objects = self._mirror.objects
+        wrong = self._held.record_changed(lease, objects[CLAIMS], objects[VOLUMES])
         if wrong and not self._cluster.second_scheduler.lives:
             self.add(Invariant.ONLY_FORWARD, wrong)
 

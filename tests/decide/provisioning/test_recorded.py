@@ -1,10 +1,17 @@
 """What is recorded by a PersistentVolume may be in use: it is known by its name or its handle."""
 
+from dataclasses import replace
+
 import pytest
 
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.decide.provisioning.recorded import Asset, is_recorded
+from plimsoll.decide.provisioning.recorded import (
+    Asset,
+    Recording,
+    find_recording,
+    is_recorded,
+)
 
 
 def volume(name: str, handle: str, driver: str = "pools.test") -> PersistentVolume:
@@ -28,3 +35,25 @@ def test_another_volume_does_not_record_it() -> None:
 
 def test_a_handle_that_was_not_told_is_no_handle() -> None:
     assert not is_recorded(Asset(driver="pools.test", volume_name="pvc-1"), [volume("other", "")])
+
+
+NUMBERED = replace(ASSET, number=1)
+
+
+def test_the_handle_alone_tells_of_a_volume_that_was_asked_for_under_a_number() -> None:
+    assert is_recorded(NUMBERED, [volume("pvc-1", "id-2"), volume("other", "id-1")])
+    assert find_recording(NUMBERED, [volume("pvc-1", "id-2")]) is Recording.NONE
+
+
+def test_whether_a_volume_of_the_name_is_a_numbered_one_is_not_known_before_its_handle_is() -> None:
+    untold = replace(NUMBERED, volume_id="")
+    assert find_recording(untold, [volume("pvc-1", "id-2")]) is Recording.UNTOLD
+    assert find_recording(untold, [volume("other", "id-2")]) is Recording.NONE
+
+
+@pytest.mark.parametrize("volume_id", ["id-1", ""], ids=["told", "untold"])
+def test_a_volume_of_the_name_whose_handle_cannot_be_compared_counts(volume_id: str) -> None:
+    asset = replace(NUMBERED, volume_id=volume_id)
+    in_tree = {"metadata": {"name": "pvc-1"}, "spec": {"awsElasticBlockStore": {"volumeID": "1"}}}
+    assert is_recorded(asset, [from_document(PersistentVolume, in_tree)])
+    assert is_recorded(asset, [volume("pvc-1", "id-1", driver="another.test")])

@@ -9,7 +9,8 @@ leader of the provisioner is its only writer. The next leader settles what an ea
                       ├→ Refused ─→ (none)  told to the scheduler, which holds it back
                       ├→ Stuck      the driver has something else under this name
                       └→ Undoing ─→ Undone ─→ (none)   once the claim is bound, or gone
-                                 └→ Suspect   another program led meanwhile: not deleted
+                                 └→ Suspect   another program led meanwhile: not deleted, and
+                                              the claim gets another volume
 
 After a volume was undone the next one gets another name: a deletion that arrives late, from a
 leader that was paused or by a call that outlived its time-out, meets only the volume it was meant
@@ -187,12 +188,20 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
     @property
     def is_given_up(self) -> bool:
-        """It is to be undone, and what there is to undo is not known."""
+        """The claim does not wait for it: it is to be undone, and what there is to undo is not
+        known; or what is there is kept for an administrator to look at."""
+        if self.state is IntentState.SUSPECT:
+            return True
         return self.state is IntentState.UNDOING and not self.volume_id and bool(self.request)
 
     @property
     def asset(self) -> Asset:
-        return Asset(driver=self.driver, volume_name=self.volume_name, volume_id=self.volume_id)
+        return Asset(
+            driver=self.driver,
+            volume_name=self.volume_name,
+            volume_id=self.volume_id,
+            number=self.number,
+        )
 
     def is_wanted_by(self, claim: PersistentVolumeClaim | None) -> bool:
         """Whether the claim, as it is now, still waits for this volume."""

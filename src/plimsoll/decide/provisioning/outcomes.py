@@ -307,13 +307,19 @@ def _is_node_gone(node: str, context: ProvisioningContext) -> bool:
 
 
 def before_cleanup(
-    cleanup: CleanUp, volumes: Iterable[PersistentVolume], settings: ProvisionerSettings
+    cleanup: CleanUp,
+    volumes: Iterable[PersistentVolume],
+    settings: ProvisionerSettings,
+    *,
+    number: int = 0,
 ) -> CleanUp | Ignore:
-    """`volumes` are all that the server has now: another process may have recorded this one."""
+    """`volumes` are all that the server has now: another process may have recorded this one, which
+    the driver was asked for under `number`."""
     asset = Asset(
         driver=settings.driver,
         volume_name=cleanup.volume_name,
         volume_id=cleanup.call.volume_id,
+        number=number,
     )
     if settings.is_compatible or not is_recorded(asset, volumes):
         return cleanup

@@ -1,7 +1,15 @@
-"""Whether what a driver made is recorded: then it may be in use, and is not undone."""
+"""Whether what a driver made is recorded: then it may be in use, and is not undone.
+
+A volume that was asked for under the name of its PersistentVolume is recorded by any
+PersistentVolume of that name: every provisioner asks for that name, and a driver answers with the
+same volume. One that was asked for under a number is told by its handle, because another program
+may have recorded a volume of its own under the name meanwhile. Where handles cannot be compared,
+the name counts as well.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from plimsoll.api.volumes import PersistentVolume
 
@@ -15,14 +23,40 @@ class Asset:
     """Of the PersistentVolume that would record it."""
     volume_id: str = ""
     """Empty: the driver has not told it."""
+    number: int = 0
+    """What the driver was told behind that name; 0: nothing."""
+
+
+class Recording(StrEnum):
+    NONE = "None"
+    """No PersistentVolume tells of it."""
+    FOUND = "Found"
+    """One does: it may be in use."""
+    UNTOLD = "Untold"
+    """One has its name. Whether it tells of this volume or of another, only the driver can say."""
+
+
+def find_recording(asset: Asset, volumes: Iterable[PersistentVolume]) -> Recording:
+    """`volumes` are all that the server has now: no cache is asked."""
+    found = Recording.NONE
+    for volume in volumes:
+        if asset.volume_id and _is_behind(asset, volume):
+            return Recording.FOUND
+        if volume.name == asset.volume_name:
+            found = _by_name(asset, volume)
+    return found
+
+
+def _by_name(asset: Asset, volume: PersistentVolume) -> Recording:
+    source = volume.spec.csi
+    if not asset.number or source is None or source.driver != asset.driver:
+        return Recording.FOUND
+    return Recording.NONE if asset.volume_id else Recording.UNTOLD
 
 
 def is_recorded(asset: Asset, volumes: Iterable[PersistentVolume]) -> bool:
-    """`volumes` are all that the server has now: no cache is asked."""
-    return any(
-        volume.name == asset.volume_name or (asset.volume_id and _is_behind(asset, volume))
-        for volume in volumes
-    )
+    """For certain."""
+    return find_recording(asset, volumes) is Recording.FOUND
 
 
 def _is_behind(asset: Asset, volume: PersistentVolume) -> bool:

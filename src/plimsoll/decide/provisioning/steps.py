@@ -213,6 +213,11 @@ class ProvisioningRecord:
         name: str = self.volume["metadata"]["name"]
         return name
 
+    @property
+    def volume_id(self) -> str:
+        handle: str = self.volume["spec"]["csi"]["volumeHandle"]
+        return handle
+
     def with_token(self, token: CapacityToken | None) -> "ProvisioningRecord":
         """By which readers of capacity know whether a report counts the volume in."""
         if token is None:

@@ -424,21 +424,26 @@ class Claims(Loop):
             return None
         # No cache is asked: what is not wanted any more is deleted.
         claim = await self.tools.client.find(CLAIMS, key)
-        if intent.state is IntentState.SUSPECT:
-            return Ignore(reason=IgnoreReason.LEFT_ALONE)
         if is_waiting(claim, intent):
             memory = ClaimMemory(in_progress=intent.recorded_claim)
             return Ignore(reason=IgnoreReason.HELD, memory=memory)
-        if intent.is_wanted_by(claim) and intent.state is not IntentState.UNDOING:
+        is_wanted = intent.is_wanted_by(claim) and intent.state is not IntentState.UNDOING
+        if is_wanted and not self._may_be_served(intent):
             return None
         stored = await self.tools.client.list(VOLUMES)
         if is_recorded(intent.asset, stored.items):
             return Ignore(reason=IgnoreReason.PROVISIONED_ALREADY)
+        is_served = any(volume.name == intent.volume_name for volume in stored.items)
+        waiting = None if is_served else _same(claim, uid)
         if intent.state in (IntentState.UNDOING, IntentState.MADE):
-            return replace(undoing(intent, intent.volume_id), wanted_by=_same(claim, uid))
-        if await self._gives_up(uid, _same(claim, uid)):
+            return replace(undoing(intent, intent.volume_id), wanted_by=waiting)
+        if await self._gives_up(uid, waiting):
             return StartOver(plan=NOTHING, memory=NOTHING_KNOWN)
-        return await self._ask_again(intent, _same(claim, uid))
+        return await self._ask_again(intent, waiting)
+
+    def _may_be_served(self, intent: Intent) -> bool:
+        """Whether a volume of the name is there, which may be another one than was asked for."""
+        return bool(intent.number) and self._caches.view().volume(intent.volume_name) is not None
 
     async def _gives_up(self, uid: str, claim: PersistentVolumeClaim | None) -> bool:
         """Whether what was begun is undone beside what comes next for the claim: a pod waits, and
@@ -482,16 +487,18 @@ class Claims(Loop):
     async def _clean_up(self, step: CleanUp) -> AnyStep | StartOver:
         # A volume that was recorded may be in use: no cache is asked.
         stored = await self.tools.client.list(VOLUMES)
-        checked = before_cleanup(step, stored.items, self._sidecar.decisions)
+        uid = step.claim.uid
+        number = known.number if (known := self._intents.find(uid)) else 0
+        checked = before_cleanup(step, stored.items, self._sidecar.decisions, number=number)
         if not isinstance(checked, CleanUp):
             return checked
-        uid = step.claim.uid
         await self._intents.enter(uid, IntentState.UNDOING, step.call.volume_id)
         may_be_recorded = self._intents.may_be_recorded(uid)
         outcome = await self._sidecar.undo(step, may_be_recorded=may_be_recorded)
         if isinstance(outcome, Ignore):
-            await self._intents.enter(uid, IntentState.SUSPECT)
-            return outcome
+            await self._intents.suspect(uid)
+            # The claim never had it, and gets another one.
+            return StartOver(plan=outcome.plan, memory=NOTHING_KNOWN)
         if isinstance(outcome, Deleted):
             await self._intents.enter(uid, IntentState.UNDONE)
         elif await self._gives_up(uid, step.wanted_by):
@@ -503,23 +510,46 @@ class Claims(Loop):
         self._unsaved[uid] = unsaved
         record = unsaved.record
         outcome = await self._show(record.creation)
-        if not isinstance(outcome, Done) and not await self._is_stored(record, outcome):
-            await self._show(after_unsaved(record, outcome.error.message))
-            self.queue.add_rate_limited(key)
-            return
+        if not isinstance(outcome, Done):
+            stored = await self._find_stored(record, outcome)
+            if stored is None:
+                await self._show(after_unsaved(record, outcome.error.message))
+                self.queue.add_rate_limited(key)
+                return
+            if not self._is_told_by(stored, record):
+                await self._give_back(key, uid, record)
+                return
         await self._intents.drop(uid)
         del self._unsaved[uid]
         self.queue.forget(key)
         self._told(record, self.tools.clock.monotonic() - unsaved.begun)
         await self._show(after_saved(record, self._caches.claims.view().get(key)))
 
-    async def _is_stored(self, record: ProvisioningRecord, outcome: Overtaken | Obstacle) -> bool:
-        """An earlier attempt may have reached the server although no answer came back."""
+    async def _find_stored(
+        self, record: ProvisioningRecord, outcome: Overtaken | Obstacle
+    ) -> PersistentVolume | None:
+        """What the claim has under the name: an earlier attempt may have reached the server
+        although no answer came back."""
         if outcome.error.failure is not Failure.ALREADY_EXISTS:
-            return False
+            return None
         stored = await self.tools.client.find(VOLUMES, ObjectKey("", record.name))
         reference = stored.spec.claim_ref if stored else None
-        return reference is not None and reference.uid == record.claim.uid
+        is_of_claim = reference is not None and reference.uid == record.claim.uid
+        return stored if is_of_claim else None
+
+    def _is_told_by(self, stored: PersistentVolume, record: ProvisioningRecord) -> bool:
+        """False: another program has recorded a volume of its own for the claim."""
+        intent = self._intents.find(record.claim.uid)
+        if intent is None:
+            return True
+        return is_recorded(replace(intent.asset, volume_id=record.volume_id), (stored,))
+
+    async def _give_back(self, key: ObjectKey, uid: str, record: ProvisioningRecord) -> None:
+        """The claim has another volume. Raises KubeError."""
+        await self._intents.enter(uid, IntentState.UNDOING, record.volume_id)
+        del self._unsaved[uid]
+        self._remember(uid, replace(record.memory, in_progress=record.claim))
+        self.queue.add(key)
 
     def _told(self, record: ProvisioningRecord, seconds: float) -> None:
         claim, volume = record.claim, from_document(PersistentVolume, record.volume)

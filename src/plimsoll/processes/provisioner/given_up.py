@@ -25,14 +25,13 @@ from plimsoll.decide.provisioning.outcomes import after_cleanup
 from plimsoll.decide.provisioning.recorded import Asset, is_recorded
 from plimsoll.decide.provisioning.steps import CleanUp, Ignore, Refuse
 from plimsoll.processes.provisioner.sidecar import SecretUnreadableError, Sidecar
-from plimsoll.reconcile.intents import IntentBook
+from plimsoll.reconcile.intents import LEFT_TO_ADMINISTRATORS, IntentBook
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.kind import typed
 
 log = logging.getLogger(__name__)
 
 VOLUMES = typed(PersistentVolume)
-ENDED = (IntentState.STUCK, IntentState.SUSPECT)
 
 
 class GivenUpCalls(Loop):
@@ -58,7 +57,7 @@ class GivenUpCalls(Loop):
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         intent = self._intents.find_given_up(key.name)
-        if intent is None or intent.state in ENDED:
+        if intent is None or intent.state in LEFT_TO_ADMINISTRATORS:
             return None
         if (wait := self._intents.wait_for_given_up(key.name)) is not None:
             return wait

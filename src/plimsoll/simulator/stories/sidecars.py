@@ -16,6 +16,7 @@ from typing import Any, cast
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.decide.provisioning.intents import PROVISIONER
+from plimsoll.decide.provisioning.settings import ProvisionerMode
 from plimsoll.decide.records import RECORD
 from plimsoll.processes.driver.backends.pools.backend import PoolsBackend
 from plimsoll.processes.driver.backends.pools.faults import Fault, Lie
@@ -190,6 +191,8 @@ class ProvisionerLife:
     rule: Rule = open_to_all
     clock: RunClock | None = None
     """That of its machine; None: the one that all others share."""
+    mode: ProvisionerMode = ProvisionerMode.DEFAULT
+    """Compatible: it stands for csi-provisioner, which knows no intents."""
 
 
 class RunningProvisioner:
@@ -231,7 +234,7 @@ class RunningProvisioner:
         identity = ProcessIdentity(
             instance=f"provisioner_{ids.uid()}", ids=ids, metrics=self.metrics
         )
-        self._program = ProvisionerProcess(settings, clients, identity)
+        self._program = ProvisionerProcess(settings, clients, identity, mode=how.mode)
         self._task: asyncio.Task[None] | None = None
 
     @property
