@@ -106,6 +106,7 @@ class Scheduler:
         loops: dict[str, Callable[[], Awaitable[None]]] = {"cycle": self._cycle.run}
         if self.groups is not None:
             loops["groups"] = self.groups.settle
+            loops["stray-groups"] = self.groups.look_for_strays
         await self._run.run(beside, self._synced, loops)
 
     async def _synced(self) -> None:

@@ -10,7 +10,8 @@ recorded yet. What becomes of the group depends on all of them:
                             └→ Preparing, under the next number, on another node
 
 The record stays until the pod is on its node, or gone, and so does the number: what provisioners
-say about an earlier attempt is never taken for an answer to a later one.
+say about an earlier attempt is never taken for an answer to a later one. Past the commit point it
+stays until the claims are bound, too, so that no other pod begins another attempt with them.
 """
 
 from collections.abc import Mapping
@@ -185,6 +186,12 @@ def clear(group: Group, claim: PersistentVolumeClaim) -> Patch | None:
 def release(group: Group, claim: PersistentVolumeClaim) -> Patch | None:
     """Let the volume be recorded."""
     return annotate(claim, {HOLD: None}) if group.has_hold_on(claim) else None
+
+
+def awaits_volume(group: Group, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume that was made for the claim on the group's node is yet to be bound."""
+    is_selected = claim.annotations.get(SELECTED_NODE) == group.node
+    return is_selected and not claim.spec.volume_name
 
 
 def release_bound(pod_uid: str, claim: PersistentVolumeClaim) -> Patch | None:

@@ -109,7 +109,7 @@ class Binder:
         of provisioners that hold nothing back, one by one; volumes that exist come last."""
         failed: BindingFailed | None = None
         made = choice
-        for part in _parts(pod, choice, groups):
+        for part in _parts(choice, groups):
             written = await self._make_part(pod, part, groups)
             if isinstance(written, BindingFailed):
                 failed = written
@@ -195,11 +195,11 @@ class Binder:
         return seen is not None and (seen.uid, seen.spec.node_name) == (pod.uid, node)
 
 
-def _parts(pod: Pod, choice: Choice, groups: Groups) -> Iterator[ChoicePart]:
+def _parts(choice: Choice, groups: Groups) -> Iterator[ChoicePart]:
     held = {
         claim.key
         for claim in choice.provisions
-        if groups.takes_part(claim) and not groups.is_published(pod, claim, choice.node)
+        if groups.takes_part(claim) and not groups.is_published(claim, choice.node)
     }
     if held:
         yield ChoicePart(claims_of(choice, held), is_held=True)

@@ -5,6 +5,7 @@ does not hold them back, and the log says so.
 """
 
 import logging
+from collections.abc import Callable
 
 from plimsoll.api.core import Lease
 from plimsoll.api.meta import ObjectKey
@@ -33,6 +34,8 @@ class GroupBook:
         self._namespace = namespace
         self._stored: dict[str, StoredGroup] = {}
         """By the uid of the pod."""
+        self._strays: frozenset[str] = frozenset()
+        """Uids of pods with groups that were not known when they were looked for last."""
         self.is_allowed = True
 
     def __len__(self) -> int:
@@ -40,9 +43,8 @@ class GroupBook:
 
     async def load(self) -> None:
         """What earlier schedulers have left. Raises KubeError."""
-        selection = Selection(namespace=self._namespace, labels=f"{RECORD}={GROUP}")
         try:
-            listed = await self._client.list(LEASES, selection)
+            found = await self._list()
         except KubeError as error:
             if error.failure is not Failure.FORBIDDEN:
                 raise
@@ -50,12 +52,33 @@ class GroupBook:
             facts = {"namespace": self._namespace, "error": str(error)}
             log.warning("volumes not held back: the role does not allow leases", extra=facts)
             return
-        for lease in listed.items:
+        self._stored |= {stored.group.pod_uid: stored for stored in found}
+
+    async def load_strays(self, is_left: Callable[[Group], bool]) -> bool:
+        """What an earlier leader stored after `load`, because it stood still between its permit and
+        its write: of that, what `is_left`. Whether there was any. One is taken over when it was
+        seen twice, so that none is mistaken for a stray which this process is about to store.
+        Raises KubeError."""
+        if not self.is_allowed:
+            return False
+        listed = await self._list()
+        strays = {each.group.pod_uid: each for each in listed if is_left(each.group)}
+        strays = {uid: each for uid, each in strays.items() if uid not in self._stored}
+        taken = {uid: each for uid, each in strays.items() if uid in self._strays}
+        self._strays = frozenset(strays)
+        self._stored |= taken
+        return bool(taken)
+
+    async def _list(self) -> list[StoredGroup]:
+        selection = Selection(namespace=self._namespace, labels=f"{RECORD}={GROUP}")
+        found: list[StoredGroup] = []
+        for lease in (await self._client.list(LEASES, selection)).items:
             group = read_group(lease)
             if group is None:
                 log.error("group cannot be read", extra={"lease": lease["metadata"]["name"]})
             else:
-                self._stored[group.pod_uid] = StoredGroup(group=group, lease=lease)
+                found.append(StoredGroup(group=group, lease=lease))
+        return found
 
     def find(self, pod_uid: str) -> Group | None:
         found = self._stored.get(pod_uid)

@@ -2,7 +2,8 @@
 
 One binding works on a group at a time. A group that no binding works on, because the scheduler was
 restarted or the pod went away, is settled beside: before the commit point it is undone, after it
-finished.
+finished. One that is finished stays until its claims have their volumes: another pod that has the
+same claims must not have them made again.
 """
 
 import asyncio
@@ -48,6 +49,8 @@ UNDO_AWAITED = timedelta(seconds=10)
 """How long the pod waits for provisioners to confirm that its volumes are deleted. That they are to
 be is durable by then; their names are not used again."""
 SETTLED_EVERY = timedelta(seconds=5)
+STRAYS_EVERY = timedelta(minutes=2)
+"""How often groups are looked for that an earlier scheduler stored after this one had begun."""
 DEADLINES_EVERY = timedelta(seconds=30)
 ATTEMPTS = 5
 
@@ -115,13 +118,17 @@ class Groups:
             storage_class.provisioner
         )
 
-    def is_published(self, pod: Pod, claim: PersistentVolumeClaim, node: str) -> bool:
-        """Whether the claim is past the commit point on this node: there is no way back."""
-        group = self.book.find(pod.uid)
-        if group is None or group.state is not GroupState.PUBLISHING or group.node != node:
+    def is_published(self, claim: PersistentVolumeClaim, node: str) -> bool:
+        """Whether the claim is past the commit point on this node, be it for a pod that is gone:
+        there is no way back."""
+        if claim.annotations.get(SELECTED_NODE) != node:
             return False
-        is_selected = claim.annotations.get(SELECTED_NODE) == node
-        return is_selected and claim.uid in {held.uid for held in group.claims}
+        return any(
+            group.state is GroupState.PUBLISHING
+            and group.node == node
+            and any(held.uid == claim.uid for held in group.claims)
+            for group in self.book.all()
+        )
 
     # One attempt
 
@@ -326,11 +333,24 @@ class Groups:
             except TimeoutError:
                 continue
 
+    async def look_for_strays(self) -> None:
+        """Never returns; cancel it."""
+        while True:
+            await self._client.clock.sleep(STRAYS_EVERY)
+            try:
+                if await self.book.load_strays(lambda group: not self._has_waiting_pod(group)):
+                    self._due.set()
+            except KubeError as error:
+                log.warning("stray groups not looked for", extra={"why": str(error)})
+
+    def _has_waiting_pod(self, group: Group) -> bool:
+        pod = self._state.stores.pod(group.pod_key)
+        return is_pod_there(group, self._state.stores) and not (pod and pod.spec.node_name)
+
     def _is_to_be_settled(self, group: Group) -> bool:
         if group.pod_uid in self._working:
             return False
-        pod = self._state.stores.pod(group.pod_key)
-        is_waiting = is_pod_there(group, self._state.stores) and not (pod and pod.spec.node_name)
+        is_waiting = self._has_waiting_pod(group)
         is_late = group.state is GroupState.PREPARING and self._client.clock.now() >= group.deadline
         is_stopped = group.state is GroupState.PUBLISHING and self._has_holds(group)
         return group.state is GroupState.UNDOING or is_late or is_stopped or not is_waiting
@@ -362,8 +382,9 @@ class Groups:
                 # Another scheduler has put it there: it needs what was made for it.
                 await self.book.write(msgspec.structs.replace(group, state=GroupState.PUBLISHING))
             case GroupState.PUBLISHING:
-                await self._release(group)
-                if not is_there or (pod and pod.spec.node_name):
+                claims = await self._release(group)
+                is_over = not is_there or bool(pod and pod.spec.node_name)
+                if is_over and not any(groups.awaits_volume(group, claim) for claim in claims):
                     await self.book.delete(group.pod_uid)
             case GroupState.PREPARING:
                 gone = Finding(reason=Reason.POD_NOT_FOUND, sentence="the pod is gone")

@@ -1,0 +1,139 @@
+"""Groups whose pods are gone, or are on their nodes: what was committed to is finished, and no
+record stays."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from plimsoll.decide.provisioning.holds import HOLD
+from plimsoll.decide.scheduling.binding.groups import (
+    Group,
+    GroupedClaim,
+    GroupState,
+    StoredGroup,
+    lease_document,
+)
+from plimsoll.simulator.stories.schedulers import a_pod, node_of, volume_of
+from plimsoll.simulator.stories.sidecars import DRIVER, RunningProvisioner
+from tests.stories.test_groups import (
+    BEGUN,
+    ENOUGH,
+    FREE,
+    OTHER,
+    STRICT,
+    Scene,
+    a_scene,
+    two_claims,
+)
+
+SWEPT = timedelta(minutes=5)
+
+
+async def stop_provisioners(scene: Scene) -> None:
+    for each in scene.provisioners:
+        await each.kill()
+    scene.provisioners.clear()
+
+
+async def start_provisioners(scene: Scene) -> None:
+    for number, storage in enumerate(scene.storages.values()):
+        started = RunningProvisioner(scene.cluster, storage, STRICT, seed=number + 11)
+        scene.provisioners.append(started)
+        await started.start()
+
+
+async def cut_off_at_the_commit_point(scene: Scene) -> None:
+    """The group is published; the holds are still on the claims."""
+    writes = 0
+    while [group.state for group in await scene.groups()] != [GroupState.PUBLISHING]:
+        writes += 1
+        await scene.schedule(cut_after=writes)
+        if writes == 1:
+            await two_claims(scene)
+        await scene.cluster.wait(BEGUN)
+    for name in ("first", "second"):
+        assert HOLD in await scene.annotations(name)
+    if scene.scheduler is not None:
+        await scene.scheduler.kill()
+        scene.scheduler = None
+
+
+@pytest.mark.parametrize("comes_again", [True, False], ids=["made-anew", "gone"])
+async def test_the_volumes_of_a_pod_are_recorded_although_it_went_after_the_commit_point(
+    *, comes_again: bool
+) -> None:
+    async with a_scene(second=(FREE, FREE)) as scene:
+        await cut_off_at_the_commit_point(scene)
+        made = {driver: storage.ids for driver, storage in scene.storages.items()}
+        assert all(len(ids) == 1 for ids in made.values())
+        await stop_provisioners(scene)
+        await scene.cluster.delete("Pod", "web", grace=0)
+        if comes_again:
+            await scene.cluster.create(a_pod(claims=("first", "second")))
+        await scene.schedule()
+        await scene.cluster.wait(timedelta(minutes=1))
+        await start_provisioners(scene)
+        await scene.cluster.wait(ENOUGH)
+        assert {driver: storage.ids for driver, storage in scene.storages.items()} == made
+        assert [scene.storages[driver].count("CreateVolume") for driver in (DRIVER, OTHER)] == [
+            1,
+            1,
+        ]
+        assert await volume_of(scene.cluster, "first")
+        assert await volume_of(scene.cluster, "second")
+        if comes_again:
+            assert await node_of(scene.cluster, "web") == "node-a"
+        assert await scene.is_tidy()
+
+
+async def a_late_group(scene: Scene, pod_uid: str, state: GroupState) -> None:
+    """Written by a scheduler that stood still between the look at its lease and the sending."""
+    claims = [
+        GroupedClaim(name, found["metadata"]["uid"])
+        for name in ("first", "second")
+        if (found := await scene.cluster.find("PersistentVolumeClaim", name)) is not None
+    ]
+    group = Group(
+        namespace="default",
+        pod="web",
+        pod_uid=pod_uid,
+        node="node-b",
+        attempt=0,
+        deadline=datetime(2020, 1, 1, tzinfo=UTC),
+        claims=tuple(claims),
+        state=state,
+    )
+    await scene.cluster.create(lease_document(StoredGroup(group=group), "kube-system"))
+
+
+@pytest.mark.parametrize("state", [GroupState.PREPARING, GroupState.PUBLISHING])
+async def test_a_group_that_was_stored_after_its_pod_got_its_node_goes(state: GroupState) -> None:
+    async with a_scene(second=(FREE, FREE)) as scene:
+        await scene.schedule()
+        await two_claims(scene)
+        await scene.cluster.wait(ENOUGH)
+        assert await node_of(scene.cluster, "web") == "node-a"
+        pod = await scene.cluster.get("Pod", "web")
+        made = scene.storages[DRIVER].ids
+        await a_late_group(scene, pod["metadata"]["uid"], state)
+        await scene.cluster.wait(SWEPT)
+        assert scene.storages[DRIVER].ids == made
+        assert await scene.is_tidy()
+
+
+async def test_a_group_that_was_stored_after_its_pod_had_gone_goes() -> None:
+    async with a_scene() as scene:
+        await scene.schedule()
+        await a_late_group(scene, "of-a-pod-that-is-gone", GroupState.PREPARING)
+        await scene.cluster.wait(SWEPT)
+        assert await scene.is_tidy()
+
+
+async def test_a_group_of_a_pod_that_waits_is_left_to_its_binding() -> None:
+    async with a_scene() as scene:
+        await scene.schedule()
+        await scene.cluster.create(a_pod(claims=("first", "second")))
+        pod = await scene.cluster.get("Pod", "web")
+        await a_late_group(scene, pod["metadata"]["uid"], GroupState.PREPARING)
+        await scene.cluster.wait(SWEPT)
+        assert [group.state for group in await scene.groups()] == [GroupState.PREPARING]
