@@ -97,6 +97,35 @@ def test_a_volume_is_for_the_node_that_was_selected_while_it_was_made(
     assert selected.find_stray(VOLUME, {}, waits=True) == (None if found is None else (found, None))
 
 
+OURS, STOCK = "provisioner-zonal.sim-0", "csi-provisioner-zonal.sim"
+
+
+@pytest.mark.parametrize(
+    ("senders", "is_stock"),
+    [
+        pytest.param([(STOCK, "id-1")], True, id="csi-provisioner"),
+        pytest.param([(OURS, "id-1")], False, id="ours"),
+        pytest.param([(STOCK, "id-1"), (OURS, "id-1")], False, id="both, the same volume"),
+        pytest.param([(STOCK, "id-2"), (OURS, "id-1")], False, id="both, ours was stored"),
+        pytest.param([(STOCK, "id-1"), (OURS, "id-2")], True, id="both, ours was not stored"),
+        pytest.param([], False, id="nobody knows"),
+    ],
+)
+def test_only_what_csi_provisioner_alone_recorded_is_its_own(
+    loop: VirtualLoop, senders: list[tuple[str, str]], *, is_stock: bool
+) -> None:
+    def recorded(handle: str) -> Document:
+        return VOLUME | {"spec": VOLUME["spec"] | {"csi": {"volumeHandle": handle}}}
+
+    selected = SelectedNodes()
+    for name, handle in senders:
+        body = msgspec.json.encode(recorded(handle))
+        request = Request(method="POST", path="/api/v1/persistentvolumes", body=body)
+        selected.volume_sent(SimulatedProcess(loop, name), request)
+
+    assert selected.is_stock(recorded("id-1")) is is_stock
+
+
 def test_a_node_that_is_taken_off_a_waiting_claim_has_refused_it() -> None:
     selected = SelectedNodes()
     for at, node in enumerate(("x", "", "x", "", "y")):

@@ -14,10 +14,12 @@ import msgspec
 from plimsoll.api.registry import Document
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.simulator.cluster.mirror import CLAIMS, VOLUMES
+from plimsoll.simulator.cluster.stock_provisioner import STOCK_PROVISIONER
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.transport import Request, Response
 
 SCHEDULERS = "scheduler-"
+VOLUMES_PATH = f"/api/v1/{VOLUMES}"
 PLACES = (f"/{VOLUMES}/", f"/{CLAIMS}/")
 
 
@@ -87,6 +89,8 @@ class SelectedNodes:
     """How often a node was taken off a claim that still waits, by the claim's uid and the node."""
     creations: dict[str, DriverCall] = field(default_factory=dict)
     """The last call that made a volume, by the volume's name."""
+    recorders: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """The processes that wanted a volume stored, by its name and handle."""
 
     def claim_changed(self, at: float, claim: Document) -> None:
         uid, node = claim["metadata"]["uid"], selected_node(claim)
@@ -97,6 +101,17 @@ class SelectedNodes:
         known.append((at, node))
         if not node and not claim["spec"].get("volumeName"):
             self.refusals[uid, before] += 1
+
+    def volume_sent(self, sender: SimulatedProcess, request: Request) -> None:
+        if request.method == "POST" and request.path == VOLUMES_PATH:
+            recorded = _recorded(msgspec.json.decode(request.body))
+            self.recorders.setdefault(recorded, set()).add(sender.name)
+
+    def is_stock(self, volume: Document) -> bool:
+        """Whether csi-provisioner alone recorded it: in Kubernetes the node that is selected by
+        then does not count."""
+        senders = self.recorders.get(_recorded(volume), set())
+        return bool(senders) and all(name.startswith(STOCK_PROVISIONER) for name in senders)
 
     def find_stray(
         self, volume: Document, nodes: Mapping[str, Document], *, waits: bool
@@ -115,6 +130,11 @@ class SelectedNodes:
         if not call.sent_at < began <= since < call.answered_at or not (node or waits):
             return None
         return node, nodes.get(node)
+
+
+def _recorded(volume: Document) -> tuple[str, str]:
+    handle = (volume["spec"].get("csi") or {}).get("volumeHandle", "")
+    return volume["metadata"]["name"], handle
 
 
 def selected_node(claim: Document) -> str:

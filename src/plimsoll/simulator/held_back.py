@@ -13,14 +13,13 @@ from plimsoll.api.registry import Document
 from plimsoll.decide.provisioning.holds import HOLD, HoldAction
 from plimsoll.decide.provisioning.intents import Intent, IntentState, read_intent
 from plimsoll.decide.scheduling.binding.groups import GroupState, read_group
-from plimsoll.simulator.choices import DriverCall, selected_node
+from plimsoll.simulator.choices import VOLUMES_PATH, DriverCall, selected_node
 from plimsoll.simulator.cluster.mirror import CLAIMS
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.transport import Request
 
 RECORDERS = "provisioner-"
 """Ours. csi-provisioner, in their place, knows no holds."""
-VOLUMES_PATH = "/api/v1/persistentvolumes"
 
 
 @dataclass(slots=True)

@@ -175,7 +175,7 @@ class Watchdog:
         waits = volume["spec"].get("storageClassName") in self._waiting_classes
         nodes = self._mirror.objects[NODES]
         found = self.selected.find_stray(volume, nodes, waits=waits)
-        if found is None:
+        if found is None or self.selected.is_stock(volume):
             return
         node, seen = found
         if not node or (seen is not None and not reaches(seen, volume)):
@@ -239,6 +239,7 @@ class Watchdog:
             self._check_lease(sender, f"{request.method} {request.path}")
         if contradiction := self._choices.sent(sender, request):
             self.add(Invariant.ONE_CHOICE, contradiction)
+        self.selected.volume_sent(sender, request)
         if early := self._held.recorded(sender, request, self.selected.creations):
             self.add(Invariant.HELD_BACK, early)
 

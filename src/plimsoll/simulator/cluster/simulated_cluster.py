@@ -25,6 +25,7 @@ from plimsoll.simulator.cluster.driver_host import DriverHost
 from plimsoll.simulator.cluster.mirror import Mirror
 from plimsoll.simulator.cluster.objects import kind_of
 from plimsoll.simulator.cluster.shape import SECOND_SCHEDULER, ClusterShape, first_objects
+from plimsoll.simulator.cluster.stock_provisioner import STOCK_PROVISIONER
 from plimsoll.simulator.engine.chance import derived, seconds
 from plimsoll.simulator.engine.network import Network
 from plimsoll.simulator.engine.process import SimulatedProcess
@@ -64,7 +65,7 @@ class SimulatedCluster:
         self.stock_provisioners = {
             driver.name: Component(
                 network,
-                f"csi-provisioner-{driver.name}",
+                f"{STOCK_PROVISIONER}{driver.name}",
                 assembly.stock_provisioner(self.hosts, driver, shape),
                 Random(driver.name),  # noqa: S311 - chance of a simulation
             )
