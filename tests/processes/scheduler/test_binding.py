@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.refusing_transport import InterruptedTransport
 from plimsoll.simulator.stories.schedulers import (
     a_claim,
     a_late_class,
@@ -200,3 +201,24 @@ async def test_a_volume_that_was_written_is_not_given_away_before_the_watch_show
         await cluster.settle(timedelta(seconds=10))
 
         assert len(lines[0].writes) == 1
+
+
+async def test_a_pod_whose_claim_is_deleted_while_its_volume_is_bound_gets_no_node() -> None:
+    """No node starts a pod with such a claim, and a pod on a node keeps its claim from going."""
+    async with a_cluster("binding") as cluster:
+
+        async def delete_claim() -> None:
+            kept = {"metadata": {"finalizers": ["example.com/kept"]}}
+            await cluster.patch("PersistentVolumeClaim", "data", kept)
+            await cluster.delete("PersistentVolumeClaim", "data")
+
+        def interrupted(inner: Transport) -> Transport:
+            return InterruptedTransport(inner, "patch", "persistentvolumes", delete_claim)
+
+        async with a_scheduler(cluster, through=interrupted):
+            await a_pod_for_a_disk(cluster)
+            await cluster.settle(timedelta(seconds=30))
+            assert await volume_of(cluster, "data") == "disk-node-a"
+            assert not await node_of(cluster, "web")
+            _, _, message = await scheduled_condition(cluster, "web")
+            assert 'persistentvolumeclaim "data" is being deleted' in message

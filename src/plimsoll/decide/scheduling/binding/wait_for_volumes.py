@@ -17,7 +17,7 @@ from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.csi.in_tree import seen_from_node
 from plimsoll.decide.scheduling.binding.bind_volumes import Choice
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject, seen_volume
-from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_bound
+from plimsoll.decide.scheduling.rules.volume_binding.claims import find_objection, is_fully_bound
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import StaticBinding
 
 
@@ -82,6 +82,16 @@ def check_bindings(pod: ObjectKey, choice: Choice, observed: ObservedView) -> Pr
         if not isinstance(progress, Bound):
             return progress
     return Bound()
+
+
+def check_claims(pod: Pod, observed: ObservedView) -> GivenUp | None:
+    """Right before the pod gets its node: whether a claim is gone, or being deleted, by now. No
+    node starts such a pod, and once it is on a node, a claim that is being deleted stays. None: the
+    claims can be used. kube-scheduler does not look again."""
+    for volume in pod.spec.volumes:
+        if finding := find_objection(pod, volume, observed):
+            return GivenUp(finding)
+    return None
 
 
 def _check_static(binding: StaticBinding, node: Node, observed: ObservedView) -> Progress:

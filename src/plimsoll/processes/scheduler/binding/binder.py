@@ -31,6 +31,7 @@ from plimsoll.decide.scheduling.binding.wait_for_volumes import (
     Progress,
     Waiting,
     check_bindings,
+    check_claims,
 )
 from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.enact.enactor import Done, Obstacle, Overtaken
@@ -74,7 +75,8 @@ class ChoicePart:
 
 class Binder:
     def __init__(self, context: BindingContext, groups: Groups | None = None) -> None:
-        """Without groups each volume is bound as soon as it can be, as kube-scheduler does it."""
+        """Without groups each volume is bound as soon as it can be, and the pod gets its node as
+        soon as they all are, as kube-scheduler does it."""
         self._client = context.client
         self._enactor = context.enactor
         self._state = context.state
@@ -176,6 +178,8 @@ class Binder:
             return TIMED_OUT
 
     async def _assign(self, pod: Pod, node: str) -> BindingFailed | None:
+        if self._groups is not None and (late := check_claims(pod, self._state.stores)):
+            return _failed(late)
         try:
             await self._client.bind(pod.key, node, uid=pod.uid)
         except KubeError as error:

@@ -7,6 +7,7 @@ bound by the controller first, and the pod waits for that.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Protocol
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod, PodVolume
@@ -76,7 +77,11 @@ def _fate(claim: PersistentVolumeClaim, view: ClusterView) -> _Fate:
     return _Fate.DELAYED if is_delayed(claim, view) else _Fate.IMMEDIATE
 
 
-def find_objection(pod: Pod, volume: PodVolume, view: ClusterView) -> Finding | None:
+class ClaimView(Protocol):
+    def claim(self, key: ObjectKey) -> PersistentVolumeClaim | None: ...
+
+
+def find_objection(pod: Pod, volume: PodVolume, view: ClaimView) -> Finding | None:
     """Why the claim of this volume cannot be used on any node."""
     key = pod.claim_of(volume)
     return None if key is None else _objection(pod, volume, key, view.claim(key))
