@@ -14,6 +14,7 @@ from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.capacity.pools import POOLS, PublishedPool, pools_text
 from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
 from plimsoll.decide.capacity.volume_sizes import Cost
+from plimsoll.decide.provisioning.holds import HOLD
 from plimsoll.decide.provisioning.intents import (
     CONTENT,
     Intent,
@@ -328,9 +329,104 @@ def test_what_is_being_made_is_charged_though_pod_and_claim_are_gone() -> None:
     assert fits(capacity(10), an_intent(OTHER, IntentState.UNDONE))
 
 
-def test_of_two_attempts_for_a_claim_the_newest_is_charged() -> None:
-    given_up = an_intent(OTHER, IntentState.UNDOING, node="elsewhere")
-    assert not fits(capacity(10), given_up, an_intent(OTHER, IntentState.CALLING, number=1))
+def held(claim: PersistentVolumeClaim, hold: str) -> PersistentVolumeClaim:
+    found = noted(claim, **{HOLD: hold})
+    assert isinstance(found, PersistentVolumeClaim)
+    return found
+
+
+@pytest.mark.parametrize("state", [IntentState.CALLING, IntentState.MADE, IntentState.UNDOING])
+def test_a_new_choice_is_charged_beside_an_attempt_for_another_node(state: IntentState) -> None:
+    earlier = an_intent(OTHER, state, node="elsewhere")
+    assert not fits(capacity(10), earlier, OTHER, USER)
+    assert fits(capacity(11), earlier, OTHER, USER)
+    begun = an_intent(OTHER, IntentState.CALLING, number=1)
+    assert not fits(capacity(10), earlier, begun)
+    assert fits(capacity(11), earlier, begun)
+
+
+def test_an_attempt_that_was_given_up_is_charged_beside_the_next_one_on_the_same_node() -> None:
+    given_up = an_intent(OTHER, IntentState.UNDOING)
+    begun = an_intent(OTHER, IntentState.CALLING, number=1)
+    for next_one in ([OTHER, USER], [OTHER, USER, begun], [begun]):
+        assert not fits(capacity(16), given_up, *next_one)
+        assert fits(capacity(17), given_up, *next_one)
+
+
+def test_a_call_for_the_selected_node_is_charged_once() -> None:
+    assert fits(capacity(11), OTHER, USER, an_intent(OTHER, IntentState.CALLING))
+
+
+def test_a_call_for_an_earlier_hold_is_charged_beside_the_choice() -> None:
+    """The provisioner undoes it, and begins another volume at once."""
+    earlier = an_intent(held(OTHER, "pod/0/make"), IntentState.CALLING)
+    assert fits(capacity(11), held(OTHER, "pod/0/make"), USER, earlier)
+    assert not fits(capacity(16), held(OTHER, "pod/1/make"), USER, earlier)
+    assert fits(capacity(17), held(OTHER, "pod/1/make"), USER, earlier)
+
+
+def test_a_volume_that_is_given_back_is_charged_once_while_its_node_is_selected() -> None:
+    undone = an_intent(held(OTHER, "pod/0/make"), IntentState.UNDOING)
+    assert fits(capacity(11), held(OTHER, "pod/0/undo"), USER, undone)
+    assert not fits(capacity(10), held(OTHER, "pod/0/undo"), USER, undone)
+
+
+def test_volumes_of_two_claims_of_one_name_are_charged_each() -> None:
+    metadata = msgspec.structs.replace(OTHER.metadata, uid="of the claim before")
+    before = msgspec.structs.replace(OTHER, metadata=metadata)
+    earlier = an_intent(before, IntentState.CALLING)
+    assert not fits(capacity(16), OTHER, USER, earlier)
+    assert fits(capacity(17), OTHER, USER, earlier)
+
+
+def test_a_pod_is_kept_out_by_a_volume_of_its_own_that_is_to_be_deleted() -> None:
+    """Its claim does not get this one: the next is made beside it."""
+    mine = selected("data", gib=6)
+    objects = [*WORLD, capacity(10), mine, WEB]
+    wanted = an_intent(mine, IntentState.CALLING)
+    assert isinstance(Kernel(Columns.of([*objects, wanted])).decide(WEB), Placement)
+    given_up = an_intent(mine, IntentState.UNDOING)
+    found = Kernel(Columns.of([*objects, given_up])).decide(WEB)
+    assert isinstance(found, NoNode)
+    assert set(found.reasons) == {Reason.CAPACITY_RESERVED}
+
+
+def placed(pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name="n"))
+
+
+def test_a_node_that_was_selected_here_reserves_for_a_while_though_the_pod_is_gone() -> None:
+    """The provisioner looks at the claim alone, and may be about to begin."""
+    seen = Watched(capacity(10), OTHER, placed(USER))
+    seen.columns.remove(USER)
+    assert not seen.is_placed()
+    assert not seen.kernel.advance(NOON + UNDECIDED - MOMENT)
+    assert not seen.is_placed()
+    assert seen.kernel.advance(NOON + UNDECIDED)
+    assert seen.is_placed()
+
+
+def test_a_pod_that_comes_again_reserves_as_long_as_any_other() -> None:
+    seen = Watched(capacity(10), OTHER, placed(USER))
+    seen.columns.remove(USER)
+    seen.put(USER)
+    seen.kernel.advance(NOON + UNDECIDED)
+    assert not seen.is_placed()
+
+
+def test_a_node_that_another_writer_selected_reserves_no_longer_than_the_pod_lives() -> None:
+    seen = Watched(capacity(10), OTHER, USER)
+    seen.columns.remove(USER)
+    assert seen.is_placed()
+
+
+def test_a_node_that_is_taken_off_the_claim_reserves_nothing_though_it_was_selected_here() -> None:
+    seen = Watched(capacity(10), OTHER, placed(USER))
+    seen.columns.remove(USER)
+    seen.put(a_claim("other", gib=6, class_name="fast"))
+    assert seen.is_placed()
+    seen.put(OTHER)
+    assert seen.is_placed()
 
 
 def test_drivers_that_declare_nothing_are_not_charged_unless_told_to() -> None:
@@ -378,7 +474,7 @@ def test_columns_follow_reservations_as_they_come_and_go() -> None:
     assert not is_placed()
     columns.remove(USER)
     assert is_placed()
-    assert kernel.columns.reservations.by_claim == {}
+    assert kernel.columns.reservations.by_key == {}
 
 
 def test_every_rule_tells_the_pool_that_is_reserved() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from plimsoll.api.core import Lease
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
@@ -62,6 +63,8 @@ class Cycle:
         self._parts = parts
         self._is_ours = is_ours
         self._changed = asyncio.Event()
+        self._ended = 0
+        """How many reservations had ended when pods were last woken for that."""
         parts.state.on_observed(self.observe)
 
     async def run(self) -> None:
@@ -102,8 +105,18 @@ class Cycle:
             self._observe_pod(either.key)
             if self._parts.groups is not None:
                 self._parts.groups.observe_pod()
+        if isinstance(either, Lease):
+            self._observe_record()
         if may_help_any_pod(before, after):
             self._wake(before, after)
+
+    def _observe_record(self) -> None:
+        """Pods may fit where an attempt that was given up took room until now."""
+        parts = self._parts
+        ended = parts.kernel.columns.reservations.ended
+        if ended != self._ended and parts.queue.wake(_is_about_claims, parts.clock.now()):
+            self._changed.set()
+        self._ended = ended
 
     def _observe_pod(self, key: ObjectKey) -> None:
         queue = self._parts.queue

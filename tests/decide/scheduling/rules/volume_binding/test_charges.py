@@ -7,12 +7,14 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from plimsoll.api.meta import ApiObject
+from plimsoll.api.core import Lease
+from plimsoll.api.meta import ApiObject, ObjectMeta
 from plimsoll.api.storage import CSIDriver, StorageClass
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.capacity.pools import CLASS_POOL, POOLS, PublishedPool, pools_text
 from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
 from plimsoll.decide.capacity.volume_sizes import Cost
+from plimsoll.decide.provisioning.intents import CONTENT, Intent, IntentState, recorded_claim
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.flags import Blocked
 from plimsoll.decide.scheduling.judge import Rejected
@@ -24,7 +26,17 @@ from plimsoll.decide.scheduling.rules.volume_binding.charges import (
     ReservationMode,
     mode_of,
 )
-from tests.builders import HOSTNAME, a_capacity, a_claim, a_class, a_driver, a_node, a_pod, a_volume
+from tests.builders import (
+    DRIVER,
+    HOSTNAME,
+    a_capacity,
+    a_claim,
+    a_class,
+    a_driver,
+    a_node,
+    a_pod,
+    a_volume,
+)
 
 
 def saying(object_: ApiObject, mode: str) -> ApiObject:
@@ -78,8 +90,9 @@ def remove(object_: ApiObject) -> Event:
     return lambda columns: columns.remove(object_)
 
 
-def a_user(number: int) -> ApiObject:
-    return a_pod(f"user-{number}", claims=[f"other-{number}"])
+def a_user(number: int, node: str) -> ApiObject:
+    pod = a_pod(f"user-{number}", claims=[f"other-{number}"])
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
 
 
 @st.composite
@@ -111,6 +124,24 @@ def volumes(draw: st.DrawFn) -> ApiObject:
 
 
 @st.composite
+def intents(draw: st.DrawFn) -> ApiObject:
+    number, attempt = draw(st.integers(0, 5)), draw(st.integers(0, 2))
+    claim = a_claim(f"other-{number}", gib=draw(st.integers(1, 6)), class_name="fast")
+    intent = Intent(
+        driver=DRIVER,
+        claim=recorded_claim(claim),
+        volume_name=f"of-{number}",
+        number=attempt,
+        state=draw(st.sampled_from(IntentState)),
+        selected_node=draw(st.sampled_from(["", *NODES, "gone"])),
+    )
+    content = msgspec.json.encode(intent).decode()
+    return noted(
+        Lease(metadata=ObjectMeta(name=intent.name, namespace="plimsoll")), {CONTENT: content}
+    )
+
+
+@st.composite
 def classes(draw: st.DrawFn) -> ApiObject:
     mode = draw(st.sampled_from(["", "linear", "single-slot", "none"]))
     told = {RESERVATIONS: mode} | ({CLASS_POOL: "disks"} if draw(st.booleans()) else {})
@@ -124,7 +155,8 @@ def advanced(seconds: int) -> Event:
     return advance
 
 
-objects = st.one_of(capacities(), claims(), volumes(), st.integers(0, 5).map(a_user))
+users = st.builds(a_user, st.integers(0, 5), st.sampled_from(["", "n0"]))
+objects = st.one_of(capacities(), claims(), volumes(), intents(), users)
 events = st.one_of(
     objects.map(put),
     objects.map(put),

@@ -25,7 +25,12 @@ from plimsoll.decide.capacity.tokens import find_token
 from plimsoll.decide.capacity.volume_sizes import Cost, find_parts
 from plimsoll.decide.scheduling.columns.capacity import ClassCapacity, PoolId, PoolSource
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.reservations import RecordedVolume, Reservation
+from plimsoll.decide.scheduling.reservations import (
+    WANTED,
+    RecordedVolume,
+    Reservation,
+    ReservationKey,
+)
 from plimsoll.decide.scheduling.rules.volume_binding.offers import KnownOffers, Offer, OfferedPool
 
 RESERVATIONS = "plimsoll.dev/reservations"
@@ -69,6 +74,8 @@ class ListedCharge(NamedTuple):
     taken: int
     """Bytes of the pool."""
     since: datetime | None
+    is_given_up: bool
+    """An earlier attempt for the claim: it is to be undone."""
 
 
 class Position(NamedTuple):
@@ -88,16 +95,16 @@ class PoolCharges:
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._by_claim: dict[ObjectKey, PoolCharge] = {}
-        self._by_pool: dict[PoolId, dict[ObjectKey, PoolCharge]] = {}
+        self._by_key: dict[ReservationKey, PoolCharge] = {}
+        self._by_pool: dict[PoolId, dict[ReservationKey, PoolCharge]] = {}
         self._position: int | None = None
         self._stamps: tuple[object, ...] = ()
         self._seen: Positions = {}
-        self._watched: dict[str, dict[str, set[ObjectKey]]] = {}
-        """By class and node, the claims whose charge may be another when capacity changes."""
-        self._places: dict[ObjectKey, tuple[str, str]] = {}
-        self._unplaced: dict[ObjectKey, None] = {}
-        """Claims that are charged nowhere, though no report tells that it counts their volume in:
+        self._watched: dict[str, dict[str, set[ReservationKey]]] = {}
+        """By class and node, those whose charge may be another when capacity changes."""
+        self._places: dict[ReservationKey, tuple[str, str]] = {}
+        self._unplaced: dict[ReservationKey, None] = {}
+        """Those that are charged nowhere, though no report tells that it counts their volume in:
         their node, class or pool is not known yet, or is not charged."""
         self._changes = 0
         """How many changes of objects were seen."""
@@ -106,10 +113,11 @@ class PoolCharges:
         self.offers = KnownOffers()
 
     def __bool__(self) -> bool:
-        return bool(self._by_claim)
+        return bool(self._by_key)
 
     def __contains__(self, claim: ObjectKey) -> bool:
-        return claim in self._by_claim
+        """Whether the volume that the claim is to get is charged."""
+        return ReservationKey(claim) in self._by_key
 
     def listed(self) -> list["ListedCharge"]:
         """All of them, by claim, for people to look at."""
@@ -117,12 +125,16 @@ class PoolCharges:
         index = self._columns.reservations
         return [
             ListedCharge(
-                index.by_claim[key], charge.pool, charge.cost.taken(charge.size), index.since(key)
+                index.by_key[key],
+                charge.pool,
+                charge.cost.taken(charge.size),
+                index.since(key),
+                is_given_up=key.attempt != WANTED,
             )
-            for key, charge in sorted(self._by_claim.items())
+            for key, charge in sorted(self._by_key.items())
         ]
 
-    def of_pool(self, pool: PoolId) -> Mapping[ObjectKey, PoolCharge]:
+    def of_pool(self, pool: PoolId) -> Mapping[ReservationKey, PoolCharge]:
         return self._by_pool.get(pool, {})
 
     def refresh(self) -> None:
@@ -132,29 +144,29 @@ class PoolCharges:
             self._unplaced.pop(key, None)
             charge = None if found is None else self._charge(*found)
             is_known = found is not None and self._is_reported(found[0], found[1].id)
-            if charge is None and not is_known and key in self._columns.reservations.by_claim:
+            if charge is None and not is_known and key in self._columns.reservations.by_key:
                 self._unplaced[key] = None
             self._put(key, charge)
         # What was marked just now is no news.
         self._seen = self._positions()
         self._changes = self._columns.capacity.changed.position
 
-    def _dirty(self) -> Collection[ObjectKey]:
+    def _dirty(self) -> Collection[ReservationKey]:
         columns, index = self._columns, self._columns.reservations
         stamps = (columns.stamp, columns.classes_stamp, columns.labels.stamp)
         if self._position is None:
-            changed = dict.fromkeys(index.by_claim)
+            changed = dict.fromkeys(index.by_key)
         else:
             changed = dict.fromkeys(index.changed_since(self._position))
             if stamps != self._stamps:
-                changed |= dict.fromkeys(self._by_claim) | self._unplaced
+                changed |= dict.fromkeys(self._by_key) | self._unplaced
             else:
                 changed |= dict.fromkeys(self._concerned())
         self._position, self._stamps = index.position, stamps
         return changed
 
-    def _concerned(self) -> Iterator[ObjectKey]:
-        """Claims on nodes whose capacity objects changed, and those that wait for a report about a
+    def _concerned(self) -> Iterator[ReservationKey]:
+        """Those on nodes whose capacity objects changed, and those that wait for a report about a
         pool of which an object changed."""
         capacity = self._columns.capacity
         sources = capacity.changed.since(self._changes)
@@ -166,8 +178,8 @@ class PoolCharges:
             if now.get(name) != self._seen.get(name):
                 yield from self._on_changed_nodes(name)
 
-    def _on_changed_nodes(self, name: str) -> Iterator[ObjectKey]:
-        """Claims of the class that reserve there."""
+    def _on_changed_nodes(self, name: str) -> Iterator[ReservationKey]:
+        """Those of the class."""
         watched, slots = self._watched.get(name, {}), self._changed_slots(name)
         index = self._columns.index
         if slots is None:
@@ -195,21 +207,21 @@ class PoolCharges:
             for name, table in self._columns.capacity.by_class.items()
         }
 
-    def _watch(self, key: ObjectKey) -> None:
-        """Remember on which node, and of which class, the claim reserves."""
+    def _watch(self, key: ReservationKey) -> None:
+        """Remember on which node, and of which class, it reserves."""
         old = self._places.pop(key, None)
         if old is not None:
             self._watched[old[0]][old[1]].discard(key)
             if not self._watched[old[0]][old[1]]:
                 del self._watched[old[0]][old[1]]
-        found = self._columns.reservations.by_claim.get(key)
-        if found is not None and (key in self._unplaced or key in self._by_claim):
+        found = self._columns.reservations.by_key.get(key)
+        if found is not None and (key in self._unplaced or key in self._by_key):
             self._places[key] = found.storage_class, found.node
             nodes = self._watched.setdefault(found.storage_class, {})
             nodes.setdefault(found.node, set()).add(key)
 
-    def _put(self, key: ObjectKey, charge: PoolCharge | None) -> None:
-        old = self._by_claim.get(key)
+    def _put(self, key: ReservationKey, charge: PoolCharge | None) -> None:
+        old = self._by_key.get(key)
         if old == charge:
             self._watch(key)
             return
@@ -225,9 +237,9 @@ class PoolCharges:
                 self._drop(pool)
             self._columns.capacity.touch(pool)
         if charge is None:
-            self._by_claim.pop(key, None)
+            self._by_key.pop(key, None)
         else:
-            self._by_claim[key] = charge
+            self._by_key[key] = charge
         self._watch(key)
 
     def _drop(self, pool: PoolId) -> None:
@@ -236,10 +248,12 @@ class PoolCharges:
         if not known:
             self._pools.pop(pool.source, None)
 
-    def _find_pool(self, key: ObjectKey) -> tuple[Reservation, OfferedPool, StorageClass] | None:
+    def _find_pool(
+        self, key: ReservationKey
+    ) -> tuple[Reservation, OfferedPool, StorageClass] | None:
         """What reserves, and the pool that it takes room of; None: that is not known."""
         columns = self._columns
-        reservation = columns.reservations.by_claim.get(key)
+        reservation = columns.reservations.by_key.get(key)
         slot = columns.index.find(reservation.node) if reservation else None
         storage_class = columns.classes.get(reservation.storage_class) if reservation else None
         if reservation is None or slot is None or storage_class is None:
@@ -282,7 +296,7 @@ class PoolCharges:
     def apply(
         self, offer: Offer, capacity: CSIStorageCapacity, but: Collection[ObjectKey] = NO_CLAIMS
     ) -> Offer:
-        """The offer without what is reserved, `but` the reservations of these claims."""
+        """The offer without what is reserved, `but` not for what these claims are to get."""
         if not self._by_pool or offer.pools is None:
             return offer
         pools = tuple(self._without(pool, capacity, but) for pool in offer.pools)
@@ -309,7 +323,7 @@ class PoolCharges:
         return [
             charge
             for key, charge in sorted(self.of_pool(pool.id).items())
-            if key not in but
+            if not (key.claim in but and key.attempt == WANTED)
             and not (charge.recorded and self._counts_in(capacity, charge.recorded))
         ]
 
