@@ -10,14 +10,20 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.provisioning.holds import HOLD
-from plimsoll.decide.provisioning.intents import IntentState, read_intent
+from plimsoll.decide.provisioning.intents import (
+    Intent,
+    IntentState,
+    StoredIntent,
+    lease_document,
+    read_intent,
+)
 from plimsoll.decide.scheduling.reservation_deadlines import UNBEGUN, UNDECIDED, UNORDERED
 from plimsoll.decide.scheduling.reservations import MOST_PER_POD
 from plimsoll.decide.scheduling.rules.volume_binding.charges import RESERVATIONS
 from plimsoll.processes.driver.backends.pools.faults import FaultyCall, Hang
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.objects import volume
+from plimsoll.simulator.stories.objects import namespace, volume
 from plimsoll.simulator.stories.refusing_transport import forbidden, open_to_all
 from plimsoll.simulator.stories.schedulers import (
     HOSTNAME,
@@ -276,6 +282,89 @@ async def test_a_restart_forgets_neither_what_is_being_made_nor_what_is_not_repo
         await scene.cluster.wait(A_WHILE)
         assert await scene.placed() == {"recorded", "begun", "fits"}
         assert refused(provisioner) == 0
+
+
+# Attempts that were given up, and pods that are gone
+
+
+async def move_away(scene: Scene, *claims: str) -> None:
+    """Take the selected node off, and let no pod go to node-a any more."""
+    await scene.cluster.patch("Node", "node-a", {"spec": {"unschedulable": True}})
+    for claim in claims:
+        told = {"metadata": {"annotations": {SELECTED_NODE: None}}}
+        await scene.cluster.patch("PersistentVolumeClaim", claim, told)
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["one-scheduler", "restarted"])
+async def test_what_is_decided_anew_is_charged_while_the_first_calls_are_under_way(
+    *, restarts: bool
+) -> None:
+    """Two volumes are being made for node-a, and neither is wanted there any more. There is room
+    for one of them on node-b."""
+    async with our_world("20Gi", "10Gi") as (scene, storage, provisioner):
+        await scene.cluster.patch("Node", "node-b", {"spec": {"unschedulable": True}})
+        storage.set_faults(Hang(call=FaultyCall.CREATE, pool="pool-a", times=2, seconds=60))
+        await scene.start("first", "6Gi")
+        await scene.start("second", "6Gi")
+        await scene.cluster.wait(MOMENT)
+        assert await intents(scene.cluster) == [IntentState.CALLING, IntentState.CALLING]
+
+        await scene.cluster.patch("Node", "node-b", {"spec": {"unschedulable": False}})
+        await move_away(scene, "first-0", "second-0")
+        if restarts:
+            await scene.restart()
+        await scene.cluster.wait(MOMENT)
+        nodes = [await scene.selected("first-0"), await scene.selected("second-0")]
+        assert sorted(nodes) == ["", "node-b"]
+        await scene.cluster.wait(2 * A_WHILE)
+        assert len(await scene.placed()) == 1
+        assert len(storage.names) == 1, "what was made for node-a is given back"
+        assert refused(provisioner) == 0
+
+
+async def test_a_pod_wakes_when_an_attempt_that_was_given_up_is_settled() -> None:
+    """What is published stays the same: the driver had never made the volume."""
+    async with their_world("linear") as scene:
+        cluster = scene.cluster
+        intent = Intent(
+            driver=THEIRS,
+            claim=a_claim("gone", size="4Gi", class_name="theirs")
+            | {"metadata": {"namespace": "default", "name": "gone", "uid": "gone"}},
+            volume_name="pvc-gone",
+            selected_node="node-a",
+            state=IntentState.UNDOING,
+        )
+        lease = lease_document(StoredIntent(intent=intent), NAMESPACE)
+        await cluster.create(namespace(NAMESPACE), lease)
+        await cluster.settle()
+        await scene.start("third", "4Gi", class_name="theirs")
+        await cluster.wait(MOMENT)
+        assert "CapacityReserved" in await scene.why("third")
+        await cluster.delete("Lease", intent.name, namespace=NAMESPACE)
+        await cluster.wait(MOMENT)
+        assert await scene.selected("third-0") == "node-a"
+        assert await scene.selected("second-0") == ""
+
+
+async def test_a_node_that_was_selected_for_a_pod_that_is_gone_is_still_charged() -> None:
+    """The provisioner is about to act upon the claim, which stays."""
+    async with our_world("10Gi") as (scene, storage, provisioner):
+        await provisioner.kill()
+        await scene.start("first", "6Gi")
+        await scene.cluster.settle()
+        assert await scene.selected("first-0") == "node-a"
+        await scene.cluster.delete("Pod", "first", grace=0)
+        await scene.start("second", "5Gi")
+        await scene.cluster.wait(MOMENT)
+        assert await scene.selected("second-0") == ""
+        assert "CapacityReserved" in await scene.why("second")
+        later = RunningProvisioner(scene.cluster, storage, PUBLISHING, seed=2)
+        await later.start()
+        await scene.cluster.wait(A_WHILE)
+        assert len(storage.names) == 1
+        assert await scene.selected("second-0") == ""
+        assert refused(later) == 0
+        await later.kill()
 
 
 # Deadlines, and what tenants can write
