@@ -30,6 +30,12 @@ from plimsoll.decide.capacity.segments import segment_of
 from plimsoll.decide.capacity.templates import NodeType, decide_templates
 from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.decide.plan import Create, Patch, Plan
+from plimsoll.decide.provisioning.intents import (
+    Intent,
+    IntentState,
+    StoredIntent,
+    lease_document,
+)
 from plimsoll.ui.cli.capacity import capacity
 from tests.servers import EmbeddedServer, free_port
 
@@ -215,8 +221,19 @@ def test_reservations_show_for_whom_room_is_kept(server: EmbeddedServer) -> None
     (told,) = document(called(server, "-o", "json"))["reservations"]
     assert (told["claim"]["name"], told["node"], told["pool"]) == ("data", "n1", "n1/disks")
     assert (told["reservedBytes"], told["recorded"]) == (4 * GIB, False)
-    rows = [line.split() for line in called(server, "--pools").stdout.splitlines()]
+    intent = Intent(
+        driver=DRIVER,
+        claim=claim | {"metadata": {"namespace": "default", "name": "data", "uid": "before"}},
+        volume_name="pvc-before",
+        state=IntentState.UNDOING,
+        selected_node="n2",
+    )
+    create(server, lease_document(StoredIntent(intent=intent), "default"))
+    rows = [line.split()[:6] for line in called(server, "--pools").stdout.splitlines()]
     assert ["default/data", "n1", "n1/disks", "4Gi", "decided"] in rows
+    assert ["default/data", "n2", "n2/disks", "4Gi", "given", "up"] in rows
+    told = document(called(server, "-o", "json"))["reservations"]
+    assert [each["givenUp"] for each in told] == [False, True]
     assert document(called(server, "-o", "json", "--class", "broken"))["reservations"] == []
 
 

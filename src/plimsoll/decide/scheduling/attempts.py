@@ -17,7 +17,7 @@ from plimsoll.decide.provisioning.holds import HoldAction, hold_of, is_to_be_und
 from plimsoll.decide.provisioning.intents import IntentState, intent_in
 
 
-class Attempt(NamedTuple):
+class OpenAttempt(NamedTuple):
     """An open intent."""
 
     lease: ObjectKey
@@ -32,14 +32,14 @@ class Attempt(NamedTuple):
     begun_at: datetime | None
 
 
-def find_attempt(lease: Lease) -> Attempt | None:
+def find_attempt(lease: Lease) -> OpenAttempt | None:
     """None: the lease holds no intent, or one that is settled."""
     intent = intent_in(lease.annotations)
     if intent is None or not intent.state.is_open:
         return None
     claim = intent.recorded_claim
     hold = hold_of(claim)
-    return Attempt(
+    return OpenAttempt(
         lease=lease.key,
         number=intent.number,
         state=intent.state,
@@ -51,15 +51,15 @@ def find_attempt(lease: Lease) -> Attempt | None:
 
 
 def find_current(
-    attempts: Iterable[Attempt], claim: PersistentVolumeClaim | None
-) -> Attempt | None:
+    attempts: Iterable[OpenAttempt], claim: PersistentVolumeClaim | None
+) -> OpenAttempt | None:
     """The newest of those whose volume the claim is to get; None: there is none, and if a node is
     selected, the provisioner has yet to begin. `claim` is None where no node is selected."""
     wanted = [each for each in attempts if _is_wanted(each, claim)]
     return max(wanted, key=lambda each: (each.number, each.lease), default=None)
 
 
-def _is_wanted(attempt: Attempt, claim: PersistentVolumeClaim | None) -> bool:
+def _is_wanted(attempt: OpenAttempt, claim: PersistentVolumeClaim | None) -> bool:
     if claim is None:
         return attempt.state is not IntentState.UNDOING
     selected = claim.annotations.get(SELECTED_NODE, "")

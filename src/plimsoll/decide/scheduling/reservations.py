@@ -23,7 +23,7 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.capacity.tokens import CapacityToken, find_token
 from plimsoll.decide.claims.match import size_of
-from plimsoll.decide.scheduling.attempts import Attempt, find_attempt, find_current
+from plimsoll.decide.scheduling.attempts import OpenAttempt, find_attempt, find_current
 from plimsoll.decide.scheduling.reservation_deadlines import UNORDERED, ReservationDeadlines
 
 REMEMBERED = 4096
@@ -90,7 +90,7 @@ class ReservationIndex:
         self._volumes: dict[ObjectKey, dict[str, PersistentVolume]] = {}
         """By claim, those that name it."""
         self._volume_claims: dict[str, ObjectKey] = {}
-        self._attempts: dict[ObjectKey, dict[ObjectKey, Attempt]] = {}
+        self._attempts: dict[ObjectKey, dict[ObjectKey, OpenAttempt]] = {}
         """By claim and lease."""
         self._attempt_claims: dict[ObjectKey, ObjectKey] = {}
         """By lease."""
@@ -261,7 +261,7 @@ class ReservationIndex:
         return found
 
     def _wanted(
-        self, key: ObjectKey, selected: PersistentVolumeClaim | None, current: Attempt | None
+        self, key: ObjectKey, selected: PersistentVolumeClaim | None, current: OpenAttempt | None
     ) -> Reservation | None:
         """For the volume that the claim is to get."""
         claim = selected or (current.claim if current is not None else None)
@@ -349,7 +349,7 @@ class ReservationIndex:
         return twin
 
 
-def _of_attempt(attempt: Attempt) -> Reservation:
+def _of_attempt(attempt: OpenAttempt) -> Reservation:
     """Whether a report counts the volume in is not known: a report that does counts it twice."""
     claim = attempt.claim
     size = size_of(claim.spec.resources.requests).value

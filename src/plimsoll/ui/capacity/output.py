@@ -92,6 +92,7 @@ def _reservation_document(charge: ListedCharge, now: datetime) -> Document:
         "pool": charge.pool.name or None,
         "reservedBytes": charge.taken,
         "recorded": reservation.recorded is not None,
+        "givenUp": charge.is_given_up,
         "sinceSecondsAgo": _seconds(charge.since, now),
     }
 
@@ -199,9 +200,15 @@ def _reserved_row(charge: ListedCharge, now: datetime) -> Row:
         reservation.node,
         charge.pool.name,
         _size(charge.taken),
-        "recorded" if reservation.recorded is not None else "decided",
+        _stage(charge),
         human(now - charge.since) if charge.since else "",
     )
+
+
+def _stage(charge: ListedCharge) -> str:
+    if charge.is_given_up:
+        return "given up"
+    return "recorded" if charge.reservation.recorded is not None else "decided"
 
 
 def _pool_row(pool: PoolEntry) -> Row:
