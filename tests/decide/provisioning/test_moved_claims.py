@@ -16,11 +16,13 @@ from plimsoll.decide.provisioning.calls import (
     Deleted,
     Segment,
 )
+from plimsoll.decide.provisioning.claims import decide_claim
 from plimsoll.decide.provisioning.settings import ProvisionerMode, ProvisionerSettings
 from plimsoll.decide.provisioning.steps import (
     NOTHING_KNOWN,
     Ignore,
     IgnoreReason,
+    Prepare,
     ProvisioningRecord,
     Refuse,
     Reschedule,
@@ -119,6 +121,23 @@ def test_a_volume_that_the_new_node_cannot_reach_is_deleted_and_made_for_that_no
     assert world.memory == NOTHING_KNOWN
     assert "Normal SelectedNodeChanged" in reasons(world)
     assert any("it is created again for node node-2" in each for each in messages(world))
+
+
+@pytest.mark.parametrize("settings", [STRICT, SETTINGS], ids=["strict", "any-segment"])
+def test_what_no_driver_was_asked_for_is_prepared_anew_when_another_node_is_selected(
+    settings: ProvisionerSettings,
+) -> None:
+    """The hold was taken off between the look at the claim and the call."""
+    world, _ = a_moving_world("node-2", settings=settings)
+    first = decide_claim(world.claim(CLAIM), NOTHING_KNOWN, world.context)
+    assert isinstance(first, Prepare)
+    annotate(claim_in(world), selected_node="node-2")
+
+    second = decide_claim(world.claim(CLAIM), first.memory, world.context)
+
+    assert isinstance(second, Prepare)
+    assert second.attempt.accessibility is not None
+    assert second.attempt.accessibility.preferred[0] == B
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ from plimsoll.decide.provisioning.steps import (
     Refuse,
     Reschedule,
 )
+from plimsoll.decide.provisioning.topology.requirement import NO_TOPOLOGY, TopologyMemory
 from plimsoll.decide.provisioning.topology.selected_node import selected_node_of
 from plimsoll.decide.provisioning.view import ProvisioningContext
 
@@ -174,7 +175,7 @@ def _prepare(
         selected_node=selected_node_of(claim),
         is_begun=memory.in_progress is not None,
     )
-    found = Preparation(wanted, context).prepare(memory.topology)
+    found = Preparation(wanted, context).prepare(_topology_to_repeat(memory, context))
     begun = _announcement(claim)
     if isinstance(found, Populator):
         return _leave_to_populator(claim, begun, memory)
@@ -189,6 +190,13 @@ def _prepare(
             return failed(
                 _unasked(failure, memory, context), claim, memory, claim=current, begun=writes
             )
+
+
+def _topology_to_repeat(memory: ClaimMemory, context: ProvisioningContext) -> TopologyMemory:
+    """Where an earlier call wanted the volume. What no driver was asked for binds nobody: another
+    node may be selected by now. csi-provisioner goes on with what it has found first."""
+    is_asked = memory.in_progress is not None
+    return memory.topology if is_asked or context.settings.is_compatible else NO_TOPOLOGY
 
 
 def _announcement(claim: PersistentVolumeClaim) -> Emit:
