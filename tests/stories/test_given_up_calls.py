@@ -119,6 +119,32 @@ async def test_a_foreign_drivers_volume_is_kept_after_a_restart_without_an_elect
             assert await volume_of(scene.cluster, "data")
 
 
+@pytest.mark.parametrize("restarts", [False, True], ids=["same-process", "next-process"])
+@pytest.mark.parametrize("hold", [None, "pod/1/make"], ids=["plain", "held"])
+async def test_a_claim_gets_another_volume_than_the_one_that_is_kept_for_an_administrator(
+    *, restarts: bool, hold: str | None
+) -> None:
+    """It was made for a node that is not selected any more, and another program may have led."""
+    async with a_scene() as scene:
+        scene.storage.unknown_calls = frozenset({methods.DELETE_NEVER_PUBLISHED.name})
+        first = RunningProvisioner(scene.cluster, scene.storage, STRICT)
+        scene.storage.on_effect = lambda _: first.cut_off()
+        await first.start()
+        await scene.annotate(node="node-a", hold=None if hold is None else "pod/0/make")
+        await first.kill()
+        scene.storage.on_effect = lambda _: None
+        (kept,) = scene.storage.ids
+        await scene.annotate(node="node-b", hold=hold)
+        async with a_provisioner(scene.cluster, scene.storage, STRICT, seed=2):
+            await scene.cluster.wait(timedelta(seconds=15) if restarts else ENOUGH)
+        async with a_provisioner(scene.cluster, scene.storage, STRICT, seed=3):
+            await scene.annotate(hold=None)
+            name = await volume_of(scene.cluster, "data")
+            assert f"{name}-1" in scene.storage.names
+            assert kept in scene.storage.ids
+            assert by_number(await scene.intents()) == [(0, "Suspect")]
+
+
 async def test_cut_off_after_any_write_one_volume_is_left_and_no_name_used_twice() -> None:
     for number in range(1, 40):
         async with a_scene() as scene:
