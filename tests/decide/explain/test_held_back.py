@@ -367,6 +367,26 @@ def test_a_hold_is_told_also_where_leases_may_not_be_read() -> None:
     )
 
 
+def test_a_hold_that_belongs_to_no_group_is_told_with_what_ends_it() -> None:
+    kernel = Kernel(columns(held(FIRST)))
+    found = explain_claim(FIRST.key, [], kernel, evidence(MADE[0]))
+    assert found.message == (
+        f"Held for the pod of uid {POD.uid} (attempt 2), but no group is known that holds it. "
+        f"While annotation {HOLD} is there, a provisioner of Plimsoll records no volume; the "
+        "scheduler takes it off when it selects a node for a pod with the claim, or take it off by "
+        "hand."
+    )
+
+
+def test_claims_that_went_after_the_commit_point_are_waited_for() -> None:
+    publishing = a_group(replace(GROUP, state=GroupState.PUBLISHING))
+    found = explained(publishing, claims=(bound(FIRST, "a"),))
+    assert found.held_back is not None
+    assert found.held_back.next_step == (
+        "Claim second is gone: the pod waits until it is created again."
+    )
+
+
 def test_a_held_claim_is_explained_with_its_group() -> None:
     kernel = Kernel(columns(held(FIRST), held(SECOND)))
     found = explain_claim(FIRST.key, [POD], kernel, evidence(a_group(), *MADE))

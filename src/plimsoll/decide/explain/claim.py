@@ -16,7 +16,7 @@ from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble
 from plimsoll.decide.explain.held_back import GroupStory, find_story_of_claim, tell_hold
 from plimsoll.decide.explain.pod import PodExplanation, explain_pod
 from plimsoll.decide.explain.provisioning import provisioning_troubles
-from plimsoll.decide.provisioning.holds import hold_of
+from plimsoll.decide.provisioning.holds import HOLD, hold_of
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.reasons import (
     Finding,
@@ -118,11 +118,15 @@ def _held(claim: PersistentVolumeClaim, story: GroupStory | None, evidence: Evid
     if story is not None and (held := story.find(claim.key)):
         return tell_hold(story, held)
     hold = hold_of(claim)
-    if hold is None or evidence is None or evidence.leases is not None:
+    if hold is None or evidence is None:
         return ""
+    told = f"Held for the pod of uid {hold.pod_uid} (attempt {hold.attempt})"
+    if evidence.leases is None:
+        return f"{told}; what it waits for is not known, since leases may not be listed."
     return (
-        f"Held for the pod of uid {hold.pod_uid} (attempt {hold.attempt}); what it waits for is "
-        "not known, since leases may not be listed."
+        f"{told}, but no group is known that holds it. While annotation {HOLD} is there, a "
+        "provisioner of Plimsoll records no volume; the scheduler takes it off when it selects a "
+        "node for a pod with the claim, or take it off by hand."
     )
 
 

@@ -115,7 +115,7 @@ def held_elsewhere(pod: Pod, view: ClusterView, evidence: Evidence) -> Iterator[
 
 
 def _holding(claim: PersistentVolumeClaim, evidence: Evidence) -> RecordedGroup | None:
-    """A hold that belongs to no group holds nothing: a tenant may have written it."""
+    """A hold that belongs to no group keeps no pod waiting: a tenant may have written it."""
     for found in evidence.groups:
         is_same_namespace = found.group.namespace == claim.namespace
         if is_same_namespace and not found.group.is_over and found.group.has_hold_on(claim):
@@ -230,6 +230,8 @@ def _next_step(outlook: _Outlook) -> str:
             return f"The pod is on node {pod.spec.node_name}: the scheduler deletes this record."
         case GroupState.PUBLISHING if outlook.is_leaving:
             return "The pod is gone or being deleted; its claims keep the volumes that were made."
+        case GroupState.PUBLISHING if gone := _in(outlook.claims, HeldState.CLAIM_GONE):
+            return f"Claim {_named(gone)} is gone: the pod waits until it is created again."
         case GroupState.PUBLISHING:
             return f"When all are bound, the scheduler binds the pod to node {group.node}."
         case GroupState.PREPARING:
