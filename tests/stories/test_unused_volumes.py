@@ -6,7 +6,7 @@ both. Capacity is not tracked: the scheduler learns of it when the provisioner r
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,7 @@ from plimsoll.processes.controller.rollback.loop import Rollbacks, RollbackSetti
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.simulator.stories.cluster import Controller, Make, StoryCluster, Through, a_cluster
 from plimsoll.simulator.stories.objects import pod, uses
-from plimsoll.simulator.stories.refusing_transport import InterruptedTransport
+from plimsoll.simulator.stories.refusing_transport import InterruptedTransport, asked
 from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     a_claim,
@@ -31,6 +31,7 @@ from plimsoll.simulator.stories.schedulers import (
     a_scheduler,
     node_of,
     nodes_of,
+    volume_of,
 )
 from plimsoll.simulator.stories.sidecars import (
     DRIVER,
@@ -46,7 +47,7 @@ from plimsoll.simulator.stories.sidecars import (
 from plimsoll.simulator.stories.story_process import StoryCsiLink
 from plimsoll.simulator.stories.workload_objects import LABELS, stateful_set
 from plimsoll.wire.csi import methods
-from plimsoll.wire.transport import Transport
+from plimsoll.wire.transport import Request, Response, StreamedResponse, Transport
 
 LOOPS = ("binding", "claim-protection", "volume-protection", "statefulset", "garbage-collector")
 STRICT = msgspec.structs.replace(PLAIN, strict_topology=True)
@@ -428,6 +429,60 @@ async def test_a_pod_that_mounts_after_the_last_look_and_completes_loses_nothing
         assert "RollbackKeptVolume" in await scene.reasons()
         assert await scene.is_nothing_leaked()
         assert await scene.records() == ["Kept"]
+
+
+class OnceTheClaimIsGone:
+    """Implements Transport. Something happens right before the first look at pods after that."""
+
+    def __init__(
+        self, inner: Transport, scene: Scene, happens: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._inner = inner
+        self._scene = scene
+        self._happens: Callable[[], Awaitable[None]] | None = happens
+
+    async def request(self, request: Request) -> Response:
+        happens = self._happens
+        is_look = happens is not None and asked(request) == ("list", "pods")
+        if is_look and happens and await self._scene.cluster.find(CLAIM, "first") is None:
+            self._happens = None
+            await happens()
+        return await self._inner.request(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamedResponse]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+async def test_a_volume_that_gets_its_claim_back_is_not_deleted_before_it_is_bound() -> None:
+    """The claim is gone when a pod is found that may have used the volume, and nothing binds claims
+    for a while. The volume is released all that time, and its provisioner runs."""
+    async with a_scene() as scene:
+        await a_bare_pod(scene)
+        await scene.cluster.wait(ENOUGH)
+        before = scene.storage.ids
+
+        async def comes_and_stays() -> None:
+            await scene.cluster.wait(timedelta(seconds=2))
+            assert [v["status"]["phase"] for v in await scene.volumes()] == ["Released"]
+            await scene.cluster.create(pod("writer", volumes=[uses("first")], node="node-a"))
+            await scene.cluster.controllers[0].kill()
+
+        await scene.take_back(
+            through=lambda inner: OnceTheClaimIsGone(inner, scene, comes_and_stays)
+        )
+        await scene.cluster.wait(2 * ENOUGH)
+        assert await scene.cluster.find("Pod", "writer"), "the moment came"
+        assert scene.storage.ids == before
+        await scene.cluster.start(*LOOPS)
+        await scene.cluster.wait(ENOUGH)
+        assert scene.storage.ids == before
+        assert await volume_of(scene.cluster, "first")
+        assert await scene.is_untouched()
+        assert await scene.records() == []
+        assert await scene.reasons() == {"RollbackBegun", "RollbackPutBack"}
 
 
 @WORKLOADS

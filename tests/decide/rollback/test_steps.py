@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import RETAINED_BY, ROLLBACK, ROLLING_BACK
@@ -203,20 +204,37 @@ def test_a_user_who_deletes_the_claim_first_gets_what_they_asked_for() -> None:
 
 def test_a_used_volume_whose_claim_is_gone_gets_its_claim_back() -> None:
     step = next_step(RELEASING, a_view(volume=retained(), claim=None, claims=(), pods=[USER]))
-    created, restored = writes(step)
+    created = only(step)
     assert isinstance(created, Create)
     assert created.document["spec"]["volumeName"] == RECORD.volume_name
-    assert isinstance(restored, Patch)
-    assert restored.patch["spec"] == {
-        "persistentVolumeReclaimPolicy": "Delete",
-        "claimRef": {"uid": None, "resourceVersion": None},
-    }
 
 
 def test_a_claim_that_asks_for_the_volume_gets_it_also_after_a_crash_in_between() -> None:
     asking = with_spec(namesake(), volume_name=RECORD.volume_name)
     step = next_step(RELEASING, a_view(volume=retained(), claim=asking, claims=()))
-    assert isinstance(only(step), Patch)
+    kept = only(step)
+    assert isinstance(kept, Patch)
+    assert kept.patch == {"spec": {"claimRef": {"uid": None, "resourceVersion": None}}}
+
+
+def test_a_volume_that_is_given_back_gets_its_policy_only_when_it_is_bound_again() -> None:
+    """Before that its provisioner would delete it: it is released."""
+    asking = with_spec(namesake(), volume_name=RECORD.volume_name)
+    reference = retained().spec.claim_ref
+    assert reference is not None
+
+    def step(uid: str, phase: str) -> RollbackStep:
+        volume = with_spec(retained(), claim_ref=replace(reference, uid=uid))
+        volume = replace(volume, status=replace(volume.status, phase=phase))
+        return next_step(RELEASING, a_view(volume=volume, claim=asking, claims=(), pods=[USER]))
+
+    for phase in ("Released", "Available", "Bound"):
+        assert step("", phase) == WaitForClaim(plan=Plan(reason="RollbackPutBack"))
+    assert step(asking.uid, "Released") == WaitForClaim(plan=Plan(reason="RollbackPutBack"))
+    end = step(asking.uid, "Bound")
+    assert isinstance(end, End)
+    assert [w.patch for w in writes(end) if isinstance(w, Patch)] == [PUT_BACK]
+    assert reasons(end.plan) == ["RollbackPutBack"]
 
 
 # Doubts after it

@@ -15,14 +15,14 @@ The order, each step safe to repeat and safe to be the last for a while:
 A doubt before 6 puts everything back. A doubt after it keeps the volume, with policy Retain.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import RETAINED_BY, ROLLBACK, ROLLING_BACK
 from plimsoll.decide.claims.reclaim import ReclaimPolicy
-from plimsoll.decide.claims.writes import existing, patch_of
+from plimsoll.decide.claims.writes import VolumePhase, existing, patch_of
 from plimsoll.decide.plan import Create, Delete, Patch, Plan, Write
 from plimsoll.decide.resources import CLAIMS, PODS, VOLUMES
 from plimsoll.decide.rollback.objections import RollbackView, find_mismatch, find_uses
@@ -64,7 +64,7 @@ class DeleteAsset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitForClaim:
-    """The claim is on its way out, and a pod may hold it."""
+    """The claim is on its way out, and a pod may hold it; or it is there again, and not bound."""
 
     plan: Plan
 
@@ -144,9 +144,10 @@ def _without_claim(
     """The claim is gone: no new pod gets at the volume. One that has it already shows here."""
     if volume.is_being_deleted:
         return CheckProof()
-    if view.claim is not None and view.claim.spec.volume_name == volume.name:
-        return _bind_again(record, volume, view, "another claim asks for it")
     uses = [*find_uses(volume, view)]
+    if view.claim is not None and view.claim.spec.volume_name == volume.name:
+        why = str(uses[0]) if uses else "another claim asks for it"
+        return _bind_again(record, volume, view, why)
     if uses and view.claim is None:
         return _bind_again(record, volume, view, str(uses[0]))
     return MakeWrites(plan=Plan(reason=RollbackReason.BEGUN, writes=(_delete_volume(volume),)))
@@ -338,23 +339,23 @@ def _restore(volume: PersistentVolume) -> Patch:
 
 def _bind_again(
     record: RollbackRecord, volume: PersistentVolume, view: RollbackView, why: str
-) -> End:
+) -> RollbackStep:
     """The claim is gone, the volume is not, and it may have been used: they are brought together.
 
-    The claim asks for the volume by name. Only then is the volume kept for the claim by name:
-    until that moment no policy but Retain holds, and a crash is seen by the claim that asks.
+    The claim asks for the volume by name. Only then is the volume kept for the claim by name, and
+    only when it is bound again does it get its policy back: its provisioner would take a volume
+    that is released, and is to be deleted, for one that no claim needs.
     """
-    writes: list[Write] = []
-    if view.claim is None:
+    claim = view.claim
+    if claim is None:
         spec = {**record.claim["spec"], "volumeName": volume.name}
-        writes.append(Create(resource=CLAIMS, document={**record.claim, "spec": spec}))
-    restored = _restore(volume)
-    patch = {
-        **restored.patch,
-        "spec": {
-            **restored.patch["spec"],
-            "claimRef": {"uid": None, "resourceVersion": None},
-        },
-    }
-    writes += [replace(restored, patch=patch), tell_put_back(record, why)]
-    return End(plan=Plan(reason=RollbackReason.PUT_BACK, writes=tuple(writes)), is_put_back=True)
+        created = Create(resource=CLAIMS, document={**record.claim, "spec": spec})
+        return MakeWrites(plan=Plan(reason=RollbackReason.PUT_BACK, writes=(created,)))
+    if volume.spec.claim_uid not in ("", claim.uid):
+        patch = {"spec": {"claimRef": {"uid": None, "resourceVersion": None}}}
+        kept = patch_of(volume, patch)
+        return MakeWrites(plan=Plan(reason=RollbackReason.PUT_BACK, writes=(kept,)))
+    if volume.status.phase != VolumePhase.BOUND or volume.spec.claim_uid != claim.uid:
+        return WaitForClaim(plan=Plan(reason=RollbackReason.PUT_BACK))
+    writes = (_restore(volume), tell_put_back(record, why))
+    return End(plan=Plan(reason=RollbackReason.PUT_BACK, writes=writes), is_put_back=True)
