@@ -8,7 +8,7 @@ from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.provisioning.recorded import (
     Asset,
-    Recording,
+    AssetRecording,
     find_recording,
     is_recorded,
 )
@@ -42,13 +42,13 @@ NUMBERED = replace(ASSET, number=1)
 
 def test_the_handle_alone_tells_of_a_volume_that_was_asked_for_under_a_number() -> None:
     assert is_recorded(NUMBERED, [volume("pvc-1", "id-2"), volume("other", "id-1")])
-    assert find_recording(NUMBERED, [volume("pvc-1", "id-2")]) is Recording.NONE
+    assert find_recording(NUMBERED, [volume("pvc-1", "id-2")]) is AssetRecording.NONE
 
 
 def test_whether_a_volume_of_the_name_is_a_numbered_one_is_not_known_before_its_handle_is() -> None:
     untold = replace(NUMBERED, volume_id="")
-    assert find_recording(untold, [volume("pvc-1", "id-2")]) is Recording.UNTOLD
-    assert find_recording(untold, [volume("other", "id-2")]) is Recording.NONE
+    assert find_recording(untold, [volume("pvc-1", "id-2")]) is AssetRecording.UNTOLD
+    assert find_recording(untold, [volume("other", "id-2")]) is AssetRecording.NONE
 
 
 @pytest.mark.parametrize("volume_id", ["id-1", ""], ids=["told", "untold"])

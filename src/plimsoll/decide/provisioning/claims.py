@@ -193,7 +193,7 @@ def _prepare(
 
 
 def _topology_to_repeat(memory: ClaimMemory, context: ProvisioningContext) -> TopologyMemory:
-    """Where an earlier call wanted the volume. What no driver was asked for binds nobody: another
+    """Where an earlier call wanted the volume. What no driver was asked for does not count: another
     node may be selected by now. csi-provisioner goes on with what it has found first."""
     is_asked = memory.in_progress is not None
     return memory.topology if is_asked or context.settings.is_compatible else NO_TOPOLOGY

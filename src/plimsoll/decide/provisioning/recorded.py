@@ -27,7 +27,7 @@ class Asset:
     """What the driver was told behind that name; 0: nothing."""
 
 
-class Recording(StrEnum):
+class AssetRecording(StrEnum):
     NONE = "None"
     """No PersistentVolume tells of it."""
     FOUND = "Found"
@@ -36,27 +36,27 @@ class Recording(StrEnum):
     """One has its name. Whether it tells of this volume or of another, only the driver can say."""
 
 
-def find_recording(asset: Asset, volumes: Iterable[PersistentVolume]) -> Recording:
+def find_recording(asset: Asset, volumes: Iterable[PersistentVolume]) -> AssetRecording:
     """`volumes` are all that the server has now: no cache is asked."""
-    found = Recording.NONE
+    found = AssetRecording.NONE
     for volume in volumes:
         if asset.volume_id and _is_behind(asset, volume):
-            return Recording.FOUND
+            return AssetRecording.FOUND
         if volume.name == asset.volume_name:
             found = _by_name(asset, volume)
     return found
 
 
-def _by_name(asset: Asset, volume: PersistentVolume) -> Recording:
+def _by_name(asset: Asset, volume: PersistentVolume) -> AssetRecording:
     source = volume.spec.csi
     if not asset.number or source is None or source.driver != asset.driver:
-        return Recording.FOUND
-    return Recording.NONE if asset.volume_id else Recording.UNTOLD
+        return AssetRecording.FOUND
+    return AssetRecording.NONE if asset.volume_id else AssetRecording.UNTOLD
 
 
 def is_recorded(asset: Asset, volumes: Iterable[PersistentVolume]) -> bool:
     """For certain."""
-    return find_recording(asset, volumes) is Recording.FOUND
+    return find_recording(asset, volumes) is AssetRecording.FOUND
 
 
 def _is_behind(asset: Asset, volume: PersistentVolume) -> bool:
