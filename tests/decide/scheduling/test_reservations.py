@@ -141,21 +141,6 @@ def test_each_object_of_a_pool_is_charged_until_its_own_report() -> None:
     assert set(found.reasons) == {Reason.CAPACITY_RESERVED}
 
 
-def test_a_volume_that_was_made_elsewhere_is_charged_where_it_is() -> None:
-    """The driver is free to choose, and no report about the selected node counts it in."""
-    made = a_volume("of-other", gib=6, claim=OTHER, reachable_from={HOSTNAME: "m"})
-    volume, full = noted(made, **{CAPACITY_TOKEN: "1.0.2"}), capacity(1)
-    pool = PublishedPool(name="others", free={"": 10 * GIB}, cost=Cost())
-    segment = a_capacity("m", segment={HOSTNAME: "m"}, gib=10, class_name="fast")
-    there = noted(segment, **{POOLS: str(pools_text([pool])), CAPACITY_TOKEN: "1.0.1"})
-    assert fits(capacity(10), a_node("m"), OTHER, USER, volume)
-    found = decide(full, a_node("m"), there, OTHER, USER, volume)
-    assert isinstance(found, NoNode)
-    assert Reason.CAPACITY_RESERVED in found.reasons
-    reported = noted(there, **{CAPACITY_TOKEN: "1.0.2"})
-    assert isinstance(decide(full, a_node("m"), reported, OTHER, USER, volume), Placement)
-
-
 def test_a_full_pool_takes_no_volume_though_the_number_beside_it_is_older() -> None:
     """The driver is asked for the number first and for its pools then; the other volume was made
     between the two answers, and its charge finds no byte left to take."""

@@ -19,7 +19,6 @@ from typing import NamedTuple
 from plimsoll.api.core import Lease
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.api.selectors.node import NodeSelectorSpec
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.capacity.tokens import CapacityToken, find_token
@@ -51,8 +50,6 @@ class RecordedVolume(NamedTuple):
     of an object after that may be older than the volume; the second is not."""
     until: datetime | None = None
     """By then it counts as reported where tokens are missing; None: it does at once."""
-    reach: NodeSelectorSpec | None = None
-    """Of nodes; None: of all."""
 
 
 class Reservation(NamedTuple):
@@ -297,8 +294,7 @@ class ReservationIndex:
         if not tokens and self.deadlines.is_past(until):
             return None
         reports = max(self.reports_before[each.name] for each in volumes)
-        reach = volumes[0].spec.required_nodes
-        return RecordedVolume(max(tokens, default=None), reports, until, reach)
+        return RecordedVolume(max(tokens, default=None), reports, until)
 
     def _waits_for_provisioner(self, key: ObjectKey) -> bool:
         """A node is selected for it, and no record tells that the volume was begun for that."""

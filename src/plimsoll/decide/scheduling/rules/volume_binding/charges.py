@@ -1,11 +1,10 @@
 """What reservations take of pools, until the driver has reported them.
 
-A reservation is charged to the pool that its class draws on at the selected node, or where the
-volume is, once it is recorded; where there are several, to the one with most room, as a driver
-would choose. For each capacity object only those count that its token has not reached; where the
-object or the volume has no token, those that it has not been changed twice since. Between made and
-reported a volume counts twice, in the report and as a charge: that is short, and asks no driver for
-too much.
+A reservation is charged to the pool that its class draws on at the selected node; where there are
+several, to the one with most room, as a driver would choose. For each capacity object only those
+count that its token has not reached; where the object or the volume has no token, those that it has
+not been changed twice since. Between made and reported a volume counts twice, in the report and as
+a charge: that is short, and asks no driver for too much.
 
 How volumes in flight are charged is set on a class, or else on the CSIDriver: `linear`,
 `single-slot` (one at a time: a pool with a volume in flight counts as full) or `none`. By default
@@ -20,7 +19,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.api.selectors.node import NodeSelector
 from plimsoll.api.storage import CSIDriver, CSIStorageCapacity, StorageClass
 from plimsoll.decide.capacity.pools import ClassPool
 from plimsoll.decide.capacity.tokens import find_token
@@ -218,9 +216,9 @@ class PoolCharges:
                 del self._watched[old[0]][old[1]]
         found = self._columns.reservations.by_key.get(key)
         if found is not None and (key in self._unplaced or key in self._by_key):
-            node = self._node_of(found)
-            self._places[key] = found.storage_class, node
-            self._watched.setdefault(found.storage_class, {}).setdefault(node, set()).add(key)
+            self._places[key] = found.storage_class, found.node
+            nodes = self._watched.setdefault(found.storage_class, {})
+            nodes.setdefault(found.node, set()).add(key)
 
     def _put(self, key: ReservationKey, charge: PoolCharge | None) -> None:
         old = self._by_key.get(key)
@@ -256,7 +254,7 @@ class PoolCharges:
         """What reserves, and the pool that it takes room of; None: that is not known."""
         columns = self._columns
         reservation = columns.reservations.by_key.get(key)
-        slot = columns.index.find(self._node_of(reservation)) if reservation else None
+        slot = columns.index.find(reservation.node) if reservation else None
         storage_class = columns.classes.get(reservation.storage_class) if reservation else None
         if reservation is None or slot is None or storage_class is None:
             return None
@@ -267,18 +265,6 @@ class PoolCharges:
         if not pools:
             return None
         return reservation, max(pools, key=lambda each: each.free_bytes), storage_class
-
-    def _node_of(self, reservation: Reservation) -> str:
-        """The selected one. Where the driver has made the volume out of its reach, the first that
-        reaches it: the pools of the selected node never report it."""
-        node, volume = self._columns.node(reservation.node), reservation.recorded
-        if node is None or volume is None or volume.reach is None:
-            return reservation.node
-        reach = NodeSelector.of(volume.reach)
-        if reach.matches(node.labels, node.name):
-            return reservation.node
-        found = (each for each in self._columns.nodes() if reach.matches(each.labels, each.name))
-        return next((each.name for each in found), "")
 
     def _charge(
         self, reservation: Reservation, pool: OfferedPool, storage_class: StorageClass
