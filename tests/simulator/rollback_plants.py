@@ -8,7 +8,7 @@ from plimsoll.decide.provisioning import outcomes
 from plimsoll.decide.provisioning.intents import Intent
 from plimsoll.decide.scheduling.binding import group_progress, groups as group_decisions
 from plimsoll.decide.scheduling.binding.groups import Group, GroupState
-from plimsoll.processes.provisioner import claims as provisioner_claims
+from plimsoll.processes.provisioner.claims import attempts
 from plimsoll.processes.scheduler.binding.groups import Groups
 from plimsoll.reconcile.intents import IntentBook
 
@@ -54,7 +54,7 @@ def forget_volumes_that_are_held_back() -> None:
 
 def use_the_same_name_again() -> None:
     """A volume that is made after another one was undone gets the name of that one."""
-    _plant(provisioner_claims, "requested_name", lambda name, _number: name)
+    _plant(attempts, "requested_name", lambda name, _number: name)
 
 
 def go_back_behind_the_commit_point() -> None:

@@ -48,6 +48,13 @@ class Tools:
     fence: Fence
     """What `client` asks before it writes; a loop that acts by other means asks it as well."""
 
+    async def show(self, plan: Plan) -> Outcome:
+        """Carry out a plan; what was written is shown to all loops at once."""
+        outcome = await self.enactor.enact(plan)
+        if isinstance(outcome, Done):
+            self.observed.written(outcome.left)
+        return outcome
+
 
 class Loop(ABC):
     """One control loop. Name the kinds and indexes in `__init__`; `reconcile` does the work."""

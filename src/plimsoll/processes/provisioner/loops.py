@@ -18,7 +18,7 @@ from plimsoll.decide.provisioning.settings import (
 from plimsoll.processes.provisioner.capacity.loop import Capacity, CapacityContext
 from plimsoll.processes.provisioner.capacity.node_types import load_node_types
 from plimsoll.processes.provisioner.capacity.owner import find_owner
-from plimsoll.processes.provisioner.claims import Claims
+from plimsoll.processes.provisioner.claims.loop import Claims
 from plimsoll.processes.provisioner.clients import Clients
 from plimsoll.processes.provisioner.link import DriverFacts, DriverLink
 from plimsoll.processes.provisioner.messages import is_request

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.provisioning.failures import Problem
 from plimsoll.runtime.metrics import Metrics
 
@@ -66,3 +67,9 @@ class ProvisionerOperationMetrics:
 
     def not_deleted(self, class_: str) -> None:
         self._not_deleted.labels(class_).inc()
+
+
+def source_of(claim: PersistentVolumeClaim | None) -> str:
+    """The kind of what the volume is a copy of, for labels; empty: it is none."""
+    source = claim.spec.data_source if claim else None
+    return source.kind if source else ""

@@ -1,0 +1,103 @@
+"""Stores volumes that were made, again and again until they are stored, without another call."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.typed import from_document
+from plimsoll.api.volumes import PersistentVolume
+from plimsoll.decide.provisioning.intents import IntentState
+from plimsoll.decide.provisioning.outcomes import after_saved, after_unsaved
+from plimsoll.decide.provisioning.recorded import is_recorded
+from plimsoll.decide.provisioning.steps import ClaimMemory, ProvisioningRecord
+from plimsoll.enact.enactor import Done, Obstacle, Overtaken
+from plimsoll.processes.provisioner.claims.call_context import CallContext
+from plimsoll.processes.provisioner.operation_metrics import source_of
+from plimsoll.runtime.workqueue import WorkQueue
+from plimsoll.wire.errors import Failure
+from plimsoll.wire.kind import typed
+
+VOLUMES = typed(PersistentVolume)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaved:
+    """A volume that exists and is not stored yet."""
+
+    record: ProvisioningRecord
+    begun: float
+
+
+class UnsavedVolumes:
+    def __init__(
+        self,
+        context: CallContext,
+        queue: WorkQueue[ObjectKey],
+        remember: Callable[[str, ClaimMemory], None],
+    ) -> None:
+        """`remember` is told by the uid of a claim what is known of it."""
+        self._tools = context.tools
+        self._sidecar = context.sidecar
+        self._intents = context.intents
+        self._caches = context.caches
+        self._queue = queue
+        self._remember = remember
+        self._waiting: dict[str, Unsaved] = {}
+        """By the uid of the claim."""
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._waiting
+
+    async def begin(self, key: ObjectKey, uid: str, unsaved: Unsaved) -> None:
+        self._waiting[uid] = unsaved
+        await self.save(key, uid)
+
+    async def save(self, key: ObjectKey, uid: str) -> None:
+        unsaved = self._waiting[uid]
+        record = unsaved.record
+        outcome = await self._tools.show(record.creation)
+        if not isinstance(outcome, Done):
+            stored = await self._find_stored(record, outcome)
+            if stored is None:
+                await self._tools.show(after_unsaved(record, outcome.error.message))
+                self._queue.add_rate_limited(key)
+                return
+            if not self._is_told_by(stored, record):
+                await self._give_back(key, uid, record)
+                return
+        await self._intents.drop(uid)
+        del self._waiting[uid]
+        self._queue.forget(key)
+        self._told(record, self._tools.clock.monotonic() - unsaved.begun)
+        await self._tools.show(after_saved(record, self._caches.claims.view().get(key)))
+
+    async def _find_stored(
+        self, record: ProvisioningRecord, outcome: Overtaken | Obstacle
+    ) -> PersistentVolume | None:
+        """What the claim has under the name: an earlier attempt may have reached the server
+        although no answer came back."""
+        if outcome.error.failure is not Failure.ALREADY_EXISTS:
+            return None
+        stored = await self._tools.client.find(VOLUMES, ObjectKey("", record.name))
+        reference = stored.spec.claim_ref if stored else None
+        is_of_claim = reference is not None and reference.uid == record.claim.uid
+        return stored if is_of_claim else None
+
+    def _is_told_by(self, stored: PersistentVolume, record: ProvisioningRecord) -> bool:
+        """False: another program has recorded a volume of its own for the claim."""
+        intent = self._intents.find(record.claim.uid)
+        if intent is None:
+            return True
+        return is_recorded(replace(intent.asset, volume_id=record.volume_id), (stored,))
+
+    async def _give_back(self, key: ObjectKey, uid: str, record: ProvisioningRecord) -> None:
+        """The claim has another volume. Raises KubeError."""
+        await self._intents.enter(uid, IntentState.UNDOING, record.volume_id)
+        del self._waiting[uid]
+        self._remember(uid, replace(record.memory, in_progress=record.claim))
+        self._queue.add(key)
+
+    def _told(self, record: ProvisioningRecord, seconds: float) -> None:
+        claim, volume = record.claim, from_document(PersistentVolume, record.volume)
+        self._sidecar.metrics.provisioned(claim.storage_class, source_of(claim), seconds)
+        self._sidecar.capacity.provisioned(volume)
