@@ -177,7 +177,12 @@ EVENTS = (
     Event(
         "RollbackRehearsed", "Warning", "pod, claim", "Its volumes would be taken back; a dry run."
     ),
-    Event("RollbackWaits", "Warning", "claim", "A pod got a node while its volume was taken back."),
+    Event(
+        "RollbackWaits",
+        "Warning",
+        "claim",
+        "A pod with a node, or a finalizer, holds the claim whose volume goes.",
+    ),
     Event("RolledBack", "Normal", "claim", "Its unused volume was taken back; it gets another."),
     Event("ScalingReplicaSet", "Normal", "Deployment", "One of its ReplicaSets got another size."),
     Event("Scheduled", "Normal", "pod", "The scheduler gave the pod its node."),

@@ -118,6 +118,14 @@ def test_a_pod_that_no_owner_replaces_stays() -> None:
     assert claim.key.name == "data"
 
 
+def test_a_claim_that_a_finalizer_holds_is_waited_for_and_that_is_told() -> None:
+    for finalizer, told in (("kubernetes.io/pvc-protection", 0), ("backup.example.com/own", 1)):
+        leaving = with_metadata(deleting(marked()), finalizers=(finalizer,))
+        step = next_step(RELEASING, a_view(volume=retained(), claim=leaving))
+        assert isinstance(step, WaitForClaim)
+        assert reasons(step.plan) == ["RollbackWaits"] * told
+
+
 def test_a_claim_that_a_pod_holds_is_waited_for_and_that_is_told() -> None:
     gone = deleting(marked())
     step = next_step(RELEASING, a_view(volume=retained(), claim=gone))

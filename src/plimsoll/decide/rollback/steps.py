@@ -125,10 +125,8 @@ def _while_releasing(record: RollbackRecord, view: RollbackView) -> RollbackStep
         return _without_claim(record, volume, view)
     if claim.is_being_deleted:
         holders = [pod.name for pod in view.pods if _holds(pod, claim)]
-        plan = Plan(
-            reason=RollbackReason.WAITS,
-            writes=(tell_waiting(record, claim, holders),) if holders else (),
-        )
+        told = tell_waiting(record, claim, holders)
+        plan = Plan(reason=RollbackReason.WAITS, writes=existing(told))
         return WaitForClaim(plan=plan)
     if doubt := _doubt(volume, claim, view):
         return _put_back(record, view, doubt)

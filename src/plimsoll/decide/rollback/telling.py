@@ -9,7 +9,7 @@ import msgspec
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.decide.annotations import ROLLED_BACK
+from plimsoll.decide.annotations import CLAIM_PROTECTION, ROLLED_BACK
 from plimsoll.decide.claims.writes import identity
 from plimsoll.decide.plan import Create, Emit, EventType, Plan, Write
 from plimsoll.decide.resources import CLAIMS
@@ -26,7 +26,7 @@ class RollbackReason(StrEnum):
     BEGUN = "RollbackBegun"
     """A pod cannot run where its unused volumes are: they are taken back."""
     WAITS = "RollbackWaits"
-    """A pod was put on a node meanwhile: its claim goes when the pod does."""
+    """A pod was put on a node meanwhile, or a finalizer holds the claim, which goes after that."""
     PUT_BACK = "RollbackPutBack"
     """Something speaks against it after all: everything is as it was before."""
     KEPT = "RollbackKeptVolume"
@@ -102,11 +102,24 @@ def tell_put_back(record: RollbackRecord, why: str) -> Emit:
     return _about_claim(record, RollbackReason.PUT_BACK, message)
 
 
-def tell_waiting(record: RollbackRecord, claim: PersistentVolumeClaim, pods: list[str]) -> Emit:
-    message = (
-        f"Volume {record.volume_name} was about to be taken back when pod {', '.join(pods)} got a "
-        "node. The claim is deleted when the pod is; delete the pod to go on."
-    )
+def tell_waiting(
+    record: RollbackRecord, claim: PersistentVolumeClaim, pods: list[str]
+) -> Emit | None:
+    """None: it will go by itself."""
+    others = [each for each in claim.metadata.finalizers if each != CLAIM_PROTECTION]
+    message = f"Volume {record.volume_name} was about to be taken back"
+    if pods:
+        message += (
+            f" when pod {', '.join(pods)} got a node. The claim is deleted when the pod is; delete "
+            "the pod to go on."
+        )
+    elif others:
+        message += (
+            f". The claim is deleted when its finalizers are off; {', '.join(others)} has to be "
+            "taken off by the program that put it on."
+        )
+    else:
+        return None
     return Emit(
         regarding=identity(claim),
         type=EventType.WARNING,
