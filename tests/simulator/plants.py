@@ -7,10 +7,7 @@ never taken back.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from random import Random
 from typing import Any
-
-from msgspec.structs import replace
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSINode
@@ -38,17 +35,6 @@ from plimsoll.processes.scheduler.state import SchedulerState
 from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.leading.leader import LeaseRecord, StoredLease
 from plimsoll.simulator.invariants import Invariant
-from plimsoll.simulator.scenario.actions import AnyAction
-from plimsoll.simulator.scenario.faults import AnyFault
-from plimsoll.simulator.scenario.generate import Plot
-from plimsoll.simulator.scenario.generated_cluster import generated_cluster
-from plimsoll.simulator.scenario.generated_groups import (
-    answer_too_late,
-    delete_late,
-    make_together,
-    stop_at_the_commit_point,
-)
-from plimsoll.simulator.scenario.scenario import Scenario
 from plimsoll.wire.kind import key_of, version_of
 from tests.simulator import rollback_plants
 
@@ -225,36 +211,9 @@ PLANTS = (
     Plant(rollback_plants.keep_groups_of_pods_that_are_gone, 1, Invariant.NO_HOLDS_LEFT),
     Plant(rollback_plants.forget_volumes_that_are_held_back, 1, Invariant.NO_LEAKS),
     Plant(rollback_plants.use_the_same_name_again, 7, Invariant.NO_LOSSES),
+    Plant(rollback_plants.record_volumes_that_are_held, 3, Invariant.HELD_BACK),
+    Plant(rollback_plants.clear_before_the_undo_is_durable, 1, Invariant.UNDONE_FIRST),
+    Plant(rollback_plants.take_earlier_answers, 20, Invariant.ONLY_FORWARD),
+    Plant(rollback_plants.go_back_behind_the_commit_point, 27, Invariant.ONLY_FORWARD),
 )
 """Those that violate an invariant. `iterate_a_set` makes two runs of a seed differ."""
-GROUP_PLANTS = (
-    (Plant(rollback_plants.record_volumes_that_are_held, 1, Invariant.HELD_BACK), make_together),
-    (
-        Plant(rollback_plants.clear_before_the_undo_is_durable, 1, Invariant.UNDONE_FIRST),
-        delete_late,
-    ),
-    (Plant(rollback_plants.take_earlier_answers, 2, Invariant.ONLY_FORWARD), answer_too_late),
-    (
-        Plant(rollback_plants.go_back_behind_the_commit_point, 7, Invariant.ONLY_FORWARD),
-        stop_at_the_commit_point,
-    ),
-)
-"""Each with the plot that it is looked for in, played by itself under this seed."""
-
-
-def plot_alone(plot: Plot, seed: int) -> Scenario:
-    """In a cluster of its own, from the first second on."""
-    chance = Random(f"plot {plot.__name__} {seed}")
-    shape = generated_cluster(chance)
-    events = plot(chance, shape)
-    first = min(each.at for each in events)
-    moved = [replace(each, at=round(each.at - first + 1.0, 3)) for each in events]
-    moved.sort(key=lambda each: each.at)
-    return Scenario(
-        seed=seed,
-        cluster=shape,
-        actions=tuple(each for each in moved if isinstance(each, AnyAction)),
-        faults=tuple(each for each in moved if isinstance(each, AnyFault)),
-        lasting=120.0,
-        settling=200.0,
-    )

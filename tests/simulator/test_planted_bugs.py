@@ -14,8 +14,7 @@ import pytest
 from tools.sim.tally import signature
 from tools.sim.workers import Run, outcomes
 
-from plimsoll.simulator.scenario.generate import Plot
-from tests.simulator.plants import GROUP_PLANTS, PLANTS, Plant, plot_alone
+from tests.simulator.plants import PLANTS, Plant
 
 SEEDS = 20
 PLAY = """
@@ -35,16 +34,6 @@ pytestmark = pytest.mark.planted
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
 def test_a_planted_bug_violates_its_invariant(plant: Plant) -> None:
     runs = (Run(seed=plant.seed + more, plant=plant.make) for more in range(SEEDS))
-
-    with closing(outcomes(runs, jobs=1)) as played:
-        assert any(plant.invariant in signature(each) for each in played)
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize(("plant", "plot"), GROUP_PLANTS, ids=lambda each: each.__class__.__name__)
-def test_a_bug_of_groups_violates_its_invariant_in_its_plot(plant: Plant, plot: Plot) -> None:
-    seeds = range(plant.seed, plant.seed + SEEDS)
-    runs = (Run(seed=seed, scenario=plot_alone(plot, seed), plant=plant.make) for seed in seeds)
 
     with closing(outcomes(runs, jobs=1)) as played:
         assert any(plant.invariant in signature(each) for each in played)
