@@ -1,14 +1,20 @@
 """Bugs around volumes that are made and given back, to be found like those of `plants`."""
 
+import dataclasses
 from typing import Any
 
 from msgspec.structs import replace
 
-from plimsoll.decide.provisioning import outcomes
+from plimsoll.decide.capacity.reports import CapacityAnswer
+from plimsoll.decide.provisioning import outcomes, recorded
 from plimsoll.decide.provisioning.intents import Intent
+from plimsoll.decide.repair import selected_node
 from plimsoll.decide.scheduling.binding import group_progress, groups as group_decisions
 from plimsoll.decide.scheduling.binding.groups import Group, GroupState
-from plimsoll.processes.provisioner.claims import attempts
+from plimsoll.processes.controller.rollback.loop import Rollbacks
+from plimsoll.processes.controller.rollback.usage import UsageWatch
+from plimsoll.processes.provisioner.capacity.queries import CapacityQueries
+from plimsoll.processes.provisioner.claims import attempts, begun_calls, given_up, unsaved_volumes
 from plimsoll.processes.scheduler.binding.groups import Groups
 from plimsoll.reconcile.intents import IntentBook
 
@@ -55,6 +61,53 @@ def forget_volumes_that_are_held_back() -> None:
 def use_the_same_name_again() -> None:
     """A volume that is made after another one was undone gets the name of that one."""
     _plant(attempts, "requested_name", lambda name, _number: name)
+
+
+def look_for_no_handles() -> None:
+    """That another program has recorded a volume counts only by the name of the object."""
+    _plant(recorded, "_is_behind", lambda *_: False)
+
+
+def look_for_no_recorded_volumes() -> None:
+    """Whether a volume is recorded is not asked before it is given back."""
+    for asking in (begun_calls, given_up, unsaved_volumes, outcomes):
+        _plant(asking, "is_recorded", lambda *_: False)
+
+
+def report_with_the_newest_token() -> None:
+    """A report of capacity says that it counts all volumes in that were recorded by the time when
+    the answer came."""
+    report = CapacityQueries._report  # noqa: SLF001 - the place of the bug
+
+    async def later(self: Any, pair: Any, answer: CapacityAnswer) -> None:
+        await report(self, pair, dataclasses.replace(answer, token=self._token()))
+
+    _plant(CapacityQueries, "_report", later)
+
+
+def set_the_mark_again() -> None:
+    """A controller that is started anew, or has missed something, takes volumes for unused that no
+    pod uses just then, and marks them."""
+    find_doubt, look = UsageWatch.find_doubt, Rollbacks._look  # noqa: SLF001 - the place of the bug
+
+    def believe(self: Any, volume: Any, nodes: Any) -> Any:
+        self._notice_gap()
+        self._made[volume.uid] = volume.name
+        return find_doubt(self, volume, nodes)
+
+    async def mark_all(self: Any) -> None:
+        self._marked.clear()
+        for key in self._volumes.view().objects:
+            await self._mark(key.name)
+        await look(self)
+
+    _plant(UsageWatch, "find_doubt", believe)
+    _plant(Rollbacks, "_look", mark_all)
+
+
+def repair_claims_that_are_held() -> None:
+    """The rule `selected-node` takes the node off whatever claim it is on."""
+    _plant(selected_node, "hold_of", lambda _claim: None)
 
 
 def go_back_behind_the_commit_point() -> None:

@@ -15,16 +15,18 @@ from plimsoll.simulator.choices import DriverCall
 from plimsoll.simulator.engine.loop import VirtualLoop
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.simulator.held_back import HeldBack
-from plimsoll.wire.transport import Request
+from plimsoll.wire.transport import Request, Response
 
 UID = "uid-of-the-claim"
+VERSION = "7"
 MADE = {f"pvc-{UID}": DriverCall(sent_at=2.0, answered_at=3.0)}
 
 
 def a_claim(hold: str = "", node: str = "", volume: str = "") -> Document:
     annotations = {HOLD: hold, SELECTED_NODE: node}
     kept = {name: value for name, value in annotations.items() if value}
-    metadata = {"namespace": "default", "name": "data", "uid": UID, "annotations": kept}
+    metadata: Document = {"namespace": "default", "name": "data", "uid": UID, "annotations": kept}
+    metadata["resourceVersion"] = VERSION
     return {"metadata": metadata, "spec": {"volumeName": volume} if volume else {}}
 
 
@@ -52,6 +54,19 @@ def an_intent(state: IntentState) -> Document:
         volume_id="id-1",
     )
     return lease_document(StoredIntent(intent=intent), "storage")
+
+
+def written(held: HeldBack, name: str, *, status: int = 200) -> str:
+    """A process of this name has the answer to its write of the claim."""
+    path = "/api/v1/namespaces/default/persistentvolumeclaims/data"
+    body = msgspec.json.encode({"metadata": {"resourceVersion": VERSION}})
+    response = Response(status=status, body=body)
+    loop = VirtualLoop()
+    try:
+        sender = SimulatedProcess(loop, name)
+        return held.answered(sender, Request(method="PATCH", path=path), response)
+    finally:
+        loop.close()
 
 
 def recorded(held: HeldBack, name: str = "provisioner-zonal.sim-0") -> str:
@@ -95,6 +110,31 @@ def test_no_node_is_cleared_before_the_hold_says_undo(
     before: Document, after: Document, *, is_wrong: bool
 ) -> None:
     assert bool(HeldBack().claim_changed(1.0, before, after)) is is_wrong
+
+
+HELD = a_claim("pod/0/make", "node-a")
+
+
+@pytest.mark.parametrize(
+    ("sender", "before", "after", "is_wrong"),
+    [
+        pytest.param("controller-0", HELD, a_claim("pod/0/make"), True, id="a repair rule"),
+        pytest.param("provisioner-a-0", HELD, a_claim("pod/0/make"), True, id="a provisioner"),
+        pytest.param("controller-0", HELD, a_claim("", "node-a"), True, id="the hold alone"),
+        pytest.param("controller-0", HELD, HELD, False, id="another field"),
+        pytest.param("controller-0", a_claim("", "node-a"), a_claim(), False, id="not held"),
+        pytest.param("scheduler-0", HELD, a_claim("", "node-a"), False, id="a scheduler"),
+        pytest.param("user", HELD, a_claim(), False, id="a user"),
+        pytest.param("csi-provisioner-a", HELD, a_claim(), False, id="csi-provisioner"),
+    ],
+)
+def test_only_schedulers_change_node_and_hold_of_a_claim_that_is_held(
+    sender: str, before: Document, after: Document, *, is_wrong: bool
+) -> None:
+    held = HeldBack()
+    held.claim_changed(1.0, before, after)
+    assert not written(held, sender, status=409)
+    assert bool(written(held, sender)) is is_wrong
 
 
 @pytest.mark.parametrize(

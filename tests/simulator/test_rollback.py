@@ -5,13 +5,16 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from plimsoll.decide.rollback.records import RollbackState, rollback_lease
 from plimsoll.simulator.cluster.driver_host import AnsweredCall
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.invariants import Invariant
 from plimsoll.simulator.run import NoObserver, run_scenario
 from plimsoll.simulator.scenario.generate import generate
+from plimsoll.simulator.settled_rollbacks import LEASES
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2 as pools
+from tests.decide.rollback.unused import a_record
 
 SEED = 4
 """One in which pods wait for volumes that are in the wrong zone."""
@@ -33,6 +36,39 @@ def test_unused_volumes_are_taken_back_amid_faults_and_every_invariant_holds() -
     assert verdict.unknown == ()
     ended = [line for line in verdict.lines if "rollback ended" in line]
     assert any("done" in line for line in ended)
+
+
+class Stored(NoObserver):
+    """A record that no controller settles: none of them takes volumes back."""
+
+    def __init__(self, state: RollbackState, *, was_used: bool) -> None:
+        self._record = a_record(state=state, was_used=was_used)
+        self._cluster: SimulatedCluster | None = None
+
+    def attach(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+
+    def begin(self) -> None:
+        assert self._cluster is not None
+        lease = rollback_lease(self._record, "kube-system", {})
+        self._cluster.user.spawn(self._cluster.client.create(LEASES, lease))
+
+
+@pytest.mark.parametrize(
+    ("state", "was_used", "is_broken"),
+    [
+        pytest.param(RollbackState.RETAINING, False, True, id="half done"),
+        pytest.param(RollbackState.KEPT, False, True, id="without its claim"),
+        pytest.param(RollbackState.KEPT, True, False, id="told to an administrator"),
+    ],
+)
+def test_a_rollback_that_does_not_end_breaks_an_invariant(
+    state: RollbackState, *, was_used: bool, is_broken: bool
+) -> None:
+    calm = msgspec.structs.replace(generate(1), actions=(), faults=(), lasting=1.0, settling=60.0)
+    verdict = run_scenario(calm, observer=Stored(state, was_used=was_used))
+    found = [violation.invariant for violation in verdict.unknown]
+    assert (Invariant.ROLLBACKS_END in found) is is_broken
 
 
 class Answers(NoObserver):

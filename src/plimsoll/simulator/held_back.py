@@ -1,6 +1,6 @@
 """Volumes that are held back for their pods, followed for the checks of `invariants`.
 
-Three promises of docs/explanation/rollback.md are checked where they are made, because what a bug
+Four promises of docs/explanation/rollback.md are checked where they are made, because what a bug
 here leads to may be mended by other rules, or may look like a cluster without room: a pod that
 waits for ever beside one of its volumes.
 """
@@ -16,10 +16,13 @@ from plimsoll.decide.scheduling.binding.groups import GroupState, read_group
 from plimsoll.simulator.choices import VOLUMES_PATH, DriverCall, selected_node
 from plimsoll.simulator.cluster.mirror import CLAIMS
 from plimsoll.simulator.engine.process import SimulatedProcess
-from plimsoll.wire.transport import Request
+from plimsoll.wire.transport import Request, Response
 
 RECORDERS = "provisioner-"
 """Ours. csi-provisioner, in their place, knows no holds."""
+CLAIMS_PATH = f"/{CLAIMS}/"
+OTHERS = ("controller-", "provisioner-")
+"""Processes of ours that leave node and hold of a claim that is held to the scheduler."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,9 @@ class HeldBack:
     """The node of the group that was published last, by the uid of the claim."""
     undoing: set[str] = field(default_factory=set)
     """Names of intents whose volume is being given back."""
+    touched: dict[str, str] = field(default_factory=dict)
+    """Versions of claims that lost or changed node or hold while they were held, and what of it;
+    until it is known who wrote them."""
 
     def claim_changed(self, at: float, before: Document | None, after: Document) -> str:
         """What is wrong with the change; empty: nothing is."""
@@ -38,6 +44,7 @@ class HeldBack:
             self.holds[uid] = at, hold
         if selected_node(after) != self.published.get(uid):
             self.published.pop(uid, None)
+        self._note_touched(before, after)
         was_wanted = before is not None and _is_make(_hold(before)) and selected_node(before)
         is_cleared = not (hold or selected_node(after) or after["spec"].get("volumeName"))
         if (
@@ -48,6 +55,27 @@ class HeldBack:
         ):
             return f"{_name(after)} lost {selected_node(before)} while its hold said make"
         return ""
+
+    def _note_touched(self, before: Document | None, after: Document) -> None:
+        held = "" if before is None else _hold(before)
+        if before is None or not held:
+            return
+        was, is_now = (held, selected_node(before)), (_hold(after), selected_node(after))
+        if was != is_now:
+            told = " and ".join(each or "nothing" for each in is_now)
+            version = after["metadata"]["resourceVersion"]
+            self.touched[version] = f"{_name(after)} had {' and '.join(was)}, and has {told}"
+
+    def answered(
+        self, sender: SimulatedProcess, request: Request, response: Response | None
+    ) -> str:
+        """What is wrong with a write that is done; empty: nothing is."""
+        is_done = response is not None and response.status < 300  # noqa: PLR2004 - success is 2xx
+        if response is None or not is_done or not self.touched or CLAIMS_PATH not in request.path:
+            return ""
+        version = msgspec.json.decode(response.body)["metadata"].get("resourceVersion", "")
+        told = self.touched.pop(version, "")
+        return f"{sender.name} wrote it: {told}" if told and sender.name.startswith(OTHERS) else ""
 
     def recorded(
         self, sender: SimulatedProcess, request: Request, creations: dict[str, DriverCall]

@@ -55,9 +55,11 @@ class Invariant(StrEnum):
     HELD_BACK = "no volume is recorded while it is held back"
     ONLY_FORWARD = "no volume is given back after its group was published"
     UNDONE_FIRST = "no node is cleared before it is durable that its volume is undone"
+    HOLDS_ARE_THE_SCHEDULERS = "only schedulers change node and hold of a claim that is held"
     NEVER_ASKED_FOR_MORE = "no honest driver is asked for more than it has"
     NOTHING_RESERVED_LEFT = "reservations never exceed what is in flight"
     NO_HOLDS_LEFT = "no group and no hold outlives its pod"
+    ROLLBACKS_END = "every rollback comes to an end"
     NO_LOSSES = "every recorded volume exists"
     CAPACITY_IS_TRUE = "capacity objects equal the backends"
 
@@ -100,6 +102,7 @@ class Watchdog:
         cluster.api.on_write.append(self._written)
         cluster.api.on_acknowledged.append(self._acknowledged)
         cluster.api.on_outcome.append(self._choices.answered)
+        cluster.api.on_outcome.append(self._answered)
         for host in cluster.drivers.values():
             host.on_call.append(self._called)
             host.on_success.append(self._succeeded)
@@ -242,6 +245,12 @@ class Watchdog:
         self.selected.volume_sent(sender, request)
         if early := self._held.recorded(sender, request, self.selected.creations):
             self.add(Invariant.HELD_BACK, early)
+
+    def _answered(
+        self, sender: SimulatedProcess, request: Request, response: Response | None
+    ) -> None:
+        if touched := self._held.answered(sender, request, response):
+            self.add(Invariant.HOLDS_ARE_THE_SCHEDULERS, touched)
 
     def _called(self, sender: SimulatedProcess, method: str) -> None:
         if sender.lease and method not in HARMLESS_CALLS:

@@ -48,6 +48,7 @@ from plimsoll.simulator.settled_copies import (
     unsettled_copies,
 )
 from plimsoll.simulator.settled_groups import unsettled_groups
+from plimsoll.simulator.settled_rollbacks import unsettled_rollbacks
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -93,6 +94,8 @@ async def unsettled(cluster: SimulatedCluster, refusals: Refusals) -> list[Unset
     found += await _capacity(cluster)
     for left in await unsettled_groups(cluster):
         found.append(Unsettled(invariant=Invariant.NO_HOLDS_LEFT, message=left))
+    for left in await unsettled_rollbacks(cluster):
+        found.append(Unsettled(invariant=Invariant.ROLLBACKS_END, message=left))
     for copy in await unsettled_copies(cluster):
         found.append(
             Unsettled(invariant=copy.invariant, message=copy.message, is_known=copy.is_known)

@@ -3,7 +3,14 @@
 from typing import Any
 
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.simulator.cluster.mirror import CLAIMS, CONTENTS, PODS, SNAPSHOTS, VOLUMES
+from plimsoll.simulator.cluster.mirror import (
+    CLAIMS,
+    CONTENTS,
+    NODES,
+    PODS,
+    SNAPSHOTS,
+    VOLUMES,
+)
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.run import NoObserver, run_scenario
 from plimsoll.simulator.scenario.file import parse_scenario
@@ -147,6 +154,25 @@ faults:
     assert selected.index("") < selected.index(chosen[0])
     assert "" in selected[selected.index(chosen[0]) :]
     assert chosen == [chosen[0], seen.last[PODS]["default/p-0"]["spec"]["nodeName"]]
+
+
+def test_nodes_that_are_selected_can_be_deleted_and_come_back_with_their_process() -> None:
+    seen = played(
+        """
+actions:
+- {at: 1s, do: createPods, name: p, pods: 1}
+- {at: 4s, do: deleteSelectedNodes, name: p}
+faults:
+- {at: 0s, do: driverHangs, driver: zonal.example, lasting: 8s, times: 1}
+- {at: 30s, do: cut, what: nodes a-1, lasting: 1s}
+- {at: 30s, do: cut, what: nodes b-1, lasting: 1s}
+"""
+    )
+
+    gone = [key for kind, key, after in seen.changes if kind == NODES and after is None]
+    assert len(gone) == 1
+    assert seen.last[PODS]["default/p-0"]["status"]["phase"] == "Running"
+    assert len(seen.last[NODES]) == 2
 
 
 def test_a_snapshot_is_taken_restored_and_deleted() -> None:

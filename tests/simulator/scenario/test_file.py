@@ -182,6 +182,11 @@ def test_every_process_that_a_fault_can_name_is_listed() -> None:
             'cluster.classes[0].driver: no "other"; there are local.example, zonal.example',
             id="driver-that-is-not-there",
         ),
+        pytest.param(
+            CLUSTER.replace("zones: 2", "zones: 2\n  repair: [everything]"),
+            'cluster.repair: no rule "everything"; there are direct-node',
+            id="repair-rule-that-is-not-known",
+        ),
         pytest.param("seed: 1", "scenario: needs cluster", id="no-cluster"),
         pytest.param("- a", "scenario: must be keys with values, not list", id="list"),
         pytest.param("{", "is not YAML", id="not-yaml"),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from plimsoll.simulator.cluster.driver_host import AnsweredCall
+from plimsoll.simulator.cluster.mirror import CAPACITIES, VOLUMES
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.run import NoObserver, RunVerdict, run_scenario
 from plimsoll.simulator.scenario.file import parse_scenario
@@ -54,6 +55,22 @@ class Moments(NoObserver):
         self.slowest = max(self.slowest, self._now - permitted_at)
 
 
+class Reports(NoObserver):
+    """When a volume was recorded, and when the capacity was reported next."""
+
+    def __init__(self) -> None:
+        self.moments: dict[str, float] = {}
+
+    def attach(self, cluster: SimulatedCluster) -> None:
+        def changed(kind: str, *_: object) -> None:
+            if kind == VOLUMES:
+                self.moments.setdefault("recorded", cluster.network.loop.time())
+            elif kind == CAPACITIES and "recorded" in self.moments:
+                self.moments.setdefault("reported", cluster.network.loop.time())
+
+        cluster.mirror.on_change.append(changed)
+
+
 def played(rest: str, moments: Moments) -> RunVerdict:
     return run_scenario(parse_scenario(CLUSTER + rest), keeps_lines=True, observer=moments)
 
@@ -77,6 +94,28 @@ faults:
     assert len(late) == 1
     begun, ended = moments.deleted_at[0], moments.deleted_at[-1]
     assert ended - begun > 15.0, "the first call comes when the second has long been answered"
+
+
+def test_answers_about_capacity_can_be_on_their_way_for_long() -> None:
+    scenario = parse_scenario(
+        """
+lasting: 60s
+cluster:
+  zones: 1
+  drivers:
+  - {name: zonal.example, pools: [{per: zone, size: 10Gi}]}
+  classes:
+  - {name: zonal, driver: zonal.example}
+actions:
+- {at: 5s, do: createPods, name: brief, pods: 1}
+faults:
+- {at: 4s, do: slowAnswers, driver: zonal.example, call: ListPools, by: 8s}
+"""
+    )
+    reports = Reports()
+    assert run_scenario(scenario, observer=reports).unknown == ()
+    recorded_at, reported_at = reports.moments["recorded"], reports.moments["reported"]
+    assert reported_at - recorded_at > 7.0
 
 
 def test_a_process_can_be_stopped_between_its_permit_and_the_sending() -> None:

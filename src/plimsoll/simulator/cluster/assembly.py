@@ -247,4 +247,5 @@ def controller_settings(shape: ClusterShape) -> ControllerSettings:
         csi_probe_period=seconds(shape.pace.csi_probe),
         csi_addresses="",
         rollback=RollbackMode.ON if shape.rolls_back else RollbackMode.OFF,
+        repair=",".join(shape.repairs),
     )

@@ -4,12 +4,14 @@ It is the driver of production on simulated pools, without sockets. `CsiLink` is
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from grpc import StatusCode
 
@@ -19,6 +21,7 @@ from plimsoll.processes.driver.main import handlers, running
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings, topology_key
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.simulator.cluster.shape import SimulatedDriver
+from plimsoll.simulator.engine.chance import seconds
 from plimsoll.simulator.engine.disk import DriverDisk
 from plimsoll.simulator.engine.network import Exchange, Network
 from plimsoll.simulator.engine.process import SimulatedProcess
@@ -35,6 +38,21 @@ OWN_CALLS = frozenset(
     for method in (methods.DELETE_NEVER_PUBLISHED, methods.GET_VOLUME_USE, methods.LIST_POOLS)
 )
 """What only drivers of Plimsoll have."""
+
+
+class Question(StrEnum):
+    """What a driver is asked about its capacity."""
+
+    CAPACITY = "GetCapacity"
+    POOLS = "ListPools"
+
+
+@dataclass(frozen=True, slots=True)
+class SlowAnswer:
+    """One answer that is on its way for so many seconds."""
+
+    question: Question
+    by: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +87,8 @@ class DriverHost:
         """Called when the driver has refused a call."""
         self.on_done: list[Callable[[AnsweredCall], None]] = []
         """Called when the driver has carried out a call, whether its sender learns of it or not."""
+        self.slow_answers: list[SlowAnswer] = []
+        """Those to come, in their order."""
         self.unfenced: set[str] = set()
         """Names of volumes that were asked for by a process which stood still between its permit
         and its call. A driver that knows no epochs makes them, although another leader has settled
@@ -148,7 +168,12 @@ class DriverHost:
         handler = self._handlers[node].get(method)
         if self.only_csi:
             handler, metadata = None if method in OWN_CALLS else handler, NO_METADATA
-        return self.process.spawn(_handled(handler, method, request, metadata), name=method)
+        working = _handled(handler, method, request, metadata)
+        slow = next((e for e in self.slow_answers if method.endswith(f"/{e.question}")), None)
+        if slow is not None:
+            self.slow_answers.remove(slow)
+            working = _late(working, self.process, slow.by)
+        return self.process.spawn(working, name=method)
 
 
 async def _handled(
@@ -161,6 +186,12 @@ async def _handled(
     except CsiStatusError as refusal:
         code, told, more = refusal.code, refusal.detail, refusal.metadata
         raise driver_error(code, method=method, detail=told, metadata=more) from refusal
+
+
+async def _late(working: Coroutine[Any, Any, bytes], process: SimulatedProcess, by: float) -> bytes:
+    answer = await working
+    await process.clock.sleep(seconds(by))
+    return answer
 
 
 class CsiLink:

@@ -121,6 +121,8 @@ class ClusterShape:
     pace_name: str = PRODUCTION
     rolls_back: bool = False
     """Whether controllers take unused volumes back, and all classes allow it."""
+    repairs: tuple[str, ...] = ()
+    """Repair rules that are switched on."""
 
     @property
     def pace(self) -> ClusterPace:

@@ -145,6 +145,19 @@ class ForgetSelectedNode(Action, frozen=True, kw_only=True, tag="forgetSelectedN
         await user.forget_selected_nodes(f"app={self.name}")
 
 
+class DeleteSelectedNodes(Action, frozen=True, kw_only=True, tag="deleteSelectedNodes"):
+    """Delete the Node objects of the nodes that are selected for claims of these pods.
+
+    As a cloud does it with machines that are gone. A node comes back when its process starts again.
+    """
+
+    name: str
+
+    async def carry_out(self, user: ClusterUser) -> None:
+        for node in await user.selected_nodes(f"app={self.name}"):
+            await user.delete("Node", node)
+
+
 class Drain(Action, frozen=True, kw_only=True, tag="drain"):
     """Cordon a node and delete its pods."""
 
@@ -201,6 +214,7 @@ AnyAction = (
     | CreateClaim
     | DeleteClaim
     | ForgetSelectedNode
+    | DeleteSelectedNodes
     | CreateLocalVolumes
     | RecreateLocalVolumes
     | CreateZonalVolumes

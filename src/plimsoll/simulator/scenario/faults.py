@@ -15,6 +15,7 @@ import msgspec
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang, Lie, When
 from plimsoll.simulator.cluster.api_host import disconnect, expire
 from plimsoll.simulator.cluster.component import Component
+from plimsoll.simulator.cluster.driver_host import Question, SlowAnswer
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.engine.chance import seconds
 from plimsoll.simulator.engine.network import Pipe
@@ -219,6 +220,20 @@ class LateCalls(ScenarioFault, frozen=True, kw_only=True, tag="lateCalls"):
         faults.delay_calls(self)
 
 
+class SlowAnswers(ScenarioFault, frozen=True, kw_only=True, tag="slowAnswers"):
+    """Questions about capacity are answered at once, by what is true then, and the answers are on
+    their way for so long."""
+
+    driver: str
+    call: Question = Question.POOLS
+    by: float = 5.0
+    times: int = 1
+
+    def strike(self, faults: "Faulty") -> None:
+        slow = faults.cluster.drivers[self.driver].slow_answers
+        slow += [SlowAnswer(self.call, self.by)] * self.times
+
+
 class LeadByCsiProvisioner(ScenarioFault, frozen=True, kw_only=True, tag="leadByCsiProvisioner"):
     """All copies of the provisioner end, and csi-provisioner is in their place for a time. It knows
     no intents and ignores holds."""
@@ -290,6 +305,7 @@ AnyFault = (
     | DriverFails
     | DriverHangs
     | LateCalls
+    | SlowAnswers
     | LeadByCsiProvisioner
     | DriverLies
     | SkewClock

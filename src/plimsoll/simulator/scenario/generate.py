@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.driver.backends.pools.faults import FaultyCall, When
 from plimsoll.simulator.cluster.shape import ClusterShape
 from plimsoll.simulator.scenario import actions, faults
@@ -43,6 +44,13 @@ from plimsoll.simulator.scenario.generated_plots import (
     provision_inside,
     recreate_quickly,
 )
+from plimsoll.simulator.scenario.generated_rollbacks import (
+    SPARE,
+    downgrade_for_long,
+    lose_the_selected_node,
+    report_slowly,
+    take_back_unused,
+)
 from plimsoll.simulator.scenario.scenario import Scenario
 
 Plot = Callable[[Random, ClusterShape], list[Event]]
@@ -66,6 +74,13 @@ LATER_PLOTS: tuple[tuple[Plot, float], ...] = (
     (send_after_the_lease, 0.2),
 )
 """Drawn by a chance of their own: what a seed had before there were these, it still has."""
+LATEST_PLOTS: tuple[tuple[Plot, float], ...] = (
+    (take_back_unused, 0.2),
+    (downgrade_for_long, 0.1),
+    (report_slowly, 0.15),
+    (lose_the_selected_node, 0.1),
+)
+"""By another chance, for the same reason."""
 
 
 def generate(seed: int) -> Scenario:
@@ -81,8 +96,11 @@ def generate(seed: int) -> Scenario:
     for plot, share in LATER_PLOTS:
         if happens(more, share):
             events += plot(more, shape)
-    if any(getattr(each, "class_name", "") == INSIDE.name for each in events):
-        shape = replace(shape, classes=(*shape.classes, INSIDE))
+    latest = Random(f"rest of scenario {seed}")  # noqa: S311 - chance of a simulation
+    for plot, share in LATEST_PLOTS:
+        if happens(latest, share):
+            events += plot(latest, shape)
+    shape = fitted(shape, events)
     events.sort(key=lambda each: each.at)
     return Scenario(
         seed=seed,
@@ -91,6 +109,17 @@ def generate(seed: int) -> Scenario:
         faults=tuple(each for each in events if isinstance(each, AnyFault)),
         lasting=LASTING,
     )
+
+
+def fitted(shape: ClusterShape, events: list[Event]) -> ClusterShape:
+    """With what only clusters have in which this happens."""
+    if any(getattr(each, "class_name", "") == INSIDE.name for each in events):
+        shape = replace(shape, classes=(*shape.classes, INSIDE))
+    if any(getattr(each, "name", "") == SPARE for each in events):
+        shape = replace(shape, rolls_back=True)
+    if any(isinstance(each, actions.DeleteSelectedNodes) for each in events):
+        shape = replace(shape, repairs=(RepairRule.SELECTED_NODE.value,))
+    return shape
 
 
 def _actions(chance: Random, shape: ClusterShape) -> list[AnyAction]:

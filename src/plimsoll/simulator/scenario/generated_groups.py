@@ -76,7 +76,7 @@ def _interrupted_together(chance: Random, begun: float) -> list[Event]:
     return [chance.choice(trouble)] if happens(chance, 0.8) else []
 
 
-def _pair(at: float, name: str, drivers: tuple[str, str], replicas: int) -> Event:
+def pair_of(at: float, name: str, drivers: tuple[str, str], replicas: int) -> Event:
     """Pods with a claim of each of the two drivers."""
     return actions.CreateStatefulSet(
         at=at,
@@ -88,12 +88,12 @@ def _pair(at: float, name: str, drivers: tuple[str, str], replicas: int) -> Even
     )
 
 
-def _drivers(chance: Random) -> tuple[str, str]:
+def two_drivers(chance: Random) -> tuple[str, str]:
     """The one that makes its volume, and the one that refuses."""
     return chance.choice(((ZONAL, LOCAL), (LOCAL, ZONAL)))
 
 
-def _refuses(at: float, driver: str, times: int) -> AnyFault:
+def refuses(at: float, driver: str, times: int) -> AnyFault:
     return faults.DriverFails(at=at, driver=driver, code="RESOURCE_EXHAUSTED", times=times)
 
 
@@ -101,7 +101,7 @@ def delete_late(chance: Random, shape: ClusterShape) -> list[Event]:
     """Volumes are given back because another one of their pod is refused; the call that deletes
     them is carried out long after its time-out, when they have been made again."""
     begun = round(chance.uniform(0.0, LASTING * 0.8), 3)
-    drivers, replicas = _drivers(chance), chance.randint(1, 3)
+    drivers, replicas = two_drivers(chance), chance.randint(1, 3)
     named = {driver.name for driver in shape.drivers if driver.ids_from_names}
     if drivers[0] not in named and drivers[1] in named:
         drivers = (drivers[1], drivers[0])
@@ -114,8 +114,8 @@ def delete_late(chance: Random, shape: ClusterShape) -> list[Event]:
     )
     return [
         *((unattached,) if happens(chance, 0.8) else ()),
-        _pair(begun, "late", drivers, replicas),
-        _refuses(begun, drivers[1], replicas),
+        pair_of(begun, "late", drivers, replicas),
+        refuses(begun, drivers[1], replicas),
         faults.LateCalls(
             at=begun,
             driver=drivers[0],
@@ -129,7 +129,7 @@ def answer_too_late(chance: Random, shape: ClusterShape) -> list[Event]:
     """The provisioner of the volume that is made does not see that the other one is refused: it was
     cut off, or stands still, and what it has said of that attempt is still there at the next."""
     begun = round(chance.uniform(0.0, LASTING * 0.8), 3)
-    drivers = _drivers(chance)
+    drivers = two_drivers(chance)
     alone = shape.copies.provisioners == 1
     what = f"provisioner-{drivers[0]}-0" if alone else f"leader of provisioner-{drivers[0]}"
     lasting = round(chance.uniform(15.0, 60.0), 3)
@@ -143,9 +143,9 @@ def answer_too_late(chance: Random, shape: ClusterShape) -> list[Event]:
     )
     refused_late = faults.LateCalls(at=begun, driver=drivers[1], call=FaultyCall.CREATE, by=2.0)
     return [
-        _pair(begun + 0.5, "stale", drivers, 1),
+        pair_of(begun + 0.5, "stale", drivers, 1),
         *((refused_late,) if happens(chance, 0.8) else ()),
-        _refuses(begun, drivers[1], 1),
+        refuses(begun, drivers[1], 1),
         chance.choice(trouble),
     ]
 
@@ -193,16 +193,16 @@ def stop_at_the_commit_point(chance: Random, shape: ClusterShape) -> list[Event]
 def downgrade(chance: Random, _shape: ClusterShape) -> list[Event]:
     """csi-provisioner leads for a time while volumes are made, held back or given back."""
     begun = round(chance.uniform(0.0, LASTING * 0.5), 3)
-    drivers = _drivers(chance)
+    drivers = two_drivers(chance)
     at = shortly(chance, begun, 4.0)
     made: list[Event] = [
-        _pair(begun, "down", drivers, chance.randint(1, 2)),
+        pair_of(begun, "down", drivers, chance.randint(1, 2)),
         faults.LeadByCsiProvisioner(
             at=at, driver=drivers[0], lasting=round(chance.uniform(60.0, 150.0), 3)
         ),
     ]
     if happens(chance, 0.6):
-        made.append(_refuses(begun, drivers[chance.randrange(2)], chance.randint(1, 3)))
+        made.append(refuses(begun, drivers[chance.randrange(2)], chance.randint(1, 3)))
     if happens(chance, 0.4):
         slow = chance.choice((FaultyCall.CREATE, FaultyCall.DELETE))
         hanging = faults.DriverHangs(at=begun, driver=drivers[0], call=slow, lasting=8.0, times=1)
@@ -222,7 +222,7 @@ def send_after_the_lease(chance: Random, _shape: ClusterShape) -> list[Event]:
     """A leader stands still between the last look at its lease and the sending of a message, for
     longer than the lease lasts."""
     begun = round(chance.uniform(0.0, LASTING * 0.7), 3)
-    drivers = _drivers(chance)
+    drivers = two_drivers(chance)
     who = chance.choice(
         (f"provisioner-{drivers[0]}", f"provisioner-{drivers[0]}", "scheduler", "controller")
     )
@@ -233,10 +233,10 @@ def send_after_the_lease(chance: Random, _shape: ClusterShape) -> list[Event]:
             lasting=round(chance.uniform(60.0, 90.0), 3),
             before_writes=chance.randint(1, 8),
         ),
-        _pair(begun + 0.5, "slept", drivers, chance.randint(1, 3)),
+        pair_of(begun + 0.5, "slept", drivers, chance.randint(1, 3)),
     ]
     if happens(chance, 0.6):
-        made.append(_refuses(begun, drivers[chance.randrange(2)], chance.randint(1, 3)))
+        made.append(refuses(begun, drivers[chance.randrange(2)], chance.randint(1, 3)))
     if happens(chance, 0.5):
         at = shortly(chance, begun + 1.0, 20.0)
         made.append(actions.DeleteStatefulSet(at=at, name="slept", with_claims=True))

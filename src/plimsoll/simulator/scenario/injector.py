@@ -126,6 +126,7 @@ class FaultInjector:
         for name in cluster.drivers:
             cluster.put_back_provisioners(name)
             self._scripts[name] = []
+            cluster.drivers[name].slow_answers.clear()
             self._apply(name)
         for component in cluster.components.values():
             component.clock.ahead = seconds(0)

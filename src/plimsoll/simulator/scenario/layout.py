@@ -11,6 +11,7 @@ import msgspec
 
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document
+from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.driver.backends.pools.options import MEBIBYTE
 from plimsoll.processes.driver.settings import topology_key
 from plimsoll.simulator.cluster.shape import (
@@ -115,6 +116,7 @@ class ClusterPart(FilePart, frozen=True, kw_only=True):
     copies: dict[str, Any] = {}
     pace: Literal["production", "seldom"] = "production"
     rollback: bool = False
+    repair: tuple[str, ...] = ()
 
 
 def read_cluster(given: Any) -> ClusterShape:
@@ -138,7 +140,16 @@ def read_cluster(given: Any) -> ClusterShape:
         copies=Copies(**msgspec.structs.asdict(copies)),
         pace_name=part.pace,
         rolls_back=part.rollback,
+        repairs=_repairs(part),
     )
+
+
+def _repairs(part: ClusterPart) -> tuple[str, ...]:
+    for name in part.repair:
+        if name not in list(RepairRule):
+            known = listed([*RepairRule])
+            raise ScenarioError(f'cluster.repair: no rule "{name}"; there are {known}')
+    return part.repair
 
 
 def _check_counts(part: FilePart, place: str) -> None:
@@ -326,6 +337,7 @@ def cluster_document(shape: ClusterShape) -> Document:
         },
         "pace": shape.pace_name,
         "rollback": shape.rolls_back,
+        "repair": [*shape.repairs],
     }
 
 

@@ -13,6 +13,7 @@ from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.processes.driver.settings import topology_key
+from plimsoll.simulator.choices import selected_node
 from plimsoll.simulator.cluster.driver_host import CsiLink
 from plimsoll.simulator.cluster.objects import key_in, kind_named, kind_of
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
@@ -136,6 +137,19 @@ class ClusterUser:
                 await self._client.patch(claims, key, body, WriteOptions())
 
         await self.insist(attempt)
+
+    async def selected_nodes(self, labels: str) -> list[str]:
+        """Of claims that have no volume yet, by name."""
+        found: set[str] = set()
+
+        async def read() -> None:
+            selection = Selection(namespace=NAMESPACE, labels=labels)
+            claims = await self._client.list(kind_named("PersistentVolumeClaim"), selection)
+            waiting = [each for each in claims.items if not each["spec"].get("volumeName")]
+            found.update(filter(None, map(selected_node, waiting)))
+
+        await self.insist(read)
+        return sorted(found)
 
     def driver_of(self, class_name: str) -> str:
         classes = self._cluster.shape.classes
