@@ -14,7 +14,7 @@ from plimsoll.decide.scheduling.binding.groups import Group, GroupState
 from plimsoll.processes.controller.rollback.loop import Rollbacks
 from plimsoll.processes.controller.rollback.usage import UsageWatch
 from plimsoll.processes.provisioner.capacity.queries import CapacityQueries
-from plimsoll.processes.provisioner.claims import attempts, begun_calls, given_up, unsaved_volumes
+from plimsoll.processes.provisioner.claims import attempts
 from plimsoll.processes.scheduler.binding.groups import Groups
 from plimsoll.reconcile.intents import IntentBook
 
@@ -66,12 +66,6 @@ def use_the_same_name_again() -> None:
 def look_for_no_handles() -> None:
     """That another program has recorded a volume counts only by the name of the object."""
     _plant(recorded, "_is_behind", lambda *_: False)
-
-
-def look_for_no_recorded_volumes() -> None:
-    """Whether a volume is recorded is not asked before it is given back."""
-    for asking in (begun_calls, given_up, unsaved_volumes, outcomes):
-        _plant(asking, "is_recorded", lambda *_: False)
 
 
 def report_with_the_newest_token() -> None:

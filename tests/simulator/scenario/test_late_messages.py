@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from plimsoll.simulator.cluster.driver_host import AnsweredCall
 from plimsoll.simulator.cluster.mirror import CAPACITIES, VOLUMES
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
+from plimsoll.simulator.invariants import Invariant
 from plimsoll.simulator.run import NoObserver, RunVerdict, run_scenario
 from plimsoll.simulator.scenario.file import parse_scenario
 from plimsoll.wire.csi import methods
@@ -170,3 +171,23 @@ faults:
     assert len(recorded) == 1
     assert "csi-provisioner-zonal.example" in recorded[0]
     assert verdict.faults == {"leadByCsiProvisioner": 1}
+
+
+def test_csi_provisioner_is_known_to_record_a_volume_for_a_node_that_is_not_selected_any_more() -> (
+    None
+):
+    verdict = played(
+        """
+actions:
+- {at: 50s, do: createPods, name: moved, pods: 1}
+- {at: 54s, do: forgetSelectedNode, name: moved}
+faults:
+- {at: 1s, do: leadByCsiProvisioner, driver: zonal.example, lasting: 80s}
+- {at: 45s, do: driverHangs, driver: zonal.example, lasting: 8s, times: 1}
+- {at: 52s, do: cut, what: scheduler-0, lasting: 30s}
+- {at: 52s, do: cut, what: scheduler-1, lasting: 30s}
+""",
+        Moments(),
+    )
+    assert [each.invariant for each in verdict.violations] == [Invariant.SELECTED_NODE_HONOURED]
+    assert verdict.unknown == ()

@@ -68,18 +68,21 @@ def _blind_controllers(chance: Random, shape: ClusterShape, closed: float) -> li
     return [chance.choice(trouble)] if happens(chance, 0.85) else []
 
 
-def downgrade_for_long(chance: Random, _shape: ClusterShape) -> list[Event]:
+def downgrade_for_long(chance: Random, shape: ClusterShape) -> list[Event]:
     """csi-provisioner records a volume that ours has begun to give back, because another volume of
     the pod is refused for long; ours comes back before any pod has used it."""
     begun = round(chance.uniform(0.0, LASTING * 0.4), 3)
     drivers, replicas = two_drivers(chance), chance.randint(1, 2)
+    if drivers[0] in {driver.name for driver in shape.drivers if driver.only_csi}:
+        # What such a driver made is never deleted after another program has led.
+        drivers = (drivers[1], drivers[0])
     lasting = round(chance.uniform(80.0, 140.0), 3)
-    at = round(begun + chance.uniform(1.0, 40.0), 3)
+    at = round(begun + chance.uniform(5.0, 30.0), 3)
     slow = faults.DriverHangs(
         at=begun,
         driver=drivers[0],
-        call=chance.choice((FaultyCall.CREATE, FaultyCall.CREATE, FaultyCall.DELETE)),
-        lasting=round(chance.uniform(8.0, 30.0), 3),  # provisioners wait ten seconds
+        call=FaultyCall.CREATE if happens(chance, 0.8) else FaultyCall.DELETE,
+        lasting=round(chance.uniform(9.0, 30.0), 3),  # provisioners wait ten seconds
         when=chance.choice(tuple(When)),
         times=2 * replicas,
     )
@@ -99,30 +102,19 @@ def report_slowly(chance: Random, shape: ClusterShape) -> list[Event]:
         driver.name for driver in shape.drivers if driver.tracks_capacity and not driver.only_csi
     ]
     driver = LOCAL if LOCAL in honest else ZONAL
-    most = min(len(shape.nodes), MOST_PODS // 2)
+    pods = min(len(shape.nodes), MOST_PODS)
     questions = chance.choice(((Question.POOLS,), (Question.POOLS,), tuple(Question)))
-    later = round(begun + chance.uniform(1.0, 6.0), 3)
-    last = round(later + chance.uniform(2.0, 15.0), 3)
+    slow = round(chance.uniform(6.0, 9.5), 3)  # provisioners wait ten seconds
+    later = round(begun + slow * chance.uniform(0.3, 0.8), 3)
+    last = round(begun + slow + chance.uniform(0.5, 6.0), 3)
     waves = ((begun, "first", "1Gi"), (later, "second", "1Gi"), (last, "third", "2Gi"))
     return [
         *(
-            faults.SlowAnswers(
-                at=begun,
-                driver=driver,
-                call=question,
-                by=round(chance.uniform(2.0, 9.0), 3),
-                times=chance.randint(1, 2 * most),
-            )
+            faults.SlowAnswers(at=begun, driver=driver, call=question, by=slow, times=pods)
             for question in questions
         ),
         *(
-            actions.CreatePods(
-                at=at,
-                name=name,
-                pods=chance.randint(max(most // 2, 1), most),
-                class_name=CLASSES[driver],
-                size=size,
-            )
+            actions.CreatePods(at=at, name=name, pods=pods, class_name=CLASSES[driver], size=size)
             for at, name, size in waves
         ),
     ]
