@@ -13,8 +13,8 @@ import msgspec
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.simulator.cluster.driver_host import STOCK_PROVISIONER
 from plimsoll.simulator.cluster.mirror import CLAIMS, VOLUMES
-from plimsoll.simulator.cluster.stock_provisioner import STOCK_PROVISIONER
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.transport import Request, Response
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-import msgspec
-
 from plimsoll.api.registry import Document
 from plimsoll.simulator.choices import DriverCall, SchedulerChoices, SelectedNodes
 from plimsoll.simulator.cluster.driver_host import AnsweredCall, DriverHost

@@ -290,7 +290,7 @@ def _volumes(cluster: SimulatedCluster, suspected: set[str]) -> Iterator[Unsettl
             existing.add(record.id)
             if record.id not in recorded and record.id not in suspected:
                 message = f"{host.name} has {record.name} ({record.phase}), in no object"
-                is_known = record.name in host.unfenced
+                is_known = record.name in host.unfenced or host.is_of_stock(record.name)
                 yield Unsettled(invariant=Invariant.NO_LEAKS, message=message, is_known=is_known)
     for handle, name in sorted(recorded.items()):
         if handle not in existing:

@@ -173,6 +173,23 @@ faults:
     assert verdict.faults == {"leadByCsiProvisioner": 1}
 
 
+def test_csi_provisioner_is_known_to_forget_a_volume_that_it_did_not_record() -> None:
+    """Its call is answered too late, and its claim is gone when ours is back."""
+    verdict = played(
+        """
+actions:
+- {at: 50s, do: createPods, name: brief, pods: 1}
+- {at: 65s, do: deletePods, name: brief}
+faults:
+- {at: 1s, do: leadByCsiProvisioner, driver: zonal.example, lasting: 60s}
+- {at: 45s, do: driverHangs, driver: zonal.example, lasting: 15s, when: after, times: 1}
+""",
+        Moments(),
+    )
+    (leaked,) = verdict.violations
+    assert (leaked.invariant, leaked.is_known) == (Invariant.NO_LEAKS, True)
+
+
 def test_csi_provisioner_is_known_to_record_a_volume_for_a_node_that_is_not_selected_any_more() -> (
     None
 ):

@@ -32,6 +32,8 @@ from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.transport import NO_METADATA, Metadata, Permit, permit_always
 
+STOCK_PROVISIONER = "csi-provisioner-"
+"""How the names of its processes begin, followed by that of the driver."""
 NOWHERE = Path("/nonexistent")
 OWN_CALLS = frozenset(
     method.name
@@ -87,6 +89,8 @@ class DriverHost:
         """Called when the driver has refused a call."""
         self.on_done: list[Callable[[AnsweredCall], None]] = []
         """Called when the driver has carried out a call, whether its sender learns of it or not."""
+        self._asked_by_stock: set[str] = set()
+        self._asked_by_ours: set[str] = set()
         self.slow_answers: list[SlowAnswer] = []
         """Those to come, in their order."""
         self.unfenced: set[str] = set()
@@ -144,6 +148,17 @@ class DriverHost:
         backend = None if self.driver is None else self.driver.backend
         assert backend is None or isinstance(backend, PoolsBackend)  # noqa: S101 - the one that we start
         return backend
+
+    def note_asked(self, sender: SimulatedProcess, method: str, request: bytes) -> None:
+        if method == methods.CREATE_VOLUME.name:
+            name = csi.CreateVolumeRequest.FromString(request).name
+            is_stock = sender.name.startswith(STOCK_PROVISIONER)
+            (self._asked_by_stock if is_stock else self._asked_by_ours).add(name)
+
+    def is_of_stock(self, volume: str) -> bool:
+        """Whether csi-provisioner asked for the volume of this name, and no process of ours ever
+        did: csi-provisioner forgets what it has begun when it ends, and no intent tells of it."""
+        return volume in self._asked_by_stock - self._asked_by_ours
 
     def note_unfenced(self, method: str, request: bytes, *, stood_still: float) -> None:
         if self.only_csi and stood_still and method == methods.CREATE_VOLUME.name:
@@ -218,6 +233,7 @@ class CsiLink:
         )
         fate = network.fates.of_call(self._process, method)
         await self._process.go_on()  # it may have been stopped right after it had got its permit
+        host.note_asked(self._process, method, request)
         host.note_unfenced(method, request, stood_still=network.loop.time() - sent_at)
         late_by = network.fates.lateness_of_call(host.name, method)
         exchange.send(fate, within.total_seconds(), late_by)

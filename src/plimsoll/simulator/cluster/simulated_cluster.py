@@ -21,11 +21,10 @@ from plimsoll.simulator.cluster import assembly
 from plimsoll.simulator.cluster.api_host import ApiHost, ApiHostOptions, KubeLink
 from plimsoll.simulator.cluster.assembly import Hosts
 from plimsoll.simulator.cluster.component import Begin, Component, Work
-from plimsoll.simulator.cluster.driver_host import DriverHost
+from plimsoll.simulator.cluster.driver_host import STOCK_PROVISIONER, DriverHost
 from plimsoll.simulator.cluster.mirror import Mirror
 from plimsoll.simulator.cluster.objects import kind_of
 from plimsoll.simulator.cluster.shape import SECOND_SCHEDULER, ClusterShape, first_objects
-from plimsoll.simulator.cluster.stock_provisioner import STOCK_PROVISIONER
 from plimsoll.simulator.engine.chance import derived, seconds
 from plimsoll.simulator.engine.network import Network
 from plimsoll.simulator.engine.process import SimulatedProcess

@@ -19,8 +19,6 @@ from plimsoll.simulator.cluster.driver_host import CsiLink
 from plimsoll.wire.csi.transport import NO_METADATA, Metadata, Permit, permit_always
 from plimsoll.wire.transport import Request, Response, StreamedResponse
 
-STOCK_PROVISIONER = "csi-provisioner-"
-"""How the names of its processes begin, followed by that of the driver."""
 NOTES = (LEADER_TRANSITIONS, OWN_SINCE)
 
 
