@@ -249,7 +249,7 @@ class ReservationIndex:
 
     def _reservations(self, key: ObjectKey) -> dict[ReservationKey, Reservation]:
         claim, attempts = self._claims.get(key), self._attempts.get(key, {})
-        current = find_current(attempts.values(), claim)
+        current = find_current(attempts.values(), claim) if attempts else None
         found = {
             ReservationKey(key, lease): _of_attempt(attempt)
             for lease, attempt in sorted(attempts.items())
@@ -301,7 +301,8 @@ class ReservationIndex:
         claim = self._claims.get(key)
         if claim is None or not self._may_be_begun(key) or self._volumes_of(claim):
             return False
-        return find_current(self._attempts.get(key, {}).values(), claim) is None
+        attempts = self._attempts.get(key)
+        return not attempts or find_current(attempts.values(), claim) is None
 
     def _volumes_of(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         return [
