@@ -4,7 +4,7 @@ The caller's identity travels with the transport and goes through authorization,
 validation as over HTTP. Nothing mutable is shared: bodies are bytes on both sides.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from plimsoll.apiserver.http.answers import Answer, Stream, warning_header
@@ -41,6 +41,28 @@ class InProcessTransport:
             )
         finally:
             answer.stream.close()
+
+    async def pour(
+        self,
+        request: Request,
+        opened: Callable[[StreamedResponse], None],
+        send: Callable[[bytes], None],
+    ) -> None:
+        """A watch from its beginning to its end, for a receiver that takes every line at once and
+        minds the time itself: its head is given to `opened`, and each line to `send`."""
+        answer = await self._server.handle(request, self._user)
+        opened(StreamedResponse(status=answer.status, headers=_headers(answer), body=answer.body))
+        stream = answer.stream
+        if stream is None:
+            return
+        try:
+            if stream.pour is not None:
+                await stream.pour(send)
+                return
+            async for line in _lines(stream):
+                send(line)
+        finally:
+            stream.close()
 
     async def _answer(self, request: Request) -> Answer:
         if request.timeout is None:

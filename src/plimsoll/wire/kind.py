@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -19,6 +19,7 @@ import msgspec
 from plimsoll.api.meta import ApiObject, ObjectKey, ObjectMeta
 from plimsoll.api.registry import Document, Resource, resources_by_kind
 from plimsoll.api.typed import TYPES, decode
+from plimsoll.wire.transport import SharedLine
 
 log = logging.getLogger(__name__)
 
@@ -131,6 +132,8 @@ class Kind(Generic[T]):
     resource: Resource
     decode: Callable[[bytes | msgspec.Raw], T]
     """Raises msgspec.DecodeError when the object does not fit the type."""
+    is_shared: bool = False
+    """Whether objects are immutable: readers in one process may then have the same one."""
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Where the server keeps it; without a namespace all namespaces are meant."""
@@ -166,6 +169,14 @@ class Kind(Generic[T]):
 
     def decode_event(self, line: bytes) -> WatchEvent[T]:
         """Raises msgspec.DecodeError when this is no event at all."""
+        if type(line) is not SharedLine or not self.is_shared:
+            return self._decode_event(line)
+        event: WatchEvent[T] | None = line.decoded.get(self.decode)
+        if event is None:
+            event = line.decoded[self.decode] = self._decode_event(line)
+        return event
+
+    def _decode_event(self, line: bytes) -> WatchEvent[T]:
         raw = _EVENTS.decode(line)
         if raw.type == "ERROR":
             return RefusedDocument(_DOCUMENTS.decode(raw.object))
@@ -199,8 +210,15 @@ S = TypeVar("S", bound=ApiObject)
 
 def typed(type_: type[S]) -> Kind[S]:
     """The kind that is read as this struct."""
+    kind: Kind[S] = _typed(type_)
+    return kind
+
+
+@cache
+def _typed(type_: type[ApiObject]) -> Kind[Any]:
+    """One for all who read it: what one of them has decoded is there for the others."""
     resource = resources_by_kind()[_names_by_type()[type_]]
-    return Kind(resource, lambda raw: decode(type_, raw))
+    return Kind(resource, partial(decode, type_), is_shared=True)
 
 
 @cache

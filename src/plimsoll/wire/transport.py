@@ -12,7 +12,7 @@ request, UNKNOWN_OUTCOME when it may have.
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 import msgspec
@@ -55,6 +55,19 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Names in lower case."""
     body: bytes = b""
+
+
+class SharedLine(bytes):
+    """A line of a watch that several readers in this process get.
+
+    It remembers what it was decoded to, which is immutable: what the first reader has decoded, the
+    others need not. For all else it is a line like any other.
+    """
+
+    def __init__(self, _line: bytes) -> None:
+        super().__init__()
+        self.decoded: dict[object, Any] = {}
+        """By what decoded it."""
 
 
 NO_LINES: tuple[bytes, ...] = ()

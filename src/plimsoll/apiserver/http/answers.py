@@ -1,7 +1,7 @@
 """What the server answers, before it is known how the answer travels."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,9 @@ class Stream:
     """Set when the receiver was too slow and must not be waited for."""
     has_end: bool = False
     """A list ends by itself; a watch lasts until either side leaves."""
+    pour: "Callable[[Callable[[bytes], None]], Awaitable[None]] | None" = None
+    """Of a watch, instead of reading the chunks: every line is given to the function that is named,
+    as soon as there is one."""
 
 
 def json_answer(document: Any, status: int = 200) -> Answer:

@@ -8,6 +8,7 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cache
 
 import msgspec
 
@@ -52,6 +53,7 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
         )
 
 
+@cache
 def type_head(kind: str, api_version: str) -> bytes:
     """How a document begins, up to its metadata."""
     return f'{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{{'.encode()

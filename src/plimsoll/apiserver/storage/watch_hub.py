@@ -8,12 +8,23 @@ from collections import deque
 from collections.abc import Callable
 
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
+from plimsoll.wire.transport import SharedLine
 
 BUFFER_EVENTS = 50_000
 BUFFER_BYTES = 64 * 1024 * 1024
+SHARED_LINES = 64
+"""How many lines are kept for watches that have yet to send them."""
 
 Matches = Callable[[StoredRecord], bool]
 Event = tuple[ChangeKind, StoredRecord]
+
+
+_BEGINNINGS = {kind: f'{{"type":"{kind}","object":'.encode() for kind in ChangeKind}
+
+
+def event_line(kind: ChangeKind, document: bytes) -> bytes:
+    """One line of a watch, without its end."""
+    return b"%s%s}" % (_BEGINNINGS[kind], document)
 
 
 def event_for(change: Change, matches: Matches) -> Event | None:
@@ -39,8 +50,11 @@ def event_for(change: Change, matches: Matches) -> Event | None:
 class Watcher:
     """One open watch: events to send, in order."""
 
-    def __init__(self, matches: Matches) -> None:
+    def __init__(self, matches: Matches | None) -> None:
+        """`matches` is None if the watch is about everything in the collection."""
         self._matches = matches
+        self.on_ready: Callable[[], None] | None = None
+        """Called instead of waking the reader: for one that takes everything at once."""
         self._events: deque[Event] = deque()
         self._bytes = 0
         self._wake = asyncio.Event()
@@ -50,16 +64,20 @@ class Watcher:
     def offer(self, changes: list[Change]) -> None:
         if self.overflow.is_set():
             return
+        matches = self._matches
         for change in changes:
-            event = event_for(change, self._matches)
+            event: Event | None = (change.kind, change.record)
+            if matches is not None:
+                event = event_for(change, matches)
             if event is not None:
                 self._events.append(event)
                 self._bytes += len(event[1].raw)
         if len(self._events) > BUFFER_EVENTS or self._bytes > BUFFER_BYTES:
             self.overflow.set()
             self._events.clear()
-        if self._events or self.overflow.is_set():
-            self._wake.set()
+            self.wake()
+        elif self._events:
+            self.wake()
 
     def take(self) -> list[Event]:
         events = list(self._events)
@@ -73,8 +91,11 @@ class Watcher:
         await self._wake.wait()
 
     def wake(self) -> None:
-        """Let the reader look again: there is something to do besides sending events."""
-        self._wake.set()
+        """Let the reader look again: there are events, or something else to do."""
+        if self.on_ready is not None:
+            self.on_ready()
+        else:
+            self._wake.set()
 
 
 class WatchHub:
@@ -82,8 +103,21 @@ class WatchHub:
         self._watchers: dict[str, dict[Watcher, None]] = {}
         """Of each collection, in the order in which they came."""
         self.stopping = False
+        self._lines: dict[tuple[int, ChangeKind, bytes], SharedLine] = {}
+        """What was sent last, by revision, kind of change and beginning of the document."""
 
-    def open(self, collection: Collection, matches: Matches) -> Watcher:
+    def line(self, event: Event, type_head: bytes) -> SharedLine:
+        """The event with the whole object, made once for all who watch it."""
+        kind, record = event
+        named = (record.revision, kind, type_head)
+        found = self._lines.get(named)
+        if found is None:
+            if len(self._lines) >= SHARED_LINES:
+                self._lines.clear()
+            found = self._lines[named] = SharedLine(event_line(kind, record.render(type_head)))
+        return found
+
+    def open(self, collection: Collection, matches: Matches | None) -> Watcher:
         watcher = Watcher(matches)
         self._watchers.setdefault(collection.name, {})[watcher] = None
         return watcher

@@ -27,6 +27,7 @@ from plimsoll.apiserver.storage.collection import (
     type_head,
 )
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind
+from plimsoll.apiserver.storage.watch_hub import event_line
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 """For tables without rows, which have no ages."""
@@ -47,6 +48,11 @@ class ObjectView:
     @property
     def content_type(self) -> str:
         return self._wanted.media_type
+
+    @property
+    def head(self) -> bytes:
+        """How documents of the kind begin."""
+        return self._head
 
     def object(self, record: StoredRecord, now: datetime) -> bytes:
         self._wanted.check_object()
@@ -126,7 +132,7 @@ class ObjectView:
                 shown = without_columns(shown)
             self._columns_sent = True
             document = msgspec.json.encode(shown)
-        return b'{"type":"%s","object":%s}\n' % (kind.encode(), document)
+        return event_line(kind, document) + b"\n"
 
     def bookmark(self, revision: int, *, ends_initial_events: bool = False) -> bytes:
         """An event without an object: everything up to the revision has been sent."""

@@ -4,12 +4,11 @@ Watchers see durable state only.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
@@ -18,7 +17,7 @@ from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, StoredRecord
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind
-from plimsoll.apiserver.storage.watch_hub import Event, Watcher, event_for
+from plimsoll.apiserver.storage.watch_hub import Event, Matches, Watcher, event_for
 from plimsoll.apiserver.verbs.options.list_options import (
     check_list_options,
     gone,
@@ -56,12 +55,13 @@ async def answer_watch(request: ReadRequest) -> Answer:
         )
     else:
         watch = OpenWatch(request.cluster, wanted)
-        stream = Stream(chunks=watch.chunks(), close=watch.close, overflow=watch.watcher.overflow)
+        stream = Stream(
+            chunks=watch.chunks(),
+            close=watch.close,
+            overflow=watch.watcher.overflow,
+            pour=watch.pour,
+        )
     return Answer(stream=stream, content_type=view.content_type)
-
-
-def _always(_record: StoredRecord) -> bool:
-    return True
 
 
 async def _only(chunk: bytes) -> AsyncIterator[bytes]:
@@ -134,14 +134,13 @@ class OpenWatch:
         self._alarm = cluster.clock.call_later(request.limit, self._end)
         self._bookmark_alarm = self._next_bookmark() if request.bookmarks else None
 
-    def _matches(self) -> Any:
+    def _matches(self) -> Matches | None:
         floor = self._request.start or 0
         selection = self._request.selection
-        matches = _always if selection.is_unconditional else selection.matches
         if floor <= self._cluster.revisions.committed:
-            return matches
+            return None if selection.is_unconditional else selection.matches
         # The client is ahead of us: what it has seen already is not sent again.
-        return lambda record: record.revision > floor and matches(record)
+        return lambda record: record.revision > floor and selection.matches(record)
 
     def _end(self) -> None:
         self._ending = True
@@ -226,6 +225,46 @@ class OpenWatch:
             if self._ending:
                 return
             await self._watcher.ready()
+
+    async def pour(self, send: Callable[[bytes], None]) -> None:
+        """The same lines, each of them sent when there is one, until the watch ends.
+
+        For a receiver in this event loop that takes whatever it is given: neither side has a task
+        that wakes up for each event.
+        """
+        if self._is_slow:
+            await _split(self.chunks(), send)
+            return
+        await _split(self._first_chunks(), send)
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._watcher.on_ready = partial(self._pour_ready, send, ended)
+        self._pour_ready(send, ended)
+        await ended
+
+    def _pour_ready(self, send: Callable[[bytes], None], ended: "asyncio.Future[None]") -> None:
+        if ended.done():
+            return
+        hub = self._cluster.hub
+        if self._watcher.overflow.is_set() or hub.stopping:
+            ended.set_result(None)
+            return
+        events = self._watcher.take()
+        for event in events:
+            send(hub.line(event, self._request.view.head))
+        if self._bookmark_due:
+            self._bookmark_due = False
+            send(self._request.view.bookmark(self._cluster.revisions.committed)[:-1])
+            self._count_sent(1)
+        if events:
+            self._count_sent(len(events))
+        if self._ending:
+            ended.set_result(None)
+
+
+async def _split(chunks: AsyncIterator[bytes], send: Callable[[bytes], None]) -> None:
+    async for chunk in chunks:
+        for line in chunk.splitlines():
+            send(line)
 
 
 def expired_event(error: ApiError) -> bytes:

@@ -158,18 +158,20 @@ class KubeLink:
             exchange.end()
             pipe.close()
 
-    def _serve_stream(self, request: Request, pipe: Pipe) -> asyncio.Task[StreamedResponse] | None:
+    def _serve_stream(
+        self, request: Request, pipe: Pipe
+    ) -> "asyncio.Future[StreamedResponse] | None":
         server = self._host.server
         if server is None:
             return None
         transport = InProcessTransport(server, self._user)
         opened: asyncio.Future[StreamedResponse] = self._network.loop.create_future()
-        pump = self._host.begin(_pump(transport, request, pipe, opened))
+        pump = self._host.begin(_pour(transport, request, pipe, opened))
         gone = KubeFailures(request).unknown("the other end went away")
         assert self._host.process is not None  # noqa: S101 - it serves
         forget = self._host.process.when_cut(lambda: pipe.finish(gone))
         pipe.on_close = lambda: _close(pump, forget)
-        return self._host.begin(_wait(opened))
+        return opened
 
     def _tell(self, request: Request, response: Response | None, outcome: str) -> None:
         if request.is_read:
@@ -192,26 +194,24 @@ async def _answer(response: Response) -> Response:
     return response
 
 
-async def _wait(opened: "asyncio.Future[T]") -> T:
-    return await opened
-
-
 def _close(pump: "asyncio.Task[None]", forget: Callable[[], None]) -> None:
     forget()
     pump.cancel()
 
 
-async def _pump(
+async def _pour(
     transport: InProcessTransport,
     request: Request,
     pipe: Pipe,
     opened: "asyncio.Future[StreamedResponse]",
 ) -> None:
     """In the server's process: send what the watch has, until one end goes away."""
-    async with transport.stream(structs.replace(request, timeout=None)) as response:
-        opened.set_result(StreamedResponse(status=response.status, body=response.body))
-        async for line in response.lines:
-            pipe.send(line)
+
+    def begin(head: StreamedResponse) -> None:
+        if not opened.done():
+            opened.set_result(head)
+
+    await transport.pour(request, begin, pipe.send)
     pipe.finish()
 
 

@@ -123,7 +123,7 @@ class Exchange(Generic[T]):
     def __init__(
         self,
         network: Network,
-        receive: Callable[[], asyncio.Task[T] | None],
+        receive: "Callable[[], asyncio.Future[T] | None]",
         receiver: Callable[[], SimulatedProcess | None],
         failures: Failures,
     ) -> None:
@@ -135,7 +135,7 @@ class Exchange(Generic[T]):
         self._failures = failures
         self.answer: asyncio.Future[T] = network.loop.create_future()
         self._timer: LoopStep | None = None
-        self._work: asyncio.Task[T] | None = None
+        self._work: asyncio.Future[T] | None = None
         self._forget: Callable[[], None] | None = None
         self._fate = Fate.ARRIVES
 
@@ -170,7 +170,7 @@ class Exchange(Generic[T]):
         self._forget = receiver.when_cut(self._receiver_gone)
         work.add_done_callback(self._served, context=self._network.context)
 
-    def _served(self, work: asyncio.Task[T]) -> None:
+    def _served(self, work: "asyncio.Future[T]") -> None:
         if self._forget is not None:
             self._forget()
         if work.cancelled():

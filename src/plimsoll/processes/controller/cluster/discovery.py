@@ -5,7 +5,7 @@ For loops that work on objects of every kind. They need nothing of an object but
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -27,7 +27,10 @@ class AnyObject(ApiObject, frozen=True, kw_only=True):
 
 
 def metadata_only(resource: Resource) -> Kind[AnyObject]:
-    return Kind(resource, lambda raw: decode(AnyObject, raw))
+    return Kind(resource, _DECODE_ANY, is_shared=True)
+
+
+_DECODE_ANY = partial(decode, AnyObject)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
