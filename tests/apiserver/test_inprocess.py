@@ -11,7 +11,7 @@ from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.transport import Request
+from plimsoll.wire.transport import Request, StreamedResponse
 from tests.apiserver.api import MAPS, Api, a_map, serving
 from tests.apiserver.stores import SlowStore
 
@@ -46,6 +46,39 @@ async def test_a_watch_ends_for_the_server_when_the_caller_leaves(api: Api) -> N
         assert msgspec.json.decode(line)["type"] == "ADDED"
         assert not line.endswith(b"\n")
         assert api.server.cluster.hub.number() == 1
+    assert api.server.cluster.hub.number() == 0
+
+
+async def test_a_watch_is_poured_into_a_receiver_as_its_changes_become_durable(api: Api) -> None:
+    await api.create("a")
+    heads: list[StreamedResponse] = []
+    lines: list[bytes] = []
+    limited = Request(method="GET", path=MAPS, query=(("watch", "true"), ("timeoutSeconds", "60")))
+    pouring = asyncio.create_task(api.transport.pour(limited, heads.append, lines.append))
+    await settle()
+    await api.create("b")
+    assert [head.status for head in heads] == [200]
+    assert [msgspec.json.decode(line)["object"]["metadata"]["name"] for line in lines] == ["a", "b"]
+    assert not any(line.endswith(b"\n") for line in lines)
+
+    clock = api.server.cluster.clock
+    assert isinstance(clock, SteppedClock)
+    clock.advance(timedelta(seconds=61))
+    await pouring
+    assert api.server.cluster.hub.number() == 0
+
+
+async def test_watches_of_one_change_are_sent_the_same_line(api: Api) -> None:
+    told: list[list[bytes]] = [[], []]
+    pours = [api.transport.pour(WATCH, lambda _head: None, each.append) for each in told]
+    tasks = [asyncio.create_task(pour) for pour in pours]
+    await settle()
+    await api.create("a")
+    [[one], [other]] = told
+    assert one is other
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
     assert api.server.cluster.hub.number() == 0
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from plimsoll.runtime.metrics import Metrics
+from plimsoll.runtime.metrics import Children, Metrics
 
 
 def test_a_metric_asked_for_twice_is_the_same_metric() -> None:
@@ -29,3 +29,12 @@ def test_labels_and_histograms_appear_in_the_text_format() -> None:
     metrics = Metrics()
     metrics.histogram("plimsoll_wait_seconds", "Waiting.", ["queue"]).labels("pods").observe(0.3)
     assert b'plimsoll_wait_seconds_count{queue="pods"} 1.0' in metrics.exposition()
+
+
+def test_a_child_that_is_remembered_is_the_one_of_its_metric() -> None:
+    metrics = Metrics()
+    counter = metrics.counter("plimsoll_calls_total", "Calls.", ["method", "code"])
+    children = Children(counter)
+    children.labels("Probe", "OK").inc()
+    assert children.labels("Probe", "OK") is counter.labels("Probe", "OK")
+    assert b'plimsoll_calls_total{code="OK",method="Probe"} 1.0' in metrics.exposition()

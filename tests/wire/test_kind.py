@@ -17,6 +17,7 @@ from plimsoll.wire.kind import (
     typed,
     version_of,
 )
+from plimsoll.wire.transport import SharedLine
 
 CLAIMS = typed(PersistentVolumeClaim)
 NODES = documents(resources_by_path()["", "v1", "nodes"])
@@ -89,3 +90,14 @@ def test_a_list_without_items_is_empty() -> None:
 def test_what_is_no_event_at_all_is_an_error() -> None:
     with pytest.raises(msgspec.DecodeError):
         CLAIMS.decode_event(b"<html>")
+
+
+def test_a_line_that_several_readers_get_is_decoded_once_to_what_never_changes() -> None:
+    text = msgspec.json.encode({"type": "ADDED", "object": claim("data", "8")})
+    line = SharedLine(text)
+    assert typed(PersistentVolumeClaim).decode_event(line) is CLAIMS.decode_event(line)
+    assert CLAIMS.decode_event(line) == CLAIMS.decode_event(bytes(line))
+    nodes = documents(resources_by_path()["", "v1", "nodes"])
+    one, other = nodes.decode_event(line), nodes.decode_event(line)
+    assert one == other
+    assert one is not other

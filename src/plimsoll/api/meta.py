@@ -77,7 +77,9 @@ class ApiObject(ApiStruct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> ObjectKey:
-        return ObjectKey(self.metadata.namespace, self.metadata.name)
+        # What a call of ObjectKey does: asked for so often that the call itself counts.
+        metadata = self.metadata
+        return tuple.__new__(ObjectKey, (metadata.namespace, metadata.name))
 
     @property
     def name(self) -> str:

@@ -93,10 +93,8 @@ class AssumingStore(Generic[T]):
         self._seen: PersistentMap[ObjectKey, T | None] = PersistentMap()
         """Of each object that something is assumed of, what the watch has shown."""
         self._latest = ""  # the newest version of any object that the watch has shown
-
-    def snapshot(self) -> View[T]:
+        self.snapshot: Callable[[], View[T]] = self._shown.snapshot
         """What is observed, with what is assumed made true."""
-        return self._shown.snapshot()
 
     def observed(self) -> WatchedView[T]:
         """What the watch has shown, and nothing else."""
@@ -158,6 +156,8 @@ class AssumingStore(Generic[T]):
 
     def expire(self, monotonic: float) -> list[StoreChange[T]]:
         """Forget everything whose deadline has passed."""
+        if not self._assumed:
+            return []
         overdue = [key for key, held in self._assumed.items() if monotonic >= held.deadline]
         return [change for key in sorted(overdue) if (change := self.forget(key)) is not None]
 
@@ -165,7 +165,8 @@ class AssumingStore(Generic[T]):
 
     def put(self, key: ObjectKey, object_: T) -> StoreChange[T] | None:
         version = version_of(object_)
-        self._heard(version)
+        if self._latest != version:
+            self._heard(version)
         if key not in self._assumed:
             return self._shown.put(key, object_)
         before = self._see(key, object_)

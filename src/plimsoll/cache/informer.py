@@ -45,6 +45,9 @@ T = TypeVar("T", bound=ApiObject | Document)
 
 RELIST_BACKOFF = Backoff(first=timedelta(milliseconds=800), limit=timedelta(seconds=30))
 
+LEFT = (ListStep, WatchWaiting)
+"""States in which nothing is watched."""
+
 Handler = Callable[[StoreChange[T]], None]
 
 
@@ -127,6 +130,9 @@ class Informer(Generic[T]):
     def _take(self, state: State[T], happened: Input[T]) -> State[T]:
         state, actions = step(state, happened)
         for action in actions:
+            if isinstance(action, Put):  # as most of the time
+                self._tell(self._sink.put(action.key, action.object))
+                continue
             if isinstance(action, Replace):
                 self.listed_version = state.begun_at if isinstance(state, Watching) else ""
             self._carry_out(action)
@@ -175,7 +181,7 @@ class Informer(Generic[T]):
                 async for event in events:
                     self._heard_at = self._clock.monotonic()
                     now = self._take(now, event)
-                    if isinstance(now, ListStep | WatchWaiting):
+                    if isinstance(now, LEFT):
                         return now
         except TimeoutError:
             silent = KubeError(Failure.UNKNOWN_OUTCOME, "the watch fell silent", operation="watch")

@@ -58,10 +58,14 @@ class PersistentMap(Mapping[K, V], Generic[K, V]):
         return leaf
 
     def __getitem__(self, key: K) -> V:
-        return self._leaf(key)[key]
+        root = self._root
+        leaf: dict[K, V] = root if isinstance(root, dict) else self._leaf(key)
+        return leaf[key]
 
     def get(self, key: K, default: V | None = None) -> V | None:  # type: ignore[override] # the one form that is used, without its overloads
-        return self._leaf(key).get(key, default)
+        root = self._root
+        leaf: dict[K, V] = root if isinstance(root, dict) else self._leaf(key)
+        return leaf.get(key, default)
 
     def __contains__(self, key: object) -> bool:
         return key in self._leaf(key)

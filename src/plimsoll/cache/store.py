@@ -145,11 +145,11 @@ class Store(Generic[T]):
             self._objects = self._objects.without(change.key)
         else:
             self._objects = self._objects.with_(change.key, change.after)
-        if self._functions:
-            self._indexes = {
-                name: self._reindexed(self._indexes[name], function, change)
-                for name, function in self._functions.items()
-            }
+        for name, function in self._functions.items():
+            index = self._indexes[name]
+            changed = self._reindexed(index, function, change)
+            if changed is not index:  # a view may have these: they are never changed
+                self._indexes = {**self._indexes, name: changed}
         self._begin_revision()
         return change
 

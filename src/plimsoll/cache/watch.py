@@ -137,20 +137,22 @@ Next = tuple[State[T], tuple[Action[T], ...]]
 
 
 def is_older_or_same(version: str, reference: str) -> bool:
+    if version == reference:
+        return True
     if version.isdecimal() and reference.isdecimal():
         return int(version) <= int(reference)
-    return version == reference
+    return False
 
 
 def step(state: State[T], happened: Input[T]) -> Next[T]:
     """What does not concern the state (a delayed event of a closed watch) changes nothing."""
     match state:
+        case Watching():
+            return _while_watching(state, happened)
         case ListStep():
             return _while_listing(state, happened)
         case Streaming():
             return _while_streaming(state, happened)
-        case Watching():
-            return _while_watching(state, happened)
         case WatchWaiting(then=then):
             return (then, ()) if isinstance(happened, WaitOver) else (state, ())
         case _:

@@ -80,7 +80,7 @@ class Cached(Generic[T]):
 
     def view(self) -> View[T]:
         """All of them at this moment; the view never changes afterwards."""
-        return self._begun().snapshot()
+        return (self._store or self._begun()).snapshot()
 
     def written(self, document: Document, clock: Clock) -> None:
         """The server's answer to a write of ours: show it until the watch has caught up."""

@@ -6,7 +6,7 @@ Keep the child that `labels()` returns where speed matters.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -15,6 +15,20 @@ from prometheus_client.metrics import MetricWrapperBase
 M = TypeVar("M", bound=MetricWrapperBase)
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+
+class Children(Generic[M]):
+    """The children of a metric that were asked for, each found at once the next time."""
+
+    def __init__(self, parent: M) -> None:
+        self._parent = parent
+        self._known: dict[tuple[str, ...], M] = {}
+
+    def labels(self, *values: str) -> M:
+        found = self._known.get(values)
+        if found is None:
+            found = self._known[values] = self._parent.labels(*values)
+        return found
 
 
 class Metrics:

@@ -309,7 +309,7 @@ class Watchdog:
 
     def _acknowledged(self, request: Request, response: Response) -> None:
         """What is answered as done is on the disk by then."""
-        if response.status >= 300 or b"dryRun" in request.query_string.encode():  # noqa: PLR2004
+        if response.status >= 300 or any(name == "dryRun" for name, _ in request.query):  # noqa: PLR2004
             return
         start = response.body.find(b'"resourceVersion":"', 0, 400)
         if start < 0:

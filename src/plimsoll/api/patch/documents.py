@@ -10,16 +10,23 @@ from typing import Any
 from plimsoll.api.patch.errors import inapplicable
 
 MAX_DEPTH = 150
+CONTAINERS = (dict, list)
 
 
 def clone(value: Any, levels: int = MAX_DEPTH) -> Any:
     """A copy that shares no container with the original; refuses nesting deeper than `levels`."""
     if isinstance(value, dict):
         _check_levels(levels)
-        return {key: clone(member, levels - 1) for key, member in value.items()}
+        below = levels - 1
+        # Most members are no containers: not to call for them saves most of the time.
+        return {
+            key: clone(member, below) if isinstance(member, CONTAINERS) else member
+            for key, member in value.items()
+        }
     if isinstance(value, list):
         _check_levels(levels)
-        return [clone(member, levels - 1) for member in value]
+        below = levels - 1
+        return [clone(m, below) if isinstance(m, CONTAINERS) else m for m in value]
     return value
 
 
@@ -27,11 +34,16 @@ def without_nulls(value: Any, levels: int = MAX_DEPTH) -> Any:
     """A copy whose objects have no null members; nulls that are list elements stay."""
     if isinstance(value, dict):
         _check_levels(levels)
-        kept = {key: member for key, member in value.items() if member is not None}
-        return {key: without_nulls(member, levels - 1) for key, member in kept.items()}
+        below = levels - 1
+        return {
+            key: without_nulls(member, below) if isinstance(member, CONTAINERS) else member
+            for key, member in value.items()
+            if member is not None
+        }
     if isinstance(value, list):
         _check_levels(levels)
-        return [without_nulls(member, levels - 1) for member in value]
+        below = levels - 1
+        return [without_nulls(m, below) if isinstance(m, CONTAINERS) else m for m in value]
     return value
 
 

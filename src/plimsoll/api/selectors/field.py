@@ -37,7 +37,10 @@ class FieldSelector:
         return tuple(term.field for term in self.terms)
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        return all(term.matches(fields) for term in self.terms)
+        for term in self.terms:  # as each of them would say; asked of every object in a list
+            if (fields.get(term.field, "") == term.value) is not term.is_equal:
+                return False
+        return True
 
     def __str__(self) -> str:
         return ",".join(map(str, self.terms))

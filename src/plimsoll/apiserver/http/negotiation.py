@@ -154,7 +154,12 @@ def unsupported(media_type: str, supported: tuple[str, ...] = BODY_TYPES) -> Api
 
 
 def body_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return _media_type(request.headers.get("content-type", ""))
+
+
+@lru_cache(maxsize=64)
+def _media_type(header: str) -> str:
+    return header.partition(";")[0].strip().lower()
 
 
 def decode_body(request: Request) -> Any:

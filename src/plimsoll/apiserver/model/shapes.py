@@ -80,7 +80,9 @@ class Struct:
                     noted.append(name)
                 elif given is not None:
                     read, keep_empty = known
-                    new = read(given, noted)
+                    # Most values are texts, which are as they should be.
+                    is_text = read is scalars.string and type(given) is str
+                    new = given if is_text else read(given, noted)
                     if new or keep_empty:
                         shown[name] = new
         except SchemaError as error:
@@ -114,12 +116,13 @@ _compiled: dict[str, Struct] = {}
 
 def struct(name: str) -> Struct:
     """The struct behind a schema; KeyError when there is none of that name."""
-    if name not in _compiled:
+    known = _compiled.get(name)
+    if known is None:
         schema = definitions().schemas[name]
-        _compiled[name] = made = Struct(name.rpartition(".")[2])
+        _compiled[name] = made = known = Struct(name.rpartition(".")[2])
         for key, property_ in schema.get("properties", {}).items():
             _add_field(made, key, _type(property_), _shape(name, schema, key))
-    return _compiled[name]
+    return known
 
 
 def _shape(name: str, schema: Document, key: str) -> Shape:

@@ -12,7 +12,7 @@ from plimsoll.apiserver.storage import quota_status
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
-from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions, write_options
+from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions, options_of_write
 from plimsoll.apiserver.verbs.views import ObjectView, object_view
 from plimsoll.apiserver.verbs.write import Write, typed
 from plimsoll.wire.transport import Request
@@ -40,12 +40,7 @@ class WriteRequest:
 
     def write(self, options_kind: str) -> Write:
         """The write with the options of the query, whose warnings become those of the request."""
-        options = write_options(
-            self.query,
-            options_kind,
-            media_type=body_type(self.request),
-            user_agent=self.request.headers.get("user-agent", ""),
-        )
+        options = options_of_write(self.request, options_kind, body_type(self.request))
         self.warnings = options.warnings
         return self.write_with(options)
 

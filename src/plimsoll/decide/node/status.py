@@ -159,8 +159,12 @@ def time_left(pod: Pod, run_for: timedelta, now: datetime) -> timedelta:
 def free_address(network: IPv4Network, used: Iterable[str]) -> str:
     """The lowest that no pod has; when all are taken, pods share the last."""
     taken = set(used)
-    addresses = [str(address) for address in network.hosts()]
-    return next((address for address in addresses if address not in taken), addresses[-1])
+    address = ""
+    for host in network.hosts():
+        address = str(host)
+        if address not in taken:
+            break
+    return address
 
 
 # Parts

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from grpc import StatusCode
 
 from plimsoll.runtime.clock import Clock
-from plimsoll.runtime.metrics import Metrics
+from plimsoll.runtime.metrics import Children, Metrics
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.transport import Metadata
@@ -20,8 +20,8 @@ ORDINARY = frozenset({StatusCode.ABORTED, StatusCode.NOT_FOUND})
 class Calls:
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
         self._clock = clock
-        self._answers = metrics.counter(
-            "plimsoll_driver_calls_total", "Calls answered.", ["method", "code"]
+        self._answers = Children(
+            metrics.counter("plimsoll_driver_calls_total", "Calls answered.", ["method", "code"])
         )
         self._seconds = metrics.histogram(
             "plimsoll_driver_call_seconds", "How long calls took.", ["method"]

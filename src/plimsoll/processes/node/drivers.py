@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 from plimsoll.decide.node.features import NodeFeatures
 from plimsoll.runtime.clock import Clock
-from plimsoll.runtime.metrics import Metrics
+from plimsoll.runtime.metrics import Children, Metrics
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -32,11 +32,13 @@ _RPC = csi.NodeServiceCapability.RPC
 class NodeCallMetrics:
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
         self._clock = clock
-        self._seconds = metrics.histogram(
-            "plimsoll_node_driver_call_seconds",
-            "How long calls to drivers took, by how they ended.",
-            ["method", "outcome"],
-            buckets=(0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 120),
+        self._seconds = Children(
+            metrics.histogram(
+                "plimsoll_node_driver_call_seconds",
+                "How long calls to drivers took, by how they ended.",
+                ["method", "outcome"],
+                buckets=(0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 120),
+            )
         )
 
     def begin(self) -> float:

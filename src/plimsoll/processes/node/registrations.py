@@ -170,7 +170,8 @@ class Registrations(Loop):
     async def _write_down(self, served: ServedNode, driver: DriverOnNode) -> None:
         """Tries again: a registrar that hears of a failure gives up, and the node changes often."""
         for attempt in range(ATTEMPTS):
-            outcome = await self._try_to_write_down(served, driver)
+            async with served.registering:
+                outcome = await self._try_to_write_down(served, driver)
             if isinstance(outcome, Done):
                 self.tools.observed.written(outcome.left)
                 return

@@ -30,6 +30,8 @@ class ServedNode:
     """Given to pods, by uid; what pods report themselves counts as well."""
     admission: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a pod is taken: the next one is judged with it."""
+    registering: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a driver is written down: two that came at once would overtake each other."""
     _locks: WeakValueDictionary[Device, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     @property

@@ -14,7 +14,7 @@ from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.decide.scheduling.rules.volume_binding.capacity_use import CapacityUse
 from plimsoll.processes.scheduler.queue import Cause, QueuedPod, QueuePlace, SchedulingQueue
 from plimsoll.runtime.clock import Clock
-from plimsoll.runtime.metrics import Metrics
+from plimsoll.runtime.metrics import Children, Metrics
 
 ATTEMPT_BUCKETS = tuple(0.001 * 2**power for power in range(15))
 ALGORITHM_BUCKETS = tuple(0.0001 * 2**power for power in range(17))
@@ -50,16 +50,20 @@ class SchedulerMetrics:
     def __init__(self, metrics: Metrics, clock: Clock, profile: str) -> None:
         self._clock = clock
         self._profile = profile
-        self._attempts = metrics.counter(
-            "scheduler_schedule_attempts_total",
-            "Attempts to schedule pods, by how they ended.",
-            ["result", "profile"],
+        self._attempts = Children(
+            metrics.counter(
+                "scheduler_schedule_attempts_total",
+                "Attempts to schedule pods, by how they ended.",
+                ["result", "profile"],
+            )
         )
-        self._attempt_times = metrics.histogram(
-            "scheduler_scheduling_attempt_duration_seconds",
-            "From taking a pod out of the queue until the attempt ended.",
-            ["result", "profile"],
-            ATTEMPT_BUCKETS,
+        self._attempt_times = Children(
+            metrics.histogram(
+                "scheduler_scheduling_attempt_duration_seconds",
+                "From taking a pod out of the queue until the attempt ended.",
+                ["result", "profile"],
+                ATTEMPT_BUCKETS,
+            )
         )
         self._algorithm_times = metrics.histogram(
             "scheduler_scheduling_algorithm_duration_seconds",
@@ -82,30 +86,38 @@ class SchedulerMetrics:
             (),
             ATTEMPTS_BUCKETS,
         )
-        self._incoming = metrics.counter(
-            "scheduler_queue_incoming_pods_total",
-            "Pods put into a queue, by what brought them there.",
-            ["queue", "event"],
+        self._incoming = Children(
+            metrics.counter(
+                "scheduler_queue_incoming_pods_total",
+                "Pods put into a queue, by what brought them there.",
+                ["queue", "event"],
+            )
         )
         self._volume_errors = metrics.counter(
             "scheduler_volume_scheduling_stage_error_total",
             "Attempts that failed because of volumes.",
             ["operation"],
         )
-        self._results = metrics.counter(
-            "plimsoll_scheduler_attempts_total",
-            "Attempts to schedule pods, by how they ended.",
-            ["result"],
+        self._results = Children(
+            metrics.counter(
+                "plimsoll_scheduler_attempts_total",
+                "Attempts to schedule pods, by how they ended.",
+                ["result"],
+            )
         )
-        self._capacity_checks = metrics.counter(
-            "plimsoll_scheduler_capacity_checks_total",
-            "Delay-bound claims that were judged, by whether published capacity was consulted.",
-            ["outcome"],
+        self._capacity_checks = Children(
+            metrics.counter(
+                "plimsoll_scheduler_capacity_checks_total",
+                "Delay-bound claims that were judged, by whether published capacity was consulted.",
+                ["outcome"],
+            )
         )
-        self._groups = metrics.counter(
-            "plimsoll_scheduler_groups_total",
-            "Pods whose volumes were made together on a node, by how that ended.",
-            ["result"],
+        self._groups = Children(
+            metrics.counter(
+                "plimsoll_scheduler_groups_total",
+                "Pods whose volumes were made together on a node, by how that ended.",
+                ["result"],
+            )
         )
         for end in GroupEnd:
             self._groups.labels(end.value)

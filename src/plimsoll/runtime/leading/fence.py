@@ -63,9 +63,10 @@ class Fence:
 
     def passes(self) -> bool:
         """Ask right before each effect. Where it does not pass, the leadership has to end."""
-        if not self.is_open:
-            self._refused.set()
-        return self.is_open
+        if self.is_open:
+            return True
+        self._refused.set()
+        return False
 
     def refuse(self) -> None:
         """Nothing passes any more: the receiver of an effect knows a newer leader."""

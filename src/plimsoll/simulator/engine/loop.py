@@ -105,7 +105,8 @@ class VirtualLoop(BaseEventLoop):
 
     def __init__(self) -> None:
         super().__init__()
-        self._now = 0.0
+        self.moment = 0.0
+        """Seconds since the simulation began; only the loop changes it."""
         self._told, self._told_at = EPOCH, 0.0
         """The last answer of `now`, and for which moment: it is asked for several times in each."""
         self._number = 0
@@ -121,12 +122,12 @@ class VirtualLoop(BaseEventLoop):
 
     def time(self) -> float:
         """Seconds since the simulation began."""
-        return self._now
+        return self.moment
 
     def now(self) -> datetime:
         """The true time of day."""
-        if self._now != self._told_at:
-            self._told, self._told_at = EPOCH + timedelta(seconds=self._now), self._now
+        if self.moment != self._told_at:
+            self._told, self._told_at = EPOCH + timedelta(seconds=self.moment), self.moment
         return self._told
 
     def next_number(self) -> int:
@@ -162,7 +163,7 @@ class VirtualLoop(BaseEventLoop):
         *args: Any,
         context: Context | None = None,
     ) -> LoopStep:
-        return self._set_alarm(self._now + delay, callback, args, context)
+        return self.set_alarm(self.moment + delay, callback, args, context)
 
     def call_at(  # type: ignore[override]  # arguments of any types
         self,
@@ -171,15 +172,16 @@ class VirtualLoop(BaseEventLoop):
         *args: Any,
         context: Context | None = None,
     ) -> LoopStep:
-        return self._set_alarm(when, callback, args, context)
+        return self.set_alarm(when, callback, args, context)
 
-    def _set_alarm(
+    def set_alarm(
         self,
         due_at: float,
         callback: Callable[..., object],
         args: tuple[Any, ...],
         context: Context | None,
     ) -> LoopStep:
+        """As `call_at`, which asyncio wants to have its own way."""
         step = LoopStep(callback, args, copy_context() if context is None else context, due_at)
         self._number += 1
         heappush(self._alarms, (due_at, self._number, step))
@@ -197,7 +199,7 @@ class VirtualLoop(BaseEventLoop):
                 raise KeyboardInterrupt
             if not ready:
                 self._jump()
-            now = self._now
+            now = self.moment
             while alarms and alarms[0][0] <= now:
                 ready.append(heappop(alarms)[2])
             for _ in range(len(ready)):
@@ -216,7 +218,7 @@ class VirtualLoop(BaseEventLoop):
     async def idle(self) -> None:
         """Return when nothing can run at this moment of virtual time but the caller."""
         await asyncio.sleep(0)  # noqa: TID251 - a turn, not a time
-        while self._ready or (self._alarms and self._alarms[0][0] <= self._now):  # noqa: ASYNC110
+        while self._ready or (self._alarms and self._alarms[0][0] <= self.moment):  # noqa: ASYNC110
             await asyncio.sleep(0)  # noqa: TID251
 
     def _jump(self) -> None:
@@ -225,7 +227,7 @@ class VirtualLoop(BaseEventLoop):
             heappop(alarms)
         if not alarms:
             raise StandstillError("every task waits, and no alarm is set")
-        self._now = max(self._now, alarms[0][0])
+        self.moment = max(self.moment, alarms[0][0])
 
     def call_soon_threadsafe(  # type: ignore[override]  # arguments of any types
         self, callback: Callable[..., object], *args: Any, context: Context | None = None

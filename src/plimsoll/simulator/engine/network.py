@@ -93,11 +93,11 @@ class Network:
 
     def after_delay(self, callback: Callable[..., object], *args: Any) -> None:
         """Call back at the other end."""
-        delay = self.latency.drawn(self.chance)
-        self.loop.call_later(delay, callback, *args, context=self.context)
+        due_at = self.loop.moment + self.latency.drawn(self.chance)
+        self.loop.set_alarm(due_at, callback, args, self.context)
 
     def later(self, seconds: float, callback: Callable[..., object]) -> LoopStep:
-        return self.loop.call_later(seconds, callback, context=self.context)
+        return self.loop.set_alarm(self.loop.moment + seconds, callback, (), self.context)
 
 
 class Failures(Protocol):
@@ -257,13 +257,18 @@ class Pipe:
 
     def _at_the_end(self, happen: Callable[[T], None], what: T) -> None:
         network = self._network
-        arrival = network.loop.time() + network.latency.drawn(network.chance)
-        self._due = max(self._due + AFTER_SECONDS, arrival)
-        network.loop.call_at(self._due, happen, what, context=network.context)
+        loop, after = network.loop, self._due + AFTER_SECONDS
+        arrival = loop.moment + network.latency.drawn(network.chance)
+        self._due = arrival if arrival > after else after  # noqa: FURB136 - for every line
+        loop.set_alarm(self._due, happen, (what,), network.context)
 
     def _arrive(self, line: bytes) -> None:
         self._lines.append(line)
-        self._wake()
+        changed = self._changed
+        if changed is not None:
+            self._changed = None
+            if not changed.done():
+                changed.set_result(None)
 
     def _end(self, error: Exception | None) -> None:
         self._is_over, self._error = True, error

@@ -34,7 +34,10 @@ class ProcessClock(Clock):
         return self._loop.now() + self.ahead
 
     def monotonic(self) -> float:
-        return self._loop.time()
+        return self._loop.moment
+
+    def boottime(self) -> float:
+        return self._loop.moment
 
     def call_later(self, delay: timedelta, callback: Callable[[], object]) -> Alarm:
         return self._loop.call_later(max(delay.total_seconds(), 0.0), callback)

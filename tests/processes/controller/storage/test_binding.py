@@ -1,8 +1,10 @@
 from datetime import timedelta
+from typing import ClassVar
 
+from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolumeClaim
-from plimsoll.processes.controller.storage.binding import Binding
+from plimsoll.processes.controller.storage.binding import RESYNC, Binding
 from plimsoll.simulator.stories.objects import claim, volume
 from plimsoll.simulator.stories.provisioners import MOODY, Moody, a_class, binding
 from plimsoll.wire.transport import Request
@@ -29,6 +31,33 @@ async def test_a_claim_is_not_taken_for_deleted_without_the_servers_word() -> No
         await cluster.wait(timedelta(seconds=30))
         found = await cluster.get("PersistentVolume", "volume-1")
         assert found["status"]["phase"] == "Released"
+
+
+class Watched(Binding):
+    """Notes what it looks at."""
+
+    looked_at: ClassVar[list[ObjectKey]] = []
+
+    async def reconcile(self, key: ObjectKey) -> timedelta | None:
+        self.looked_at.append(key)
+        return await super().reconcile(key)
+
+
+async def test_a_resync_passes_over_pairs_that_are_bound_and_have_not_changed() -> None:
+    async with a_flaky_cluster({"binding": Watched}) as (cluster, _, _):
+        await cluster.create(volume(), claim())
+        await cluster.settle()
+        await cluster.create(volume("other"))
+        await cluster.wait(2 * RESYNC)
+        Watched.looked_at.clear()
+        await cluster.wait(RESYNC)
+        assert Watched.looked_at == [ObjectKey("", "other")]
+
+        labelled = {"metadata": {"labels": {"colour": "red"}}}
+        Watched.looked_at.clear()
+        await cluster.patch("PersistentVolume", "volume-1", labelled)
+        await cluster.settle()
+        assert {ObjectKey("", "volume-1"), ObjectKey("default", "data")} <= set(Watched.looked_at)
 
 
 async def test_what_could_not_be_written_is_written_when_the_server_takes_it() -> None:

@@ -104,10 +104,13 @@ def keep_meta(new: Document, old: Document, fields: Iterable[str]) -> None:
 
 def drop_repeated_owners(meta: Document) -> list[str]:
     """Remove owner references that occur twice; returns the warning that the client gets."""
+    owners = meta.get("ownerReferences") or ()
+    if len(owners) <= 1:
+        return []
     kept: dict[bytes, Document] = {}
     repeated = [
         owner.get("uid", "")
-        for owner in meta.get("ownerReferences") or ()
+        for owner in owners
         if kept.setdefault(msgspec.json.encode(owner, order="sorted"), owner) is not owner
     ]
     if not repeated:
@@ -126,8 +129,13 @@ def _keep(field: str, new: Document, old: Document) -> None:
 def _drop_unreadable_managers(meta: Document) -> None:
     """Field ownership that cannot be read is begun anew instead of refusing the request."""
     entries = meta.get("managedFields", [])
-    if not entries or not all(_is_readable_manager(entry) for entry in entries):
-        meta.pop("managedFields", None)
+    for entry in entries:
+        if not _is_readable_manager(entry):
+            break
+    else:
+        if entries:
+            return
+    meta.pop("managedFields", None)
 
 
 def _is_readable_manager(entry: Document) -> bool:
@@ -187,10 +195,12 @@ def object_meta_update_errors(
         yield FieldError.invalid(
             f"{path}.generation", new.get("generation", 0), "must not be decremented"
         )
-    for field in FIXED_FIELDS:
-        if new.get(field) != old.get(field):
+    changed = {field for field in new if field not in old or new[field] != old[field]}
+    changed |= old.keys() - new.keys()
+    for field in FIXED_FIELDS if changed else ():
+        if field in changed and new.get(field) != old.get(field):
             yield FieldError.invalid(f"{path}.{field}", new.get(field), IMMUTABLE)
-    if all(new.get(field) == old.get(field) for field in CHECKED_FIELDS):
+    if changed.isdisjoint(CHECKED_FIELDS):
         yield from _managed_fields_errors(new.get("managedFields", ()), f"{path}.managedFields")
         return
     yield from object_meta_errors(

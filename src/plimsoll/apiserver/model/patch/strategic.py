@@ -7,7 +7,7 @@ Directives inside the patch: `$patch` (replace or delete an object or a list ele
 
 from typing import Any
 
-from plimsoll.api.patch.documents import clone, without_nulls
+from plimsoll.api.patch.documents import CONTAINERS, clone, without_nulls
 from plimsoll.api.patch.errors import malformed
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.patch import keyed_lists
@@ -68,6 +68,9 @@ def _directed(patch: Document) -> Document:
 
 
 def _merge_field(target: Document, key: str, wanted: Any, schema: Document) -> None:
+    if not isinstance(wanted, CONTAINERS):
+        target[key] = wanted
+        return
     if isinstance(wanted, dict) and is_always_there(schema, key):
         target.setdefault(key, {})
     current = target.get(key)
@@ -82,6 +85,9 @@ def _merge_field(target: Document, key: str, wanted: Any, schema: Document) -> N
 
 
 def _assign(target: Document, key: str, wanted: Any) -> None:
+    if not isinstance(wanted, CONTAINERS):
+        target[key] = wanted
+        return
     kept, value = _without_directives(without_nulls(wanted))
     if kept:
         target[key] = value
@@ -94,6 +100,8 @@ def _without_directives(value: Any) -> tuple[bool, Any]:
     if isinstance(value, dict):
         if PATCH in value:
             return False, None
+        if not any(isinstance(member, CONTAINERS) for member in value.values()):
+            return True, value
         members = ((key, _without_directives(member)) for key, member in value.items())
         return True, {key: member for key, (kept, member) in members if kept}
     if isinstance(value, list):

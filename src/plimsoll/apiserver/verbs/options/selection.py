@@ -21,6 +21,10 @@ class ObjectSelection:
         self._kind = kind
         self._labels = _label_selector(query.text("labelSelector"))
         self._fields = _field_selector(kind, query.text("fieldSelector"))
+        self._looks_at_identity = self._fields is not None and (
+            kind.is_view or not META_FIELDS.isdisjoint(self._fields.names)
+        )
+        """Whether more is asked than what is stored beside a record."""
         self._only = target.key if target.name else ""
         self._terms = 1 + sum(query.text(name).count(",") for name in SELECTORS)
 
@@ -42,11 +46,14 @@ class ObjectSelection:
     def matches(self, record: StoredRecord) -> bool:
         if self._only and record.key != self._only:
             return False
-        if not record.key.startswith(self.prefix):
+        if self.prefix and not record.key.startswith(self.prefix):
             return False
         if self._labels is not None and not self._labels.matches(record.labels):
             return False
-        return self._fields is None or self._fields.matches(self._all_fields(record))
+        if self._fields is None:
+            return True
+        seen = self._all_fields(record) if self._looks_at_identity else record.fields
+        return self._fields.matches(seen)
 
     def _all_fields(self, record: StoredRecord) -> dict[str, str]:
         namespace, slash, name = record.key.partition("/")

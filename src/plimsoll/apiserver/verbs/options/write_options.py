@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import lru_cache
 
 import msgspec
+from msgspec.structs import replace
 
-from plimsoll.apiserver.http.requests import Query
+from plimsoll.apiserver.http.requests import REMEMBERED_LENGTH, Query
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.ownership.entries import UNKNOWN, manager_name
 from plimsoll.apiserver.model.status import ApiError, bad_request, invalid
+from plimsoll.wire.transport import Request
 
 MANAGER_LIMIT = 128
 APPLY = "application/apply-patch+yaml"
@@ -63,6 +66,27 @@ def _patch_errors(query: Query, media_type: str) -> Iterator[FieldError]:
             yield FieldError.required("fieldManager", "is required for apply patch")
     elif query.has("force"):
         yield FieldError.forbidden("force", "may not be specified for non-apply patch")
+
+
+QueryPairs = tuple[tuple[str, str], ...]
+
+
+def options_of_write(request: Request, options_kind: str, media_type: str) -> RequestWriteOptions:
+    """The options of a request, which most clients repeat with each of their writes."""
+    user_agent = request.headers.get("user-agent", "")
+    length = sum([len(name) + len(value) for name, value in request.query], len(user_agent))
+    read = _read_before if length <= REMEMBERED_LENGTH else _read
+    return replace(read(request.query, options_kind, media_type, user_agent), warnings=[])
+
+
+def _read(
+    query: QueryPairs, options_kind: str, media_type: str, user_agent: str
+) -> RequestWriteOptions:
+    pairs = Query(Request(method="", path="", query=query))
+    return write_options(pairs, options_kind, media_type=media_type, user_agent=user_agent)
+
+
+_read_before = lru_cache(maxsize=256)(_read)
 
 
 def write_options(

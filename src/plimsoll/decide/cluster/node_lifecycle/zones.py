@@ -46,7 +46,11 @@ def zone_of(node: Node) -> str:
 
 
 def _label(node: Node, names: tuple[str, ...]) -> str:
-    return next((node.labels[name] for name in names if name in node.labels), "")
+    labels = node.labels
+    for name in names:  # a plain loop: asked of every node, again and again
+        if name in labels:
+            return labels[name]
+    return ""
 
 
 def zone_state(ready: Collection[bool], rates: EvictionRates) -> ZoneState:

@@ -8,6 +8,7 @@ seconds everything is looked at again, and at once what a new volume or class ma
 import asyncio
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import assert_never
 
@@ -65,6 +66,21 @@ MOST_STEPS = 10
 USUAL_INTENTS = InProcessIntentSettings()
 
 
+@dataclass(frozen=True, slots=True)
+class BoundPair:
+    """A claim and its volume in certain versions."""
+
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume
+
+    def is_still_in(self, view: BindingClusterView) -> bool:
+        """Whether both are as they were: a store keeps an object that does not change."""
+        claims, volumes = view.claims.objects, view.volumes.objects
+        return (
+            claims.get(self.claim.key) is self.claim and volumes.get(self.volume.key) is self.volume
+        )
+
+
 VolumeOperation = Provision | RefuseClaim | DeleteBacking | Recycle | DeleteUnrecorded | Settle
 
 
@@ -89,6 +105,8 @@ class Binding(Loop):
         self._reserved: dict[str, ObjectKey] = {}
         self._being_reclaimed: set[str] = set()
         """Their finalizers are being taken off: a reconcile now would put them back."""
+        self._agreed: dict[ObjectKey, BoundPair] = {}
+        """By claim and by volume: pairs about which there was nothing left to do."""
         self._classes_with_news: set[str] = set()
         self._news = asyncio.Event()
         self._operations = Operations(tools.clock, tools.chance)
@@ -133,6 +151,7 @@ class Binding(Loop):
         if change.after is not None:
             self.queue.add(change.key)
             return
+        self._agreed.pop(change.key, None)
         if self._intents.of(change.key):
             self.queue.add(change.key)
         for volume in self._caches.volumes.view().by(VOLUMES_BY_CLAIM, str(change.key)):
@@ -140,6 +159,7 @@ class Binding(Loop):
 
     def _volume_changed(self, change: StoreChange[PersistentVolume]) -> None:
         if change.after is None:
+            self._agreed.pop(change.key, None)
             self._index.remove(change.key.name)
         else:
             self._index.put(change.after)
@@ -198,9 +218,17 @@ class Binding(Loop):
             self._look_at_everything()
 
     def _look_at_everything(self) -> None:
-        """Volumes first: nothing is provisioned for a claim that a user created a volume for."""
+        """Volumes first: nothing is provisioned for a claim that a user created a volume for.
+
+        All but bound pairs that are as they were when nothing was left to do about them: nothing
+        else is asked about these, and there are thousands.
+        """
+        view = self._view()
         for object_ in (*self._all_volumes(), *self._all_claims()):
-            self.queue.add(object_.key)
+            key = object_.key
+            agreed = self._agreed.get(key)
+            if agreed is None or not agreed.is_still_in(view):
+                self.queue.add(key)
         for claim in self._intents.claims:
             self.queue.add(claim)
 
@@ -221,7 +249,7 @@ class Binding(Loop):
         confirmed: Confirmed | None = None
         for _ in range(MOST_STEPS):
             decision = self._decide(key, confirmed)
-            if decision is None:
+            if decision is None or self._agrees(key, decision):
                 return None
             if isinstance(decision, DeleteUnrecorded):
                 self._begin(key, decision)
@@ -243,6 +271,29 @@ class Binding(Loop):
         log.error("decisions without an end", extra={"key": str(key)})
         self.queue.add_rate_limited(key)
         return None
+
+    def _agrees(self, key: ObjectKey, decision: Decision | DeleteUnrecorded) -> bool:
+        """Whether claim and volume are bound and nothing is left to do; that is remembered."""
+        pair = self._bound_pair(key) if _is_agreement(decision) else None
+        if pair is None:
+            return False
+        self._agreed[key] = pair
+        self.queue.forget(key)
+        return True
+
+    def _bound_pair(self, key: ObjectKey) -> "BoundPair | None":
+        """The claim and the volume that name each other, of which the key is one."""
+        view = self._view()
+        if key.namespace:
+            claim = view.claim(key)
+            volume = None if claim is None else view.volume(claim.spec.volume_name)
+        else:
+            volume = view.volume(key.name)
+            named = None if volume is None else volume.spec.claim
+            claim = None if named is None else view.claim(named)
+        if claim is None or volume is None or claim.spec.volume_name != volume.name:
+            return None
+        return BoundPair(claim, volume)
 
     def _has_to_wait(self, key: ObjectKey) -> bool:
         """For an operation, which has the object looked at again."""
@@ -343,6 +394,12 @@ class Binding(Loop):
             return await self._reclaiming.delete(operation)
         finally:
             self._being_reclaimed.discard(name)
+
+
+def _is_agreement(decision: Decision | DeleteUnrecorded) -> bool:
+    if isinstance(decision, DeleteUnrecorded) or decision.operation or decision.complaint:
+        return False
+    return decision.plan == Plan(reason=BindingReason.BOUND)
 
 
 def _volumes_written(plan: Plan) -> list[str]:

@@ -39,12 +39,20 @@ def free_extents(pool: Pool) -> dict[str, int]:
 
 def agree(one: Segment, other: Segment) -> bool:
     """Whether a place can be in both: a key that only one of them names says nothing against."""
-    return all(other.get(key, value) == value for key, value in one.items())
+    for key, value in one.items():  # noqa: SIM110 - a plain loop: asked for each pool, again and again
+        if other.get(key, value) != value:
+            return False
+    return True
 
 
 def is_reachable(topology: Sequence[Segment], segment: Segment) -> bool:
     """Whether what is reachable from the first can be so from the second; none: everywhere."""
-    return not topology or any(agree(own, segment) for own in topology)
+    if not topology:
+        return True
+    for own in topology:  # noqa: SIM110 - asked for each pool whenever capacity is
+        if agree(own, segment):
+            return True
+    return False
 
 
 def are_apart(one: Pool, other: Pool) -> bool:

@@ -79,7 +79,7 @@ def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
         ),
     )
     yield from _class_annotation_errors(new, old)
-    if _allowed(new, old) != _comparable(before):
+    if spec != before and _allowed(new, old) != _comparable(before):
         yield FieldError.forbidden("spec", SPEC_IS_FIXED)
     yield from _shrink_errors(new, old)
     if spec.get("volumeMode") != before.get("volumeMode"):
