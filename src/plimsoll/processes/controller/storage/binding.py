@@ -2,7 +2,8 @@
 
 Claims and volumes share one queue: a key with a namespace is a claim, one without is a volume.
 Decisions are made on the caches; what cannot be undone is confirmed by the server first. Every 15
-seconds everything is looked at again, and at once what a new volume or class may help.
+seconds everything is looked at again but bound pairs that have not changed, and at once what a new
+volume or class may help.
 """
 
 import asyncio
