@@ -28,8 +28,9 @@ from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Ha
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.ids import seeded_ids
-from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.cluster import StoryCluster, Through, a_cluster
 from plimsoll.simulator.stories.objects import namespace
+from plimsoll.simulator.stories.refusing_transport import InterruptedTransport
 from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     RunningScheduler,
@@ -51,6 +52,7 @@ from plimsoll.simulator.stories.sidecars import (
     pool,
     storage_of,
 )
+from plimsoll.wire.transport import Transport
 
 OTHER = "disks.test"
 LOOPS = ("binding", "claim-protection", "volume-protection")
@@ -70,14 +72,18 @@ class Scene:
     lives: int = 0
 
     async def schedule(
-        self, settings: SchedulerSettings = SETTINGS, *, cut_after: int | None = None
+        self,
+        settings: SchedulerSettings = SETTINGS,
+        *,
+        cut_after: int | None = None,
+        through: Through = lambda transport: transport,
     ) -> RunningScheduler:
         """Another life of the scheduler; the one before is dead."""
         if self.scheduler is not None:
             await self.scheduler.kill()
         self.lives += 1
         self.scheduler = RunningScheduler(
-            self.cluster, settings, seed=self.lives, cut_after=cut_after
+            self.cluster, settings, seed=self.lives, cut_after=cut_after, through=through
         )
         await self.scheduler.start()
         return self.scheduler
@@ -207,6 +213,29 @@ async def test_a_pod_whose_second_claim_is_refused_ends_up_elsewhere_with_both()
         assert scene.zones(OTHER) == ["node-b"]
         assert await volume_of(scene.cluster, "first")
         assert await volume_of(scene.cluster, "second")
+        assert await scene.is_tidy()
+
+
+async def test_a_pod_that_is_changed_when_it_is_to_get_its_node_is_decided_about_again() -> None:
+    """Making volumes takes time: the binding names the version of the pod that was seen."""
+    async with a_scene(second=(FREE, FREE)) as scene:
+        bindings: list[InterruptedTransport] = []
+
+        async def change() -> None:
+            labels = {"metadata": {"labels": {"changed": "yes"}}}
+            await scene.cluster.patch("Pod", "web", labels)
+
+        def through(inner: Transport) -> Transport:
+            bindings.append(InterruptedTransport(inner, "create", "pods", change))
+            return bindings[-1]
+
+        await scene.schedule(through=through)
+        await two_claims(scene)
+        await scene.cluster.wait(timedelta(milliseconds=500))
+        assert any(each.was_interrupted for each in bindings)
+        assert await node_of(scene.cluster, "web") == ""
+        await scene.cluster.wait(ENOUGH)
+        assert await node_of(scene.cluster, "web")
         assert await scene.is_tidy()
 
 

@@ -38,6 +38,8 @@ class Overtaken:
 
     write: Write
     error: KubeError
+    left: tuple[Document, ...] = ()
+    """What earlier writes of the plan have left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Obstacle:
 
     write: Write
     error: KubeError
+    left: tuple[Document, ...] = ()
 
 
 Outcome = Done | Overtaken | Obstacle
@@ -76,9 +79,9 @@ class Enactor:
             except KubeError as error:
                 if error.failure in OVERTAKEN:
                     log.debug("write overtaken", extra=_fields(write, error))
-                    return Overtaken(write, error)
+                    return Overtaken(write, error, tuple(left.values()))
                 log.warning("write failed", extra=_fields(write, error))
-                return Obstacle(write, error)
+                return Obstacle(write, error, tuple(left.values()))
         return Done(tuple(left.values()))
 
     async def _make(

@@ -172,10 +172,14 @@ class KubeClient:
         )
         await self._send(request)
 
-    async def bind(self, pod: ObjectKey, node: str, *, uid: str = "") -> None:
-        """Put a pod on a node. With a uid: only that very pod, not a namesake made since."""
+    async def bind(self, pod: ObjectKey, node: str, *, uid: str = "", version: str = "") -> None:
+        """Put a pod on a node. With a uid: only that very pod, not a namesake made since. With a
+        version: only while no other writer has changed it."""
         pods = documents(resources_by_path()["", "v1", "pods"])
-        metadata = {"namespace": pod.namespace, "name": pod.name} | ({"uid": uid} if uid else {})
+        conditions = {"uid": uid, "resourceVersion": version}
+        metadata = {"namespace": pod.namespace, "name": pod.name} | {
+            field: value for field, value in conditions.items() if value
+        }
         binding: Document = {
             "apiVersion": "v1",
             "kind": "Binding",

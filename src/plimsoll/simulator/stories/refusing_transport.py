@@ -82,18 +82,24 @@ def missing(*resources: str) -> Rule:
 
 
 class InterruptedTransport:
-    """Implements Transport. Something happens right before the first request of a kind arrives."""
+    """Implements Transport. Something happens right before a request of a kind arrives: the first
+    one, or the one of this number."""
 
-    def __init__(self, inner: Transport, verb: str, resource: str, happens: Happens) -> None:
+    def __init__(
+        self, inner: Transport, verb: str, resource: str, happens: Happens, *, number: int = 1
+    ) -> None:
         self._inner = inner
         self._when = verb, resource
         self._happens = happens
+        self._left = number
         self.was_interrupted = False
 
     async def request(self, request: Request) -> Response:
         if not self.was_interrupted and asked(request) == self._when:
-            self.was_interrupted = True
-            await self._happens()
+            self._left -= 1
+            if not self._left:
+                self.was_interrupted = True
+                await self._happens()
         return await self._inner.request(request)
 
     @asynccontextmanager

@@ -4,6 +4,8 @@ First the choice is assumed, so that no other pod is given the same volumes. The
 each volume names its claim, then each claim to be provisioned for names the node. From there the
 controller and provisioners do the rest, and the pod waits until every claim is bound, or until it
 is clear that this will not happen here. What was written stays written: the next attempt finds it.
+By the default policy volumes are the exception: where one of several goes to another claim, those
+that name their claims already are released again.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,8 +19,14 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import BOUND_BY_CONTROLLER, SELECTED_NODE, YES
 from plimsoll.decide.claims.match import is_kept_for
-from plimsoll.decide.claims.writes import bind_volume, patch_of, reference_to
-from plimsoll.decide.plan import Patch
+from plimsoll.decide.claims.writes import (
+    VolumePhase,
+    bind_volume,
+    patch_of,
+    reference_to,
+    unbind_volume,
+)
+from plimsoll.decide.plan import Patch, Write
 from plimsoll.decide.provisioning.holds import HOLD
 from plimsoll.decide.resources import CLAIMS, VOLUMES
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
@@ -188,6 +196,24 @@ def forget_unwritten(choice: Choice, assumptions: Assumptions, made: int) -> Non
         choice, static=choice.static[made:], provisions=choice.provisions[max(0, made - volumes) :]
     )
     forget(rest, assumptions)
+
+
+def releases(choice: Choice, returned: Sequence[PersistentVolume]) -> tuple[Write, ...]:
+    """Take the claims off volumes again that were written for the choice, of which another volume
+    went to another claim: the pod will look for a node that has all of them.
+
+    Each on the version that the server returned. A controller that binds claim and volume writes
+    the phase of the volume first, on the version that it has seen: either that fails, and the claim
+    stays free, or this does, and the pair is bound. The last one written goes first.
+    """
+    claims = {binding.volume.name: binding.claim for binding in choice.static}
+    return tuple(
+        unbind_volume(volume)[0]
+        for volume in reversed(returned)
+        if volume.status.phase != VolumePhase.BOUND
+        and (claim := claims.get(volume.name)) is not None
+        and not claim.spec.volume_name
+    )
 
 
 def naming_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:

@@ -7,7 +7,7 @@ on from there.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
@@ -22,6 +22,7 @@ from plimsoll.decide.scheduling.binding.bind_volumes import (
     AllBound,
     Choice,
     claims_of,
+    releases,
     volumes_of,
     written,
 )
@@ -42,7 +43,8 @@ from plimsoll.wire.kind import typed
 
 log = logging.getLogger(__name__)
 
-PODS = typed(Pod)
+PODS, VOLUMES = typed(Pod), typed(PersistentVolume)
+SEVERAL = 2
 
 
 class BindingStage(StrEnum):
@@ -119,10 +121,17 @@ class Binder:
             made = replace(made, static=written.static or made.static)
             if failed := await self._confirm(pod, written):
                 break
-        failed = failed or await self._assign(pod, choice.node)
+        failed = failed or await self._assign(pod, choice.node, version=self._version_of(pod))
         if failed:
             self._state.forget(made)
         return failed
+
+    def _version_of(self, pod: Pod) -> str:
+        """As the watch has shown it. Making volumes takes time: what was changed on the pod
+        meanwhile, and has not been seen yet, is not passed over. The next attempt finds everything
+        bound."""
+        seen = self._state.stores.pod(pod.key)
+        return "" if seen is None or seen.uid != pod.uid else seen.metadata.resource_version
 
     async def _make_part(
         self, pod: Pod, part: ChoicePart, groups: Groups
@@ -139,6 +148,9 @@ class Binder:
         return _failed(made) if isinstance(made, GivenUp) else made
 
     async def _write(self, choice: Choice) -> Choice | BindingFailed:
+        if self._groups is not None and (changed := await self._find_changed(choice)):
+            self._state.forget(choice)
+            return changed
         plan = Plan(reason="VolumesChosen", writes=choice.writes)
         outcome = await self._enactor.enact(plan)
         match outcome:
@@ -146,11 +158,40 @@ class Binder:
                 return written(choice, [*map(_read, left)])
             case Overtaken(write=write, error=error) | Obstacle(write=write, error=error):
                 self._state.forget_unwritten(choice, [*plan.writes].index(write))
+                if isinstance(outcome, Overtaken) and self._groups is not None:
+                    await self._release(choice, [*map(_read, outcome.left)])
                 reason = Reason.CHANGED_MEANWHILE if isinstance(outcome, Overtaken) else None
                 sentence = f"binding volumes: {error}"
                 return BindingFailed(stage=BindingStage.WRITING, sentence=sentence, reason=reason)
             case _:
                 assert_never(outcome)
+
+    async def _find_changed(self, choice: Choice) -> BindingFailed | None:
+        """Of several volumes that exist, one that is not as it was decided on. The server is asked
+        before any of them is written: the first would keep the pod where it does not get all."""
+        if len(choice.static) < SEVERAL:
+            return None
+        for binding in choice.static:
+            key, version = binding.volume.key, binding.volume.metadata.resource_version
+            try:
+                stored = await self._client.find(VOLUMES, key)
+            except KubeError as error:
+                sentence = f"binding volumes: {error}"
+                return BindingFailed(stage=BindingStage.WRITING, sentence=sentence)
+            if stored is None or stored.metadata.resource_version != version:
+                sentence = f'binding volumes: PersistentVolume "{key}" has changed'
+                reason = Reason.CHANGED_MEANWHILE
+                return BindingFailed(stage=BindingStage.WRITING, sentence=sentence, reason=reason)
+        return None
+
+    async def _release(
+        self, choice: Choice, returned: Sequence[PersistentVolume | PersistentVolumeClaim]
+    ) -> None:
+        """Volumes that would keep the pod on a node where it does not get all of them. One that is
+        bound by now stays so."""
+        volumes = [each for each in returned if isinstance(each, PersistentVolume)]
+        for write in releases(choice, volumes):
+            await self._enactor.enact(Plan(reason="VolumesReleased", writes=(write,)))
 
     async def _finish(self, pod: Pod, choice: Choice) -> BindingFailed | None:
         return await self._confirm(pod, choice) or await self._assign(pod, choice.node)
@@ -177,15 +218,18 @@ class Binder:
         except TimeoutError:
             return TIMED_OUT
 
-    async def _assign(self, pod: Pod, node: str) -> BindingFailed | None:
+    async def _assign(self, pod: Pod, node: str, *, version: str = "") -> BindingFailed | None:
         if self._groups is not None and (late := check_claims(pod, self._state.stores)):
             return _failed(late)
         try:
-            await self._client.bind(pod.key, node, uid=pod.uid)
+            await self._client.bind(pod.key, node, uid=pod.uid, version=version)
         except KubeError as error:
             if error.is_certain or not await self._is_on(pod, node):
+                is_conflict = version and error.failure is Failure.CONFLICT
                 return BindingFailed(
-                    stage=BindingStage.ASSIGNING, sentence=f"binding rejected: {error}"
+                    stage=BindingStage.ASSIGNING,
+                    sentence=f"binding rejected: {error}",
+                    reason=Reason.CHANGED_MEANWHILE if is_conflict else None,
                 )
         log.info("pod assigned", extra={"pod": str(pod.key), "node": node})
         return None
