@@ -130,9 +130,6 @@ class Informer(Generic[T]):
     def _take(self, state: State[T], happened: Input[T]) -> State[T]:
         state, actions = step(state, happened)
         for action in actions:
-            if isinstance(action, Put):  # as most of the time
-                self._tell(self._sink.put(action.key, action.object))
-                continue
             if isinstance(action, Replace):
                 self.listed_version = state.begun_at if isinstance(state, Watching) else ""
             self._carry_out(action)

@@ -7,6 +7,7 @@ iteration depends on the keys and on the updates that led here, never on the pro
 """
 
 from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, ValuesView
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 from zlib import crc32
 
@@ -21,15 +22,22 @@ BITS = 5
 FAN_OUT = 1 << BITS
 HASH_BITS = 32
 EMPTY: dict[Any, Any] = {}
+REMEMBERED_HASHES = 1 << 15
 
 
 def _hash(key: object) -> int:
     """Python's own hash of a string differs from process to process."""
+    if isinstance(key, tuple):
+        return _hash_of_names(key)
     if isinstance(key, str):
         return crc32(key.encode())
-    if isinstance(key, tuple):
-        return crc32("\0".join(map(str, key)).encode())
     return crc32(repr(key).encode())
+
+
+@lru_cache(maxsize=REMEMBERED_HASHES)
+def _hash_of_names(key: tuple[object, ...]) -> int:
+    """Each event asks for the hash of its object several times, and so does each reader."""
+    return crc32("\0".join(map(str, key)).encode())
 
 
 class PersistentMap(Mapping[K, V], Generic[K, V]):
