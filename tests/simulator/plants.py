@@ -197,7 +197,7 @@ PLANTS = (
     Plant(forget_what_earlier_controllers_began, 4, Invariant.NO_LEAKS),
     Plant(ignore_the_election, 5, Invariant.LEADERS_ONLY),
     Plant(acknowledge_before_the_disk, 1, Invariant.DURABLE_WRITES),
-    Plant(drop_preconditions, 6, Invariant.ONE_CLAIM_PER_VOLUME),
+    Plant(drop_preconditions, 60, Invariant.ONE_CLAIM_PER_VOLUME),
     Plant(ignore_moved_claims, 16, Invariant.SELECTED_NODE_HONOURED),
     Plant(choose_the_refused_node_again, 8, Invariant.NOT_REFUSED_FOR_EVER),
     Plant(drop_watch_events, 1, Invariant.EVERYTHING_RUNS),
