@@ -7,11 +7,13 @@ from plimsoll.decide.scheduling.reservation_deadlines import (
     UNBEGUN,
     UNDECIDED,
     ReservationDeadlines,
+    Wait,
 )
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MOMENT = timedelta(seconds=1)
-DATA = ObjectKey("default", "data")
+CLAIM = ObjectKey("default", "data")
+DATA = Wait(CLAIM)
 
 
 def test_time_runs_from_the_first_time_that_is_told() -> None:
@@ -23,7 +25,7 @@ def test_time_runs_from_the_first_time_that_is_told() -> None:
     assert deadlines.advance(later) == []
     assert deadlines.next_end == later + UNBEGUN
     assert deadlines.advance(later + UNBEGUN - MOMENT) == []
-    assert deadlines.advance(later + UNBEGUN) == [DATA]
+    assert deadlines.advance(later + UNBEGUN) == [CLAIM]
     assert deadlines.is_over(DATA)
 
 
@@ -32,7 +34,7 @@ def test_a_claim_that_begins_twice_waits_once() -> None:
     deadlines.begin(DATA)
     deadlines.advance(NOON)
     deadlines.begin(DATA)
-    assert deadlines.advance(NOON + UNBEGUN) == [DATA]
+    assert deadlines.advance(NOON + UNBEGUN) == [CLAIM]
 
 
 def test_a_claim_that_begins_anew_waits_anew() -> None:
@@ -54,6 +56,19 @@ def test_what_was_not_decided_ends_early_and_not_later_by_being_refused_again() 
     deadlines.shorten(DATA)
     assert deadlines.next_end == NOON + UNDECIDED
     deadlines.advance(NOON + UNDECIDED)
+    assert deadlines.is_over(DATA)
+
+
+def test_what_was_shortened_can_last_as_long_as_before_and_no_longer() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.begin(DATA)
+    deadlines.advance(NOON)
+    deadlines.shorten(DATA)
+    deadlines.advance(NOON + MOMENT)
+    deadlines.restore(DATA)
+    deadlines.advance(NOON + UNBEGUN - MOMENT)
+    assert not deadlines.is_over(DATA)
+    deadlines.advance(NOON + UNBEGUN)
     assert deadlines.is_over(DATA)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.api.core import Lease
 from plimsoll.api.meta import ApiObject, ObjectKey, ObjectMeta
-from plimsoll.api.pods import Pod
+from plimsoll.api.pods import Pod, SchedulingGate
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
@@ -176,6 +176,11 @@ class Watched:
         for each in objects:
             self.columns.put(each)
 
+    def decide(self, pod: Pod) -> None:
+        """This scheduler has placed it."""
+        self.put(placed(pod))
+        self.columns.reservations.decide_pod(pod.key)
+
     def is_placed(self) -> bool:
         return isinstance(self.kernel.decide(WEB), Placement)
 
@@ -261,7 +266,7 @@ def test_a_decision_that_is_made_again_reserves_again() -> None:
     seen.kernel.advance(NOON)
     seen.kernel.advance(NOON + UNBEGUN)
     assert seen.is_placed()
-    seen.put(msgspec.structs.replace(USER, spec=msgspec.structs.replace(USER.spec, node_name="n")))
+    seen.decide(USER)
     assert not seen.is_placed()
 
 
@@ -397,7 +402,8 @@ def placed(pod: Pod) -> Pod:
 
 def test_a_node_that_was_selected_here_reserves_for_a_while_though_the_pod_is_gone() -> None:
     """The provisioner looks at the claim alone, and may be about to begin."""
-    seen = Watched(capacity(10), OTHER, placed(USER))
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
     seen.columns.remove(USER)
     assert not seen.is_placed()
     assert not seen.kernel.advance(NOON + UNDECIDED - MOMENT)
@@ -407,7 +413,8 @@ def test_a_node_that_was_selected_here_reserves_for_a_while_though_the_pod_is_go
 
 
 def test_a_pod_that_comes_again_reserves_as_long_as_any_other() -> None:
-    seen = Watched(capacity(10), OTHER, placed(USER))
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
     seen.columns.remove(USER)
     seen.put(USER)
     seen.kernel.advance(NOON + UNDECIDED)
@@ -421,7 +428,8 @@ def test_a_node_that_another_writer_selected_reserves_no_longer_than_the_pod_liv
 
 
 def test_a_node_that_is_taken_off_the_claim_reserves_nothing_though_it_was_selected_here() -> None:
-    seen = Watched(capacity(10), OTHER, placed(USER))
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
     seen.columns.remove(USER)
     seen.put(a_claim("other", gib=6, class_name="fast"))
     assert seen.is_placed()
@@ -484,3 +492,156 @@ def test_every_rule_tells_the_pool_that_is_reserved() -> None:
     assert (finding.wanted, finding.seen) == (5 * GIB, 4 * GIB)
     assert finding.about is not None
     assert finding.about.key == ObjectKey(DRIVER, "disks")
+
+
+# What another writer has selected
+
+
+def chosen(node: str) -> PersistentVolumeClaim:
+    found = noted(OTHER, **{SELECTED_NODE: node})
+    assert isinstance(found, PersistentVolumeClaim)
+    return found
+
+
+UNCHOSEN = a_claim("other", gib=6, class_name="fast")
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param([chosen("elsewhere"), OTHER], id="the-node-is-selected-again"),
+        pytest.param([UNCHOSEN, OTHER], id="the-node-is-taken-off-and-selected-again"),
+        pytest.param([a_pod("another", claims=["other"])], id="another-pod-comes"),
+        pytest.param([placed(a_pod("another", claims=["other"]))], id="a-pod-comes-with-its-node"),
+    ],
+)
+def test_another_writer_reserves_for_one_deadline_in_the_life_of_a_claim(
+    again: list[ApiObject],
+) -> None:
+    seen = Watched(capacity(10), OTHER, USER)
+    seen.kernel.advance(NOON)
+    seen.kernel.advance(NOON + UNBEGUN - MOMENT)
+    seen.put(*again)
+    assert not seen.is_placed()
+    seen.kernel.advance(NOON + UNBEGUN)
+    assert seen.is_placed()
+    seen.put(*again)
+    assert seen.is_placed()
+    seen.columns.remove(USER)
+    seen.put(USER)
+    assert seen.is_placed()
+
+
+def test_an_attempt_that_ends_gives_another_writer_no_more_time() -> None:
+    seen = Watched(capacity(10), OTHER, USER)
+    seen.kernel.advance(NOON)
+    begun = an_intent(OTHER, IntentState.CALLING)
+    seen.put(begun)
+    seen.kernel.advance(NOON + UNBEGUN)
+    assert not seen.is_placed()
+    seen.columns.remove(begun)
+    assert seen.is_placed()
+
+
+def test_what_this_scheduler_decides_reserves_though_another_writer_has_used_up_the_time() -> None:
+    seen = Watched(capacity(10), OTHER, USER)
+    seen.kernel.advance(NOON)
+    seen.kernel.advance(NOON + UNBEGUN)
+    seen.decide(USER)
+    assert not seen.is_placed()
+    # And what another writer makes of that does not.
+    seen.put(chosen("elsewhere"), OTHER)
+    assert seen.is_placed()
+
+
+def test_a_claim_that_is_made_anew_reserves_as_any_other() -> None:
+    seen = Watched(capacity(10), OTHER, USER)
+    seen.kernel.advance(NOON)
+    seen.kernel.advance(NOON + UNBEGUN)
+    seen.put(msgspec.structs.replace(OTHER, metadata=replaced_uid(OTHER)))
+    assert not seen.is_placed()
+
+
+def replaced_uid(claim: PersistentVolumeClaim) -> ObjectMeta:
+    return msgspec.structs.replace(claim.metadata, uid="of the next claim")
+
+
+def test_what_another_writer_selected_reserves_only_where_it_could_be_made() -> None:
+    assert fits(capacity(5), OTHER, USER)
+    assert not fits(capacity(6), OTHER, USER)
+    assert fits(capacity(5, 5), OTHER, USER)
+    seen = Watched(capacity(5), OTHER)
+    seen.decide(USER)
+    assert not seen.is_placed()
+
+
+def test_what_could_not_be_made_is_charged_when_there_is_room_for_it() -> None:
+    seen = Watched(capacity(5), OTHER, USER)
+    assert seen.is_placed()
+    seen.put(capacity(10))
+    assert not seen.is_placed()
+
+
+def test_a_gated_pod_reserves_nothing() -> None:
+    gates = (SchedulingGate(name="example.com/later"),)
+    spec = msgspec.structs.replace(USER.spec, scheduling_gates=gates)
+    gated = msgspec.structs.replace(USER, spec=spec)
+    assert fits(capacity(10), OTHER, gated)
+    assert not fits(capacity(10), OTHER, gated, an_intent(OTHER, IntentState.CALLING))
+    seen = Watched(capacity(10), OTHER, gated)
+    seen.put(USER)
+    assert not seen.is_placed()
+
+
+# What is left to an administrator
+
+LEFT = [IntentState.SUSPECT, IntentState.STUCK]
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["claim-lives", "claim-is-gone"])
+@pytest.mark.parametrize("state", LEFT)
+def test_what_is_left_to_an_administrator_is_charged_until_reports_count_it_in(
+    state: IntentState, *, is_gone: bool
+) -> None:
+    rest = [] if is_gone else [UNCHOSEN]
+    seen = Watched(capacity(10), *rest, an_intent(OTHER, IntentState.UNDOING))
+    assert not seen.is_placed()
+    seen.put(an_intent(OTHER, state))
+    assert not seen.is_placed()
+    # This report may have been asked for before the volume was made.
+    seen.put(capacity(9))
+    assert not seen.is_placed()
+    seen.put(capacity(8))
+    assert seen.is_placed()
+    seen.put(an_intent(OTHER, IntentState.UNDOING))
+    assert not seen.is_placed()
+
+
+@pytest.mark.parametrize("state", LEFT)
+def test_what_is_left_to_an_administrator_counts_as_reported_after_two_polls(
+    state: IntentState,
+) -> None:
+    seen = Watched(capacity(10), an_intent(OTHER, state))
+    seen.kernel.advance(NOON)
+    assert not seen.kernel.advance(NOON + UNORDERED - MOMENT)
+    assert not seen.is_placed()
+    assert seen.kernel.advance(NOON + UNORDERED)
+    assert seen.is_placed()
+    seen.put(an_intent(OTHER, state))
+    assert seen.is_placed()
+
+
+def test_the_next_volume_is_charged_beside_one_in_doubt() -> None:
+    in_doubt = an_intent(OTHER, IntentState.SUSPECT)
+    assert not fits(capacity(16), OTHER, USER, in_doubt)
+    assert fits(capacity(17), OTHER, USER, in_doubt)
+
+
+def test_columns_that_are_made_anew_know_since_when_an_attempt_is_left() -> None:
+    left = an_intent(OTHER, IntentState.SUSPECT)
+    seen = Watched(capacity(10), left)
+    seen.put(capacity(9), capacity(8))
+    claim = a_claim("data", gib=5, class_name="fast")
+    anew = Columns.of([*WORLD, claim, capacity(8), left])
+    anew.take_over(seen.columns)
+    assert isinstance(Kernel(anew).decide(WEB), Placement)

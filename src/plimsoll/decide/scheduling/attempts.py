@@ -31,6 +31,12 @@ class OpenAttempt(NamedTuple):
     """The id of the hold that the volume was, or is being, made for; empty: there was none."""
     begun_at: datetime | None
 
+    @property
+    def is_left(self) -> bool:
+        """To an administrator: what there is was made before, and is neither recorded nor deleted
+        until they have looked at it."""
+        return self.state in (IntentState.STUCK, IntentState.SUSPECT)
+
 
 def find_attempt(lease: Lease) -> OpenAttempt | None:
     """None: the lease holds no intent, or one that is settled."""
@@ -60,6 +66,9 @@ def find_current(
 
 
 def _is_wanted(attempt: OpenAttempt, claim: PersistentVolumeClaim | None) -> bool:
+    if attempt.state is IntentState.SUSPECT:
+        # The claim gets another one.
+        return False
     if claim is None:
         return attempt.state is not IntentState.UNDOING
     selected = claim.annotations.get(SELECTED_NODE, "")

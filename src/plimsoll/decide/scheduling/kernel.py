@@ -158,9 +158,9 @@ class Kernel:
         if not passed or self.settings.policy is Policy.COMPATIBLE:
             return False
         charges = self._judge.volume_binding.delayed.joint_fit.charges
-        charged = [claim for claim in passed if claim in charges]
+        charged = charges.of_claims(passed)
         charges.refresh()
-        return any(claim not in charges for claim in charged)
+        return not charged <= charges.of_claims(passed)
 
     def volumes_on(self, pod: Pod, node: str) -> PodVolumes | None:
         """What the pod would get there; None: it cannot go there."""

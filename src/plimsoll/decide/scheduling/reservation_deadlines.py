@@ -1,14 +1,15 @@
 """When a reservation ends though nothing that is written says so.
 
-Intents, and tokens that reports can reach, end reservations by what is written; time does not. Two
-kinds have a deadline. A node is selected and no provisioner has stored an intent: the provisioner
-may never begin. A volume is recorded and its publisher writes no tokens: no report tells whether it
-counts the volume in. Time is told, never read, and runs for a claim from the first time that is
-told after it began to wait.
+Intents, and tokens that reports can reach, end reservations by what is written; time does not.
+Three kinds have a deadline. A node is selected and no provisioner has stored an intent: the
+provisioner may never begin. A volume is recorded and its publisher writes no tokens: no report
+tells whether it counts the volume in. An attempt is left to an administrator: no token tells of its
+volume. Time is told, never read, and runs from the first time that is told after the wait began.
 """
 
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from plimsoll.api.meta import ObjectKey
 
@@ -18,41 +19,60 @@ UNDECIDED = timedelta(seconds=30)
 """After the scheduler found no node for the pod, without an intent: a provisioner that runs has
 begun by then."""
 UNORDERED = timedelta(minutes=2)
-"""After the volume was recorded, without tokens: two polls of csi-provisioner."""
+"""After the volume was recorded, or was left to an administrator, without tokens: two polls of
+csi-provisioner."""
+
+
+class Wait(NamedTuple):
+    """What a claim waits for."""
+
+    claim: ObjectKey
+    of: str = ""
+    """Empty: this scheduler has selected the node. Else the uid of the claim, for which another
+    writer has; or the name of the lease of an attempt."""
 
 
 class ReservationDeadlines:
     def __init__(self) -> None:
         self.now: datetime | None = None
         """As last told; None: never."""
-        self._ends: dict[ObjectKey, datetime] = {}
-        """By claim that waits for its provisioner to begin."""
-        self._new: dict[ObjectKey, None] = {}
-        """Those that began to wait since time was last told."""
+        self._ends: dict[Wait, datetime] = {}
+        self._latest: dict[Wait, datetime] = {}
+        """Of those that were shortened, when they would have ended."""
+        self._new: dict[Wait, timedelta] = {}
+        """Those that began since time was last told, and how long they last."""
         self._timers: list[tuple[datetime, ObjectKey]] = []
-        """A heap. One that is not needed any more costs a look."""
+        """A heap, by claim. One that is not needed any more costs a look."""
 
-    def begin(self, claim: ObjectKey) -> None:
-        """It waits for its provisioner; harmless if it does so already."""
-        if claim not in self._ends:
-            self._new[claim] = None
+    def begin(self, wait: Wait, lasting: timedelta = UNBEGUN) -> None:
+        """Harmless if it has begun already."""
+        if wait not in self._ends:
+            self._new.setdefault(wait, lasting)
 
-    def forget(self, claim: ObjectKey) -> None:
-        """It does not wait any more, or begins anew."""
-        self._ends.pop(claim, None)
-        self._new.pop(claim, None)
+    def forget(self, wait: Wait) -> None:
+        """It has ended, or begins anew."""
+        self._ends.pop(wait, None)
+        self._latest.pop(wait, None)
+        self._new.pop(wait, None)
 
-    def shorten(self, claim: ObjectKey) -> None:
-        """The scheduler has found no node for its pods."""
-        known = self._ends.get(claim)
-        if self.now is None or (known is None and claim not in self._new):
+    def shorten(self, wait: Wait) -> None:
+        """The scheduler has found no node for the pods of the claim, or they are gone."""
+        if self.now is None:
             return
-        end = self.now + UNDECIDED
-        if known is None or end < known:
-            self._end(claim, end)
+        if wait in self._new:
+            self._end(wait, self.now + self._new[wait])
+        known, end = self._ends.get(wait), self.now + UNDECIDED
+        if known is not None and end < known:
+            self._latest.setdefault(wait, known)
+            self._end(wait, end)
 
-    def is_over(self, claim: ObjectKey) -> bool:
-        return self.is_past(self._ends.get(claim))
+    def restore(self, wait: Wait) -> None:
+        """It ends when it would have, had it not been shortened."""
+        if (end := self._latest.pop(wait, None)) is not None:
+            self._end(wait, end)
+
+    def is_over(self, wait: Wait) -> bool:
+        return self.is_past(self._ends.get(wait))
 
     def is_past(self, moment: datetime | None) -> bool:
         return moment is not None and self.now is not None and moment <= self.now
@@ -73,19 +93,19 @@ class ReservationDeadlines:
         if self.now is None:
             passed = dict.fromkeys(claim for _, claim in self._timers)
         self.now = now if self.now is None else max(now, self.now)
-        for claim in [*self._new]:
-            self._end(claim, self.now + UNBEGUN)
+        for wait, lasting in [*self._new.items()]:
+            self._end(wait, self.now + lasting)
         while self._timers and self._timers[0][0] <= self.now:
             passed[heappop(self._timers)[1]] = None
         return list(passed)
 
-    def _end(self, claim: ObjectKey, end: datetime) -> None:
-        self._new.pop(claim, None)
-        self._ends[claim] = end
-        heappush(self._timers, (end, claim))
+    def _end(self, wait: Wait, end: datetime) -> None:
+        self._new.pop(wait, None)
+        self._ends[wait] = end
+        heappush(self._timers, (end, wait.claim))
 
     def fork(self) -> "ReservationDeadlines":
         twin = ReservationDeadlines()
         twin.now, twin._ends, twin._new = self.now, self._ends.copy(), self._new.copy()
-        twin._timers = self._timers.copy()
+        twin._latest, twin._timers = self._latest.copy(), self._timers.copy()
         return twin

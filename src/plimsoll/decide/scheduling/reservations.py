@@ -6,14 +6,20 @@ too. Everything follows from what is written in the cluster: the selected node o
 intents of the provisioner, the volume with its token; so a scheduler that starts anew forgets
 nothing of that.
 
-A claim that is not being provisioned reserves only while a live pod uses it, for a limited time,
-and of each pod only so many claims do: no tenant can block a pool by writing annotations. A node
-that this scheduler has selected itself reserves a little longer than the pod lives: provisioners
-act upon it without looking at pods.
+What this scheduler has selected itself reserves for a limited time if no provisioner begins, and a
+little longer than the pod lives: provisioners act upon it without looking at pods.
+
+Tenants can write a selected node too. What another writer has selected, be it the scheduler before
+this one, reserves only while a live pod uses the claim that is not gated, for a limited time in the
+whole life of the claim, and if the pool could hold the volume; and of each pod only so many claims
+do. So a tenant reserves no more than their claims could have as volumes, which quotas count, and no
+claim does for long.
+
+An attempt that is left to an administrator reserves until reports count in what there is of it.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from plimsoll.api.core import Lease
@@ -24,7 +30,11 @@ from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.capacity.tokens import CapacityToken, find_token
 from plimsoll.decide.claims.match import size_of
 from plimsoll.decide.scheduling.attempts import OpenAttempt, find_attempt, find_current
-from plimsoll.decide.scheduling.reservation_deadlines import UNORDERED, ReservationDeadlines
+from plimsoll.decide.scheduling.reservation_deadlines import (
+    UNORDERED,
+    ReservationDeadlines,
+    Wait,
+)
 
 REMEMBERED = 4096
 """Changes."""
@@ -32,6 +42,7 @@ MOST_PER_POD = 32
 """Claims of one pod that reserve room."""
 WANTED = ObjectKey("", "")
 """In place of a lease: the volume that the claim is to get."""
+NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 class ReservationKey(NamedTuple):
@@ -62,6 +73,9 @@ class Reservation(NamedTuple):
     """The selected one."""
     recorded: RecordedVolume | None
     """None: it is not recorded yet."""
+    must_fit: bool = False
+    """It takes nothing of a pool that could not hold it: another writer has selected the node, and
+    no provisioner has begun."""
 
 
 class ReservationIndex:
@@ -84,7 +98,10 @@ class ReservationIndex:
         self._placed: set[ObjectKey] = set()
         """Live pods that have a node, or are about to get it."""
         self.decided: dict[ObjectKey, tuple[str, str] | None] = {}
-        """By claim, the choice with which a pod was placed, until the volume is recorded."""
+        """By claim, the choice with which this scheduler placed a pod, until the volume is
+        recorded."""
+        self.others: dict[ObjectKey, str] = {}
+        """By claim that a node was selected for by another writer, its uid."""
         self.reports_before: dict[str, int] = {}
         """By volume, how many reports there had been when it was first seen."""
         self._volumes: dict[ObjectKey, dict[str, PersistentVolume]] = {}
@@ -94,6 +111,9 @@ class ReservationIndex:
         """By claim and lease."""
         self._attempt_claims: dict[ObjectKey, ObjectKey] = {}
         """By lease."""
+        self.reports_before_left: dict[ObjectKey, int] = {}
+        """By lease of an attempt that is left to an administrator, how many reports there had been
+        when that was first seen."""
 
     def advance(self, now: datetime) -> list[ObjectKey]:
         """Claims whose reservation may have ended by the time that has passed."""
@@ -106,32 +126,53 @@ class ReservationIndex:
         return passed
 
     def put_claim(self, claim: PersistentVolumeClaim) -> None:
+        key = claim.key
+        if self.others.get(key, claim.uid) != claim.uid:
+            self._forget_other(key)
         if SELECTED_NODE in claim.annotations:
-            if _choice(self._claims.get(claim.key)) != _choice(claim):
-                self.deadlines.forget(claim.key)
-                self.decided.pop(claim.key, None)
-            self._claims[claim.key] = claim
-            self._derive(claim.key)
+            if _choice(self._claims.get(key)) != _choice(claim):
+                self._forget_decided(key)
+            self._claims[key] = claim
+            self._derive(key)
         else:
-            self.remove_claim(claim.key)
+            self._take_off(key)
 
     def remove_claim(self, key: ObjectKey) -> None:
+        self._forget_other(key)
+        self._take_off(key)
+
+    def _take_off(self, key: ObjectKey) -> None:
+        """No node is selected for it."""
         if self._claims.pop(key, None) is not None:
-            self.decided.pop(key, None)
+            self._forget_decided(key)
             self._derive(key)
 
+    def _forget_decided(self, key: ObjectKey) -> None:
+        self.decided.pop(key, None)
+        self.deadlines.forget(Wait(key))
+
+    def _forget_other(self, key: ObjectKey) -> None:
+        if (uid := self.others.pop(key, None)) is not None:
+            self.deadlines.forget(Wait(key, uid))
+
     def put_pod(self, pod: Pod) -> None:
+        node = pod.spec.node_name
         is_live = not pod.is_finished and not pod.is_being_deleted
-        claims = pod.claims[:MOST_PER_POD] if is_live else ()
+        # Gates are never added to a pod: no scheduler has decided on one that has some.
+        is_gated = bool(pod.spec.scheduling_gates) and not node
+        claims = pod.claims[:MOST_PER_POD] if is_live and not is_gated else ()
         self._use(pod.key, claims)
-        if not claims or not pod.spec.node_name:
-            self._placed.discard(pod.key)
-        elif pod.key not in self._placed:
+        if claims and node:
             self._placed.add(pod.key)
-            for claim in claims:
-                self.deadlines.forget(claim)
-                if claim in self._claims:
-                    self.decided[claim] = _choice(self._claims[claim])
+        else:
+            self._placed.discard(pod.key)
+
+    def decide_pod(self, key: ObjectKey) -> None:
+        """This scheduler has placed it, after it has selected the node for its claims."""
+        for claim in self._pods.get(key, ()):
+            if claim in self._claims:
+                self.deadlines.forget(Wait(claim))
+                self.decided[claim] = _choice(self._claims[claim])
                 self._derive(claim)
 
     def refuse_pod(self, key: ObjectKey) -> None:
@@ -139,7 +180,12 @@ class ReservationIndex:
         its decision, or cannot be carried out."""
         for claim in self._pods.get(key, ()):
             if self._placed.isdisjoint(self._users[claim]):
-                self.deadlines.shorten(claim)
+                self.deadlines.shorten(self._wait(claim))
+
+    def _wait(self, key: ObjectKey) -> Wait:
+        """For the provisioner to begin. What another writer selects has one deadline, however often
+        they select."""
+        return Wait(key) if key in self.decided else Wait(key, self.others.get(key, ""))
 
     def remove_pod(self, key: ObjectKey) -> None:
         self._placed.discard(key)
@@ -155,7 +201,7 @@ class ReservationIndex:
                 del self._users[claim]
         for claim in claims:
             if claim not in self._users:
-                self.deadlines.forget(claim)
+                self.deadlines.restore(Wait(claim))
             self._users.setdefault(claim, set()).add(pod)
         if claims:
             self._pods[pod] = claims
@@ -186,19 +232,27 @@ class ReservationIndex:
                 del self._volumes[claim]
             self._derive(claim)
 
-    def put_record(self, lease: Lease) -> None:
+    def put_record(self, lease: Lease, reports: int = 0) -> None:
+        """`reports` of capacity there have been so far."""
         attempt = find_attempt(lease)
         if attempt is None:
             self.remove_record(lease.key)
             return
         claim = attempt.claim.key
         self._attempt_claims[lease.key] = claim
+        if attempt.is_left:
+            self.reports_before_left.setdefault(lease.key, reports)
+        else:
+            self.reports_before_left.pop(lease.key, None)
+            self.deadlines.forget(_left(attempt))
         self._attempts.setdefault(claim, {})[lease.key] = attempt
         self._derive(claim)
 
     def remove_record(self, key: ObjectKey) -> None:
         claim = self._attempt_claims.pop(key, None)
         if claim is not None:
+            self.reports_before_left.pop(key, None)
+            self.deadlines.forget(_left(self._attempts[claim][key]))
             del self._attempts[claim][key]
             if not self._attempts[claim]:
                 del self._attempts[claim]
@@ -207,19 +261,28 @@ class ReservationIndex:
     def _derive(self, key: ObjectKey) -> None:
         claim = self._claims.get(key)
         if claim is not None and self._volumes_of(claim):
-            self.decided.pop(key, None)
+            self._forget_decided(key)
+            self._forget_other(key)
+        waits = self._waits_for_provisioner(key)
+        if claim is not None and waits and key not in self.decided:
+            self.others[key] = claim.uid
+        elif not waits:
+            self.deadlines.forget(Wait(key))
         before, found = self._found.pop(key, {}), self._reservations(key)
-        if not self._waits_for_provisioner(key):
-            self.deadlines.forget(key)
-        elif ReservationKey(key) in found:
-            self.deadlines.begin(key)
-            if key not in self._users:
-                self.deadlines.shorten(key)
+        if waits and ReservationKey(key) in found:
+            self._begin(key)
         if found:
             self._found[key] = found
         for each in dict.fromkeys((*before, *found)):
             if before.get(each) != found.get(each):
                 self._put(each, found.get(each))
+
+    def _begin(self, key: ObjectKey) -> None:
+        """It waits for its provisioner."""
+        wait = self._wait(key)
+        self.deadlines.begin(wait)
+        if key not in self._users:
+            self.deadlines.shorten(wait)
 
     def _put(self, key: ReservationKey, found: Reservation | None) -> None:
         before = self.by_key.pop(key, None)
@@ -251,9 +314,9 @@ class ReservationIndex:
         claim, attempts = self._claims.get(key), self._attempts.get(key, {})
         current = find_current(attempts.values(), claim) if attempts else None
         found = {
-            ReservationKey(key, lease): _of_attempt(attempt)
+            ReservationKey(key, lease): self._of_attempt(attempt)
             for lease, attempt in sorted(attempts.items())
-            if attempt is not current
+            if attempt is not current and not self.deadlines.is_over(_left(attempt))
         }
         wanted = self._wanted(key, claim, current)
         if wanted is not None:
@@ -269,16 +332,34 @@ class ReservationIndex:
             return None
         node = claim.annotations.get(SELECTED_NODE, "")
         size = size_of(claim.spec.resources.requests).value
-        recorded = None
+        recorded, must_fit = None, False
         if volumes := self._volumes_of(claim):
             size = max(size, *(size_of(each.spec.capacity).value for each in volumes))
             recorded = self._recorded(volumes)
             has_ended = recorded is None
         elif current is None:
-            has_ended = not self._may_be_begun(key) or self.deadlines.is_over(key)
+            has_ended = not self._may_be_begun(key) or self.deadlines.is_over(self._wait(key))
+            must_fit = key not in self.decided
         else:
-            node, has_ended = current.node or node, False
-        return None if has_ended else Reservation(key, claim.storage_class, size, node, recorded)
+            node, has_ended = current.node or node, self.deadlines.is_over(_left(current))
+            recorded = self._left_volume(current)
+        if has_ended:
+            return None
+        return Reservation(key, claim.storage_class, size, node, recorded, must_fit)
+
+    def _of_attempt(self, attempt: OpenAttempt) -> Reservation:
+        """While the driver may still make or delete the volume, nothing tells whether a report
+        counts it in: a report that does counts it twice."""
+        claim, recorded = attempt.claim, self._left_volume(attempt)
+        size = size_of(claim.spec.resources.requests).value
+        return Reservation(claim.key, claim.storage_class, size, attempt.node, recorded)
+
+    def _left_volume(self, attempt: OpenAttempt) -> RecordedVolume | None:
+        """What there is of one that is left to an administrator; None: it is not."""
+        if not attempt.is_left:
+            return None
+        self.deadlines.begin(_left(attempt), UNORDERED)
+        return RecordedVolume(None, self.reports_before_left[attempt.lease], NEVER)
 
     def _may_be_begun(self, key: ObjectKey) -> bool:
         """A live pod waits for it, or did when the node was selected by this scheduler."""
@@ -326,6 +407,8 @@ class ReservationIndex:
         """After the same objects were put: what the other has seen and no object tells."""
         self.deadlines = other.deadlines.fork()
         self.reports_before |= other.reports_before
+        self.reports_before_left |= other.reports_before_left
+        self.others = other.others.copy()
         self.decided = {
             key: choice
             for key, choice in other.decided.items()
@@ -338,7 +421,8 @@ class ReservationIndex:
         twin = ReservationIndex()
         twin.deadlines, twin.reports_before = self.deadlines.fork(), self.reports_before.copy()
         twin._placed = self._placed.copy()
-        twin.decided = self.decided.copy()
+        twin.decided, twin.others = self.decided.copy(), self.others.copy()
+        twin.reports_before_left = self.reports_before_left.copy()
         twin.by_key, twin._found = self.by_key.copy(), self._found.copy()
         twin.ended, twin._claims = self.ended, self._claims.copy()
         twin._users = {claim: pods.copy() for claim, pods in self._users.items()}
@@ -350,11 +434,9 @@ class ReservationIndex:
         return twin
 
 
-def _of_attempt(attempt: OpenAttempt) -> Reservation:
-    """Whether a report counts the volume in is not known: a report that does counts it twice."""
-    claim = attempt.claim
-    size = size_of(claim.spec.resources.requests).value
-    return Reservation(claim.key, claim.storage_class, size, attempt.node, None)
+def _left(attempt: OpenAttempt) -> Wait:
+    """For reports to count in what is left to an administrator."""
+    return Wait(attempt.claim.key, str(attempt.lease))
 
 
 def _choice(claim: PersistentVolumeClaim | None) -> tuple[str, str] | None:

@@ -169,6 +169,7 @@ class Cycle:
             return
         entry.reasons = frozenset()
         parts.state.place(pod, decision.node)
+        parts.kernel.columns.reservations.decide_pod(pod.key)
         log.debug("pod placed", extra={"pod": str(pod.key), "node": decision.node})
         bindings.create_task(self._bind(entry, decision, choice, began), name=f"bind {pod.key}")
 

@@ -91,7 +91,7 @@ class Columns:
             case VolumeAttachment():
                 self.held.put_attachment(object_, self)
             case Lease():
-                self.reservations.put_record(object_)
+                self.reservations.put_record(object_, self.capacity.reports)
             case _:
                 pass
 

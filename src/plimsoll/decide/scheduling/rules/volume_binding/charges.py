@@ -115,9 +115,10 @@ class PoolCharges:
     def __bool__(self) -> bool:
         return bool(self._by_key)
 
-    def __contains__(self, claim: ObjectKey) -> bool:
-        """Whether the volume that the claim is to get is charged."""
-        return ReservationKey(claim) in self._by_key
+    def of_claims(self, claims: Collection[ObjectKey]) -> set[ReservationKey]:
+        """What is charged for them, earlier attempts as well."""
+        wanted = frozenset(claims)
+        return {key for key in self._by_key if key.claim in wanted}
 
     def listed(self) -> list["ListedCharge"]:
         """All of them, by claim, for people to look at."""
@@ -262,6 +263,8 @@ class PoolCharges:
         published = table.covering(slot) if table is not None else []
         offers = [self.offers.of(capacity, storage_class) for capacity in published]
         pools = [pool for offer in offers for pool in offer.pools or ()]
+        if reservation.must_fit:
+            pools = [pool for pool in pools if pool.could_hold(reservation.size)]
         if not pools:
             return None
         return reservation, max(pools, key=lambda each: each.free_bytes), storage_class

@@ -17,7 +17,7 @@ from plimsoll.decide.capacity.pools import (
     find_class_pool,
     find_pools,
 )
-from plimsoll.decide.capacity.volume_sizes import Cost
+from plimsoll.decide.capacity.volume_sizes import Cost, find_parts
 from plimsoll.decide.scheduling.columns.capacity import PoolId, largest_volume
 from plimsoll.decide.scheduling.columns.labels import segment_terms
 from plimsoll.decide.scheduling.reasons import SeenObject
@@ -45,6 +45,12 @@ class OfferedPool:
     @property
     def free_bytes(self) -> int:
         return sum(self.free.values())
+
+    def could_hold(self, size_bytes: int) -> bool:
+        """A volume of the size, if it were the only one in flight."""
+        if isinstance(self.cost, ClassPool):
+            return self.cost.taken(max(size_bytes, 0)) <= self.free_bytes
+        return find_parts(self.free, self.cost, size_bytes) is not None
 
     def way(self, size_bytes: int, number: int) -> PoolWay:
         if isinstance(self.cost, ClassPool):
