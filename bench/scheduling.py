@@ -47,7 +47,7 @@ from plimsoll.api.volumes import (
     VolumeSpec,
     VolumeStatus,
 )
-from plimsoll.decide.annotations import BIND_COMPLETED
+from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
 from plimsoll.decide.capacity.pools import POOLS, PublishedPool, pools_text
 from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
 from plimsoll.decide.capacity.volume_sizes import Cost
@@ -153,7 +153,7 @@ class Flight:
         while len(self._decided) > LATER:
             made = self._decided.popleft()
             self._counter += 1
-            columns.put(_recorded(made.claim, self._counter))
+            columns.put(_recorded(made.claim, self._counter, columns))
             self._recorded.append((made, self._counter))
         while len(self._recorded) > LATER:
             made, counter = self._recorded.popleft()
@@ -161,8 +161,12 @@ class Flight:
                 columns.put(_reported(made.capacity.key, counter, columns))
 
 
-def _recorded(claim: PersistentVolumeClaim, counter: int) -> PersistentVolume:
-    volume = a_volume(f"pvc-{claim.uid}", POOLED, (ZONE, "zone-0"), gib=1)
+def _recorded(claim: PersistentVolumeClaim, counter: int, columns: Columns) -> PersistentVolume:
+    """In the zone of the selected node: one that is made elsewhere is charged nowhere."""
+    chosen = columns.claim(claim.key)
+    node = None if chosen is None else columns.node(chosen.annotations[SELECTED_NODE])
+    zone = "zone-0" if node is None else node.labels[ZONE]
+    volume = a_volume(f"pvc-{claim.uid}", POOLED, (ZONE, zone), gib=1)
     told = msgspec.structs.replace(volume.metadata, annotations={CAPACITY_TOKEN: f"1.0.{counter}"})
     return naming_claim(msgspec.structs.replace(volume, metadata=told), claim)
 

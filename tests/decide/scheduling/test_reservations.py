@@ -141,6 +141,20 @@ def test_each_object_of_a_pool_is_charged_until_its_own_report() -> None:
     assert set(found.reasons) == {Reason.CAPACITY_RESERVED}
 
 
+def test_a_volume_that_was_made_elsewhere_takes_nothing_of_the_selected_node() -> None:
+    """The driver is free to choose, and no report about the selected node counts it in."""
+    seen = Watched(capacity(10), a_node("m"), OTHER, USER)
+    assert not seen.is_placed()
+    made = a_volume("of-other", gib=6, claim=OTHER, reachable_from={HOSTNAME: "m"})
+    seen.put(noted(made, **{CAPACITY_TOKEN: "1.0.2"}))
+    assert seen.is_placed()
+    here = a_volume("of-other", gib=6, claim=OTHER, reachable_from={HOSTNAME: "n"})
+    seen.put(noted(here, **{CAPACITY_TOKEN: "1.0.2"}))
+    assert not seen.is_placed()
+    seen.put(capacity(10, counter=2))
+    assert seen.is_placed()
+
+
 def test_a_full_pool_takes_no_volume_though_the_number_beside_it_is_older() -> None:
     """The driver is asked for the number first and for its pools then; the other volume was made
     between the two answers, and its charge finds no byte left to take."""

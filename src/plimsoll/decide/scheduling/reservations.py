@@ -25,6 +25,7 @@ from typing import NamedTuple
 from plimsoll.api.core import Lease
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
+from plimsoll.api.selectors.node import NodeSelectorSpec
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.capacity.tokens import CapacityToken, find_token
@@ -61,6 +62,8 @@ class RecordedVolume(NamedTuple):
     of an object after that may be older than the volume; the second is not."""
     until: datetime | None = None
     """By then it counts as reported where tokens are missing; None: it does at once."""
+    reach: NodeSelectorSpec | None = None
+    """Of nodes; None: of all, or not known."""
 
 
 class Reservation(NamedTuple):
@@ -375,7 +378,8 @@ class ReservationIndex:
         if not tokens and self.deadlines.is_past(until):
             return None
         reports = max(self.reports_before[each.name] for each in volumes)
-        return RecordedVolume(max(tokens, default=None), reports, until)
+        reach = volumes[0].spec.required_nodes
+        return RecordedVolume(max(tokens, default=None), reports, until, reach)
 
     def _waits_for_provisioner(self, key: ObjectKey) -> bool:
         """A node is selected for it, and no record tells that the volume was begun for that."""

@@ -118,8 +118,9 @@ def claims(draw: st.DrawFn) -> ApiObject:
 @st.composite
 def volumes(draw: st.DrawFn) -> ApiObject:
     number, counter = draw(st.integers(0, 5)), draw(st.integers(0, 6))
-    claim = a_claim(f"other-{number}")
-    made = a_volume(f"of-{number}", gib=draw(st.integers(1, 6)), claim=claim)
+    claim, node = a_claim(f"other-{number}"), draw(st.sampled_from(["", *NODES]))
+    reach = {HOSTNAME: node} if node else None
+    made = a_volume(f"of-{number}", gib=draw(st.integers(1, 6)), claim=claim, reachable_from=reach)
     return noted(made, {CAPACITY_TOKEN: f"1.0.{counter}"} if counter else {})
 
 

@@ -1,10 +1,11 @@
 """What reservations take of pools, until the driver has reported them.
 
 A reservation is charged to the pool that its class draws on at the selected node; where there are
-several, to the one with most room, as a driver would choose. For each capacity object only those
-count that its token has not reached; where the object or the volume has no token, those that it has
-not been changed twice since. Between made and reported a volume counts twice, in the report and as
-a charge: that is short, and asks no driver for too much.
+several, to the one with most room, as a driver would choose. A volume that was made out of reach of
+that node is charged nowhere. For each capacity object only those count that its token has not
+reached; where the object or the volume has no token, those that it has not been changed twice
+since. Between made and reported a volume counts twice, in the report and as a charge: that is
+short, and asks no driver for too much.
 
 How volumes in flight are charged is set on a class, or else on the CSIDriver: `linear`,
 `single-slot` (one at a time: a pool with a volume in flight counts as full) or `none`. By default
@@ -19,6 +20,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from plimsoll.api.meta import ObjectKey
+from plimsoll.api.selectors.node import NodeSelector
 from plimsoll.api.storage import CSIDriver, CSIStorageCapacity, StorageClass
 from plimsoll.decide.capacity.pools import ClassPool
 from plimsoll.decide.capacity.tokens import find_token
@@ -269,10 +271,19 @@ class PoolCharges:
             return None
         return reservation, max(pools, key=lambda each: each.free_bytes), storage_class
 
+    def _is_elsewhere(self, reservation: Reservation) -> bool:
+        """Whether the driver has made the volume out of reach of the selected node: it takes
+        nothing of the pools there, and they never report it."""
+        reach = None if reservation.recorded is None else reservation.recorded.reach
+        node = None if reach is None else self._columns.node(reservation.node)
+        if reach is None or node is None:
+            return False
+        return not NodeSelector.of(reach).matches(node.labels, node.name)
+
     def _charge(
         self, reservation: Reservation, pool: OfferedPool, storage_class: StorageClass
     ) -> PoolCharge | None:
-        if self._is_reported(reservation, pool.id):
+        if self._is_reported(reservation, pool.id) or self._is_elsewhere(reservation):
             return None
         driver = self._columns.drivers.get(storage_class.provisioner)
         mode = mode_of(storage_class, driver, is_declared=pool.is_declared)
