@@ -135,6 +135,7 @@ def _place(kernel: Kernel, pod: Pod, flight: "Flight") -> None:
         elif made.capacity is not None and made.capacity.capacity is not None:
             left = int(made.capacity.capacity) - made.claim.spec.requested_bytes
             columns.put(msgspec.structs.replace(made.capacity, capacity=str(left)))
+    columns.reservations.decide_pod(pod.key)
     flight.go_on(columns)
 
 

@@ -322,21 +322,27 @@ async def test_what_is_decided_anew_is_charged_while_the_first_calls_are_under_w
         assert refused(provisioner) == 0
 
 
+async def store_intent(cluster: StoryCluster, state: IntentState) -> Intent:
+    """Of a claim that is gone."""
+    claim = a_claim("gone", size="4Gi", class_name="theirs")
+    intent = Intent(
+        driver=THEIRS,
+        claim=claim | {"metadata": {"namespace": "default", "name": "gone", "uid": "gone"}},
+        volume_name="pvc-gone",
+        selected_node="node-a",
+        state=state,
+    )
+    lease = lease_document(StoredIntent(intent=intent), NAMESPACE)
+    await cluster.create(namespace(NAMESPACE), lease)
+    await cluster.settle()
+    return intent
+
+
 async def test_a_pod_wakes_when_an_attempt_that_was_given_up_is_settled() -> None:
     """What is published stays the same: the driver had never made the volume."""
     async with their_world("linear") as scene:
         cluster = scene.cluster
-        intent = Intent(
-            driver=THEIRS,
-            claim=a_claim("gone", size="4Gi", class_name="theirs")
-            | {"metadata": {"namespace": "default", "name": "gone", "uid": "gone"}},
-            volume_name="pvc-gone",
-            selected_node="node-a",
-            state=IntentState.UNDOING,
-        )
-        lease = lease_document(StoredIntent(intent=intent), NAMESPACE)
-        await cluster.create(namespace(NAMESPACE), lease)
-        await cluster.settle()
+        intent = await store_intent(cluster, IntentState.UNDOING)
         await scene.start("third", "4Gi", class_name="theirs")
         await cluster.wait(MOMENT)
         assert "CapacityReserved" in await scene.why("third")
@@ -344,6 +350,20 @@ async def test_a_pod_wakes_when_an_attempt_that_was_given_up_is_settled() -> Non
         await cluster.wait(MOMENT)
         assert await scene.selected("third-0") == "node-a"
         assert await scene.selected("second-0") == ""
+
+
+@pytest.mark.parametrize("state", [IntentState.SUSPECT, IntentState.STUCK])
+async def test_a_pod_wakes_when_reports_count_in_what_is_left_to_an_administrator(
+    state: IntentState,
+) -> None:
+    """What is published stays the same: it was counted in all the while."""
+    async with their_world("linear") as scene:
+        await store_intent(scene.cluster, state)
+        await scene.start("third", "4Gi", class_name="theirs")
+        await scene.cluster.wait(MOMENT)
+        assert "CapacityReserved" in await scene.why("third")
+        await scene.cluster.wait(UNORDERED)
+        assert await scene.selected("third-0") == "node-a"
 
 
 async def test_a_node_that_was_selected_for_a_pod_that_is_gone_is_still_charged() -> None:
