@@ -245,8 +245,7 @@ class ReservationIndex:
         self._attempt_claims[lease.key] = claim
         if attempt.is_left:
             self.reports_before_left.setdefault(lease.key, reports)
-        else:
-            self.reports_before_left.pop(lease.key, None)
+        elif self.reports_before_left.pop(lease.key, None) is not None:
             self.deadlines.forget(_left(attempt))
         self._attempts.setdefault(claim, {})[lease.key] = attempt
         self._derive(claim)
@@ -254,8 +253,8 @@ class ReservationIndex:
     def remove_record(self, key: ObjectKey) -> None:
         claim = self._attempt_claims.pop(key, None)
         if claim is not None:
-            self.reports_before_left.pop(key, None)
-            self.deadlines.forget(_left(self._attempts[claim][key]))
+            if self.reports_before_left.pop(key, None) is not None:
+                self.deadlines.forget(_left(self._attempts[claim][key]))
             del self._attempts[claim][key]
             if not self._attempts[claim]:
                 del self._attempts[claim]
@@ -264,7 +263,7 @@ class ReservationIndex:
     def _derive(self, key: ObjectKey) -> None:
         claim = self._claims.get(key)
         if claim is not None and self._volumes_of(claim):
-            self._forget_decided(key)
+            self.decided.pop(key, None)
             self._forget_other(key)
         waits = self._waits_for_provisioner(key)
         if claim is not None and waits and key not in self.decided:
@@ -319,7 +318,7 @@ class ReservationIndex:
         found = {
             ReservationKey(key, lease): self._of_attempt(attempt)
             for lease, attempt in sorted(attempts.items())
-            if attempt is not current and not self.deadlines.is_over(_left(attempt))
+            if attempt is not current and not self._is_counted_in(attempt)
         }
         wanted = self._wanted(key, claim, current)
         if wanted is not None:
@@ -344,7 +343,7 @@ class ReservationIndex:
             has_ended = not self._may_be_begun(key) or self.deadlines.is_over(self._wait(key))
             must_fit = key not in self.decided
         else:
-            node, has_ended = current.node or node, self.deadlines.is_over(_left(current))
+            node, has_ended = current.node or node, self._is_counted_in(current)
             recorded = self._left_volume(current)
         if has_ended:
             return None
@@ -356,6 +355,9 @@ class ReservationIndex:
         claim, recorded = attempt.claim, self._left_volume(attempt)
         size = size_of(claim.spec.resources.requests).value
         return Reservation(claim.key, claim.storage_class, size, attempt.node, recorded)
+
+    def _is_counted_in(self, attempt: OpenAttempt) -> bool:
+        return attempt.is_left and self.deadlines.is_over(_left(attempt))
 
     def _left_volume(self, attempt: OpenAttempt) -> RecordedVolume | None:
         """What there is of one that is left to an administrator; None: it is not."""
