@@ -7,13 +7,13 @@ from plimsoll.decide.scheduling.reservation_deadlines import (
     UNBEGUN,
     UNDECIDED,
     ReservationDeadlines,
-    Wait,
+    ReservationWait,
 )
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MOMENT = timedelta(seconds=1)
 CLAIM = ObjectKey("default", "data")
-DATA = Wait(CLAIM)
+DATA = ReservationWait(CLAIM)
 
 
 def test_time_runs_from_the_first_time_that_is_told() -> None:

@@ -23,7 +23,7 @@ UNORDERED = timedelta(minutes=2)
 csi-provisioner."""
 
 
-class Wait(NamedTuple):
+class ReservationWait(NamedTuple):
     """What a claim waits for."""
 
     claim: ObjectKey
@@ -36,26 +36,26 @@ class ReservationDeadlines:
     def __init__(self) -> None:
         self.now: datetime | None = None
         """As last told; None: never."""
-        self._ends: dict[Wait, datetime] = {}
-        self._latest: dict[Wait, datetime] = {}
+        self._ends: dict[ReservationWait, datetime] = {}
+        self._latest: dict[ReservationWait, datetime] = {}
         """Of those that were shortened, when they would have ended."""
-        self._new: dict[Wait, timedelta] = {}
+        self._new: dict[ReservationWait, timedelta] = {}
         """Those that began since time was last told, and how long they last."""
         self._timers: list[tuple[datetime, ObjectKey]] = []
         """A heap, by claim. One that is not needed any more costs a look."""
 
-    def begin(self, wait: Wait, lasting: timedelta = UNBEGUN) -> None:
+    def begin(self, wait: ReservationWait, lasting: timedelta = UNBEGUN) -> None:
         """Harmless if it has begun already."""
         if wait not in self._ends:
             self._new.setdefault(wait, lasting)
 
-    def forget(self, wait: Wait) -> None:
+    def forget(self, wait: ReservationWait) -> None:
         """It has ended, or begins anew."""
         self._ends.pop(wait, None)
         self._latest.pop(wait, None)
         self._new.pop(wait, None)
 
-    def shorten(self, wait: Wait) -> None:
+    def shorten(self, wait: ReservationWait) -> None:
         """The scheduler has found no node for the pods of the claim, or they are gone."""
         if self.now is None:
             return
@@ -66,12 +66,12 @@ class ReservationDeadlines:
             self._latest.setdefault(wait, known)
             self._end(wait, end)
 
-    def restore(self, wait: Wait) -> None:
+    def restore(self, wait: ReservationWait) -> None:
         """It ends when it would have, had it not been shortened."""
         if (end := self._latest.pop(wait, None)) is not None:
             self._end(wait, end)
 
-    def is_over(self, wait: Wait) -> bool:
+    def is_over(self, wait: ReservationWait) -> bool:
         return self.is_past(self._ends.get(wait))
 
     def is_past(self, moment: datetime | None) -> bool:
@@ -99,7 +99,7 @@ class ReservationDeadlines:
             passed[heappop(self._timers)[1]] = None
         return list(passed)
 
-    def _end(self, wait: Wait, end: datetime) -> None:
+    def _end(self, wait: ReservationWait, end: datetime) -> None:
         self._new.pop(wait, None)
         self._ends[wait] = end
         heappush(self._timers, (end, wait.claim))

@@ -34,7 +34,7 @@ from plimsoll.decide.scheduling.attempts import OpenAttempt, find_attempt, find_
 from plimsoll.decide.scheduling.reservation_deadlines import (
     UNORDERED,
     ReservationDeadlines,
-    Wait,
+    ReservationWait,
 )
 
 REMEMBERED = 4096
@@ -152,11 +152,11 @@ class ReservationIndex:
 
     def _forget_decided(self, key: ObjectKey) -> None:
         self.decided.pop(key, None)
-        self.deadlines.forget(Wait(key))
+        self.deadlines.forget(ReservationWait(key))
 
     def _forget_other(self, key: ObjectKey) -> None:
         if (uid := self.others.pop(key, None)) is not None:
-            self.deadlines.forget(Wait(key, uid))
+            self.deadlines.forget(ReservationWait(key, uid))
 
     def put_pod(self, pod: Pod) -> None:
         node = pod.spec.node_name
@@ -174,7 +174,7 @@ class ReservationIndex:
         """This scheduler has placed it, after it has selected the node for its claims."""
         for claim in self._pods.get(key, ()):
             if claim in self._claims:
-                self.deadlines.forget(Wait(claim))
+                self.deadlines.forget(ReservationWait(claim))
                 self.decided[claim] = _choice(self._claims[claim])
                 self._derive(claim)
 
@@ -185,10 +185,14 @@ class ReservationIndex:
             if self._placed.isdisjoint(self._users[claim]):
                 self.deadlines.shorten(self._wait(claim))
 
-    def _wait(self, key: ObjectKey) -> Wait:
+    def _wait(self, key: ObjectKey) -> ReservationWait:
         """For the provisioner to begin. What another writer selects has one deadline, however often
         they select."""
-        return Wait(key) if key in self.decided else Wait(key, self.others.get(key, ""))
+        return (
+            ReservationWait(key)
+            if key in self.decided
+            else ReservationWait(key, self.others.get(key, ""))
+        )
 
     def remove_pod(self, key: ObjectKey) -> None:
         self._placed.discard(key)
@@ -204,7 +208,7 @@ class ReservationIndex:
                 del self._users[claim]
         for claim in claims:
             if claim not in self._users:
-                self.deadlines.restore(Wait(claim))
+                self.deadlines.restore(ReservationWait(claim))
             self._users.setdefault(claim, set()).add(pod)
         if claims:
             self._pods[pod] = claims
@@ -269,7 +273,7 @@ class ReservationIndex:
         if claim is not None and waits and key not in self.decided:
             self.others[key] = claim.uid
         elif not waits:
-            self.deadlines.forget(Wait(key))
+            self.deadlines.forget(ReservationWait(key))
         before, found = self._found.pop(key, {}), self._reservations(key)
         if waits and ReservationKey(key) in found:
             self._begin(key)
@@ -440,9 +444,9 @@ class ReservationIndex:
         return twin
 
 
-def _left(attempt: OpenAttempt) -> Wait:
+def _left(attempt: OpenAttempt) -> ReservationWait:
     """For reports to count in what is left to an administrator."""
-    return Wait(attempt.claim.key, str(attempt.lease))
+    return ReservationWait(attempt.claim.key, str(attempt.lease))
 
 
 def _choice(claim: PersistentVolumeClaim | None) -> tuple[str, str] | None:

@@ -15,14 +15,14 @@ from plimsoll.simulator.cluster.shape import ClusterShape
 from plimsoll.simulator.scenario import actions, faults
 from plimsoll.simulator.scenario.actions import AnyAction
 from plimsoll.simulator.scenario.faults import AnyFault
-from plimsoll.simulator.scenario.generated_cluster import (
+from plimsoll.simulator.scenario.generated.cluster import (
     LOCAL,
     ZONAL,
     generated_cluster,
     happens,
     with_other_drivers,
 )
-from plimsoll.simulator.scenario.generated_groups import (
+from plimsoll.simulator.scenario.generated.groups import (
     answer_too_late,
     delete_late,
     downgrade,
@@ -30,7 +30,7 @@ from plimsoll.simulator.scenario.generated_groups import (
     send_after_the_lease,
     stop_at_the_commit_point,
 )
-from plimsoll.simulator.scenario.generated_plots import (
+from plimsoll.simulator.scenario.generated.plots import (
     INSIDE,
     LASTING,
     Event,
@@ -44,7 +44,7 @@ from plimsoll.simulator.scenario.generated_plots import (
     provision_inside,
     recreate_quickly,
 )
-from plimsoll.simulator.scenario.generated_rollbacks import (
+from plimsoll.simulator.scenario.generated.rollbacks import (
     SPARE,
     downgrade_for_long,
     lose_the_selected_node,

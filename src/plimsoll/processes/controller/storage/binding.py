@@ -68,7 +68,7 @@ USUAL_INTENTS = InProcessIntentSettings()
 
 
 @dataclass(frozen=True, slots=True)
-class BoundPair:
+class AgreedPair:
     """A claim and its volume in certain versions."""
 
     claim: PersistentVolumeClaim
@@ -106,7 +106,7 @@ class Binding(Loop):
         self._reserved: dict[str, ObjectKey] = {}
         self._being_reclaimed: set[str] = set()
         """Their finalizers are being taken off: a reconcile now would put them back."""
-        self._agreed: dict[ObjectKey, BoundPair] = {}
+        self._agreed: dict[ObjectKey, AgreedPair] = {}
         """By claim and by volume: pairs about which there was nothing left to do."""
         self._classes_with_news: set[str] = set()
         self._news = asyncio.Event()
@@ -282,7 +282,7 @@ class Binding(Loop):
         self.queue.forget(key)
         return True
 
-    def _bound_pair(self, key: ObjectKey) -> "BoundPair | None":
+    def _bound_pair(self, key: ObjectKey) -> "AgreedPair | None":
         """The claim and the volume that name each other, of which the key is one."""
         view = self._view()
         if key.namespace:
@@ -294,7 +294,7 @@ class Binding(Loop):
             claim = None if named is None else view.claim(named)
         if claim is None or volume is None or claim.spec.volume_name != volume.name:
             return None
-        return BoundPair(claim, volume)
+        return AgreedPair(claim, volume)
 
     def _has_to_wait(self, key: ObjectKey) -> bool:
         """For an operation, which has the object looked at again."""

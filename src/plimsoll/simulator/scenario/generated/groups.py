@@ -7,8 +7,8 @@ from plimsoll.simulator.cluster.shape import ClusterShape
 from plimsoll.simulator.scenario import actions, faults
 from plimsoll.simulator.scenario.actions import AnyAction
 from plimsoll.simulator.scenario.faults import AnyFault
-from plimsoll.simulator.scenario.generated_cluster import LOCAL, ZONAL, happens
-from plimsoll.simulator.scenario.generated_plots import LASTING, SMALL, Event, shortly
+from plimsoll.simulator.scenario.generated.cluster import LOCAL, ZONAL, happens
+from plimsoll.simulator.scenario.generated.plots import LASTING, SMALL, Event, shortly
 
 CLASSES = {ZONAL: "zonal", LOCAL: "local"}
 

@@ -8,9 +8,9 @@ from plimsoll.simulator.cluster.driver_host import Question
 from plimsoll.simulator.cluster.shape import ClusterShape
 from plimsoll.simulator.scenario import actions, faults
 from plimsoll.simulator.scenario.faults import AnyFault
-from plimsoll.simulator.scenario.generated_cluster import LOCAL, ZONAL, happens
-from plimsoll.simulator.scenario.generated_groups import CLASSES, pair_of, refuses, two_drivers
-from plimsoll.simulator.scenario.generated_plots import LASTING, MOST_PODS, SMALL, Event, shortly
+from plimsoll.simulator.scenario.generated.cluster import LOCAL, ZONAL, happens
+from plimsoll.simulator.scenario.generated.groups import CLASSES, pair_of, refuses, two_drivers
+from plimsoll.simulator.scenario.generated.plots import LASTING, MOST_PODS, SMALL, Event, shortly
 
 SPARE = "spare"
 """The StatefulSet whose volumes may be taken back."""

@@ -12,7 +12,7 @@ from plimsoll.simulator.cluster.shape import (
 from plimsoll.simulator.scenario import actions, copied_volumes, faults, static_volumes
 from plimsoll.simulator.scenario.actions import AnyAction
 from plimsoll.simulator.scenario.faults import AnyFault
-from plimsoll.simulator.scenario.generated_cluster import LOCAL, ZONAL, happens
+from plimsoll.simulator.scenario.generated.cluster import LOCAL, ZONAL, happens
 
 LASTING = 560.0
 INSIDE = SimulatedClass(name="inside", driver=IN_PROCESS)
