@@ -66,12 +66,17 @@ def forget_assumed_volumes() -> None:
 
 
 def forget_what_earlier_controllers_began() -> None:
-    """A controller does not look for the intents of the one before it."""
+    """A controller does not look for the intents of the one before it, neither when it begins nor
+    later."""
 
     async def look_away(_intents: InProcessIntents) -> None:
         return None
 
+    async def find_none(_intents: InProcessIntents) -> list[ObjectKey]:
+        return []
+
     _plant(InProcessIntents, "load", look_away)
+    _plant(InProcessIntents, "load_strays", find_none)
 
 
 def leave_half_bindings() -> None:
