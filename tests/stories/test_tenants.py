@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from plimsoll.decide.scheduling.reservation_deadlines import UNBEGUN
+from plimsoll.decide.scheduling.reservations.deadlines import UNBEGUN
 from plimsoll.simulator.stories.schedulers import SELECTED_NODE, a_claim, a_pod, node_of
 from tests.stories.test_reservations import MOMENT, Scene, forged, our_world
 

@@ -30,7 +30,7 @@ from plimsoll.decide.scheduling.columns.pods import PodIndex
 from plimsoll.decide.scheduling.columns.resources import NodeResources, ResourceColumns
 from plimsoll.decide.scheduling.columns.segments import Segments
 from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
-from plimsoll.decide.scheduling.reservations import ReservationIndex
+from plimsoll.decide.scheduling.reservations.index import ReservationIndex
 
 
 class Columns:

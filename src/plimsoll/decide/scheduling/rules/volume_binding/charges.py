@@ -27,7 +27,7 @@ from plimsoll.decide.capacity.tokens import find_token
 from plimsoll.decide.capacity.volume_sizes import Cost, find_parts
 from plimsoll.decide.scheduling.columns.capacity import ClassCapacity, PoolId, PoolSource
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.reservations import (
+from plimsoll.decide.scheduling.reservations.index import (
     WANTED,
     RecordedVolume,
     Reservation,

@@ -24,8 +24,8 @@ from plimsoll.decide.provisioning.intents import (
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.reasons import Reason
-from plimsoll.decide.scheduling.reservation_deadlines import UNBEGUN, UNDECIDED, UNORDERED
-from plimsoll.decide.scheduling.reservations import MOST_PER_POD
+from plimsoll.decide.scheduling.reservations.deadlines import UNBEGUN, UNDECIDED, UNORDERED
+from plimsoll.decide.scheduling.reservations.index import MOST_PER_POD
 from plimsoll.decide.scheduling.rules.volume_binding.charges import RESERVATIONS
 from tests.builders import (
     DRIVER,

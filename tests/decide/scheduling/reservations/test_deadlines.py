@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.scheduling.reservation_deadlines import (
+from plimsoll.decide.scheduling.reservations.deadlines import (
     UNBEGUN,
     UNDECIDED,
     ReservationDeadlines,

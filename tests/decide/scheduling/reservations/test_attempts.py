@@ -9,7 +9,7 @@ from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.provisioning.holds import HOLD
 from plimsoll.decide.provisioning.intents import CONTENT, Intent, IntentState, recorded_claim
-from plimsoll.decide.scheduling.attempts import OpenAttempt, find_attempt, find_current
+from plimsoll.decide.scheduling.reservations.attempts import OpenAttempt, find_attempt, find_current
 from tests.builders import DRIVER, a_claim
 
 

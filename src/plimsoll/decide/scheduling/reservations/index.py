@@ -30,8 +30,8 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.capacity.tokens import CapacityToken, find_token
 from plimsoll.decide.claims.match import size_of
-from plimsoll.decide.scheduling.attempts import OpenAttempt, find_attempt, find_current
-from plimsoll.decide.scheduling.reservation_deadlines import (
+from plimsoll.decide.scheduling.reservations.attempts import OpenAttempt, find_attempt, find_current
+from plimsoll.decide.scheduling.reservations.deadlines import (
     UNORDERED,
     ReservationDeadlines,
     ReservationWait,
