@@ -32,6 +32,7 @@ from conformance.csi_stories import CSI_DRIVERS, CSI_NODES
 from conformance.programs import kube_scheduler, our_scheduler
 from conformance.scheduling_stories import Stage, Who
 from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.provisioning.intents import DRIVER
 from plimsoll.wire.parameters import Selection
 
 NAMES = ("pools.plimsoll.dev", "disks.plimsoll.dev")
@@ -41,6 +42,7 @@ SIZE = "1Gi"
 STUCK_SECONDS = 20.0
 LEASES = kind("Lease", "coordination.k8s.io")
 RECORDS = "plimsoll.dev/record in (group,intent)"
+ANNOUNCEMENTS = "plimsoll.dev/record=provisioner"
 
 
 def zone_of(driver: str) -> str:
@@ -114,6 +116,8 @@ async def _tell(parts: Parts, drivers: list[Driver], say: Say) -> None:
     async with place(parts.kubeconfig) as at:
         stage = Stage(at, Who(scheduler=scheduler, provisioner=drivers[0].name))
         try:
+            if parts.are_ours:
+                await stage.at.seen("provisioners that take part", partial(_take_part, stage))
             await _prepare(stage, drivers)
             for name in CLAIM_NAMES:
                 await stage.add_claim(name, SIZE, name)
@@ -129,6 +133,13 @@ async def _tell(parts: Parts, drivers: list[Driver], say: Say) -> None:
             await _clean_up(stage)
         finally:
             await stage.leave()
+
+
+async def _take_part(stage: Stage) -> bool:
+    """Both provisioners have said that they hold volumes back; before, none would be."""
+    page = await stage.at.client.list(LEASES, Selection(labels=ANNOUNCEMENTS))
+    told = {lease["metadata"]["annotations"][DRIVER] for lease in page.items}
+    return told.issuperset(NAMES)
 
 
 async def _prepare(stage: Stage, drivers: list[Driver]) -> None:

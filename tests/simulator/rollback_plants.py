@@ -5,8 +5,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.capacity.reports import CapacityAnswer
+from plimsoll.decide.claims.writes import annotate
+from plimsoll.decide.plan import Patch
 from plimsoll.decide.provisioning import outcomes, recorded
+from plimsoll.decide.provisioning.holds import HOLD
 from plimsoll.decide.provisioning.intents import Intent
 from plimsoll.decide.repair import selected_node
 from plimsoll.decide.scheduling.binding import group_progress, groups as group_decisions
@@ -119,10 +124,12 @@ def record_volumes_that_are_held() -> None:
 def clear_before_the_undo_is_durable() -> None:
     """Node and hold go off at once when a group is given up."""
 
+    def clear(group: Group, claim: PersistentVolumeClaim) -> Patch | None:
+        gone = {HOLD: None, SELECTED_NODE: None}
+        return annotate(claim, gone) if group.has_hold_on(claim) else None
+
     async def only_clear(self: Groups, group: Group) -> None:
-        for held in group.claims:
-            key = group.key_of(held)
-            await self._rewrite(key, held, lambda claim: group_decisions.clear(group, claim))
+        await self._rewrite_all(group, clear)
         await self.book.write(replace(group, state=GroupState.UNDONE))
 
     _plant(Groups, "_finish_undo", only_clear)

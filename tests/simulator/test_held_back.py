@@ -56,10 +56,10 @@ def an_intent(state: IntentState) -> Document:
     return lease_document(StoredIntent(intent=intent), "storage")
 
 
-def written(held: HeldBack, name: str, *, status: int = 200) -> str:
+def written(held: HeldBack, name: str, *, status: int = 200, **metadata: str) -> str:
     """A process of this name has the answer to its write of the claim."""
     path = "/api/v1/namespaces/default/persistentvolumeclaims/data"
-    body = msgspec.json.encode({"metadata": {"resourceVersion": VERSION}})
+    body = msgspec.json.encode({"metadata": {"resourceVersion": VERSION, **metadata}})
     response = Response(status=status, body=body)
     loop = VirtualLoop()
     try:
@@ -135,6 +135,13 @@ def test_only_schedulers_change_node_and_hold_of_a_claim_that_is_held(
     held.claim_changed(1.0, before, after)
     assert not written(held, sender, status=409)
     assert bool(written(held, sender)) is is_wrong
+
+
+def test_the_write_with_which_a_claim_goes_is_not_taken_for_the_one_before() -> None:
+    held = HeldBack()
+    held.claim_changed(1.0, HELD, a_claim())
+    assert not written(held, "controller-0", deletionTimestamp="2030-01-31T00:00:00Z")
+    assert written(held, "controller-0")
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,10 @@ class Scene:
         read = [read_group(lease) for lease in await self.cluster.all("Lease")]
         return [group for group in read if group is not None]
 
+    async def attempts(self) -> int:
+        """How many have begun for the only pod."""
+        return max((group.attempt + 1 for group in await self.groups()), default=0)
+
     async def open_intents(self) -> list[str]:
         read = [read_intent(lease) for lease in await self.cluster.all("Lease")]
         return [each.state for each in read if each is not None and each.state.is_open]
@@ -355,6 +359,18 @@ async def test_where_no_node_has_room_volumes_are_made_and_given_back_ever_more_
         assert await scene.open_intents() == []
 
 
+async def test_an_attempt_that_is_given_up_counts_once_for_the_claim_that_was_refused() -> None:
+    """Node and hold are taken off both claims; only one of them was refused."""
+    async with a_scene(first=(FULL, FULL), second=(FREE, FREE)) as scene:
+        await scene.schedule()
+        await two_claims(scene)
+        await scene.cluster.wait(timedelta(seconds=8))
+        assert await scene.attempts() == 2, "one on each node"
+        _, _, told = await scheduled_condition(scene.cluster, "web")
+        assert "the next attempt is 10s after the last" in told
+        assert f'PVC "first": {DRIVER} refused node' in told
+
+
 async def test_a_change_of_a_node_ends_the_pause() -> None:
     async with a_scene(second=(FREE, FREE)) as scene:
         scene.storages[OTHER].set_faults(NO_ROOM)
@@ -408,27 +424,45 @@ async def test_volumes_past_the_commit_point_are_recorded_also_if_the_pod_cannot
     assert stopped >= 2, "before the first hold goes, and before the second"
 
 
+async def bind_while_held(scene: Scene) -> None:
+    """While no scheduler runs an administrator gives the first claim another volume."""
+    scene.storages[OTHER].set_faults(Hang(call=FaultyCall.CREATE, when=When.BEFORE))
+    scheduler = await scene.schedule()
+    await scene.cluster.wait(timedelta(seconds=20))
+    await scheduler.kill()
+    disk = a_local_volume("node-a", "disk")
+    given = {"namespace": "default", "name": "first"}
+    disk["spec"] |= {"storageClassName": "first", "claimRef": given}
+    await scene.cluster.create(disk)
+    await scene.cluster.wait(timedelta(seconds=20))
+    assert await volume_of(scene.cluster, "first") == "disk"
+    assert HOLD in await scene.annotations("first")
+
+
 async def test_a_held_claim_that_is_bound_by_another_hand_loses_its_hold() -> None:
-    """While no scheduler runs an administrator gives the claim another volume."""
     async with a_scene(second=(FREE, FREE)) as scene:
-        scene.storages[OTHER].set_faults(Hang(call=FaultyCall.CREATE, when=When.BEFORE))
-        scheduler = await scene.schedule()
         await two_claims(scene)
-        await scene.cluster.wait(timedelta(seconds=20))
-        await scheduler.kill()
-        disk = a_local_volume("node-a", "disk")
-        given = {"namespace": "default", "name": "first"}
-        disk["spec"] |= {"storageClassName": "first", "claimRef": given}
-        await scene.cluster.create(disk)
-        await scene.cluster.wait(timedelta(seconds=20))
-        assert await volume_of(scene.cluster, "first") == "disk"
-        assert HOLD in await scene.annotations("first")
+        await bind_while_held(scene)
         scene.storages[OTHER].set_faults()
         await scene.schedule()
         await scene.cluster.wait(ENOUGH)
         assert await node_of(scene.cluster, "web") == "node-a"
         assert HOLD not in await scene.annotations("first")
         assert await scene.is_tidy()
+
+
+async def test_a_hold_on_a_bound_claim_goes_although_the_others_are_refused() -> None:
+    """The next attempt is without that claim; the pod never gets a node."""
+    async with a_scene(second=(FREE, FREE)) as scene:
+        await scene.cluster.create(*claims(), a_claim("third", class_name="second"))
+        await scene.cluster.create(a_pod(claims=("first", "second", "third")))
+        await bind_while_held(scene)
+        scene.storages[OTHER].set_faults(NO_ROOM)
+        await scene.schedule()
+        await scene.cluster.wait(ENOUGH)
+        assert await node_of(scene.cluster, "web") == ""
+        assert await scene.attempts() > 1
+        assert HOLD not in await scene.annotations("first")
 
 
 async def test_a_pod_that_goes_away_before_all_are_there_leaves_nothing() -> None:

@@ -537,6 +537,70 @@ async def test_what_another_program_may_have_recorded_and_forgotten_is_kept_and_
         assert seen == ((0, [], False) if own_since < 5 else (1, ["Suspect"], True))
 
 
+async def moved_after_another_program_led(cluster: StoryCluster, shelf: Shelf) -> Controller:
+    """The asset was made for another node than the one that is selected now."""
+
+    def cut_off() -> None:
+        cluster.controllers[0].cut_off()
+
+    await add_zones(cluster)
+    await cluster.create(a_class(NAME, waits=True), claim())
+    await select(cluster, "node-a")
+    shelf.on_effect = cut_off
+    await start(cluster, shelf, fence=a_leader(cluster, 5, own_since=2))
+    await cluster.wait(BEGUN)
+    await cluster.kill_controllers()
+    await select(cluster, "node-b")
+    return await start_next(cluster, shelf, fence=a_leader(cluster, 8, own_since=7))
+
+
+async def test_the_claim_of_an_asset_that_is_kept_in_doubt_gets_another_one() -> None:
+    shelf = Shelf()
+    async with a_cluster() as cluster:
+        await moved_after_another_program_led(cluster, shelf)
+        await cluster.wait(ENOUGH)
+        name = f"pvc-{await uid_of(cluster)}"
+        assert await is_bound(cluster)
+        assert shelf.assets == {name: "a", f"{name}-1": "b"}
+        assert await numbered_states(cluster) == [(0, "Suspect")]
+        await cluster.delete("PersistentVolumeClaim", "data")
+        await cluster.wait(ENOUGH)
+        assert shelf.assets == {name: "a"}, "only what is in doubt is kept"
+
+
+async def test_the_next_controller_leaves_the_asset_in_doubt_and_its_number_alone() -> None:
+    """The one before it was killed while it made the asset that comes after."""
+    shelf = Shelf()
+    async with a_cluster() as cluster:
+        await moved_after_another_program_led(cluster, shelf)
+        shelf.moods = [NO_ANSWER] * 1000
+        await cluster.wait(ENOUGH)
+        assert await numbered_states(cluster) == [(0, "Suspect"), (1, "Calling")]
+        shelf.moods = []
+        await start_next(cluster, shelf, fence=a_leader(cluster, 9, own_since=7))
+        await cluster.wait(ENOUGH)
+        name = f"pvc-{await uid_of(cluster)}"
+        assert await is_bound(cluster)
+        assert shelf.assets == {name: "a", f"{name}-1": "b"}
+        assert await numbered_states(cluster) == [(0, "Suspect")]
+
+
+async def test_deleting_the_lease_of_an_asset_in_doubt_ends_it() -> None:
+    shelf = Shelf()
+    async with a_cluster() as cluster:
+        running = await moved_after_another_program_led(cluster, shelf)
+        await cluster.wait(ENOUGH)
+        assert open_intents(running) == 1
+        (left,) = await intents(cluster)
+        await cluster.delete("Lease", left.name, "kube-system")
+        await cluster.wait(2 * STRAYS_EVERY)
+        assert (open_intents(running), await states(cluster)) == (0, [])
+
+
+async def numbered_states(cluster: StoryCluster) -> list[tuple[int, str]]:
+    return sorted((intent.number, str(intent.state)) for intent in await intents(cluster))
+
+
 async def test_a_volume_costs_two_writes_of_leases_and_its_gauge_tells_of_open_ones() -> None:
     shelf = Shelf(moods=[NO_ANSWER] * 3)
     async with a_cluster() as cluster:

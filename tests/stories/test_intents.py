@@ -194,6 +194,41 @@ async def test_a_volume_that_may_have_been_used_meanwhile_is_kept_and_told_of(
             assert any("is kept all the same" in message for message in told)
 
 
+MADE_AND_STUCK = Hang(call=FaultyCall.CREATE, when=When.AFTER, times=10_000)
+
+
+@pytest.mark.parametrize("settings", [PLAIN, ELECTED], ids=["no-election", "election"])
+async def test_without_an_election_a_provisioner_may_not_know_what_became_of_its_own_volume(
+    settings: ProvisionerFlags,
+) -> None:
+    """It may have stood still while another program recorded the volume, a pod wrote to it, and
+    claim and PersistentVolume were deleted again. A lease shows that this cannot be."""
+    async with a_scene() as scene:
+        scene.storage.unknown_calls = FOREIGN
+        async with a_provisioner(scene.cluster, scene.storage, settings):
+            made = await its_claim_is_deleted_before_the_driver_answers(scene)
+            if settings.leader_election:
+                assert await scene.wants_nothing()
+                return
+            assert (scene.storage.ids, await scene.intents()) == (made, ["Suspect"])
+            told = [message for _, message in await scene.cluster.events("data")]
+            assert any("no leader is elected, and its claim is gone" in each for each in told)
+
+
+async def its_claim_is_deleted_before_the_driver_answers(scene: Scene) -> list[str]:
+    """What the driver had made by then."""
+    scene.storage.set_faults(MADE_AND_STUCK)
+    await scene.cluster.create(claim())
+    await scene.cluster.wait(ENOUGH)
+    made = scene.storage.ids
+    assert (len(made), await scene.intents()) == (1, ["Calling"])
+    await scene.cluster.delete("PersistentVolumeClaim", "data")
+    await scene.cluster.wait(BEGUN)
+    scene.storage.set_faults()
+    await scene.cluster.wait(timedelta(minutes=10))
+    return made
+
+
 async def test_a_leader_that_did_not_live_to_settle_leaves_the_doubt_to_the_next() -> None:
     async with a_scene() as scene:
         scene.storage.unknown_calls = FOREIGN

@@ -3,6 +3,7 @@ record stays."""
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from plimsoll.decide.provisioning.holds import HOLD
@@ -13,6 +14,7 @@ from plimsoll.decide.scheduling.binding.groups import (
     StoredGroup,
     lease_document,
 )
+from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.simulator.stories.schedulers import a_pod, node_of, volume_of
 from plimsoll.simulator.stories.sidecars import DRIVER, RunningProvisioner
 from tests.stories.test_groups import (
@@ -20,6 +22,7 @@ from tests.stories.test_groups import (
     ENOUGH,
     FREE,
     OTHER,
+    SETTINGS,
     STRICT,
     Scene,
     a_scene,
@@ -137,3 +140,22 @@ async def test_a_group_of_a_pod_that_waits_is_left_to_its_binding() -> None:
         await a_late_group(scene, pod["metadata"]["uid"], GroupState.PREPARING)
         await scene.cluster.wait(SWEPT)
         assert [group.state for group in await scene.groups()] == [GroupState.PREPARING]
+
+
+async def test_a_scheduler_that_holds_nothing_back_finishes_the_groups_of_the_one_before() -> None:
+    compatible = msgspec.structs.replace(SETTINGS, policy=Policy.COMPATIBLE)
+    was_cut, number = True, 0
+    while was_cut:
+        number += 1
+        async with a_scene(second=(FREE, FREE)) as scene:
+            first = await scene.schedule(cut_after=number)
+            await two_claims(scene)
+            await scene.cluster.wait(BEGUN)
+            was_cut = first.is_cut_off
+            await scene.schedule(compatible)
+            await scene.cluster.wait(timedelta(minutes=5))
+            told = f"cut off after write {number}"
+            assert await node_of(scene.cluster, "web"), told
+            assert len(scene.zones(DRIVER)) == len(scene.zones(OTHER)) == 1, told
+            assert await scene.is_tidy(), told
+    assert number > 5

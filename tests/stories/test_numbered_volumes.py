@@ -159,6 +159,16 @@ async def test_the_claim_of_a_volume_that_is_kept_in_doubt_gets_another_one() ->
             assert set(kept) < set(scene.storage.ids)
 
 
+async def test_a_volume_that_its_claim_has_never_had_is_deleted_without_an_election_too() -> None:
+    async with a_scene() as scene:
+        scene.storage.unknown_calls = FOREIGN
+        async with a_provisioner(scene.cluster, scene.storage, STRICT):
+            await scene.annotate(node="node-a", hold="pod/0/make")
+            assert len(scene.storage.ids) == 1
+            await scene.annotate(hold="pod/0/undo")
+            assert (scene.storage.ids, by_number(await scene.intents())) == ([], [(0, "Undone")])
+
+
 async def test_a_claim_without_a_hold_gets_another_volume_than_the_one_in_doubt() -> None:
     async with a_scene() as scene:
         scene.storage.unknown_calls = FOREIGN

@@ -18,7 +18,7 @@ from plimsoll.decide.provisioning.intents import (
     read_intent,
 )
 from plimsoll.decide.scheduling.reservations.deadlines import UNBEGUN, UNDECIDED, UNORDERED
-from plimsoll.decide.scheduling.reservations.index import MOST_PER_POD
+from plimsoll.decide.scheduling.reservations.users import MOST_PER_POD
 from plimsoll.decide.scheduling.rules.volume_binding.charges import RESERVATIONS
 from plimsoll.processes.driver.backends.pools.faults import FaultyCall, Hang
 from plimsoll.processes.scheduler.settings import SchedulerSettings

@@ -485,3 +485,22 @@ async def test_what_does_not_help_a_pod_does_not_wake_it() -> None:
         assert running.sample("scheduler_schedule_attempts_total{") == attempts + 1
         await cluster.wait(timedelta(minutes=5))
         assert running.sample("scheduler_schedule_attempts_total{") == attempts + 2
+
+
+async def test_a_pod_that_is_woken_again_and_again_is_told_the_same_once() -> None:
+    """An object may cause so many events and no more: what is repeated would push out the news."""
+    async with a_cluster("binding") as cluster, a_scheduler(cluster) as running:
+        await add_nodes(cluster, "node-a")
+        await cluster.create(a_late_class(), a_claim(), a_pod(claims=["data"]))
+        await cluster.settle()
+        for number in range(40):
+            small = a_local_volume("node-a", f"small-{number}")
+            small["spec"]["capacity"]["storage"] = "1Mi"
+            await cluster.create(small)
+            await cluster.settle()
+        assert running.sample("scheduler_schedule_attempts_total{") > 40
+        await cluster.create(a_local_volume("node-a"))
+        await cluster.settle()
+        assert await node_of(cluster, "web") == "node-a"
+        told = [reason for reason, _ in await cluster.events("web")]
+        assert told == ["FailedScheduling", "Scheduled"]

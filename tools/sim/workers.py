@@ -4,6 +4,7 @@ A process of its own for each run means that no run sees what an earlier one lef
 that a run which crashes or never ends is a result like any other.
 """
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -139,6 +140,7 @@ def _work(run: Run, send: "Connection[Outcome, Outcome]") -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (run.cpu_seconds, run.cpu_seconds + 10))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     logging.disable(logging.CRITICAL)
+    gc.disable()  # what is left of the simulation goes with the process
     send.send(_outcome_here(run))
     send.close()
     os._exit(0)  # what is left of the simulation need not be taken down

@@ -10,7 +10,7 @@ refuses a MicroTime without its six decimals.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -32,6 +32,12 @@ class ObjectKey(NamedTuple):
         """The inverse of `str`: `default/data` or `node-1`."""
         namespace, _, name = text.rpartition("/")
         return cls(namespace, name)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self:
+        """Of an object as the API has it."""
+        metadata = document.get("metadata") or {}
+        return cls(metadata.get("namespace") or "", metadata.get("name") or "")
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name

@@ -2,14 +2,7 @@
 
 from collections.abc import Iterator
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
@@ -17,6 +10,7 @@ from plimsoll.apiserver.http.requests import Target
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.measured_store import MeasuredStore
 from plimsoll.apiserver.verbs.options.write_options import APPLY
+from plimsoll.runtime.quick_metrics import Labels, QuickCounter, QuickHistogram
 from plimsoll.wire.transport import Request
 
 COMPONENT = "apiserver"
@@ -31,27 +25,25 @@ VERBS = {"GET": "GET", "HEAD": "GET", "POST": "POST", "PUT": "PUT", "DELETE": "D
 PLACES = ("api", "apis", "healthz", "livez", "metrics", "openapi", "readyz", "version")
 """Paths that are about no resource; others count as one, whatever clients make up."""
 
-Labels = tuple[str, ...]
-
 
 class ServerMetrics:
     def __init__(self, cluster: StoredCluster, store: MeasuredStore | None = None) -> None:
         self._cluster = cluster
         self._store = store
         self._registry = CollectorRegistry()
-        self._requests = Counter(
+        self._requests = QuickCounter(
             "apiserver_request",
             "Requests by verb, resource and the code of the answer.",
             [*LABELS, "code"],
-            registry=self._registry,
         )
-        self._durations = Histogram(
+        self._durations = QuickHistogram(
             "apiserver_request_duration_seconds",
             "Time from the request to the answer; of watches, to the beginning of the answer.",
             LABELS,
             buckets=REQUEST_BUCKETS,
-            registry=self._registry,
         )
+        self._registry.register(self._requests)
+        self._registry.register(self._durations)
         self._objects = self._gauge(
             "apiserver_resource_objects", "Objects stored, by resource.", "group", "resource"
         )
@@ -83,8 +75,6 @@ class ServerMetrics:
         if store is not None:
             self._registry.register(store.seconds)
         ProcessCollector(registry=self._registry)
-        self._counters: dict[tuple[Labels, int], Counter] = {}
-        self._histograms: dict[Labels, Histogram] = {}
 
     def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
         return Gauge(name, meaning, labels, registry=self._registry)
@@ -92,14 +82,8 @@ class ServerMetrics:
     def observe(self, request: Request, target: Target | None, code: int, seconds: float) -> None:
         """One request, answered."""
         labels = _labels(request, target)
-        counter = self._counters.get((labels, code))
-        if counter is None:
-            counter = self._counters[labels, code] = self._requests.labels(*labels, str(code))
-        counter.inc()
-        histogram = self._histograms.get(labels)
-        if histogram is None:
-            histogram = self._histograms[labels] = self._durations.labels(*labels)
-        histogram.observe(seconds)
+        self._requests.add((*labels, str(code)))
+        self._durations.observe(labels, seconds)
 
     def in_flight(self, request: Request) -> "_InFlight":
         """For as long as the request waits for its answer."""

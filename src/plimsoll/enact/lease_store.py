@@ -6,6 +6,7 @@ programs have written into it is kept.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from plimsoll.api.meta import ObjectKey, wire_micro_time
@@ -32,6 +33,8 @@ class KubeLeaseStore:
         self._labels = dict(labels or {})
         self._leases = documents(resources_by_path()["coordination.k8s.io", "v1", "leases"])
         self._latest: Document = {}
+        self._own_since: int | None = None
+        """As the latest lease says."""
 
     async def read(self) -> StoredLease | None:
         try:
@@ -59,7 +62,7 @@ class KubeLeaseStore:
 
     async def update(self, record: LeaseRecord, version: str) -> StoredLease:
         metadata = {**self._latest["metadata"], "resourceVersion": version}
-        since = self._stored(self._latest).own_since
+        since = self._own_since
         noted = _notes(record.transitions, record.transitions if since is None else since)
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **noted}
         spec = {**self._latest.get("spec", {}), **_spec(record)}
@@ -79,7 +82,7 @@ class KubeLeaseStore:
             renewed_at=_time(spec.get("renewTime")),
             transitions=spec.get("leaseTransitions") or 0,
         )
-        return StoredLease(
+        stored = StoredLease(
             record=record,
             version=version_of(lease),
             lease=str(self._key),
@@ -87,6 +90,8 @@ class KubeLeaseStore:
             noted_transitions=_noted(lease, LEADER_TRANSITIONS),
             noted_own_since=_noted(lease, OWN_SINCE),
         )
+        self._own_since = stored.own_since
+        return stored
 
 
 def _notes(transitions: int, own_since: int) -> dict[str, str]:
@@ -108,5 +113,7 @@ def _spec(record: LeaseRecord) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=64)
 def _time(text: str | None) -> datetime | None:
+    """Remembered: of the times of a lease, a renewal changes one."""
     return datetime.fromisoformat(text).astimezone(UTC) if text else None

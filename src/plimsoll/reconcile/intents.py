@@ -24,6 +24,7 @@ from plimsoll.decide.provisioning.intents import (
     lease_document,
     read_intent,
 )
+from plimsoll.decide.provisioning.recorded import OtherLeaders
 from plimsoll.decide.records import RECORD
 from plimsoll.runtime.clock import NO_TIME
 from plimsoll.runtime.leading.fence import Fence
@@ -107,13 +108,13 @@ class IntentBook:
         for stored in sorted(found, key=lambda each: each.intent.number):
             before = self._known.pop(stored.intent.uid, None)
             self._known[stored.intent.uid] = _Known(stored, due)
-            if before is not None and self._settings.gives_up and before.intent.state.is_open:
+            if before is not None and self._stays_beside(before.intent):
                 self._aside[before.intent.name] = before
             elif before is not None:
                 # A later attempt begins only when the one before is undone.
                 await self._delete(before.stored)
         for known in [*self._known.values()]:
-            if self._settings.gives_up and known.intent.is_given_up:
+            if self._is_set_aside(known.intent):
                 self._aside[known.intent.name] = self._known.pop(known.intent.uid)
         self._count()
         return [known.intent for known in self._known.values()]
@@ -133,7 +134,7 @@ class IntentBook:
         taken = [each for name, each in strays.items() if name in seen_before]
         for stored in taken:
             is_known = stored.intent.uid in self._known
-            if self._settings.gives_up and (is_known or stored.intent.is_given_up):
+            if self._is_set_aside(stored.intent) or (is_known and self._settings.gives_up):
                 self._aside[stored.intent.name] = _Known(stored, due)
             elif not is_known:
                 self._known[stored.intent.uid] = _Known(stored, due)
@@ -144,6 +145,16 @@ class IntentBook:
             for each in taken
             if (known := self._known.get(each.intent.uid)) is not None and known.stored is each
         ]
+
+    def _is_set_aside(self, intent: Intent) -> bool:
+        """Whether the claim does not wait for it."""
+        is_in_doubt = intent.state is IntentState.SUSPECT
+        return is_in_doubt or (self._settings.gives_up and intent.is_given_up)
+
+    def _stays_beside(self, intent: Intent) -> bool:
+        """Whether it is kept although a later attempt for the claim has begun."""
+        is_open = self._settings.gives_up and intent.state.is_open
+        return is_open or self._is_set_aside(intent)
 
     def _forget_ended(self, listed: set[str]) -> None:
         """What an administrator has looked at: the lease was deleted by hand."""
@@ -181,22 +192,23 @@ class IntentBook:
         known = self._known.get(uid)
         return known is not None and known.due > 0
 
-    def may_be_recorded(self, uid: str) -> bool:
-        """Whether another program may have led since it was stored, and have recorded its volume:
-        what is recorded no longer may have been so once."""
-        return self._may_be_recorded(self._known.get(uid))
+    def other_leaders(self, uid: str) -> OtherLeaders:
+        return self._other_leaders(self._known.get(uid))
 
-    def _may_be_recorded(self, known: _Known | None) -> bool:
+    def _other_leaders(self, known: _Known | None) -> OtherLeaders:
+        is_elected = self._fence is not None and self._fence.epoch is not None
         if known is None or known.due <= 0:
-            return False
-        return self._fence is None or not self._fence.only_own_led_since(known.intent.epoch)
+            return OtherLeaders.NONE if is_elected else OtherLeaders.BESIDE
+        if self._fence is not None and self._fence.only_own_led_since(known.intent.epoch):
+            return OtherLeaders.NONE
+        return OtherLeaders.BETWEEN
 
     async def is_deleted(self, uid: str) -> bool:
         """Whether its lease was deleted by hand, which ends it. Raises KubeError."""
         known = self._known.get(uid)
         if known is None or not known.stored.lease:
             return False
-        return await self._client.find(LEASES, _key(known.stored.lease)) is None
+        return await self._client.find(LEASES, ObjectKey.of(known.stored.lease)) is None
 
     def wait(self, uid: str) -> timedelta | None:
         """Until an intent of an earlier process may be settled; None: it may be now."""
@@ -289,8 +301,8 @@ class IntentBook:
     def wait_for_given_up(self, name: str) -> timedelta | None:
         return self._wait(self._aside.get(name))
 
-    def may_given_up_be_recorded(self, name: str) -> bool:
-        return self._may_be_recorded(self._aside.get(name))
+    def other_leaders_of_given_up(self, name: str) -> OtherLeaders:
+        return self._other_leaders(self._aside.get(name))
 
     async def give_up(self, uid: str) -> Intent | None:
         """It is to be undone whatever becomes of the claim, and the next attempt for the claim does
@@ -328,7 +340,7 @@ class IntentBook:
         known = self._aside.get(name)
         if known is None:
             return True
-        if await self._client.find(LEASES, _key(known.stored.lease)) is not None:
+        if await self._client.find(LEASES, ObjectKey.of(known.stored.lease)) is not None:
             return False
         self._aside.pop(name, None)
         self._count()
@@ -389,7 +401,7 @@ class IntentBook:
         except KubeError as error:
             if error.failure is not failure:
                 raise
-            there = await self._client.find(LEASES, _key(document))
+            there = await self._client.find(LEASES, ObjectKey.of(document))
             if there is None:
                 # Deleted by another hand: there may be a volume that only this record knows of.
                 anew = StoredIntent(intent=stored.intent)
@@ -411,7 +423,7 @@ class IntentBook:
         if not stored.lease:
             return
         try:
-            await self._client.delete(LEASES, _key(stored.lease))
+            await self._client.delete(LEASES, ObjectKey.of(stored.lease))
         except KubeError as error:
             if error.failure is not Failure.NOT_FOUND:
                 raise
@@ -428,8 +440,3 @@ class IntentBook:
     def _count(self) -> None:
         all_known = (*self._known.values(), *self._aside.values())
         self._open_ones.set(sum(known.intent.state.is_open for known in all_known))
-
-
-def _key(document: Document) -> ObjectKey:
-    metadata = document["metadata"]
-    return ObjectKey(metadata["namespace"], metadata["name"])

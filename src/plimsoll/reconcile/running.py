@@ -25,7 +25,8 @@ from plimsoll.wire.kube import KubeClient
 
 FLUSH_LIMIT = timedelta(seconds=5)
 QUIET = timedelta(minutes=5)
-"""Claims that wait are looked at every few seconds; to say the same each time is of no use."""
+"""Claims that wait are looked at every few seconds, pods that wait are tried at each change that
+may help: to say the same each time is of no use, and pushes out what is new."""
 
 Make = Callable[[Tools], Loop]
 Runs = Mapping[str, Callable[[], Awaitable[None]]]

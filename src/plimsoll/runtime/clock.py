@@ -9,10 +9,11 @@ import asyncio
 import heapq
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import TracebackType
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -61,31 +62,47 @@ class Clock(ABC):
 
     def timeout(self, limit: timedelta | None) -> AbstractAsyncContextManager[object]:
         """Raise TimeoutError from the block when it takes longer than that."""
-        return self._limited(limit)
-
-    @asynccontextmanager
-    async def _limited(self, limit: timedelta | None) -> AsyncIterator[None]:
-        if limit is None:
-            yield
-            return
-        loop, cancelled_before = asyncio.get_running_loop(), _cancellations()
-        inner = asyncio.timeout(None)
-        try:
-            async with inner:
-                alarm = self.call_later(limit, lambda: inner.reschedule(loop.time()))
-                try:
-                    yield
-                finally:
-                    alarm.cancel()
-        except asyncio.CancelledError as error:
-            # Before Python 3.11.3, clean-up code of a cancelled task gets this for a timeout.
-            if inner.expired() and _cancellations() <= cancelled_before:
-                raise TimeoutError from error
-            raise
+        return _Limited(self, limit)
 
     async def wait_for(self, awaitable: Awaitable[T], limit: timedelta | None) -> T:
         async with self.timeout(limit):
             return await awaitable
+
+
+class _Limited:
+    """A block with a limit by a clock of ours. A class, because many blocks have one."""
+
+    __slots__ = ("_alarm", "_clock", "_inner", "_limit", "_told_before")
+
+    def __init__(self, clock: Clock, limit: timedelta | None) -> None:
+        self._clock = clock
+        self._limit = limit
+
+    async def __aenter__(self) -> None:
+        if self._limit is None:
+            return
+        self._told_before = _cancellations()
+        self._inner = asyncio.timeout(None)
+        await self._inner.__aenter__()
+        self._alarm = self._clock.call_later(self._limit, self._expire)
+
+    def _expire(self) -> None:
+        self._inner.reschedule(asyncio.get_running_loop().time())
+
+    async def __aexit__(
+        self,
+        type_: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._limit is None:
+            return
+        self._alarm.cancel()
+        await self._inner.__aexit__(type_, error, traceback)
+        # Before Python 3.11.3, clean-up code of a cancelled task gets this for a timeout.
+        is_cancelled = isinstance(error, asyncio.CancelledError)
+        if is_cancelled and self._inner.expired() and _cancellations() <= self._told_before:
+            raise TimeoutError from error
 
 
 def _cancellations() -> int:

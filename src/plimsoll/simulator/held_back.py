@@ -73,8 +73,11 @@ class HeldBack:
         is_done = response is not None and response.status < 300  # noqa: PLR2004 - success is 2xx
         if response is None or not is_done or not self.touched or CLAIMS_PATH not in request.path:
             return ""
-        version = msgspec.json.decode(response.body)["metadata"].get("resourceVersion", "")
-        told = self.touched.pop(version, "")
+        metadata = msgspec.json.decode(response.body)["metadata"]
+        if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
+            # The claim is gone with this write. The version is that of the write before.
+            return ""
+        told = self.touched.pop(metadata.get("resourceVersion", ""), "")
         return f"{sender.name} wrote it: {told}" if told and sender.name.startswith(OTHERS) else ""
 
     def recorded(

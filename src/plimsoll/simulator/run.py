@@ -175,10 +175,10 @@ def _collecting_at_fixed_steps() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.collect()
-        gc.unfreeze()
-        if was_enabled:
+        if was_enabled:  # else the caller does not mind what is left: its process ends soon
+            gc.collect()
             gc.enable()
+        gc.unfreeze()
 
 
 @dataclass(slots=True)

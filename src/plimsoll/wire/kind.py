@@ -107,8 +107,7 @@ def metadata_of(object_: ApiObject | Document) -> ObjectMeta:
 
 def key_of(object_: ApiObject | Document) -> ObjectKey:
     if isinstance(object_, dict):
-        metadata = object_.get("metadata") or {}
-        return ObjectKey(metadata.get("namespace") or "", metadata.get("name") or "")
+        return ObjectKey.of(object_)
     return object_.key
 
 

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.api.typed import from_document
+from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.capacity.pools import PublishedPool
 from plimsoll.decide.capacity.published import Pair
 from plimsoll.decide.capacity.publishing import CapacityCounts, CapacityQuestion, Publisher
@@ -84,8 +85,14 @@ class Cluster:
                     named = document["metadata"] | {"name": name, "uid": f"uid-{name}"}
                     self.store(from_document(CSIStorageCapacity, document | {"metadata": named}))
                 case Patch(key=key, patch=patch):
+                    known = self.stored[key]
+                    told = patch.get("metadata", {}).get("annotations", {})
+                    metadata = msgspec.structs.replace(
+                        known.metadata, annotations={**known.annotations, **told}
+                    )
                     changed = msgspec.structs.replace(
-                        self.stored[key],
+                        known,
+                        metadata=metadata,
                         capacity=patch["capacity"],
                         maximum_volume_size=patch["maximumVolumeSize"],
                     )
@@ -575,9 +582,76 @@ def test_every_object_about_a_pool_is_to_reach_the_token_of_a_volume_in_it(
     cluster.add_node("n2", "b")
     cluster.add_classes("fast")
     cluster.settle()
-    volume = a_volume("vol", reachable_from={ZONE: "a"})
-    told = msgspec.structs.replace(volume.metadata, annotations={CAPACITY_TOKEN: str(after)})
 
-    cluster.publisher.put_volume(msgspec.structs.replace(volume, metadata=told))
+    cluster.publisher.put_volume(a_recorded_volume(after))
 
     assert cluster.settle() == asked
+
+
+def a_recorded_volume(token: CapacityToken) -> PersistentVolume:
+    """In zone a."""
+    volume = a_volume("vol", reachable_from={ZONE: "a"})
+    told = msgspec.structs.replace(volume.metadata, annotations={CAPACITY_TOKEN: str(token)})
+    return msgspec.structs.replace(volume, metadata=told)
+
+
+def tokens_by_zone(cluster: Cluster) -> dict[str, str]:
+    return {_value(each): each.annotations[CAPACITY_TOKEN] for each in cluster.stored.values()}
+
+
+BEFORE, RECORDED, LATER = CapacityToken(1, 0, 4), CapacityToken(1, 0, 5), CapacityToken(1, 1, 0)
+
+
+def a_cluster_with_tokens(pools: tuple[PublishedPool, ...] = ()) -> Cluster:
+    """Two zones and a class, published before a volume is recorded in zone a."""
+    cluster = Cluster()
+    cluster.answer = replace(cluster.answer, pools=pools, token=BEFORE)
+    cluster.add_node("n1", "a")
+    cluster.add_node("n2", "b")
+    cluster.add_classes("fast")
+    cluster.settle()
+    cluster.answer = replace(cluster.answer, token=LATER)
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("pools", "in_b"),
+    [
+        pytest.param((), BEFORE, id="each-zone-has-a-pool"),
+        pytest.param(
+            (PublishedPool(name="regional", free={"": GIB}, cost=Cost()),),
+            LATER,
+            id="the-zones-share-a-pool",
+        ),
+    ],
+)
+def test_the_next_publisher_reports_a_volume_that_it_sees_before_the_nodes(
+    pools: tuple[PublishedPool, ...], in_b: CapacityToken
+) -> None:
+    """The publisher before it ended between the recording and the report, and the number is the
+    same: without the token the scheduler would reserve room for the volume for ever."""
+    cluster = a_cluster_with_tokens(pools)
+    cluster.publisher = Publisher(SETTINGS)
+    for object_ in [*cluster.stored.values()]:
+        cluster.publisher.put_object(object_, NOW)
+    cluster.publisher.put_volume(a_recorded_volume(RECORDED))
+    cluster.add_classes("fast")
+    cluster.add_node("n1", "a")
+    cluster.add_node("n2", "b")
+
+    cluster.settle()
+
+    assert tokens_by_zone(cluster) == {"a": str(LATER), "b": str(in_b)}
+
+
+def test_a_volume_that_was_recorded_while_its_segment_was_away_is_reported() -> None:
+    """The driver was started again on the only node of the zone."""
+    cluster = a_cluster_with_tokens()
+    cluster.publisher.remove_csi_node("n1")
+    cluster.settle()
+    cluster.publisher.put_volume(a_recorded_volume(RECORDED))
+    cluster.add_node("n1", "a")
+
+    cluster.settle()
+
+    assert tokens_by_zone(cluster)["a"] == str(LATER)

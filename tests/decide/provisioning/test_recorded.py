@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from plimsoll.api.typed import from_document
-from plimsoll.api.volumes import PersistentVolume
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.provisioning.recorded import (
     Asset,
     AssetRecording,
+    find_doubt,
     find_recording,
     is_recorded,
 )
@@ -57,3 +58,24 @@ def test_a_volume_of_the_name_whose_handle_cannot_be_compared_counts(volume_id: 
     in_tree = {"metadata": {"name": "pvc-1"}, "spec": {"awsElasticBlockStore": {"volumeID": "1"}}}
     assert is_recorded(asset, [from_document(PersistentVolume, in_tree)])
     assert is_recorded(asset, [volume("pvc-1", "id-1", driver="another.test")])
+
+
+def claim(uid: str = "1", volume_name: str = "") -> PersistentVolumeClaim:
+    document = {"metadata": {"name": "data", "uid": uid}, "spec": {"volumeName": volume_name}}
+    return from_document(PersistentVolumeClaim, document)
+
+
+@pytest.mark.parametrize(
+    ("current", "is_in_doubt"),
+    [
+        pytest.param(claim(), False, id="it-has-none"),
+        pytest.param(claim(volume_name="other"), False, id="it-has-another-one"),
+        pytest.param(claim(volume_name="pvc-1"), True, id="it-has-had-this-one"),
+        pytest.param(claim(uid="2"), True, id="it-was-made-anew"),
+        pytest.param(None, True, id="it-is-gone"),
+    ],
+)
+def test_the_claim_tells_whether_a_pod_can_have_used_the_volume(
+    current: PersistentVolumeClaim | None, *, is_in_doubt: bool
+) -> None:
+    assert bool(find_doubt(claim(), "pvc-1", current)) is is_in_doubt

@@ -76,6 +76,24 @@ def test_a_refusal_counts_for_a_minute_and_for_twice_as_long_each_time_again() -
     assert active(memory, timedelta(minutes=7)) == []
 
 
+def test_an_attempt_counts_once_however_many_claims_the_node_is_taken_off() -> None:
+    memory = Refusals()
+    first, second = (replace(a_refusal(), hold=hold) for hold in ("uid/0", "uid/1"))
+    other = replace(first, claim=ObjectKey("default", "logs"))
+
+    assert [memory.add(POD, each) for each in (first, other)] == [first, first]
+    assert memory.add(POD, second).times == 2
+
+
+def test_the_claim_that_was_refused_may_be_known_later() -> None:
+    memory = Refusals()
+    known = memory.add(POD, replace(a_refusal(), hold="uid/0"))
+    other = replace(a_refusal(at=NOW + timedelta(seconds=1)), claim=ObjectKey("default", "logs"))
+
+    assert memory.correct(POD, other) == replace(known, claim=other.claim)
+    assert memory.add(POD, replace(known, hold="uid/0")).claim == other.claim
+
+
 def test_a_refusal_never_counts_for_longer_than_ten_minutes() -> None:
     memory = remembering(*["a"] * 60)
 

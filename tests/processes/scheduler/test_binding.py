@@ -1,5 +1,6 @@
 """Bindings that do not go as planned."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from datetime import timedelta
@@ -52,22 +53,31 @@ class Meddling:
 
 
 class Behind:
-    """The watch of volumes shows nothing from the moment when it is held; writes are counted."""
+    """The watch of a resource shows nothing while it is held; requests for it are counted."""
 
-    def __init__(self, inner: Transport) -> None:
+    def __init__(self, inner: Transport, resource: str = "persistentvolumes") -> None:
         self._inner = inner
-        self.is_held = False
+        self._resource = resource
+        self._shows = asyncio.Event()
+        self._shows.set()
         self.writes: list[Request] = []
+        self.reads: list[Request] = []
+
+    def hold(self) -> None:
+        self._shows.clear()
+
+    def let_go(self) -> None:
+        self._shows.set()
 
     async def request(self, request: Request) -> Response:
-        if request.method == "PATCH" and "/persistentvolumes/" in request.path:
-            self.writes.append(request)
+        if f"/{self._resource}/" in request.path:
+            (self.writes if request.method == "PATCH" else self.reads).append(request)
         return await self._inner.request(request)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
         async with self._inner.stream(request) as opened:
-            if request.path.endswith("/persistentvolumes"):
+            if request.path.endswith(f"/{self._resource}"):
                 async with aclosing(self._shown(opened.lines)) as lines:
                     yield structs.replace(opened, lines=lines)
             else:
@@ -75,8 +85,8 @@ class Behind:
 
     async def _shown(self, lines: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         async for line in lines:
-            if not self.is_held:
-                yield line
+            await self._shows.wait()
+            yield line
 
     async def close(self) -> None:
         await self._inner.close()
@@ -193,7 +203,7 @@ async def test_a_volume_that_was_written_is_not_given_away_before_the_watch_show
         await add_node(cluster, "node-a")
         await cluster.create(a_late_class(), a_local_volume("node-a"))
         await cluster.settle()
-        lines[0].is_held = True
+        lines[0].hold()
         await cluster.create(a_claim(), a_pod(claims=["data"]))
         await cluster.settle()
         await cluster.delete("Pod", "web")
@@ -222,3 +232,57 @@ async def test_a_pod_whose_claim_is_deleted_while_its_volume_is_bound_gets_no_no
             assert not await node_of(cluster, "web")
             _, _, message = await scheduled_condition(cluster, "web")
             assert 'persistentvolumeclaim "data" is being deleted' in message
+
+
+@asynccontextmanager
+async def a_bound_claim_behind() -> AsyncIterator[tuple[StoryCluster, Behind]]:
+    """A pod that runs has the claim; from now on the scheduler sees nothing of claims."""
+    lines: list[Behind] = []
+
+    def through(inner: Transport) -> Transport:
+        lines.append(Behind(inner, "persistentvolumeclaims"))
+        return lines[0]
+
+    async with a_cluster("binding") as cluster, a_scheduler(cluster, through=through):
+        await a_pod_for_a_disk(cluster)
+        await cluster.settle(timedelta(seconds=10))
+        assert await node_of(cluster, "web") == "node-a"
+        lines[0].hold()
+        yield cluster, lines[0]
+
+
+async def test_a_pod_gets_no_node_if_its_claim_was_deleted_and_the_watch_is_behind() -> None:
+    """A StatefulSet that is deleted with its claims and made anew at once is such a case."""
+    async with a_bound_claim_behind() as (cluster, behind):
+        kept = {"metadata": {"finalizers": ["example.com/kept"]}}
+        await cluster.patch("PersistentVolumeClaim", "data", kept)
+        await cluster.delete("PersistentVolumeClaim", "data")
+        await cluster.create(a_pod("next", claims=["data"]))
+        await cluster.settle(timedelta(seconds=30))
+        assert not await node_of(cluster, "next")
+        _, _, message = await scheduled_condition(cluster, "next")
+        assert 'persistentvolumeclaim "data" is being deleted' in message
+        behind.let_go()
+
+
+async def test_a_pod_gets_no_node_by_the_volume_of_a_claim_that_was_made_anew() -> None:
+    async with a_bound_claim_behind() as (cluster, behind):
+        await cluster.patch("PersistentVolumeClaim", "data", {"metadata": {"finalizers": None}})
+        await cluster.delete("PersistentVolumeClaim", "data")
+        await add_node(cluster, "node-b")
+        await cluster.create(a_local_volume("node-b"), a_claim(), a_pod("next", claims=["data"]))
+        await cluster.settle(timedelta(seconds=30))
+        assert not await node_of(cluster, "next")
+        behind.let_go()
+        await cluster.settle(timedelta(seconds=30))
+        assert await node_of(cluster, "next") == "node-b"
+        assert await volume_of(cluster, "data") == "disk-node-b"
+
+
+async def test_claims_that_are_bound_for_the_pod_are_not_read_again() -> None:
+    async with a_bound_claim_behind() as (cluster, behind):
+        assert behind.reads == []
+        await cluster.create(a_pod("next", claims=["data"]))
+        await cluster.settle(timedelta(seconds=10))
+        assert await node_of(cluster, "next") == "node-a"
+        assert len(behind.reads) == 1

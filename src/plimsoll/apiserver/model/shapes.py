@@ -2,15 +2,14 @@
 
 The API server decodes JSON into structs and encodes them again, so what clients get back is shaped
 by those structs: unknown fields are gone, empty optional fields are gone, and some empty fields are
-always there (`"resources": {}`, `"rules": null`). Here each schema is compiled once into a function
-that does the same to a document. What the schema does not say, whether a field is a pointer and
-when it is left out, comes from `tables/shapes.json.gz`.
+always there (`"resources": {}`, `"rules": null`). Here each schema is compiled once, when it is
+first needed, into a function that does the same to a document. What the schema does not say,
+whether a field is a pointer and when it is left out, comes from `tables/shapes.json.gz`.
 """
 
 import gzip
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import IntFlag
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -29,12 +28,8 @@ _JSON_SCHEMA = f"{_APIEXTENSIONS}.JSONSchemaProps"
 Zero = Callable[[], Any]
 
 
-class Shape(IntFlag):
-    """How a field is declared; the numbers are those of the table."""
-
-    POINTER = 1
-    OMIT_EMPTY = 2
-    OMIT_ZERO = 4
+POINTER, OMIT_EMPTY, OMIT_ZERO = 1, 2, 4
+"""How a field is declared; the numbers are those of the table, which may be added up."""
 
 
 def _nothing() -> None:
@@ -54,22 +49,33 @@ class Type:
     is_struct: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Struct:
-    """The compiled form of a schema with properties. Filled in after it is made: types recur."""
+    """The compiled form of a schema with properties.
 
-    name: str
+    It is filled in when the first document is read with it: types recur, and most of them are
+    never met.
+    """
+
+    schema: str
     fields: dict[str, tuple[Convert, bool]] = field(default_factory=dict)
     """How to read each field, and whether to show it when it is empty."""
     constants: list[tuple[str, Any]] = field(default_factory=list)
     """Fields that are shown even when absent, with a value that no client can change."""
     zeros: list[tuple[str, Zero]] = field(default_factory=list)
     """The same for structs, which must be made anew each time."""
+    _is_filled: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.schema.rpartition(".")[2]
 
     def convert(self, value: Any, noted: list[str]) -> Document:
         """`noted` gets the names of the fields that the struct does not have."""
         if type(value) is not dict:
             raise SchemaError.mismatch(value, f"v1.{self.name}")
+        if not self._is_filled:
+            self._compile()
         fields = self.fields
         shown: Document = {}
         name = ""
@@ -91,6 +97,15 @@ class Struct:
             self._fill(shown)
         return shown
 
+    def _compile(self) -> None:
+        """Documents may be read in several threads: none of them sees a half of it."""
+        made = Struct(self.schema)
+        schema = definitions().schemas[self.schema]
+        for key, property_ in schema.get("properties", {}).items():
+            _add_field(made, key, _type(property_), _shape(self.schema, schema, key))
+        self.fields, self.constants, self.zeros = made.fields, made.constants, made.zeros
+        self._is_filled = True
+
     def _fill(self, shown: Document) -> None:
         for name, constant in self.constants:
             if name not in shown:
@@ -111,41 +126,40 @@ def shapes() -> dict[str, dict[str, int]]:
     return native | custom
 
 
-_compiled: dict[str, Struct] = {}
+_structs: dict[str, Struct] = {}
 
 
 def struct(name: str) -> Struct:
     """The struct behind a schema; KeyError when there is none of that name."""
-    known = _compiled.get(name)
+    known = _structs.get(name)
     if known is None:
-        schema = definitions().schemas[name]
-        _compiled[name] = made = known = Struct(name.rpartition(".")[2])
-        for key, property_ in schema.get("properties", {}).items():
-            _add_field(made, key, _type(property_), _shape(name, schema, key))
+        if name not in definitions().schemas:
+            raise KeyError(name)
+        known = _structs[name] = Struct(name)
     return known
 
 
-def _shape(name: str, schema: Document, key: str) -> Shape:
+def _shape(name: str, schema: Document, key: str) -> int:
     known = shapes().get(name, {}).get(key)
     if known is not None:
-        return Shape(known)
+        return known
     # Newer than the shapes. A default in the schema belongs to a field that is not a pointer;
     # lists and maps never are.
     property_ = schema["properties"][key]
-    shape = Shape(0) if key in schema.get("required", ()) else Shape.OMIT_EMPTY
+    shape = 0 if key in schema.get("required", ()) else OMIT_EMPTY
     if "default" in property_ or property_.get("type") in ("array", "object"):
         return shape
-    return shape | Shape.POINTER
+    return shape | POINTER
 
 
-def _add_field(owner: Struct, key: str, kind: Type, shape: Shape) -> None:
-    if shape & Shape.POINTER:
+def _add_field(owner: Struct, key: str, kind: Type, shape: int) -> None:
+    if shape & POINTER:
         owner.fields[key] = (kind.convert, True)
-        if not shape & Shape.OMIT_EMPTY:
+        if not shape & OMIT_EMPTY:
             owner.constants.append((key, None))
-    elif shape & Shape.OMIT_ZERO:
+    elif shape & OMIT_ZERO:
         owner.fields[key] = (_none_when_zero(kind), False)
-    elif shape & Shape.OMIT_EMPTY and kind.omits_empty:
+    elif shape & OMIT_EMPTY and kind.omits_empty:
         owner.fields[key] = (kind.convert, False)
     else:
         owner.fields[key] = (kind.convert, True)

@@ -55,6 +55,8 @@ class Watcher:
         self._matches = matches
         self.on_ready: Callable[[], None] | None = None
         """Called instead of waking the reader: for one that takes everything at once."""
+        self.on_events: Callable[[list[Event]], None] | None = None
+        """Given the events of such a reader, which need no buffer then."""
         self._events: deque[Event] = deque()
         self._bytes = 0
         self._wake = asyncio.Event()
@@ -64,20 +66,27 @@ class Watcher:
     def offer(self, changes: list[Change]) -> None:
         if self.overflow.is_set():
             return
-        matches = self._matches
-        for change in changes:
-            event: Event | None = (change.kind, change.record)
-            if matches is not None:
-                event = event_for(change, matches)
-            if event is not None:
-                self._events.append(event)
-                self._bytes += len(event[1].raw)
+        events = self._events_of(changes)
+        if self.on_events is not None:
+            if events:
+                self.on_events(events)
+            return
+        for event in events:
+            self._events.append(event)
+            self._bytes += len(event[1].raw)
         if len(self._events) > BUFFER_EVENTS or self._bytes > BUFFER_BYTES:
             self.overflow.set()
             self._events.clear()
             self.wake()
         elif self._events:
             self.wake()
+
+    def _events_of(self, changes: list[Change]) -> list[Event]:
+        matches = self._matches
+        if matches is None:
+            return [(change.kind, change.record) for change in changes]
+        found = [event_for(change, matches) for change in changes]
+        return [event for event in found if event is not None]
 
     def take(self) -> list[Event]:
         events = list(self._events)

@@ -11,6 +11,7 @@ from plimsoll.api.patch.errors import PatchError
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.http.negotiation import body_type, decode_json, unsupported
 from plimsoll.apiserver.model import schema
+from plimsoll.apiserver.model.kinds.cluster import lease_renewal
 from plimsoll.apiserver.model.patch import json_patch, strategic
 from plimsoll.apiserver.model.status import ApiError, bad_request
 from plimsoll.apiserver.storage.collection import StoredRecord
@@ -23,7 +24,7 @@ from plimsoll.apiserver.verbs.options.write_options import (
     patch_complaint,
     patch_refusal,
 )
-from plimsoll.apiserver.verbs.update import update
+from plimsoll.apiserver.verbs.update import renew, update
 from plimsoll.apiserver.verbs.verb import check_part
 from plimsoll.apiserver.verbs.write import (
     UnreadableError,
@@ -48,6 +49,10 @@ def answer_patch(request: WriteRequest) -> AnswerWhenDurable:
     write = patch_write(request)
     if is_apply(request):
         return answer_apply(request, write)
+    if body_type(request.request) == MERGE_PATCH:
+        renewed = renew(write, request, lease_renewal.renewed_by_patch)
+        if renewed is not None:
+            return request.shown(renewed, write.options)
     check_part(request.target)
     change = RequestPatch(request.request, request.kind, write.options)
     return request.shown(patch(write, change), write.options)

@@ -5,11 +5,16 @@ staged if anything changes. An update that takes the last finalizer from an obje
 deleted removes the object.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Operation
 from plimsoll.apiserver.admission.warnings.not_enforced import not_enforced
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds import object_meta
+from plimsoll.apiserver.model.kinds.cluster import lease_renewal
+from plimsoll.apiserver.model.kinds.cluster.lease import RULES as LEASES
 from plimsoll.apiserver.model.ownership import tracking
 from plimsoll.apiserver.model.ownership.reset_fields import reset_metadata
 from plimsoll.apiserver.model.status import MODIFIED, bad_request, conflict, invalid, not_found
@@ -27,14 +32,42 @@ from plimsoll.apiserver.verbs.write import (
 )
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 
+Renewed = Callable[[Document, bytes, Any], Document | None]
+"""Of the stored lease and the body of a request, raw and decoded: the renewed one."""
+
 
 def answer_update(request: WriteRequest) -> AnswerWhenDurable:
     """Answers with the object: 201 if the update created it, otherwise 200."""
     write = request.write("UpdateOptions")
+    renewed = renew(write, request, lease_renewal.renewed_by_update)
+    if renewed is not None:
+        return request.shown(renewed, write.options)
     document = request.body(write.options)
     check_part(request.target)
     record, is_new = replace(write, document)
     return request.shown(record, write.options, 201 if is_new else 200)
+
+
+def renew(write: Write, request: WriteRequest, renewed: Renewed) -> StoredRecord | None:
+    """Stage a lease of which nothing but the time of its renewal changes; None: it is something
+    else, and goes the way of all writes."""
+    if write.kind.rules is not LEASES or write.target.subresource or write.options.dry_run:
+        return None
+    record = write.cluster.collection(write.kind).newest(write.target.key)
+    body = request.json_body()
+    if record is None or body is None:
+        return None
+    old = shown(write.kind, record)
+    new = renewed(old, request.request.body, body)
+    held = old["metadata"].get("managedFields", [])
+    owners = lease_renewal.renewed_owners(held, old["apiVersion"], write.manager)
+    if new is None or owners is None:
+        return None
+    new["metadata"] = old["metadata"] | {"managedFields": owners}
+    attributes = write.attributes(Operation.UPDATE, new, old)
+    write.cluster.admission.admit(attributes)
+    write.cluster.admission.check(attributes)
+    return store(write, record.key, new, record)
 
 
 def replace(write: Write, body: Document) -> tuple[StoredRecord, bool]:

@@ -239,6 +239,7 @@ class OpenWatch:
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._watcher.on_ready = partial(self._pour_ready, send, ended)
         self._pour_ready(send, ended)
+        self._watcher.on_events = partial(self._pour_events, send, ended)
         await ended
 
     def _pour_ready(self, send: Callable[[bytes], None], ended: "asyncio.Future[None]") -> None:
@@ -248,17 +249,24 @@ class OpenWatch:
         if self._watcher.overflow.is_set() or hub.stopping:
             ended.set_result(None)
             return
-        events = self._watcher.take()
-        for event in events:
-            send(hub.line(event, self._request.view.head))
+        self._pour_events(send, ended, self._watcher.take())
         if self._bookmark_due:
             self._bookmark_due = False
             send(self._request.view.bookmark(self._cluster.revisions.committed)[:-1])
             self._count_sent(1)
-        if events:
-            self._count_sent(len(events))
         if self._ending:
             ended.set_result(None)
+
+    def _pour_events(
+        self, send: Callable[[bytes], None], ended: "asyncio.Future[None]", events: list[Event]
+    ) -> None:
+        """Nothing once the watch has ended: the reader goes on from where it was."""
+        if ended.done() or not events:
+            return
+        hub, head = self._cluster.hub, self._request.view.head
+        for event in events:
+            send(hub.line(event, head))
+        self._count_sent(len(events))
 
 
 async def _split(chunks: AsyncIterator[bytes], send: Callable[[bytes], None]) -> None:

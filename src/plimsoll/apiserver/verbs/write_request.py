@@ -5,9 +5,16 @@ from collections.abc import Callable
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.http.identity import User
-from plimsoll.apiserver.http.negotiation import body_type, decode_applied, decode_body, wanted
+from plimsoll.apiserver.http.negotiation import (
+    body_type,
+    decode_applied,
+    decode_body,
+    decode_json,
+    wanted,
+)
 from plimsoll.apiserver.http.requests import Query, Target
 from plimsoll.apiserver.model import schema
+from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage import quota_status
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
@@ -16,6 +23,8 @@ from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions, 
 from plimsoll.apiserver.verbs.views import ObjectView, object_view
 from plimsoll.apiserver.verbs.write import Write, typed
 from plimsoll.wire.transport import Request
+
+JSON_TYPES = frozenset({"", "application/json", "application/merge-patch+json"})
 
 AnswerWhenDurable = Callable[[], Answer]
 """Makes the answer once the change is durable."""
@@ -52,6 +61,15 @@ class WriteRequest:
             options=options,
             user=self.user,
         )
+
+    def json_body(self) -> object:
+        """The body as JSON values, not yet typed; None: it is none that can be read so."""
+        if body_type(self.request) not in JSON_TYPES:
+            return None
+        try:
+            return decode_json(self.request.body)
+        except ApiError:
+            return None
 
     def body(self, options: RequestWriteOptions, kind: ResourceKind | None = None) -> Document:
         """The typed body; complaints about it go where the options say."""

@@ -4,7 +4,7 @@ Every wanted pair has one object or none yet. Objects that belong to no wanted p
 objects of one pair, are left over: the publisher deletes them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSIStorageCapacity
 from plimsoll.decide.capacity.pools import find_pools
 from plimsoll.decide.capacity.segments import Segment, find_segment
+from plimsoll.decide.capacity.tokens import CapacityToken
 
 
 class Pair(NamedTuple):
@@ -76,6 +77,7 @@ class PublishedCapacity:
         self._current[pair] = spare
         if spare is not None:
             del self._left_over[spare]
+            self._draw(pair, _pools_of(self._objects[spare]))
 
     def drop(self, pair: Pair, now: datetime) -> None:
         key = self._current.pop(pair, None)
@@ -96,7 +98,7 @@ class PublishedCapacity:
         pair = self._pairs[key]
         if pair is None or self._current.get(pair) != key:
             return None
-        self._draw(pair, tuple(each.name for each in find_pools(object_.annotations) or ()))
+        self._draw(pair, _pools_of(object_))
         return pair
 
     def sharing(self, pairs: Iterable[Pair]) -> list[Pair]:
@@ -106,6 +108,18 @@ class PublishedCapacity:
         for name in {name for pair in found for name in self._pools.get(pair, ())}:
             found |= dict.fromkeys(sorted(self._drawing[name]))
         return list(found)
+
+    def sharing_tokens(self, tokens: Mapping[Pair, CapacityToken]) -> dict[Pair, CapacityToken]:
+        """These, and for all others whose objects name one of their pools the newest of them."""
+        newest: dict[str, CapacityToken] = {}
+        for pair, token in tokens.items():
+            for name in self._pools.get(pair, ()):
+                newest[name] = max(token, newest.get(name, token))
+        found = dict(tokens)
+        for name, token in newest.items():
+            for pair in sorted(self._drawing[name]):
+                found[pair] = max(token, found.get(pair, token))
+        return found
 
     def _draw(self, pair: Pair, names: tuple[str, ...]) -> None:
         before = self._pools.pop(pair, ())
@@ -148,6 +162,10 @@ class PublishedCapacity:
         # Another publisher has created a second one in between: it is taken instead.
         self.want(pair)
         return pair
+
+
+def _pools_of(object_: CSIStorageCapacity) -> tuple[str, ...]:
+    return tuple(each.name for each in find_pools(object_.annotations) or ())
 
 
 def _is_same(known: CSIStorageCapacity, seen: CSIStorageCapacity) -> bool:

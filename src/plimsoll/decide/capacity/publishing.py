@@ -86,6 +86,9 @@ class Publisher:
         self._rounds = Rounds()
         self._owed: dict[Pair, CapacityToken] = {}
         """Tokens of volumes that no object shows counted in yet."""
+        self._recorded: dict[VolumeNodeAffinity | None, CapacityToken] = {}
+        """The newest token of the volumes that are there: of the pairs that they take capacity of,
+        some may become known later."""
         if local_topology is not None:
             self._segments[segment_of(local_topology)] = None
 
@@ -145,7 +148,13 @@ class Publisher:
         token = find_token(volume.annotations)
         if token is None or self.settings.policy is PublishingPolicy.COMPATIBLE:
             return
-        for pair in self._published.sharing(self._pairs_reached_by(volume)):
+        affinity = volume.spec.node_affinity
+        self._recorded[affinity] = max(token, self._recorded.get(affinity, token))
+        self._owe(dict.fromkeys(self._pairs_reached_by(affinity), token))
+
+    def _owe(self, tokens: Mapping[Pair, CapacityToken]) -> None:
+        """Have these tokens reached by their pairs, and by all that share pools with them."""
+        for pair, token in self._published.sharing_tokens(tokens).items():
             existing = self._published.current(pair)
             told = find_token(existing.annotations) if existing is not None else None
             if pair in self._published and (told is None or told < token):
@@ -296,9 +305,26 @@ class Publisher:
         return [Pair(segment, name) for segment in self._segments]
 
     def _want(self, pairs: Iterable[Pair]) -> None:
-        for pair in pairs:
+        wanted = [*pairs]
+        for pair in wanted:
             self._published.want(pair)
             self._rounds.ask(pair)
+        self._owe(self._recorded_in({pair.segment for pair in wanted}))
+
+    def _recorded_in(self, segments: set[Segment]) -> dict[Pair, CapacityToken]:
+        """The newest token of the volumes that reach into these segments, by pair."""
+        tokens: dict[Pair, CapacityToken] = {}
+        for affinity, token in self._recorded.items():
+            if segments and self._reaches_into(affinity, segments):
+                for pair in self._pairs_reached_by(affinity):
+                    tokens[pair] = max(token, tokens.get(pair, token))
+        return tokens
+
+    def _reaches_into(self, affinity: VolumeNodeAffinity | None, segments: set[Segment]) -> bool:
+        if affinity is None:
+            return True
+        exact = [s for s in exact_segments(affinity) if s in self._segments]
+        return any(s in segments for s in exact or reachable_segments(affinity, segments))
 
     def _drop(self, pairs: Iterable[Pair], now: datetime) -> None:
         for pair in pairs:
@@ -324,9 +350,8 @@ class Publisher:
         if not segments and is_ours_to_choose:
             self.refused(volume.spec.storage_class_name)
 
-    def _pairs_reached_by(self, volume: PersistentVolume) -> Iterable[Pair]:
-        """All classes where the volume is; if that is not known, everywhere."""
-        affinity = volume.spec.node_affinity
+    def _pairs_reached_by(self, affinity: VolumeNodeAffinity | None) -> Iterable[Pair]:
+        """All classes where a volume is; if that is not known, everywhere."""
         segments = [] if affinity is None else self._segments_of(affinity)
         return [Pair(s, name) for s in segments or self._segments for name in self._classes]
 

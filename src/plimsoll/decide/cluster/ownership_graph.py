@@ -8,14 +8,17 @@ a reference means one certain object and not a later one of the same name.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import msgspec
+
 from plimsoll.api.meta import ObjectMeta, OwnerReference
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class OwnedIdentity:
+class OwnedIdentity(msgspec.Struct, frozen=True, order=True):
+    """Made for every change of every object, and so a struct."""
+
     api_version: str
     kind: str
     namespace: str
@@ -36,8 +39,7 @@ def identity_in(reference: OwnerReference, namespace: str) -> OwnedIdentity:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphObject:
+class GraphObject(msgspec.Struct, frozen=True, kw_only=True):
     """An object as the watch showed it last; of its metadata what ownership is about."""
 
     identity: OwnedIdentity
@@ -169,9 +171,10 @@ class OwnershipGraph:
         return known.is_being_deleted or all(self._is_solid(known, ref) for ref in known.owners)
 
     def put(self, known: GraphObject) -> Attention:
-        before = self._known.get(known.uid)
-        if before is not None and before.is_linked_like(known) and self.is_settled(known.uid):
-            self._known[known.uid] = known
+        uid = known.identity.uid
+        before = self._known.get(uid)
+        if before is not None and before.is_linked_like(known) and self.is_settled(uid):
+            self._known[uid] = known
             return NOTHING_TO_DO  # Most changes of an object are not about its owners.
         self._known[known.uid] = known
         self._link(before, known)

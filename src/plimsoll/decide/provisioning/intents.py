@@ -165,8 +165,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
     @property
     def claim_key(self) -> ObjectKey:
-        metadata = self.claim["metadata"]
-        return ObjectKey(metadata["namespace"], metadata["name"])
+        return ObjectKey.of(self.claim)
 
     @property
     def recorded_claim(self) -> PersistentVolumeClaim:

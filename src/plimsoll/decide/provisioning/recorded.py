@@ -5,13 +5,16 @@ PersistentVolume of that name: every provisioner asks for that name, and a drive
 same volume. One that was asked for under a number is told by its handle, because another program
 may have recorded a volume of its own under the name meanwhile. Where handles cannot be compared,
 the name counts as well.
+
+What is not recorded now may have been so once: another program has recorded it, a pod has used it,
+and the PersistentVolume is gone again. `find_doubt` says when that is possible.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from plimsoll.api.volumes import PersistentVolume
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,3 +68,28 @@ def _is_behind(asset: Asset, volume: PersistentVolume) -> bool:
         asset.driver,
         asset.volume_id,
     )
+
+
+class OtherLeaders(StrEnum):
+    """Which other programs may have recorded a volume since it was stored that it is asked for."""
+
+    NONE = "None"
+    """Only copies of ours have led."""
+    BESIDE = "Beside"
+    """No leader is elected. This process has stored it; if it stood still, or is not alone, another
+    program may have acted in its place."""
+    BETWEEN = "Between"
+    """One may have led before this process."""
+
+
+def find_doubt(
+    wanted_by: PersistentVolumeClaim, volume_name: str, claim: PersistentVolumeClaim | None
+) -> str:
+    """Why a pod may have used a volume that was made for `wanted_by`; empty: none has. `claim` is
+    what the server has under its name now. Once a claim names a volume, it names it for ever: so no
+    pod can have used through it what it does not name."""
+    if claim is None or claim.uid != wanted_by.uid:
+        return "no leader is elected, and its claim is gone"
+    if claim.spec.volume_name == volume_name:
+        return "no leader is elected, and its claim has had it"
+    return ""

@@ -84,8 +84,7 @@ class RollbackRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
 
     @property
     def claim_key(self) -> ObjectKey:
-        metadata = self.claim["metadata"]
-        return ObjectKey(metadata["namespace"], metadata["name"])
+        return ObjectKey.of(self.claim)
 
     @property
     def pod_key(self) -> ObjectKey:

@@ -53,6 +53,8 @@ class Refusal:
     nothing was published."""
     returned_bytes: int = 0
     """What the pod's other volumes took, at most: it is given back, and no more than before."""
+    hold: str = ""
+    """The id of the hold that went with the node; empty: the claim was not held."""
 
     def is_answered_by(self, published: CSIStorageCapacity) -> bool:
         """Whether there is more than there was when the node was refused."""
@@ -128,7 +130,7 @@ class Refusals:
         if remembered is None or remembered.uid != pod.uid:
             remembered = self._by_pod[pod.key] = _Remembered(pod.uid, {})
         before = remembered.by_node.pop(refusal.node, None)
-        counted = replace(refusal, times=1 + (before.times if before else 0))
+        counted = _counted(before, refusal)
         remembered.by_node[refusal.node] = counted
         if len(remembered.by_node) > MOST_NODES:
             del remembered.by_node[next(iter(remembered.by_node))]
@@ -148,6 +150,15 @@ class Refusals:
         told = replace(refusal, error=shortened(error))
         self._by_pod[pod.key].by_node[node] = told
         return told
+
+    def correct(self, pod: Pod, refusal: Refusal) -> Refusal | None:
+        """What is known of the last refusal by the node was about another claim than this."""
+        known = self.find(pod, refusal.node)
+        if known is None:
+            return None
+        corrected = replace(refusal, at=known.at, times=known.times, hold=known.hold)
+        self._by_pod[pod.key].by_node[refusal.node] = corrected
+        return corrected
 
     def active(self, pod: Pod, now: datetime) -> list[Refusal]:
         """Those that count now, the least recent first."""
@@ -180,6 +191,15 @@ class Refusals:
                 del remembered.by_node[refusal.node]
             if not remembered.by_node:
                 del self._by_pod[key]
+
+
+def _counted(before: Refusal | None, refusal: Refusal) -> Refusal:
+    """Node and hold go from every claim of an attempt that is given up: that is one refusal."""
+    if before is None:
+        return refusal
+    if refusal.hold and refusal.hold == before.hold:
+        return before
+    return replace(refusal, times=1 + before.times)
 
 
 def _outdated(

@@ -8,7 +8,7 @@ from typing import Protocol
 from plimsoll.api.core import Secret
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
-from plimsoll.api.volumes import PersistentVolume, SecretReference
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim, SecretReference
 from plimsoll.decide.capacity.tokens import CapacityToken
 from plimsoll.decide.provisioning.calls import (
     CallFailed,
@@ -20,6 +20,7 @@ from plimsoll.decide.provisioning.calls import (
     DeleteVolumeCall,
 )
 from plimsoll.decide.provisioning.intents import left_alone
+from plimsoll.decide.provisioning.recorded import OtherLeaders, find_doubt
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import CleanUp, Ignore
 from plimsoll.decide.provisioning.view import ProvisionerView, ProvisioningContext
@@ -35,7 +36,7 @@ from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
 
-SECRETS = typed(Secret)
+CLAIMS, SECRETS = typed(PersistentVolumeClaim), typed(Secret)
 
 
 class CapacityWatcher(Protocol):
@@ -137,28 +138,39 @@ class Sidecar:
             return messages.failed(error, secrets)
         return Deleted()
 
-    async def undo(self, step: CleanUp, *, may_be_recorded: bool) -> DeleteOutcome | Ignore:
-        """A volume that a pod may have written to is never deleted here. `may_be_recorded`: another
-        program may have recorded the volume, and forgotten it."""
+    async def undo(self, step: CleanUp, others: OtherLeaders) -> DeleteOutcome | Ignore:
+        """A volume that a pod may have written to is never deleted here. Raises KubeError."""
         if self.decisions.is_compatible:
-            return await self._delete_at_last(step)
+            return await self._delete_at_last(step, OtherLeaders.NONE)
         outcome = await self.delete_never_published(step.call)
         code = outcome.code if isinstance(outcome, CallFailed) else None
         if code is Code.FAILED_PRECONDITION:
             return left_alone(step, f"it was published ({outcome})")
         if code is not Code.UNIMPLEMENTED:
             return outcome
-        if may_be_recorded:
-            return left_alone(step, "another program may have led since it was made")
-        return await self._delete_at_last(step)
+        return await self._delete_at_last(step, others)
 
-    async def _delete_at_last(self, step: CleanUp) -> DeleteOutcome:
-        outcome = await self.delete(step.call)
-        for _ in range(step.tries - 1):
+    async def _delete_at_last(self, step: CleanUp, others: OtherLeaders) -> DeleteOutcome | Ignore:
+        """The doubt is looked for right before each call: the last one may have taken long."""
+        outcome: DeleteOutcome = Deleted()
+        for _ in range(step.tries):
+            if doubt := await self._find_doubt(step, others):
+                return left_alone(step, doubt)
+            outcome = await self.delete(step.call)
             if isinstance(outcome, Deleted):
                 break
-            outcome = await self.delete(step.call)
         return outcome
+
+    async def _find_doubt(self, step: CleanUp, others: OtherLeaders) -> str:
+        """Why another program may have recorded the volume, and a pod may have used it."""
+        match others:
+            case OtherLeaders.NONE:
+                return ""
+            case OtherLeaders.BETWEEN:
+                return "another program may have led since it was made"
+            case OtherLeaders.BESIDE:
+                claim = await self.client.find(CLAIMS, step.claim.key)
+                return find_doubt(step.claim, step.volume_name, claim)
 
     async def delete_never_published(self, call: DeleteVolumeCall) -> DeleteOutcome:
         """Only if no pod can have written to it; drivers of others do not know this call."""

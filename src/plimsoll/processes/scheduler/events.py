@@ -1,4 +1,4 @@
-"""What users are told of their pods: an event for every attempt, and the condition PodScheduled.
+"""What users are told of their pods: an event, and the condition PodScheduled.
 
 The sentences are those that users of kubectl know, with the number of nodes that each is about. Our
 own codes follow in brackets.

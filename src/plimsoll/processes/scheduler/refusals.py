@@ -20,6 +20,7 @@ from plimsoll.decide.annotations import (
     SELECTED_NODE,
     STORAGE_PROVISIONER,
 )
+from plimsoll.decide.provisioning.holds import hold_of
 from plimsoll.decide.scheduling.columns.capacity import largest_volume
 from plimsoll.decide.scheduling.queue.backoff import Attempts
 from plimsoll.decide.scheduling.reasons import Finding
@@ -88,8 +89,9 @@ class RefusalLearner:
         self.memory.observe(before, after, self._labels_of)
         node = find_refused_node(before, after)
         if node is not None and isinstance(after, PersistentVolumeClaim):
+            hold = _hold_id(before)
             for pod in self._waiting_for(after):
-                self._remember(pod, node, after)
+                self.memory.add(pod, self._refusal(pod, node, after, hold))
 
     async def learn(self, pod: Pod, node: str, claim: ObjectKey, *, since: datetime) -> str:
         """What to tell of the refusal that ended a binding which began at `since`."""
@@ -99,7 +101,10 @@ class RefusalLearner:
         known = self.memory.find(pod, node)
         if known is None or known.at < since:
             # The watch may have skipped the moment in which the claim named the node.
-            known = self._remember(pod, node, seen)
+            known = self.memory.add(pod, self._refusal(pod, node, seen, _hold_id(seen)))
+        elif known.claim != claim:
+            # The node was taken off all claims of the pod.
+            known = self.memory.correct(pod, self._refusal(pod, node, seen)) or known
         if error := await self._find_error(seen):
             known = self.memory.set_error(pod, node, error) or known
         log.info(
@@ -108,8 +113,10 @@ class RefusalLearner:
         )
         return tell_refusal(known).sentence
 
-    def _remember(self, pod: Pod, node: str, claim: PersistentVolumeClaim) -> Refusal:
-        refusal = Refusal(
+    def _refusal(
+        self, pod: Pod, node: str, claim: PersistentVolumeClaim, hold: str = ""
+    ) -> Refusal:
+        return Refusal(
             node=node,
             claim=claim.key,
             storage_class=claim.storage_class,
@@ -117,8 +124,8 @@ class RefusalLearner:
             at=self._client.clock.now(),
             published_bytes=self._published_bytes(node, claim.storage_class),
             returned_bytes=self._bytes_besides(pod, claim),
+            hold=hold,
         )
-        return self.memory.add(pod, refusal)
 
     def _published_bytes(self, node: str, storage_class: str) -> int | None:
         labels = self._labels_of(node)
@@ -185,6 +192,11 @@ class RefusalLearner:
         selection = Selection(namespace=claim.namespace, fields=wanted)
         events = (await self._client.list_page(EVENTS, selection)).items
         return max(events, key=_seen_at).message if events else ""
+
+
+def _hold_id(claim: ApiObject | None) -> str:
+    hold = hold_of(claim) if isinstance(claim, PersistentVolumeClaim) else None
+    return "" if hold is None else hold.id
 
 
 def _seen_at(event: Event) -> tuple[str, str]:

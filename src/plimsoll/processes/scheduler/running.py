@@ -27,7 +27,7 @@ from plimsoll.processes.scheduler.settings import (
     trusted_namespaces,
 )
 from plimsoll.processes.scheduler.state import ChangeHandler, SchedulerState
-from plimsoll.reconcile.running import LoopEnvironment, Runs, SupervisedRun
+from plimsoll.reconcile.running import QUIET, LoopEnvironment, Runs, SupervisedRun
 from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.supervise import Supervision
 
@@ -48,7 +48,9 @@ class Scheduler:
         metrics = environment.metrics
         fence = environment.fence or Fence.left_open(environment.client.clock)
         self._client = client = environment.client.fenced(fence)
-        told_by = RecorderSettings(component=environment.component, instance=environment.instance)
+        told_by = RecorderSettings(
+            component=environment.component, instance=environment.instance, quiet=QUIET
+        )
         recorder = EventRecorder(client, told_by, ids=environment.ids, metrics=metrics)
         supervision = Supervision(clock=client.clock, chance=environment.chance, metrics=metrics)
         self._run = SupervisedRun(recorder, supervision)
@@ -75,7 +77,11 @@ class Scheduler:
             client=client, enactor=enactor, state=self.state, timeout=settings.bind_timeout
         )
         book = GroupBook(client, settings.leader_elect_namespace)
-        self.groups = Groups(binding, book, counted) if is_default else None
+        self._left_groups = Groups(
+            binding, book, counted, does_without=lambda pod: not is_default and is_ours(pod)
+        )
+        """Also by a policy that holds nothing back: an earlier scheduler may have."""
+        self.groups = self._left_groups if is_default else None
         """None: the policy holds nothing back."""
         parts = Parts(
             state=self.state,
@@ -103,16 +109,16 @@ class Scheduler:
             **self.state.start(self._client),
             "reports": self._reporter.run,
         }
-        loops: dict[str, Callable[[], Awaitable[None]]] = {"cycle": self._cycle.run}
-        if self.groups is not None:
-            loops["groups"] = self.groups.settle
-            loops["stray-groups"] = self.groups.look_for_strays
+        loops: dict[str, Callable[[], Awaitable[None]]] = {
+            "cycle": self._cycle.run,
+            "groups": self._left_groups.settle,
+            "stray-groups": self._left_groups.look_for_strays,
+        }
         await self._run.run(beside, self._synced, loops)
 
     async def _synced(self) -> None:
         await self.state.synced()
-        if self.groups is not None:
-            await self.groups.load()
+        await self._left_groups.load()
 
 
 def following(columns: Columns) -> ChangeHandler:

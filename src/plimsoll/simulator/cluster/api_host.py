@@ -5,7 +5,7 @@ to its disk and an fsync that takes virtual time. `KubeLink` is the way to it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -152,7 +152,7 @@ class KubeLink:
         exchange.send(Fate.ARRIVES, _limit(request))
         try:
             head = await exchange.answer
-            async with aclosing(_lines(pipe)) as lines:
+            async with aclosing(pipe.lines()) as lines:
                 yield structs.replace(head, lines=lines)
         finally:
             exchange.end()
@@ -213,12 +213,6 @@ async def _pour(
 
     await transport.pour(request, begin, pipe.send)
     pipe.finish()
-
-
-async def _lines(pipe: Pipe) -> AsyncGenerator[bytes, None]:
-    while (lines := await pipe.read()) is not None:
-        for line in lines:
-            yield line
 
 
 def expire(pipe: Pipe) -> None:

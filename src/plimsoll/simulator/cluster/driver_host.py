@@ -20,6 +20,7 @@ from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.main import handlers, running
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings, topology_key
 from plimsoll.runtime.ids import seeded_ids
+from plimsoll.simulator.cluster.asked_volumes import AskedVolumes
 from plimsoll.simulator.cluster.shape import SimulatedDriver
 from plimsoll.simulator.engine.chance import seconds
 from plimsoll.simulator.engine.disk import DriverDisk
@@ -28,7 +29,7 @@ from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.errors import CsiStatusError, DriverError, driver_error, unreachable
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
-from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.transport import NO_METADATA, Metadata, Permit, permit_always
 
@@ -40,6 +41,14 @@ OWN_CALLS = frozenset(
     for method in (methods.DELETE_NEVER_PUBLISHED, methods.GET_VOLUME_USE, methods.LIST_POOLS)
 )
 """What only drivers of Plimsoll have."""
+
+
+DELETIONS: Mapping[
+    str, type[csi.DeleteVolumeRequest] | type[pools_pb2.DeleteNeverPublishedRequest]
+] = {
+    methods.DELETE_VOLUME.name: csi.DeleteVolumeRequest,
+    methods.DELETE_NEVER_PUBLISHED.name: pools_pb2.DeleteNeverPublishedRequest,
+}
 
 
 class Question(StrEnum):
@@ -89,8 +98,9 @@ class DriverHost:
         """Called when the driver has refused a call."""
         self.on_done: list[Callable[[AnsweredCall], None]] = []
         """Called when the driver has carried out a call, whether its sender learns of it or not."""
-        self._asked_by_stock: set[str] = set()
-        self._asked_by_ours: set[str] = set()
+        self._asked = AskedVolumes()
+        self._deleting: dict[str, str] = {}
+        """Names of volumes that were to be deleted, by their ids."""
         self.slow_answers: list[SlowAnswer] = []
         """Those to come, in their order."""
         self.unfenced: set[str] = set()
@@ -152,19 +162,41 @@ class DriverHost:
     def note_asked(self, sender: SimulatedProcess, method: str, request: bytes) -> None:
         if method == methods.CREATE_VOLUME.name:
             name = csi.CreateVolumeRequest.FromString(request).name
-            is_stock = sender.name.startswith(STOCK_PROVISIONER)
-            (self._asked_by_stock if is_stock else self._asked_by_ours).add(name)
+            self._asked.add(name, is_stock=sender.name.startswith(STOCK_PROVISIONER))
 
     def is_of_stock(self, volume: str) -> bool:
-        """Whether csi-provisioner asked for the volume of this name, and no process of ours ever
-        did: csi-provisioner forgets what it has begun when it ends, and no intent tells of it."""
-        return volume in self._asked_by_stock - self._asked_by_ours
+        """Whether csi-provisioner alone asked for the volume that has this name now: it forgets
+        what it has begun when it ends, and no intent tells of it."""
+        return self._asked.is_of_stock(volume)
+
+    def _find_name(self, call: AnsweredCall) -> str | None:
+        """Of the volume that the call is to delete, or that an earlier call has deleted; None:
+        there was none."""
+        message = DELETIONS.get(call.method)
+        if message is None or self.driver is None:
+            return None
+        volume_id = message.FromString(call.request).volume_id
+        if (record := self.driver.ledger.volumes.find(volume_id)) is not None:
+            self._deleting[volume_id] = record.name
+        return self._deleting.get(volume_id)
 
     def note_unfenced(self, method: str, request: bytes, *, stood_still: float) -> None:
         if self.only_csi and stood_still and method == methods.CREATE_VOLUME.name:
             self.unfenced.add(csi.CreateVolumeRequest.FromString(request).name)
 
-    def carried_out(self, call: AnsweredCall, work: asyncio.Task[bytes]) -> None:
+    def receive(
+        self, node: str, call: AnsweredCall, metadata: Metadata
+    ) -> asyncio.Task[bytes] | None:
+        deleted = self._find_name(call)
+        work = self.begin(node, call.method, call.request, metadata)
+        if work is not None:
+            done = partial(self._carried_out, call, deleted)
+            work.add_done_callback(done, context=self.network.context)
+        return work
+
+    def _carried_out(
+        self, call: AnsweredCall, deleted: str | None, work: asyncio.Task[bytes]
+    ) -> None:
         if work.cancelled():
             return
         error = work.exception()
@@ -172,6 +204,8 @@ class DriverHost:
             for told in self.on_refusal:
                 told(self, call, error)
         elif error is None:
+            if deleted is not None:
+                self._asked.forget(deleted)
             for listener in self.on_done:
                 listener(call)
 
@@ -225,9 +259,10 @@ class CsiLink:
         sent_at = network.loop.time()
         for listener in host.on_call:
             listener(self._process, method)
+        call = AnsweredCall(self._process, method, request, sent_at)
         exchange = Exchange(
             network,
-            lambda: self._begun(AnsweredCall(self._process, method, request, sent_at), metadata),
+            lambda: host.receive(self._node, call, metadata),
             lambda: host.process,
             CsiFailures(method),
         )
@@ -251,15 +286,8 @@ class CsiLink:
         self._tell(method, "OK")
         self._answered(method, StatusCode.OK.name)
         for told in host.on_success:
-            told(AnsweredCall(self._process, method, request, sent_at))
+            told(call)
         return answer
-
-    def _begun(self, call: AnsweredCall, metadata: Metadata) -> asyncio.Task[bytes] | None:
-        host = self._host
-        work = host.begin(self._node, call.method, call.request, metadata)
-        if work is not None:
-            work.add_done_callback(partial(host.carried_out, call), context=host.network.context)
-        return work
 
     def _answered(self, method: str, code: str) -> None:
         for listener in self._host.on_answer:

@@ -7,7 +7,7 @@ gives each exchange a fate (`Fate`).
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextvars import Context
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -243,17 +243,19 @@ class Pipe:
             self._forget()
             self._network.after_delay(self.on_close)
 
-    async def read(self) -> list[bytes] | None:
-        """What has arrived, waiting for it; None at the end. Raises what broke the pipe."""
-        while not self._lines:
-            if self._is_over:
-                if self._error is not None:
-                    raise self._error
-                return None
-            self._changed = self._network.loop.create_future()
-            await self._changed
-        lines, self._lines = self._lines, []
-        return lines
+    async def lines(self) -> AsyncGenerator[bytes, None]:
+        """Each line as it arrives, to the end. Raises what broke the pipe."""
+        while True:
+            while not self._lines:
+                if self._is_over:
+                    if self._error is not None:
+                        raise self._error
+                    return
+                self._changed = self._network.loop.create_future()
+                await self._changed
+            arrived, self._lines = self._lines, []
+            for line in arrived:
+                yield line
 
     def _at_the_end(self, happen: Callable[[T], None], what: T) -> None:
         network = self._network

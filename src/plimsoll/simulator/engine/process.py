@@ -43,13 +43,28 @@ class ProcessClock(Clock):
         return self._loop.call_later(max(delay.total_seconds(), 0.0), callback)
 
     async def sleep(self, duration: timedelta) -> None:
-        await asyncio.sleep(max(duration.total_seconds(), 0.0))  # noqa: TID251 - the loop's time is virtual
+        seconds = duration.total_seconds()
+        if seconds <= 0:
+            await asyncio.sleep(0)  # noqa: TID251 - one turn
+            return
+        loop = self._loop
+        woken: asyncio.Future[None] = loop.create_future()
+        alarm = loop.set_alarm(loop.moment + seconds, _wake, (woken,), None)
+        try:
+            await woken
+        finally:
+            alarm.cancel()
 
     def timeout(self, limit: timedelta | None) -> AbstractAsyncContextManager[object]:
         """The loop's own time is virtual already; older versions of Python need more care."""
         if sys.version_info < (3, 11, 3):
             return super().timeout(limit)
         return asyncio.timeout(None if limit is None else max(limit.total_seconds(), 0.0))
+
+
+def _wake(sleeper: "asyncio.Future[None]") -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
 
 
 FEW_TASKS = 64

@@ -42,7 +42,7 @@ from plimsoll.simulator.stories.refusing_transport import (
     open_to_all,
 )
 from plimsoll.simulator.stories.story_clock import RunClock, StoryClock
-from plimsoll.simulator.stories.story_process import StoryLink, StoryProcess
+from plimsoll.simulator.stories.story_process import StoryLife, StoryLink, StoryProcess
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import key_of
 from plimsoll.wire.kube import KubeClient
@@ -75,7 +75,7 @@ class ControllerLife:
 USUAL_LIFE = ControllerLife()
 
 
-class Controller:
+class Controller(StoryLife):
     """One life of the controller process: its loops, its cache, its connection to the server."""
 
     def __init__(
@@ -107,19 +107,6 @@ class Controller:
         )
         self.loops = {name: make(self.tools) for name, make in loops.items()}
         self._tasks: list[asyncio.Task[None]] = []
-
-    @property
-    def writes(self) -> int:
-        """How many writes it has made so far, events included."""
-        return self._link.writes
-
-    @property
-    def is_cut_off(self) -> bool:
-        return self._process.was_cut
-
-    def cut_off(self) -> None:
-        """From now on it does nothing any more; it is not told."""
-        self._process.cut()
 
     async def start(self) -> None:
         runs = [*self.tools.observed.start().values(), self._recorder.run, self._run_loops]

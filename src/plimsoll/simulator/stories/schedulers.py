@@ -17,7 +17,7 @@ from plimsoll.simulator.engine.chance import seeded
 from plimsoll.simulator.stories.cluster import StoryCluster, Through
 from plimsoll.simulator.stories.expectations import expect, expect_no_restarts, samples
 from plimsoll.simulator.stories.objects import pod, volume
-from plimsoll.simulator.stories.story_process import StoryLink, StoryProcess
+from plimsoll.simulator.stories.story_process import StoryLife, StoryLink, StoryProcess
 from plimsoll.wire.kube import KubeClient
 
 SCHEDULER = "plimsoll"
@@ -26,7 +26,7 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
-class RunningScheduler:
+class RunningScheduler(StoryLife):
     """One life of the scheduler process."""
 
     def __init__(
@@ -55,14 +55,6 @@ class RunningScheduler:
         )
         self.scheduler = Scheduler(settings, environment)
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def writes(self) -> int:
-        return self._link.writes
-
-    @property
-    def is_cut_off(self) -> bool:
-        return self._process.was_cut
 
     async def start(self) -> None:
         self._task = self._process.spawn(self.scheduler.run())

@@ -38,7 +38,12 @@ from plimsoll.simulator.stories.objects import namespace
 from plimsoll.simulator.stories.refusing_transport import RefusingTransport, Rule, open_to_all
 from plimsoll.simulator.stories.schedulers import add_node
 from plimsoll.simulator.stories.story_clock import RunClock
-from plimsoll.simulator.stories.story_process import StoryCsiLink, StoryLink, StoryProcess
+from plimsoll.simulator.stories.story_process import (
+    StoryCsiLink,
+    StoryLife,
+    StoryLink,
+    StoryProcess,
+)
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -195,7 +200,7 @@ class ProvisionerLife:
     """Compatible: it stands for csi-provisioner, which knows no intents."""
 
 
-class RunningProvisioner:
+class RunningProvisioner(StoryLife):
     """One life of the process, but for its sockets and signals."""
 
     def __init__(
@@ -236,18 +241,6 @@ class RunningProvisioner:
         )
         self._program = ProvisionerProcess(settings, clients, identity, mode=how.mode)
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def writes(self) -> int:
-        return self._link.writes
-
-    @property
-    def is_cut_off(self) -> bool:
-        return self._process.was_cut
-
-    def cut_off(self) -> None:
-        """From now on it does nothing any more; it is not told."""
-        self._process.cut()
 
     @property
     def has_ended(self) -> bool:

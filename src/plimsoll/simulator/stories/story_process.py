@@ -65,6 +65,26 @@ def _handed_over(work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
     return asyncio.get_running_loop().create_task(work, context=unowned_context())
 
 
+class StoryLife:
+    """One life of a process, which may be cut off."""
+
+    _process: "StoryProcess"
+    _link: "StoryLink"
+
+    @property
+    def writes(self) -> int:
+        """How many writes it has made so far, events included."""
+        return self._link.writes
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self._process.was_cut
+
+    def cut_off(self) -> None:
+        """From now on it does nothing any more; it is not told."""
+        self._process.cut()
+
+
 class StoryLink:
     """The way of one process to the server. Implements Transport."""
 

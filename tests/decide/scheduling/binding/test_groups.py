@@ -92,6 +92,10 @@ def test_a_hold_of_another_attempt_is_left_alone() -> None:
         assert release(GROUP, claim(hold)) is None
 
 
+def test_what_is_to_be_made_is_not_cleared_before_it_is_told_to_be_undone() -> None:
+    assert clear(GROUP, claim("p/2/make")) is None
+
+
 def test_undo_is_said_once() -> None:
     said = undo(GROUP, claim("p/2/make"))
     assert said is not None

@@ -1,4 +1,4 @@
-"""Deadlines of reservations; what they end is in `test_reservations`."""
+"""Deadlines of reservations; what they end is in `test_index`."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -25,7 +25,7 @@ from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.decide.scheduling.reservations.deadlines import UNBEGUN, UNDECIDED, UNORDERED
-from plimsoll.decide.scheduling.reservations.index import MOST_PER_POD
+from plimsoll.decide.scheduling.reservations.users import MOST_PER_POD
 from plimsoll.decide.scheduling.rules.volume_binding.charges import RESERVATIONS
 from tests.builders import (
     DRIVER,
@@ -448,6 +448,40 @@ def test_a_node_that_is_taken_off_the_claim_reserves_nothing_though_it_was_selec
     seen.put(a_claim("other", gib=6, class_name="fast"))
     assert seen.is_placed()
     seen.put(OTHER)
+    assert seen.is_placed()
+
+
+BARE = a_claim("other", gib=6, class_name="fast")
+
+
+def test_what_may_have_been_begun_is_charged_though_the_node_is_taken_off_before_an_intent() -> (
+    None
+):
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.put(USER, BARE)
+    seen.kernel.advance(NOON)
+    assert not seen.is_placed()
+    assert seen.kernel.advance(NOON + UNDECIDED)
+    assert seen.is_placed()
+
+
+def test_the_intent_tells_what_was_begun_before_the_node_was_taken_off() -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.put(USER, BARE)
+    intent = an_intent(OTHER, IntentState.CALLING)
+    seen.put(intent)
+    assert not seen.is_placed()
+    seen.columns.remove(intent)
+    assert seen.is_placed()
+
+
+def test_a_node_that_is_taken_off_after_its_intent_has_ended_reserves_nothing() -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.put(an_intent(OTHER, IntentState.CALLING), an_intent(OTHER, IntentState.REFUSED))
+    seen.put(USER, BARE)
     assert seen.is_placed()
 
 

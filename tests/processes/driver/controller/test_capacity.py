@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from plimsoll.processes.driver.backends.pools.faults import Lie
 from plimsoll.wire.csi import methods as m
@@ -121,6 +121,12 @@ async def _check(running: Running, zone: str, parameters: dict[str, str]) -> Non
     assert made == capacity.available_capacity
 
 
+@example(
+    pools=[(1, SEGMENTS[place]) for place in (1, 2, 0, 0)],
+    volumes=[],
+    zone="",
+    domains={"domains": "2"},
+)
 @given(
     pools=some_pools,
     volumes=some_volumes,

@@ -118,3 +118,12 @@ def test_a_class_that_names_pools_gets_no_others() -> None:
         largest_place(pools, layout, TopologyRequirement()),
         total_places(pools, layout, TopologyRequirement()),
     ) == (5, 5)
+
+
+def test_a_pool_is_where_the_class_says_that_it_is() -> None:
+    pools = [a_pool("p", 5), a_pool("q", 9)]
+    layout = VolumeLayout(located={"p": (A,), "q": (B,)})
+    place = find_place(pools, layout, TopologyRequirement(requisite=(A,)), 1)
+    assert place is not None
+    assert (place.pools, place.topology) == (("p",), (A,))
+    assert chosen(pools, TopologyRequirement(requisite=(C,)), layout=layout) is None

@@ -53,8 +53,10 @@ def _merge_object(target: Document, patch: Document, schema: Document) -> Docume
             _delete_elements(target, _field_of(key, DELETE_FROM_LIST), wanted)
         elif wanted is None:
             target.pop(key, None)
+        elif isinstance(wanted, CONTAINERS):
+            _merge_container(target, key, wanted, schema)
         else:
-            _merge_field(target, key, wanted, schema)
+            target[key] = wanted
     return target
 
 
@@ -67,10 +69,9 @@ def _directed(patch: Document) -> Document:
     raise malformed(f"unknown patch type: {directive}")
 
 
-def _merge_field(target: Document, key: str, wanted: Any, schema: Document) -> None:
-    if not isinstance(wanted, CONTAINERS):
-        target[key] = wanted
-        return
+def _merge_container(
+    target: Document, key: str, wanted: Document | list[Any], schema: Document
+) -> None:
     if isinstance(wanted, dict) and is_always_there(schema, key):
         target.setdefault(key, {})
     current = target.get(key)

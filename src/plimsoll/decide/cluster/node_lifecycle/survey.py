@@ -139,9 +139,9 @@ def _with_leave(
 def _is_lost(node: Node, survey: Survey) -> bool:
     """Found silent just now; or it says itself that it is not ready; or it was found silent
     before, and there was time enough to hear of it again."""
-    ready = find_condition(node.status.conditions, READY)
     if node.name in survey.silent:
         return True
+    ready = find_condition(node.status.conditions, READY)
     if ready is None or ready.holds:
         return False
     return ready.status == "False" or (survey.looked_at or 0.0) >= survey.settled_at

@@ -8,7 +8,8 @@ repeated to find out what to delete:
                       ├→ Made ─→ (none)     held back, then stored (see `holds`)
                       ├→ Refused ─→ (none)  told to the scheduler, which holds it back
                       └→ Undoing ─→ Undone ─→ (none)   once the claim is bound, or gone
-                                 └→ Suspect   another program led meanwhile: not deleted
+                                 └→ Suspect   another program led meanwhile: not deleted, and
+                                              the claim gets another asset
 
 `decide_intent` is the one place that says what follows from a record and the claim as it is now.
 """
@@ -51,7 +52,7 @@ class IntentStep(StrEnum):
     WAIT = "Wait"
     """The scheduler, which holds the claim, looks at the other claims of the pod."""
     LEAVE = "Leave"
-    """An administrator has to look; until then nothing is made for the claim either."""
+    """An administrator has to look; nothing is done about it until then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,8 +174,10 @@ def undo(group: Group, claim: PersistentVolumeClaim) -> Patch | None:
 
 
 def clear(group: Group, claim: PersistentVolumeClaim) -> Patch | None:
-    """Take hold and node off at once; None: the claim is not held by this attempt any more."""
-    if not group.has_hold_on(claim):
+    """Take hold and node off at once; None: the claim is not held by this attempt any more, or its
+    volume is to be made. A second scheduler without an election may number its attempt alike: what
+    it has begun since is not cleared before it is told to be undone."""
+    if hold_of(claim) != group.hold(HoldAction.UNDO):
         return None
     gone: dict[str, str | None] = {HOLD: None}
     if not claim.spec.volume_name and claim.annotations.get(SELECTED_NODE) == group.node:

@@ -4,6 +4,7 @@ Asked whenever something changes that has to do with the pod, and answered from 
 shown: assumptions would only confirm themselves.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,9 +16,13 @@ from plimsoll.api.storage import CSINode
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.csi.in_tree import seen_from_node
-from plimsoll.decide.scheduling.binding.bind_volumes import Choice
+from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject, seen_volume
-from plimsoll.decide.scheduling.rules.volume_binding.claims import find_objection, is_fully_bound
+from plimsoll.decide.scheduling.rules.volume_binding.claims import (
+    ClaimView,
+    find_objection,
+    is_fully_bound,
+)
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import StaticBinding
 
 
@@ -84,14 +89,51 @@ def check_bindings(pod: ObjectKey, choice: Choice, observed: ObservedView) -> Pr
     return Bound()
 
 
-def check_claims(pod: Pod, observed: ObservedView) -> GivenUp | None:
+def check_claims(pod: Pod, claims: ClaimView) -> GivenUp | None:
     """Right before the pod gets its node: whether a claim is gone, or being deleted, by now. No
     node starts such a pod, and once it is on a node, a claim that is being deleted stays. None: the
     claims can be used. kube-scheduler does not look again."""
     for volume in pod.spec.volumes:
-        if finding := find_objection(pod, volume, observed):
+        if finding := find_objection(pod, volume, claims):
             return GivenUp(finding)
     return None
+
+
+def claims_bound_before(pod: Pod, choice: Choice | AllBound) -> tuple[ObjectKey, ...]:
+    """Claims that the attempt neither wrote nor waited for: of those the watch may be behind."""
+    if isinstance(choice, AllBound):
+        return pod.claims
+    static = (binding.claim.key for binding in choice.static)
+    awaited = {*static, *(claim.key for claim in choice.provisions)}
+    return tuple(key for key in pod.claims if key not in awaited)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredClaims:
+    """Some claims as the server has them, the others as the watch has shown them."""
+
+    stored: Mapping[ObjectKey, PersistentVolumeClaim | None]
+    observed: ObservedView
+
+    def claim(self, key: ObjectKey) -> PersistentVolumeClaim | None:
+        return self.stored[key] if key in self.stored else self.observed.claim(key)
+
+
+def check_stored(pod: Pod, claims: StoredClaims) -> GivenUp | None:
+    """The same by what the server has: also whether a claim was made anew, or has another volume
+    than the one that the node was judged by."""
+    if late := check_claims(pod, claims):
+        return late
+    for key, stored in claims.stored.items():
+        if _identity(stored) != _identity(claims.observed.claim(key)):
+            sentence = f'PVC "{key.name}" was made anew, or has another volume'
+            finding = Finding(reason=Reason.CHANGED_MEANWHILE, sentence=sentence, claim=key)
+            return GivenUp(finding)
+    return None
+
+
+def _identity(claim: PersistentVolumeClaim | None) -> tuple[str, str] | None:
+    return None if claim is None else (claim.uid, claim.spec.volume_name)
 
 
 def _check_static(binding: StaticBinding, node: Node, observed: ObservedView) -> Progress:

@@ -62,6 +62,8 @@ class PublishedColumn(NamedTuple):
     key: ObjectKey
     segment: int | None
     """None: it is about no node."""
+    terms: Terms
+    """Of the segment."""
     limit: int
     capacity: int
     object: CSIStorageCapacity
@@ -95,6 +97,10 @@ class ClassCapacity:
     def get(self, key: ObjectKey) -> CSIStorageCapacity:
         return self._published[key].object
 
+    def terms_of(self, key: ObjectKey) -> Terms:
+        """Which nodes the object is about."""
+        return self._published[key].terms
+
     def in_segment(self, segment: int | None) -> list[CSIStorageCapacity]:
         keys = self._by_segment.get(segment, ()) if segment is not None else ()
         return [self._published[key].object for key in keys]
@@ -106,16 +112,19 @@ class ClassCapacity:
             self.cells.touch(published.segment)
 
     def put(self, object_: CSIStorageCapacity) -> None:
-        old = self._published.get(object_.key)
+        key = object_.key
+        old = self._published.get(key)
         if old is None or old.object.node_topology != object_.node_topology:
-            self.remove(object_.key)
-            segment = self._enter(object_)
+            self.remove(key)
+            terms = segment_terms(object_.node_topology)
+            segment = self._enter(object_, terms)
         else:
-            segment = old.segment
+            segment, terms = old.segment, old.terms
         limit = largest_volume(object_)
-        self._published[object_.key] = PublishedColumn(
-            object_.key,
+        self._published[key] = PublishedColumn(
+            key,
             segment,
+            terms,
             UNKNOWN if limit is None else limit.value,
             UNKNOWN if object_.capacity is None else parse_quantity(object_.capacity).value,
             object_,
@@ -123,10 +132,9 @@ class ClassCapacity:
         if segment is not None:
             self.cells.touch(segment)
 
-    def _enter(self, object_: CSIStorageCapacity) -> int | None:
+    def _enter(self, object_: CSIStorageCapacity, terms: Terms) -> int | None:
         """Find the object's segment a place among the cells."""
         self._count_keys(object_, 1)
-        terms = segment_terms(object_.node_topology)
         if not terms:
             return None
         segment = self._segments.acquire(terms)
@@ -250,26 +258,25 @@ class CapacityColumns:
         """By object, the numbers of its last report but one, and of its last."""
 
     def put(self, object_: CSIStorageCapacity) -> None:
-        self._count_report(object_)
-        if self._class_of.get(object_.key, object_.storage_class_name) != (
-            object_.storage_class_name
-        ):
-            self.remove(object_.key)
-        name = self._class_of[object_.key] = object_.storage_class_name
+        key, name = object_.key, object_.storage_class_name
+        self._count_report(key, object_)
+        if self._class_of.get(key, name) != name:
+            self.remove(key)
+        self._class_of[key] = name
         if name not in self.by_class:
             self.by_class[name] = ClassCapacity(self._index, self._segments)
         self.by_class[name].put(object_)
         found = find_pools(object_.annotations) or ()
-        self._name_pools(object_.key, tuple(pool.name for pool in found))
-        self._mark(object_)
+        self._name_pools(key, tuple(pool.name for pool in found))
+        self._mark(key)
 
-    def _count_report(self, object_: CSIStorageCapacity) -> None:
-        name = self._class_of.get(object_.key)
-        if name is None or _report(self.by_class[name].get(object_.key)) == _report(object_):
+    def _count_report(self, key: ObjectKey, object_: CSIStorageCapacity) -> None:
+        name = self._class_of.get(key)
+        if name is None or _report(self.by_class[name].get(key)) == _report(object_):
             return
         self.reports += 1
-        _, last = self.reported_numbers.get(object_.key, (0, 0))
-        self.reported_numbers[object_.key] = last, self.reports
+        _, last = self.reported_numbers.get(key, (0, 0))
+        self.reported_numbers[key] = last, self.reports
 
     def has_reported_twice(self, key: ObjectKey, since: int) -> bool:
         """Whether the object has told something else at least twice after so many reports."""
@@ -279,11 +286,11 @@ class CapacityColumns:
         """After the same objects were put: what the other has seen and no object tells."""
         self.reports, self.reported_numbers = other.reports, other.reported_numbers.copy()
 
-    def _mark(self, object_: CSIStorageCapacity) -> None:
-        self.changed.mark(object_.key)
-        if terms := segment_terms(object_.node_topology):
+    def _mark(self, key: ObjectKey) -> None:
+        self.changed.mark(key)
+        if terms := self.by_class[self._class_of[key]].terms_of(key):
             self.changed.mark(terms)
-        for name in self._pools.get(object_.key, ()):
+        for name in self._pools.get(key, ()):
             self.changed.mark(name)
 
     def _name_pools(self, key: ObjectKey, names: tuple[str, ...]) -> None:
@@ -317,7 +324,7 @@ class CapacityColumns:
         name = self._class_of.get(key)
         if name is None:
             return
-        self._mark(self.by_class[name].get(key))
+        self._mark(key)
         self._name_pools(key, ())
         self._pools.pop(key, None)
         del self._class_of[key]

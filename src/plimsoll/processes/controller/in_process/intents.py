@@ -9,6 +9,7 @@ from prometheus_client import Gauge
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.provisioning.in_process.intents import is_in_process, is_in_process_request
 from plimsoll.decide.provisioning.intents import Intent, IntentState
+from plimsoll.decide.provisioning.recorded import OtherLeaders
 from plimsoll.reconcile.intents import IntentBook, IntentSettings
 from plimsoll.reconcile.loop import Tools
 
@@ -86,8 +87,8 @@ class InProcessIntents:
     def is_inherited(self, uid: str) -> bool:
         return self._book.is_inherited(uid)
 
-    def may_be_recorded(self, uid: str) -> bool:
-        return self._book.may_be_recorded(uid)
+    def other_leaders(self, uid: str) -> OtherLeaders:
+        return self._book.other_leaders(uid)
 
     async def is_deleted(self, uid: str) -> bool:
         return await self._book.is_deleted(uid)
@@ -111,6 +112,12 @@ class InProcessIntents:
     async def enter(self, uid: str, state: IntentState) -> None:
         """Raises KubeError."""
         await self._book.enter(uid, state)
+
+    async def suspect(self, uid: str) -> None:
+        """What is there is kept, and the claim gets another asset. Raises KubeError."""
+        intent = self._book.find(uid)
+        await self._book.suspect(uid)
+        self._forget(intent)
 
     async def refused(self, uid: str) -> None:
         """Nothing was made under its name. Raises KubeError."""

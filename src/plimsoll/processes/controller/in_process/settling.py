@@ -17,6 +17,7 @@ from plimsoll.decide.provisioning.in_process.intents import (
     is_asset_recorded,
 )
 from plimsoll.decide.provisioning.intents import Intent, IntentState
+from plimsoll.decide.provisioning.recorded import OtherLeaders
 from plimsoll.processes.controller.in_process.intents import InProcessIntents
 from plimsoll.processes.controller.in_process.operations import OperationVerdict
 from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError
@@ -63,7 +64,7 @@ class IntentSettling:
     async def _undo(self, intent: Intent, claim: PersistentVolumeClaim | None) -> bool:
         """False: it has to be tried again."""
         if self._has_another_led(intent.uid):
-            await self._intents.enter(intent.uid, IntentState.SUSPECT)
+            await self._intents.suspect(intent.uid)
             await self._context.enact(after_suspicion(intent))
             return True
         await self._intents.enter(intent.uid, IntentState.UNDOING)
@@ -86,4 +87,4 @@ class IntentSettling:
         it is the only one, and so was the one before it.
         """
         is_elected = self._context.tools.fence.epoch is not None
-        return is_elected and self._intents.may_be_recorded(uid)
+        return is_elected and self._intents.other_leaders(uid) is OtherLeaders.BETWEEN

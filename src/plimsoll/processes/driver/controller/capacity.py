@@ -5,6 +5,7 @@ larger by a unit cannot.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from google.protobuf.wrappers_pb2 import Int64Value
 
@@ -50,7 +51,7 @@ class CapacityService:
                 raise
             # Possible elsewhere, but not here, whatever its size; CreateVolume says why.
             return csi.GetCapacityResponse(available_capacity=0)
-        requirement = TopologyRequirement()
+        requirement = TopologyRequirement(served=self._driver.served)
         if request.HasField("accessible_topology"):
             requirement = TopologyRequirement(requisite=(segment_of(request.accessible_topology),))
         return await self._capacity(layout, requirement)
@@ -73,7 +74,7 @@ class CapacityService:
             if (layout := self._find_layout(item.parameters)) is not None
         }
         async with self._driver.placing:
-            pools = await self._driver.pools()
+            pools = [_located(pool, layouts) for pool in await self._driver.pools()]
         if request.HasField("accessible_topology"):
             segment = segment_of(request.accessible_topology)
             pools = [pool for pool in pools if is_reachable(pool.topology, segment)]
@@ -88,6 +89,17 @@ class CapacityService:
             return self._driver.backend.layout(backend_request)
         except CsiStatusError:
             return None
+
+
+def _located(pool: Pool, layouts: dict[str, VolumeLayout]) -> Pool:
+    """Where the classes say that it is, each segment once."""
+    segments = [
+        segment
+        for _, layout in sorted(layouts.items())
+        for segment in layout.located.get(pool.name, ())
+    ]
+    named = tuple(each for at, each in enumerate(segments) if each not in segments[:at])
+    return replace(pool, topology=named) if named else pool
 
 
 def _pool(pool: Pool, layouts: dict[str, VolumeLayout]) -> pools_pb2.Pool:

@@ -5,13 +5,13 @@ driver crashes: the record comes first, with its id and the capacity it takes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 
 from plimsoll.processes.driver.backends.protocol import BackendRequest, VolumeLayout
 from plimsoll.processes.driver.controller.answers import volume_message
 from plimsoll.processes.driver.controller.placement import (
-    TopologyRequirement,
     find_place,
     is_reachable,
     largest_place,
@@ -115,16 +115,10 @@ class Creation:
         self, wanted: VolumeRequest, layout: VolumeLayout, size: int
     ) -> VolumePlacement:
         pools = await self._driver.pools()
-        place = None
-        if not wanted.requirement.requisite:
-            # The caller names no segment: prefer one where a node of this driver can use it.
-            anywhere_served = TopologyRequirement(
-                requisite=tuple(n.topology for n in self._driver.nodes)
-            )
-            place = find_place(pools, layout, anywhere_served, size)
-        place = place or find_place(pools, layout, wanted.requirement, size)
+        requirement = replace(wanted.requirement, served=self._driver.served)
+        place = find_place(pools, layout, requirement, size)
         if place is None:
-            largest = largest_place(pools, layout, wanted.requirement)
+            largest = largest_place(pools, layout, requirement)
             raise resource_exhausted(
                 f"volume {wanted.name}: needs {size} bytes, the largest volume there is room for"
                 f" where it is wanted has {largest}"

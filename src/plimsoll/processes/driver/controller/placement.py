@@ -28,6 +28,8 @@ class TopologyRequirement:
     requisite: tuple[Segment, ...] = ()
     """Some of them must reach the volume; none given: anywhere."""
     preferred: tuple[Segment, ...] = ()
+    served: tuple[Segment, ...] = ()
+    """Where the driver has nodes: what may be anywhere is rather there."""
 
 
 ANYWHERE = TopologyRequirement()
@@ -75,7 +77,11 @@ def find_place(
     pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement, size_bytes: int
 ) -> VolumePlacement | None:
     """The best place for the volume; None: too little capacity is free where it may be."""
-    chosen = next(_places(pools, layout, requirement, size_bytes), None)
+    chosen = None
+    if requirement.served and not requirement.requisite:
+        served = TopologyRequirement(requisite=requirement.served)
+        chosen = next(_places(pools, layout, served, size_bytes), None)
+    chosen = chosen or next(_places(pools, layout, requirement, size_bytes), None)
     return None if chosen is None else _placement(chosen, layout, size_bytes)
 
 
@@ -141,7 +147,11 @@ def _without(pool: Pool, place: VolumePlacement) -> Pool:
 
 
 def _allowed(pools: Sequence[Pool], layout: VolumeLayout) -> list[Pool]:
-    return [pool for pool in pools if layout.pools is None or pool.name in layout.pools]
+    return [
+        replace(pool, topology=layout.located[pool.name]) if pool.name in layout.located else pool
+        for pool in pools
+        if layout.pools is None or pool.name in layout.pools
+    ]
 
 
 def _ranked(
@@ -162,13 +172,12 @@ def _ranked(
 
 def _reachable(pools: Sequence[Pool], requirement: TopologyRequirement) -> Sequence[Pool]:
     """The pools that the requirement allows."""
-    if not requirement.requisite:
+    asked = requirement.requisite
+    if not asked:
         return pools
-    return [
-        pool
-        for pool in pools
-        if any(is_reachable(pool.topology, item) for item in requirement.requisite)
-    ]
+    if len(asked) == 1:  # as whenever capacity is asked for
+        return [pool for pool in pools if is_reachable(pool.topology, asked[0])]
+    return [pool for pool in pools if any(is_reachable(pool.topology, item) for item in asked)]
 
 
 def _strays(pool: Pool, requirement: TopologyRequirement) -> int:

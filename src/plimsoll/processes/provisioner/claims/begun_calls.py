@@ -113,8 +113,7 @@ class BegunCalls:
         if not isinstance(checked, CleanUp):
             return checked
         await self._intents.enter(uid, IntentState.UNDOING, step.call.volume_id)
-        may_be_recorded = self._intents.may_be_recorded(uid)
-        outcome = await self._sidecar.undo(step, may_be_recorded=may_be_recorded)
+        outcome = await self._sidecar.undo(step, self._intents.other_leaders(uid))
         if isinstance(outcome, Ignore):
             await self._intents.suspect(uid)
             # The claim never had it, and gets another one.

@@ -95,8 +95,8 @@ class GivenUpCalls(Loop):
         if is_recorded(asset, stored.items):
             await self._settle(key, intent)
             return
-        may_be_recorded = self._intents.may_given_up_be_recorded(intent.name)
-        outcome = await self._sidecar.undo(step, may_be_recorded=may_be_recorded)
+        others = self._intents.other_leaders_of_given_up(intent.name)
+        outcome = await self._sidecar.undo(step, others)
         match outcome:
             case Ignore():
                 await self._intents.enter_given_up(intent.name, IntentState.SUSPECT)

@@ -30,9 +30,12 @@ from plimsoll.decide.scheduling.binding.wait_for_volumes import (
     TIMED_OUT,
     GivenUp,
     Progress,
+    StoredClaims,
     Waiting,
     check_bindings,
     check_claims,
+    check_stored,
+    claims_bound_before,
 )
 from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.enact.enactor import Done, Obstacle, Overtaken
@@ -43,7 +46,7 @@ from plimsoll.wire.kind import typed
 
 log = logging.getLogger(__name__)
 
-PODS, VOLUMES = typed(Pod), typed(PersistentVolume)
+CLAIMS, PODS, VOLUMES = typed(PersistentVolumeClaim), typed(Pod), typed(PersistentVolume)
 SEVERAL = 2
 
 
@@ -95,7 +98,7 @@ class Binder:
 
     async def _bind(self, pod: Pod, node: str, choice: Choice | AllBound) -> BindingFailed | None:
         if isinstance(choice, AllBound):
-            return await self._assign(pod, node)
+            return await self._assign(pod, node, choice)
         if self._groups is not None and choice.provisions and len(choice.writes) > 1:
             return await self._bind_in_order(pod, choice, self._groups)
         made = await self._write(choice)
@@ -121,7 +124,8 @@ class Binder:
             made = replace(made, static=written.static or made.static)
             if failed := await self._confirm(pod, written):
                 break
-        failed = failed or await self._assign(pod, choice.node, version=self._version_of(pod))
+        version = self._version_of(pod)
+        failed = failed or await self._assign(pod, choice.node, choice, version=version)
         if failed:
             self._state.forget(made)
         return failed
@@ -194,7 +198,7 @@ class Binder:
             await self._enactor.enact(Plan(reason="VolumesReleased", writes=(write,)))
 
     async def _finish(self, pod: Pod, choice: Choice) -> BindingFailed | None:
-        return await self._confirm(pod, choice) or await self._assign(pod, choice.node)
+        return await self._confirm(pod, choice) or await self._assign(pod, choice.node, choice)
 
     async def _confirm(self, pod: Pod, choice: Choice) -> BindingFailed | None:
         """None: all of its volumes are bound."""
@@ -218,9 +222,26 @@ class Binder:
         except TimeoutError:
             return TIMED_OUT
 
-    async def _assign(self, pod: Pod, node: str, *, version: str = "") -> BindingFailed | None:
-        if self._groups is not None and (late := check_claims(pod, self._state.stores)):
+    async def _find_late(self, pod: Pod, choice: Choice | AllBound) -> BindingFailed | None:
+        """A claim that the pod cannot use any more. The server is asked for those that were bound
+        before: if the watch is behind, no write of this attempt shows that."""
+        stores = self._state.stores
+        if late := check_claims(pod, stores):
             return _failed(late)
+        try:
+            keys = claims_bound_before(pod, choice)
+            stored = {key: await self._client.find(CLAIMS, key) for key in keys}
+        except KubeError as error:
+            sentence = f"binding volumes: {error}"
+            return BindingFailed(stage=BindingStage.ASSIGNING, sentence=sentence)
+        late = check_stored(pod, StoredClaims(stored, stores))
+        return _failed(late) if late else None
+
+    async def _assign(
+        self, pod: Pod, node: str, choice: Choice | AllBound, *, version: str = ""
+    ) -> BindingFailed | None:
+        if self._groups is not None and (late := await self._find_late(pod, choice)):
+            return late
         try:
             await self._client.bind(pod.key, node, uid=pod.uid, version=version)
         except KubeError as error:

@@ -50,7 +50,7 @@ class GroupBook:
                 raise
             self.is_allowed = False
             facts = {"namespace": self._namespace, "error": str(error)}
-            log.warning("volumes not held back: the role does not allow leases", extra=facts)
+            log.warning("groups not read: the role does not allow leases", extra=facts)
             return
         self._stored |= {stored.group.pod_uid: stored for stored in found}
 

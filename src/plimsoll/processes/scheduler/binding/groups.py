@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import msgspec
 
@@ -56,7 +57,17 @@ ATTEMPTS = 5
 
 
 class Groups:
-    def __init__(self, context: BindingContext, book: GroupBook, metrics: SchedulerMetrics) -> None:
+    def __init__(
+        self,
+        context: BindingContext,
+        book: GroupBook,
+        metrics: SchedulerMetrics,
+        *,
+        does_without: Callable[[Pod], bool] = lambda _: False,
+    ) -> None:
+        """Pods that do without groups get none any more: what an earlier scheduler has begun for
+        them is given back."""
+        self._does_without = does_without
         self._context = context
         self._metrics = metrics
         self._client = context.client
@@ -143,6 +154,8 @@ class Groups:
                 self._due.set()
 
     async def _make(self, pod: Pod, part: Choice) -> Choice | GivenUp:
+        # The next attempt is without claims that are bound: no record would name their holds.
+        await self._release_bound(pod)
         group = self._begin(pod, part)
         await self.book.write(group)
         written = await self._hold(group, part)
@@ -224,10 +237,14 @@ class Groups:
         return replace(part, awaited=awaited)
 
     async def _release(self, group: Group) -> tuple[PersistentVolumeClaim, ...]:
+        return await self._rewrite_all(group, groups.release)
+
+    async def _rewrite_all(
+        self, group: Group, decide: Callable[[Group, PersistentVolumeClaim], Patch | None]
+    ) -> tuple[PersistentVolumeClaim, ...]:
+        """The claims that are still there, as they are then. Raises KubeError."""
         found = [
-            await self._rewrite(
-                group.key_of(held), held, lambda claim: groups.release(group, claim)
-            )
+            await self._rewrite(group.key_of(held), held, partial(decide, group))
             for held in group.claims
         ]
         return tuple(claim for claim in found if claim is not None)
@@ -248,12 +265,15 @@ class Groups:
 
     async def _finish_undo(self, group: Group) -> None:
         """Every step may have been made before. Raises KubeError."""
-        for held in group.claims:
-            await self._rewrite(group.key_of(held), held, lambda claim: groups.undo(group, claim))
-        if self._state.stores.node(group.node) is not None:
-            await self._wait_undone(group)
-        for held in group.claims:
-            await self._rewrite(group.key_of(held), held, lambda claim: groups.clear(group, claim))
+        for _ in range(ATTEMPTS):
+            await self._rewrite_all(group, groups.undo)
+            if self._state.stores.node(group.node) is not None:
+                await self._wait_undone(group)
+            left = await self._rewrite_all(group, groups.clear)
+            if not any(group.has_hold_on(claim) for claim in left):
+                break
+        else:
+            raise KubeError(Failure.CONFLICT, f"claims of pod {group.pod_key} are held anew")
         if is_pod_there(group, self._state.stores):
             await self.book.write(msgspec.structs.replace(group, state=GroupState.UNDONE))
         else:
@@ -351,9 +371,15 @@ class Groups:
         if group.pod_uid in self._working:
             return False
         is_waiting = self._has_waiting_pod(group)
-        is_late = group.state is GroupState.PREPARING and self._client.clock.now() >= group.deadline
+        is_late = group.state is GroupState.PREPARING and self._is_given_up(group)
         is_stopped = group.state is GroupState.PUBLISHING and self._has_holds(group)
         return group.state is GroupState.UNDOING or is_late or is_stopped or not is_waiting
+
+    def _is_given_up(self, group: Group) -> bool:
+        """Whether no binding will go on with it."""
+        pod = self._state.stores.pod(group.pod_key)
+        is_late = self._client.clock.now() >= group.deadline
+        return is_late or (pod is not None and self._does_without(pod))
 
     def _has_holds(self, group: Group) -> bool:
         """The pod may not be schedulable any more: no binding would take the holds off."""

@@ -1,4 +1,4 @@
-"""How volumes in flight are charged; what is reserved is in `test_reservations`."""
+"""How volumes in flight are charged; what is reserved is in `reservations`."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

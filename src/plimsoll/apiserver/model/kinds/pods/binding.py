@@ -1,8 +1,8 @@
 """Binding a pod to a node: `POST pods/{name}/binding`."""
 
-from copy import deepcopy
 from datetime import datetime
 
+from plimsoll.api.patch.documents import clone
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.status import condition
@@ -30,7 +30,7 @@ def bind(pod: Document, binding: Document, now: datetime) -> Document:
     check_binding(binding, name)
     _check_preconditions(pod["metadata"], meta)
     _check_unbound(pod, name)
-    bound = deepcopy(pod)
+    bound: Document = clone(pod)
     bound["spec"]["nodeName"] = binding["target"]["name"]
     for field in ("annotations", "labels"):
         if meta.get(field):

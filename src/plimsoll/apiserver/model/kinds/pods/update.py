@@ -1,8 +1,8 @@
 """What may change in a pod that exists: next to nothing of its spec."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 
+from plimsoll.api.patch.documents import clone
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.annotations import annotation_change_errors
@@ -82,7 +82,7 @@ def _added_gate_errors(gates: list[Document], old: Document) -> Iterator[FieldEr
 
 
 def _with_allowed_changes_undone(new: Document, old: Document) -> Document:
-    changed = deepcopy(new)
+    changed: Document = clone(new)
     for kind in ("containers", "initContainers"):
         for container, before in zip(changed.get(kind) or [], old.get(kind) or [], strict=True):
             container["image"] = before.get("image", "")

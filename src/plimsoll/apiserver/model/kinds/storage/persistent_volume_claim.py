@@ -1,10 +1,10 @@
 """PersistentVolumeClaim: a pending claim is fixed; a bound one may grow and change attributes."""
 
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from datetime import datetime
 
 from plimsoll.api.names import qualified_name_errors
+from plimsoll.api.patch.documents import clone
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
@@ -131,7 +131,7 @@ def _may_set_class(new: Document, old: Document) -> bool:
 
 def _allowed(new: Document, old: Document) -> Document:
     """The new spec with every change that is allowed undone: equal to the old one, or refused."""
-    spec, before = deepcopy(new.get("spec") or {}), old.get("spec") or {}
+    spec, before = clone(new.get("spec") or {}), old.get("spec") or {}
     undone = {"volumeName"} if not before.get("volumeName") else set()
     if _moves_class_from_annotation(new, old) or _may_set_class(new, old):
         undone.add("storageClassName")
@@ -153,7 +153,7 @@ def _is_bound(claim: Document) -> bool:
 
 def _comparable(spec: Document) -> Document:
     """Sizes as numbers; data sources as if the claim had been written today."""
-    plain = deepcopy(spec)
+    plain = clone(spec)
     align_data_sources(plain)
     resources = plain.pop("resources", None) or {}
     amounts = {

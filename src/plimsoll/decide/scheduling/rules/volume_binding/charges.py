@@ -22,12 +22,12 @@ from typing import NamedTuple
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.selectors.node import NodeSelector
 from plimsoll.api.storage import CSIDriver, CSIStorageCapacity, StorageClass
-from plimsoll.decide.capacity.pools import ClassPool
+from plimsoll.decide.capacity.pools import CLASS_POOL, POOLS, ClassPool
 from plimsoll.decide.capacity.tokens import find_token
 from plimsoll.decide.capacity.volume_sizes import Cost, find_parts
 from plimsoll.decide.scheduling.columns.capacity import ClassCapacity, PoolId, PoolSource
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.reservations.index import (
+from plimsoll.decide.scheduling.reservations.reservation import (
     WANTED,
     RecordedVolume,
     Reservation,
@@ -51,13 +51,29 @@ MODES = {mode.value: mode for mode in ReservationMode}
 def mode_of(
     storage_class: StorageClass, driver: CSIDriver | None, *, is_declared: bool
 ) -> ReservationMode:
-    """What makes no sense counts as not said."""
     usual = ReservationMode.LINEAR if is_declared else ReservationMode.NONE
+    return _told_mode(storage_class, driver) or usual
+
+
+def _told_mode(storage_class: StorageClass, driver: CSIDriver | None) -> ReservationMode | None:
+    """What makes no sense counts as not said."""
     for object_ in (storage_class, driver):
         told = object_.annotations.get(RESERVATIONS, "") if object_ is not None else ""
         if told in MODES:
             return MODES[told]
-    return usual
+    return None
+
+
+def may_be_charged(
+    storage_class: StorageClass, driver: CSIDriver | None, published: Iterable[CSIStorageCapacity]
+) -> bool:
+    """False: whatever pools these objects are about, volumes in flight take nothing of them."""
+    told = _told_mode(storage_class, driver)
+    if told is not None:
+        return told is not ReservationMode.NONE
+    return CLASS_POOL in storage_class.annotations or any(
+        POOLS in each.annotations for each in published
+    )
 
 
 class PoolCharge(NamedTuple):
@@ -142,7 +158,8 @@ class PoolCharges:
 
     def refresh(self) -> None:
         """Work out what has changed since the last time."""
-        for key in self._dirty():
+        dirty = self._dirty()
+        for key in dirty:
             found = self._find_pool(key)
             self._unplaced.pop(key, None)
             charge = None if found is None else self._charge(*found)
@@ -150,9 +167,14 @@ class PoolCharges:
             if charge is None and not is_known and key in self._columns.reservations.by_key:
                 self._unplaced[key] = None
             self._put(key, charge)
-        # What was marked just now is no news.
-        self._seen = self._positions()
-        self._changes = self._columns.capacity.changed.position
+        if dirty or self._has_new_capacity:
+            # What was marked just now is no news.
+            self._seen = self._positions()
+            self._changes = self._columns.capacity.changed.position
+
+    @property
+    def _has_new_capacity(self) -> bool:
+        return self._changes != self._columns.capacity.changed.position
 
     def _dirty(self) -> Collection[ReservationKey]:
         columns, index = self._columns, self._columns.reservations
@@ -163,7 +185,7 @@ class PoolCharges:
             changed = dict.fromkeys(index.changed_since(self._position))
             if stamps != self._stamps:
                 changed |= dict.fromkeys(self._by_key) | self._unplaced
-            else:
+            elif self._has_new_capacity:
                 changed |= dict.fromkeys(self._concerned())
         self._position, self._stamps = index.position, stamps
         return changed
@@ -263,6 +285,9 @@ class PoolCharges:
             return None
         table = columns.capacity.by_class.get(storage_class.name)
         published = table.covering(slot) if table is not None else []
+        driver = columns.drivers.get(storage_class.provisioner)
+        if reservation.recorded is None and not may_be_charged(storage_class, driver, published):
+            return None
         offers = [self.offers.of(capacity, storage_class) for capacity in published]
         pools = [pool for offer in offers for pool in offer.pools or ()]
         if reservation.must_fit:

@@ -6,7 +6,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.processes.driver.backends.pools.content import Entry, PoolContent
-from plimsoll.processes.driver.backends.pools.faults import Faults, FaultyCall, When
+from plimsoll.processes.driver.backends.pools.faults import (
+    Faults,
+    FaultyCall,
+    Lie,
+    When,
+    told_bytes,
+)
 from plimsoll.processes.driver.backends.pools.options import (
     MUTABLE,
     PoolSettings,
@@ -66,18 +72,25 @@ class PoolsBackend:
         self._taken: Counter[str] = Counter()
         """The sum of that, by pool."""
         self._last_told: dict[str, Pool] = {}
-        """By name; all pools are told of whenever anything is asked about one of them."""
+        """By name."""
+        self._told: tuple[Pool, ...] = ()
+        """Of all pools, whenever anything is asked about one of them."""
+        self._told_of: tuple[Mapping[str, int], tuple[Lie, ...]] | None = None
+        """What that was made of: what is promised, and what is told instead."""
         self.has_devices = content is not None
 
     def layout(self, request: BackendRequest) -> VolumeLayout:
         return layout_of(request, self._pools)
 
     async def pools(self, charges: Charges) -> Sequence[Pool]:
-        return tuple(self._pool(pool, charges) for pool in self._pools)
+        made_of = (charges.promised, self.faults.lies())
+        if made_of != self._told_of:
+            self._told = tuple(self._pool(pool, *made_of) for pool in self._pools)
+            self._told_of = made_of
+        return self._told
 
-    def _pool(self, pool: PoolSettings, charges: Charges) -> Pool:
-        free = pool.size_bytes - charges.promised.get(pool.name, 0)
-        told = self.faults.told_bytes(pool.name, free)
+    def _pool(self, pool: PoolSettings, promised: Mapping[str, int], lies: tuple[Lie, ...]) -> Pool:
+        told = told_bytes(lies, pool.name, pool.size_bytes - promised.get(pool.name, 0))
         last = self._last_told.get(pool.name)
         if last is not None and last.extents[0].free_bytes == told:
             return last

@@ -15,7 +15,7 @@ begins anew. Code in the same process can set the script without a file.
 import hashlib
 import os
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -141,12 +141,12 @@ class Faults:
             case Crash():
                 self.crash()
 
+    def lies(self) -> tuple[Lie, ...]:
+        """What the script says of capacity."""
+        return tuple(rule for rule in self._read()[1] if isinstance(rule, Lie))
+
     def told_bytes(self, pool: str, free_bytes: int) -> int:
-        """What is told of the free capacity of a pool."""
-        for rule in self._read()[1]:
-            if isinstance(rule, Lie) and rule.pool in ("", pool):
-                return int(free_bytes * rule.factor) + parse_bytes(str(rule.offset))
-        return free_bytes
+        return told_bytes(self.lies(), pool, free_bytes)
 
     def _take(self, call: FaultyCall, pools: Collection[str], when: When) -> Fault | None:
         name, script = self._read()
@@ -190,6 +190,14 @@ class Faults:
         until = None if seconds is None else self._clock.monotonic() + seconds
         while self._read()[0] == name and (until is None or self._clock.monotonic() < until):
             await self._clock.sleep(LOOK_AGAIN_AFTER)
+
+
+def told_bytes(lies: Iterable[Lie], pool: str, free_bytes: int) -> int:
+    """What is told of the free capacity of a pool."""
+    for lie in lies:
+        if lie.pool in ("", pool):
+            return int(free_bytes * lie.factor) + parse_bytes(str(lie.offset))
+    return free_bytes
 
 
 def _read_state(path: Path) -> _State:
