@@ -13,7 +13,7 @@ export UV_NATIVE_TLS := 1
 # What pip warns root of does not concern a directory of its own.
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help setup demo test sim replay check format bench bench-hostpath conformance kills kills-every-step docs protos clean lock
+.PHONY: help setup demo test test-ceph sim replay check format bench bench-hostpath conformance kills kills-every-step docs protos clean lock
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -42,8 +42,13 @@ $(SYSTEM): tools/system_packages.sh | $(READY)
 
 # More workers than the two cores of a small machine: most tests wait for processes.
 test: $(READY) $(SYSTEM) ## all tests that need nothing but this machine
-	@$(BIN)/python -m pytest -q -n 4 --dist loadfile -m 'not planted' tests
+	@$(BIN)/python -m pytest -q -n 4 --dist loadfile -m 'not planted' --ignore tests/ceph tests
 	@$(BIN)/python -m tests.oracle
+
+# One process: all tests share one cluster, which takes five seconds to start.
+test-ceph: $(READY) $(SYSTEM) ## the tests on a real Ceph cluster, which it installs (CEPH=options of pytest)
+	@sh tools/ceph_packages.sh $(BIN)/python
+	@$(BIN)/python -m tests.ceph $(CEPH)
 
 # The range of seeds makes it resumable: FIRST=101 goes on where SEEDS=100 ended.
 SEEDS ?= 20

@@ -48,6 +48,8 @@ FAMILIES = {
     Path("decide/claims/view.py"): Path("decide/claims/test_claim.py"),
     Path("decide/csi/snapshots/view.py"): Path("decide/csi/snapshots/test_snapshot.py"),
     Path("decide/provisioning/view.py"): Path("decide/provisioning/test_claims.py"),
+    # What the index keeps: only what is reserved in the end can be noticed.
+    Path("decide/scheduling/reservations"): Path("decide/scheduling/reservations/test_index.py"),
 }
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from tests.oracle import (
     capacity_cases,
+    ceph_cases,
+    ceph_journal_cases,
     controller_cases,
     matching_cases,
     pod_cases,
@@ -36,6 +38,12 @@ ORACLES = {
     "allowed_topologies": Oracle(selector_cases.allowed_topologies),
     "api_label_keys": Oracle(pod_cases.api_label_keys),
     "backoff": Oracle(queue_cases.backoff),
+    "ceph-crush-location": Oracle(ceph_cases.crush_locations),
+    "ceph-domain-labels": Oracle(ceph_cases.domain_labels),
+    "ceph-journal": Oracle(ceph_journal_cases.journal),
+    "ceph-topology": Oracle(ceph_cases.topology),
+    "ceph-volid-compose": Oracle(ceph_cases.compose),
+    "ceph-volid-decompose": Oracle(ceph_cases.decompose),
     "ep-capacity": Oracle(capacity_cases.ep_capacity, capacity_cases.ep_capacity_agrees),
     "ep-managed-by": Oracle(capacity_cases.ep_managed_by),
     "ep-accessibility": Oracle(provisioner_topology_cases.accessibility),

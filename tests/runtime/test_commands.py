@@ -1,5 +1,7 @@
 import asyncio
 import os
+import signal
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -7,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.runtime.commands import CommandError, run
+from plimsoll.runtime.commands import CommandError, run, run_into_background
 
 SOON = timedelta(seconds=20)
 
@@ -91,3 +93,18 @@ def _is_gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (ProcessLookupError, FileNotFoundError):
         return True
+
+
+async def test_a_daemon_that_keeps_its_output_open_is_not_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    daemon = f"sleep 30 & echo $! >{file}"
+    began = time.monotonic()
+    await run_into_background(["sh", "-c", daemon])
+    assert time.monotonic() - began < 10
+    os.kill(int(file.read_text()), signal.SIGKILL)
+
+
+async def test_a_command_that_leaves_no_daemon_fails_with_its_code() -> None:
+    with pytest.raises(CommandError) as raised:
+        await run_into_background(["sh", "-c", "exit 3"])
+    assert raised.value.code == 3

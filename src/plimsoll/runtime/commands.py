@@ -70,15 +70,44 @@ async def run(
     return Completed(stdout.decode(errors="replace"))
 
 
+async def run_into_background(
+    argv: Sequence[str | Path],
+    *,
+    within: timedelta = WITHIN,
+    extra_environment: Mapping[str, str] | None = None,
+) -> None:
+    """For a command that leaves a daemon behind: its own end is waited for, and no output is read.
+
+    The daemon may keep the output open for as long as it lives. Raises CommandError.
+    """
+    command = Path(argv[0]).name
+    process = await _surely_started(argv, extra_environment or {}, reads=False, is_read=False)
+    try:
+        async with asyncio.timeout(within.total_seconds()):
+            code = await process.wait()
+    except TimeoutError as error:
+        await _ended(process)
+        raise CommandError(command, code=None, stderr="", timed_out=True) from error
+    except asyncio.CancelledError:
+        await _ended(process)
+        raise
+    if code != 0:
+        raise CommandError(command, code=code, stderr="")
+
+
 async def _surely_started(
-    argv: Sequence[str | Path], environment: Mapping[str, str], *, reads: bool
+    argv: Sequence[str | Path],
+    environment: Mapping[str, str],
+    *,
+    reads: bool,
+    is_read: bool = True,
 ) -> asyncio.subprocess.Process:
     """A caller that is cancelled while a command starts waits until it can be killed as a group.
 
     asyncio itself would kill the leader alone, and wait for as long as one of its children has its
     output open.
     """
-    starting = asyncio.ensure_future(_started(argv, environment, reads=reads))
+    starting = asyncio.ensure_future(_started(argv, environment, reads=reads, is_read=is_read))
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
@@ -88,14 +117,15 @@ async def _surely_started(
 
 
 async def _started(
-    argv: Sequence[str | Path], environment: Mapping[str, str], *, reads: bool
+    argv: Sequence[str | Path], environment: Mapping[str, str], *, reads: bool, is_read: bool
 ) -> asyncio.subprocess.Process:
+    output = asyncio.subprocess.PIPE if is_read else asyncio.subprocess.DEVNULL
     try:
         return await asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.PIPE if reads else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
             env={**os.environ, **environment, "LC_ALL": "C"},
         )

@@ -66,7 +66,7 @@ class DriverSettings(config.Settings, frozen=True, kw_only=True):
 
     backend: Annotated[
         str,
-        Meta(description="What volumes are made of: local, lvm or pools."),
+        Meta(description="What volumes are made of: local, lvm, pools or rbd."),
         Flag("What volumes are made of.", choices=tuple(BACKENDS)),
     ] = "local"
     endpoint: Annotated[

@@ -7,7 +7,7 @@ is cleared away.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
@@ -68,6 +68,11 @@ class Driver:
     @property
     def nodes(self) -> tuple[NodeSettings, ...]:
         return self.identity.nodes
+
+    @property
+    def served(self) -> tuple[Mapping[str, str], ...]:
+        """The segments of its nodes."""
+        return tuple(node.topology for node in self.nodes)
 
     def new_volume_id(self, name: str) -> str:
         own = name if self.identity.ids_from_names else self.ids.uid()

@@ -9,7 +9,7 @@ remedy.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -61,6 +61,8 @@ class VolumeLayout(Cost):
     """In how many pools, of different segments, the whole of it is kept."""
     pools: frozenset[str] | None = None
     """The only pools that will do; None: any."""
+    located: Mapping[str, tuple[Mapping[str, str], ...]] = field(default_factory=dict)
+    """Where a class says that pools are, by name; others are where the backend says."""
     mounted_as: str = ""
     """The list in `mount_options.ALLOWED` that holds for it; empty: it is never mounted."""
     also_mount_options: frozenset[str] = frozenset()

@@ -11,6 +11,7 @@ BACKENDS = {
     "local": "plimsoll.processes.driver.backends.local.backend",
     "lvm": "plimsoll.processes.driver.backends.lvm.backend",
     "pools": "plimsoll.processes.driver.backends.pools.backend",
+    "rbd": "plimsoll.processes.driver.backends.rbd.backend",
 }
 
 

@@ -1,0 +1,137 @@
+"""Removing what is left of an image: after it was deleted, or after an attempt was given up.
+
+What is to be removed is written down in the directory first, so that any later call can go on.
+"""
+
+from dataclasses import replace
+
+from plimsoll.decide.ceph.journal.layout import NO_POOL, CephPoolRef, DirectoryEntry
+from plimsoll.decide.ceph.journal.lookup import find_attributes, find_pool, read_request
+from plimsoll.decide.ceph.journal.operations import (
+    PROBLEMS,
+    FindPoolName,
+    JournalProblem,
+    RadosProblem,
+    RadosSteps,
+    ReadKeys,
+    RemoveImage,
+    RemoveRadosObject,
+    WriteRadosObject,
+)
+from plimsoll.decide.ceph.journal.places import (
+    LEFTOVER,
+    CephJournal,
+    ImagePlace,
+    making_key,
+    parse_leftover,
+)
+
+GONE = frozenset({RadosProblem.NOT_FOUND, RadosProblem.POOL_NOT_FOUND})
+ATTEMPTS = 5
+
+
+def remove_pieces(journal: CephJournal, place: ImagePlace) -> RadosSteps[JournalProblem | None]:
+    """The image if it has a name, then its object, then the key that told of them."""
+    if place.name:
+        namespace = journal.layout.namespace
+        answer = yield RemoveImage(pool=place.pool.name, name=place.name, namespace=namespace)
+        if answer.problem and answer.problem not in GONE:
+            return PROBLEMS[answer.problem]
+    answer = yield RemoveRadosObject(object=journal.image_object(place))
+    if answer.problem and answer.problem not in GONE:
+        return PROBLEMS[answer.problem]
+    return (yield from _remove_leftover(journal, journal.leftover_key(journal.entry(place))))
+
+
+def _remove_leftover(journal: CephJournal, key: str) -> RadosSteps[JournalProblem | None]:
+    answer = yield WriteRadosObject(object=journal.directory, removed=(key,))
+    if answer.problem in (None, RadosProblem.NOT_FOUND):
+        return None
+    return PROBLEMS[answer.problem]
+
+
+def clean(journal: CephJournal) -> RadosSteps[int | JournalProblem]:
+    """Removes what is left of all attempts that were given up; answers how many it could not.
+
+    A zone that is down keeps the leftovers of its own pools, and no others.
+    """
+    answer = yield ReadKeys(object=journal.directory, prefix=LEFTOVER)
+    if answer.problem is RadosProblem.NOT_FOUND:
+        return 0
+    if answer.problem:
+        return PROBLEMS[answer.problem]
+    kept = 0
+    for key, image_name in answer.values.items():
+        problem = yield from _clean_one(journal, key, image_name)
+        kept += problem is not None
+    return kept
+
+
+def _clean_one(
+    journal: CephJournal, key: str, image_name: str
+) -> RadosSteps[JournalProblem | None]:
+    try:
+        entry = parse_leftover(key)
+    except ValueError:
+        return JournalProblem.BAD_POOL_ID
+    answer = yield FindPoolName(pool_id=journal.pool_id(entry))
+    if answer.problem in GONE:
+        return (yield from _remove_leftover(journal, key))
+    if answer.problem:
+        return PROBLEMS[answer.problem]
+    pool = CephPoolRef(answer.pool, journal.pool_id(entry))
+    place = ImagePlace(pool=pool, uuid=entry.uuid, name=image_name)
+    return (yield from remove_pieces(journal, place))
+
+
+def forget(journal: CephJournal, pool: CephPoolRef, uuid: str) -> RadosSteps[JournalProblem | None]:
+    """The image is deleted: so is all that the journal knows of it, whichever driver wrote it."""
+    place = ImagePlace(pool=pool, uuid=uuid, name="")
+    found = yield from find_attributes(journal, pool.name, uuid)
+    if isinstance(found, JournalProblem):
+        return found
+    if found is None:
+        return (yield from remove_pieces(journal, place))
+    keeper = yield from _keeper(journal, pool, found.attributes.journal_pool_id)
+    if isinstance(keeper, JournalProblem):
+        return keeper
+    problem = yield from _forget_request(keeper, place, found.attributes.request_name)
+    if problem is None and found.pool != pool.name:
+        answer = yield RemoveRadosObject(object=journal.layout.image_object(found.pool, uuid))
+        problem = PROBLEMS[answer.problem] if answer.problem else None
+    return problem or (yield from remove_pieces(keeper, place))
+
+
+def _keeper(
+    journal: CephJournal, pool: CephPoolRef, journal_pool_id: int
+) -> RadosSteps[CephJournal | JournalProblem]:
+    """The journal that leads to the image; that of ceph-csi is in the pool of the image itself."""
+    if journal_pool_id in (NO_POOL, pool.id):
+        return replace(journal, pool=pool)
+    entry = DirectoryEntry("", journal_pool_id)
+    found = yield from find_pool(journal, entry)
+    if isinstance(found, JournalProblem):
+        return found
+    return journal if found is None else replace(journal, pool=found)
+
+
+def _forget_request(
+    keeper: CephJournal, place: ImagePlace, request_name: str
+) -> RadosSteps[JournalProblem | None]:
+    """Unless the request has another image by now."""
+    keys = keeper.layout.request_key(request_name), making_key(request_name)
+    for _ in range(ATTEMPTS):
+        state = yield from read_request(keeper, request_name)
+        if isinstance(state, JournalProblem):
+            return state
+        if not state.leads_to(place.uuid):
+            return None
+        answer = yield WriteRadosObject(
+            object=keeper.directory,
+            expected=dict(zip(keys, (state.entry, state.making), strict=True)),
+            values={keeper.leftover_key(keeper.entry(place)): ""},
+            removed=keys,
+        )
+        if answer.problem is not RadosProblem.CHANGED:
+            return PROBLEMS[answer.problem] if answer.problem else None
+    return JournalProblem.CHANGED

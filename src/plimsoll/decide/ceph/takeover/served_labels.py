@@ -1,0 +1,51 @@
+"""Labels that say which domains a node serves: its own, and those that it has taken over.
+
+A volume requires the label of its domain, so that a domain can be given to other nodes without a
+change of the volume. A domain is known by its domain path, the values from wide to narrow, because
+racks of two zones may have the same name.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+
+from plimsoll.decide.ceph.domain_labels import topology_prefix
+
+DomainPath = tuple[str, ...]
+
+SERVES = "serves."
+SERVED = "true"
+"""The value of the labels."""
+LONGEST_NAME = 63
+DIGEST_DIGITS = 32
+
+
+def served_prefix(driver: str) -> str:
+    """What all these labels of a driver begin with."""
+    return f"{topology_prefix(driver)}/{SERVES}"
+
+
+def served_label(driver: str, path: DomainPath) -> str:
+    """A digest stands for a path that would be too long, or that another path could spell.
+
+    It begins with a dot, which the name of a domain cannot.
+    """
+    name = ".".join(path)
+    if not all(path) or any("." in part for part in path) or len(SERVES + name) > LONGEST_NAME:
+        digest = sha256(json.dumps(path, ensure_ascii=False).encode()).hexdigest()
+        name = f".{digest[:DIGEST_DIGITS]}"
+    return served_prefix(driver) + name
+
+
+def wider_paths(path: DomainPath) -> Iterator[DomainPath]:
+    """The path itself last: who is in a rack is in its zone and region too."""
+    return (path[:depth] for depth in range(1, len(path) + 1))
+
+
+def find_path(
+    levels: Sequence[str], domains: Mapping[str, str], named: Sequence[str]
+) -> DomainPath | None:
+    """The path down to the narrowest of the named levels; None: some level has no value."""
+    depth = max((place for place, level in enumerate(levels, 1) if level in named), default=0)
+    values = tuple(domains.get(level, "") for level in levels[:depth])
+    return values if values and all(values) and set(named) <= set(levels) else None

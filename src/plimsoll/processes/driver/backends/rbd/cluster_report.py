@@ -1,0 +1,80 @@
+"""What monitors tell about pools, read into what capacity is decided from: pure.
+
+Free space that Ceph reports does not fall while OSDs are down, so their tree is looked at as well:
+a pool is up if as many of the buckets that its rule spreads over have an OSD up as it needs to be
+written to.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.decide.ceph.pool_capacity import CephPoolUsage
+
+APPLICATION = "rbd"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterReport:
+    """Answers of monitors, as they are."""
+
+    df: Any
+    pools: Any
+    tree: Any
+    rules: Any
+    applications: Mapping[str, Mapping[str, Any]]
+
+    def usages(self) -> dict[str, CephPoolUsage]:
+        """By name; of the pools that are meant for images, and have figures."""
+        details = {item["pool_name"]: item for item in self.pools}
+        return {
+            item["name"]: self._usage(item["stats"], details[item["name"]])
+            for item in self.df["pools"]
+            if item["name"] in details and APPLICATION in self.applications.get(item["name"], ())
+        }
+
+    def _usage(self, stats: Mapping[str, int], pool: Mapping[str, Any]) -> CephPoolUsage:
+        return CephPoolUsage(
+            max_avail_bytes=stats["max_avail"],
+            stored_bytes=stats["stored"],
+            quota_bytes=stats["quota_bytes"],
+            is_up=self._is_up(pool),
+        )
+
+    def _is_up(self, pool: Mapping[str, Any]) -> bool:
+        rules = [rule for rule in self.rules if rule["rule_id"] == pool["crush_rule"]]
+        if not rules:
+            return False
+        alive = sum(self._alive(take, type_) for take, type_ in _choices(rules[0]["steps"]))
+        return alive >= int(pool["min_size"])
+
+    def _alive(self, root: int, type_: str) -> int:
+        """How many buckets of the type, below the root, have an OSD that is up."""
+        nodes = {node["id"]: node for node in self.tree["nodes"]}
+        below = list(_below(nodes, root))
+        return sum(
+            any(node.get("status") == "up" for node in _below(nodes, bucket["id"]))
+            for bucket in below
+            if bucket["type"] == type_
+        )
+
+
+def _choices(steps: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
+    """Where a rule begins, and the type of bucket that its first step chooses there."""
+    found: list[tuple[int, str]] = []
+    take: int | None = None
+    for step in steps:
+        if step["op"] == "take":
+            take = step["item"]
+        elif "type" in step and take is not None:
+            found.append((take, step["type"]))
+            take = None
+    return found
+
+
+def _below(nodes: Mapping[int, Mapping[str, Any]], root: int) -> list[Mapping[str, Any]]:
+    """The bucket itself, and everything in it."""
+    found = [nodes[root]] if root in nodes else []
+    for node in found:
+        found += [nodes[child] for child in node.get("children", ()) if child in nodes]
+    return found

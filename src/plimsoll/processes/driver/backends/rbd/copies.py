@@ -1,0 +1,34 @@
+"""Copies of images: whole, so that neither keeps the other from being deleted.
+
+A copy begins as a clone of a snapshot that is taken for it, reads everything that it shares, and
+the snapshot is removed. Each step can be repeated.
+"""
+
+from plimsoll.processes.driver.backends.rbd.journaled_images import remove_if_there
+from plimsoll.wire.ceph.errors import CephError, CephFailure
+from plimsoll.wire.ceph.images import NewImage, RbdImages, SnapshotRef
+
+SNAPSHOT_PREFIX = "plimsoll-for-"
+
+
+async def copy_image(source: RbdImages, origin: str, target: RbdImages, new: NewImage) -> None:
+    """Raises CephError."""
+    snapshot = SNAPSHOT_PREFIX + new.name
+    # What an interrupted attempt left is of an earlier moment.
+    await remove_if_there(target, new.name)
+    await _remove_snapshot(source, origin, snapshot)
+    try:
+        await source.take_snapshot(origin, snapshot)
+        if not await source.is_readable(origin, snapshot):
+            detail = f"the snapshot of {origin} cannot be read"
+            raise CephError(CephFailure.NO_ROOM, str(source.scope), detail)
+        await target.clone(SnapshotRef(scope=source.scope, image=origin, snapshot=snapshot), new)
+        await target.flatten(new.name)
+    finally:
+        await _remove_snapshot(source, origin, snapshot)
+    await target.grow(new.name, new.size_bytes)
+
+
+async def _remove_snapshot(images: RbdImages, name: str, snapshot: str) -> None:
+    if snapshot in (await images.facts(name)).snapshots:
+        await images.remove_snapshot(name, snapshot)

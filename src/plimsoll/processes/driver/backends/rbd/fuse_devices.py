@@ -1,0 +1,100 @@
+"""Images as block devices where the kernel has no driver for them: rbd-fuse, and a loop device.
+
+rbd-fuse shows one image as a file in a directory of its own. It is a process that outlives the
+driver. It waits for a zone that is down, as a disk would: an error would end the file system.
+"""
+
+import asyncio
+import shutil
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+from plimsoll.processes.driver.node import loop_devices
+from plimsoll.processes.driver.settings import SetupError
+from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.commands import run, run_into_background
+from plimsoll.runtime.files.mountinfo import read_mount_points
+from plimsoll.wire.ceph.connection import CephAccess
+
+PROGRAM = "rbd-fuse"
+WITHIN = timedelta(seconds=20)
+PAUSE = timedelta(milliseconds=20)
+
+
+class FuseDevices:
+    def __init__(self, directory: Path, access: CephAccess, clock: Clock) -> None:
+        self._directory = directory
+        self._access = access
+        self._clock = clock
+
+    @property
+    def is_possible(self) -> bool:
+        return shutil.which(PROGRAM) is not None
+
+    def prepare(self) -> None:
+        """Writes what rbd-fuse connects with. Raises SetupError."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            keys, access = self._directory / "keyring", self._access
+            keys.touch(mode=0o600)
+            keys.write_text(f"[client.{access.user}]\n\tkey = {access.key}\n")
+            lines = ("[global]", f"mon host = {access.monitors}", f"keyring = {keys}")
+            quiet = ("[client]", "err to stderr = false", "admin socket =", "log file =")
+            self._conf.write_text("\n".join((*lines, *quiet, "")))
+        except OSError as error:
+            raise SetupError(f"{self._directory}: {error.strerror}") from error
+
+    @property
+    def _conf(self) -> Path:
+        return self._directory / "ceph.conf"
+
+    def _file(self, image: str) -> Path:
+        return self._directory / "images" / image / image
+
+    async def open(self, pool: str, image: str) -> Path:
+        """The device; the same one as long as it is open. Raises CommandError, TimeoutError."""
+        if (present := self.find(image)) is not None:
+            return present
+        file = self._file(image)
+        if not self._is_mounted(image):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            environment = {"CEPH_ARGS": f"--id {self._access.user}"}
+            command: list[str | Path] = [
+                PROGRAM,
+                "-c",
+                self._conf,
+                "-p",
+                pool,
+                "-r",
+                image,
+                file.parent,
+            ]
+            await run_into_background(command, within=WITHIN, extra_environment=environment)
+        async with asyncio.timeout(WITHIN.total_seconds()):
+            while not await asyncio.to_thread(file.exists):
+                await self._clock.sleep(PAUSE)
+        return await loop_devices.attach(file)
+
+    def find(self, image: str) -> Path | None:
+        file = self._file(image)
+        return next((loop for loop, behind in loop_devices.loops().items() if behind == file), None)
+
+    async def resize(self, image: str) -> None:
+        if (device := self.find(image)) is not None:
+            await loop_devices.resize(device)
+
+    async def close(self, image: str) -> None:
+        """Nothing of it is mounted any more. rbd-fuse ends by itself. Raises CommandError."""
+        file = self._file(image)
+        if (device := self.find(image)) is not None:
+            await loop_devices.detach(device)
+            await run(["losetup", "--detach", device], within=WITHIN)
+        if self._is_mounted(image):
+            await run(["umount", file.parent], within=WITHIN)
+        with suppress(OSError):
+            file.parent.rmdir()
+
+    def _is_mounted(self, image: str) -> bool:
+        place = self._file(image).parent
+        return str(place) in read_mount_points()

@@ -1,0 +1,174 @@
+"""One connection to a Ceph cluster, and how every call on it ends.
+
+Each call runs in a thread of its own, so none holds up the event loop. librados ends operations
+after the time that its options say, except where it waits for a newer map of the cluster: it does
+that when a pool is opened that it does not know. So monitors are asked first whether there is such
+a pool, which has a time limit, and the call has a deadline beyond that. Pools are opened so that
+deletions work in full ones, and writes fail at once instead of waiting for room.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from plimsoll.runtime.deadlines import in_thread_within
+from plimsoll.wire.ceph.bindings import load_bindings
+from plimsoll.wire.ceph.errors import CephError, CephFailure, ceph_error
+
+T = TypeVar("T")
+
+Ioctx = Any
+"""An open pool, of librados."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CephAccess:
+    monitors: str
+    """Their addresses, separated by commas, as in `mon_host`."""
+    user: str
+    """Without `client.`."""
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CephLimits:
+    operation: timedelta = timedelta(seconds=5)
+    """Of one operation of librados; a call of librbd has several."""
+    call: timedelta = timedelta(seconds=60)
+    """Of a whole call, should librados itself not keep to its limit."""
+
+
+DEFAULT_LIMITS = CephLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolScope:
+    """Where objects and images are."""
+
+    pool: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return f"pool {self.pool}" + (f", namespace {self.namespace}" if self.namespace else "")
+
+
+class CephConnection:
+    def __init__(self, access: CephAccess, limits: CephLimits = DEFAULT_LIMITS) -> None:
+        """Raises NoCephError. Connects with the first call."""
+        self.bindings = load_bindings()
+        self._access = access
+        self._limits = limits
+        self._cluster: Any = None
+        self._connecting = asyncio.Lock()
+        self._pool_ids: dict[str, int] = {}
+
+    @property
+    def _monitors(self) -> str:
+        return f"monitor {self._access.monitors}, asked as client.{self._access.user},"
+
+    async def on_pool(self, scope: PoolScope, function: Callable[[Ioctx], T]) -> T:
+        """What the function returns for the open pool. Raises CephError."""
+        return await self.on_pools((scope,), lambda opened: function(opened[0]))
+
+    async def on_pools(
+        self, scopes: Sequence[PoolScope], function: Callable[[Sequence[Ioctx]], T]
+    ) -> T:
+        """The same for several pools at once; errors speak of the last one."""
+        cluster = await self._connected()
+        for scope in scopes:
+            await self._check_pool(scope.pool)
+
+        def call() -> T:
+            with ExitStack() as stack:
+                return function([stack.enter_context(_opened(cluster, item)) for item in scopes])
+
+        return await self._limited(call, str(scopes[-1]))
+
+    async def _check_pool(self, pool: str) -> None:
+        if pool not in self._pool_ids and pool not in await self.pool_ids():
+            raise CephError(CephFailure.POOL_NOT_FOUND, f"pool {pool}")
+
+    async def pool_ids(self) -> Mapping[str, int]:
+        """By name, as monitors know them now. Raises CephError."""
+        listed = await self.command("osd lspools")
+        self._pool_ids = {item["poolname"]: item["poolnum"] for item in listed}
+        return self._pool_ids
+
+    async def command(self, prefix: str, **arguments: object) -> Any:
+        """What monitors answer. Raises CephError."""
+        cluster = await self._connected()
+        text = json.dumps({"prefix": prefix, "format": "json", **arguments})
+        where = self._monitors
+        code, output, message = await self._limited(lambda: cluster.mon_command(text, b""), where)
+        if code:
+            raise ceph_error(code, where, message)
+        return json.loads(output) if output.strip() else None
+
+    async def address(self) -> str:
+        """Of this client, as a blocklist names it. Raises CephError."""
+        cluster = await self._connected()
+        addresses: str = await self._limited(cluster.get_addrs, self._monitors)
+        return addresses
+
+    async def _connected(self) -> Any:
+        """Calls that come meanwhile wait for the one that connects."""
+        async with self._connecting:
+            if self._cluster is None:
+                cluster = self.bindings.rados.Rados(
+                    rados_id=self._access.user, conf=_options(self._access, self._limits)
+                )
+                try:
+                    await self._limited(cluster.connect, self._monitors)
+                except CephError:
+                    await self._give_back(cluster)
+                    raise
+                self._cluster = cluster
+            return self._cluster
+
+    async def _limited(self, function: Callable[[], T], where: str) -> T:
+        foreign = self.bindings.rados.Error, self.bindings.rbd.Error
+        try:
+            return await in_thread_within(self._limits.call, function, (CephError, *foreign))
+        except TimeoutError as error:
+            raise CephError(CephFailure.TIMED_OUT, where, "the call was given up") from error
+        except foreign as error:
+            number = getattr(error, "errno", None) or 0
+            raise ceph_error(number, where, "" if number else str(error)) from error
+
+    async def close(self) -> None:
+        cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            await self._give_back(cluster)
+
+    async def _give_back(self, cluster: Any) -> None:
+        """One that does not end in time is left to the end of the process."""
+        with contextlib.suppress(TimeoutError):
+            await in_thread_within(self._limits.operation, cluster.shutdown, ())
+
+
+def _opened(cluster: Any, scope: PoolScope) -> Ioctx:
+    opened = cluster.open_ioctx(scope.pool)
+    opened.set_osdmap_full_try()
+    opened.set_namespace(scope.namespace)
+    return opened
+
+
+def _options(access: CephAccess, limits: CephLimits) -> dict[str, str]:
+    seconds = str(max(1, round(limits.operation.total_seconds())))
+    timeouts = ("rados_osd_op_timeout", "rados_mon_op_timeout", "client_mount_timeout")
+    return {
+        "mon_host": access.monitors,
+        "key": access.key,
+        **dict.fromkeys(timeouts, seconds),
+        # An idle client may not notice that an OSD came back: it looks after this many seconds.
+        "objecter_timeout": "2",
+        "objecter_tick_interval": "1",
+        "err_to_stderr": "false",
+        "log_to_stderr": "false",
+        "admin_socket": "",
+    }

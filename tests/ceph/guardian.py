@@ -1,0 +1,105 @@
+"""Clears away a cluster when the process that started it ends, however it ends.
+
+Its standard input is a pipe from that process, which the kernel closes even after `kill -9`. Then
+everything goes that has the cluster's directory in its arguments, its mounts, loop devices and
+files. It runs in a session of its own, so that a signal to the group of the tests does not reach
+it. It imports nothing of the project.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+PATIENCE = 10.0
+
+
+def main(directory: Path) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    sys.stdin.buffer.read()
+    clear_away(directory)
+
+
+def clear_away(directory: Path) -> None:
+    """Mounts go first, while the cluster still answers those that have something to write."""
+    unmount(directory)
+    detach_loop_devices(directory)
+    kill_all(directory)
+    unmount(directory)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def processes(directory: Path) -> Iterator[int]:
+    """Those of the cluster: its directory is in their arguments."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid() and _is_of(entry, directory):
+            yield int(entry.name)
+
+
+def _is_of(entry: Path, directory: Path) -> bool:
+    try:
+        arguments = (entry / "cmdline").read_bytes().split(b"\0")
+        state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    own = os.fsencode(directory)
+    return state != "Z" and any(_is_below(argument, own) for argument in arguments)
+
+
+def _is_below(argument: bytes, directory: bytes) -> bool:
+    return argument == directory or directory + b"/" in argument
+
+
+def kill_all(directory: Path) -> None:
+    until = time.monotonic() + PATIENCE
+    while found := list(processes(directory)):
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > until:
+            return
+        time.sleep(0.02)
+
+
+def mounts(directory: Path) -> list[str]:
+    """Below the directory, the last one first."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = [line.split()[4] for line in lines]
+    return [point for point in reversed(points) if point.startswith(f"{directory}/")]
+
+
+def unmount(directory: Path) -> None:
+    for point in mounts(directory):
+        if not _ends_well("umount", point):
+            _ends_well("umount", "-l", point)
+
+
+def loop_devices(directory: Path) -> list[str]:
+    command = ["losetup", "--json", "--list", "--output", "NAME,BACK-FILE"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    found = json.loads(listed)["loopdevices"] if listed.strip() else []
+    return [item["name"] for item in found if f"{directory}/" in (item["back-file"] or "")]
+
+
+def detach_loop_devices(directory: Path) -> None:
+    for device in loop_devices(directory):
+        _ends_well("losetup", "-d", device)
+
+
+def _ends_well(*command: str) -> bool:
+    """A command that hangs on a dead cluster is given up."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
+        return done.returncode == 0
+    return False
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

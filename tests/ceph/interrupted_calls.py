@@ -1,0 +1,158 @@
+"""CreateVolume and DeleteVolume on a real cluster, with a crash at a step that a test names.
+
+Steps are the operations of the journal, and the making of the image between them; a crash is before
+or after one. `Contents` is everything in the pools that belongs to volumes.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from plimsoll.decide.ceph.journal.layout import CephPoolRef
+from plimsoll.decide.ceph.journal.operations import RadosOperation
+from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace, ImageRequest
+from plimsoll.processes.driver.backends.rbd.journal_runs import JournalRunner
+from plimsoll.processes.driver.backends.rbd.journaled_images import JournaledImages, make_empty
+from plimsoll.wire.ceph.connection import CephConnection, PoolScope
+from plimsoll.wire.ceph.images import NewImage, RbdImages
+from plimsoll.wire.ceph.objects import RadosObjects
+from tests.ceph.connections import connected
+from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
+
+T = TypeVar("T")
+
+DIRECTORIES = ("csi.volumes.default", "csi.snaps.default")
+REQUEST = "pvc-1"
+KEY = f"csi.volume.{REQUEST}"
+MIB = 1 << 20
+
+
+class CrashedError(Exception):
+    """The process that ran the call is gone."""
+
+
+@dataclass(slots=True)
+class Crash:
+    """Counts moments, two for each step; at the one that is named the process dies."""
+
+    at: int | None = None
+    is_after_making: bool = False
+    """Instead: when the image is made, and the journal does not know yet."""
+    moments: int = 0
+
+    def pass_by(self, _: object = None) -> None:
+        self.moments += 1
+        if self.moments == self.at:
+            raise CrashedError
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    images: dict[str, list[str]]
+    """By pool."""
+    directory: dict[str, str]
+    objects: dict[str, list[str]]
+    """Those of the journal that belong to images, by pool."""
+
+
+@dataclass(slots=True)
+class JournalGround:
+    connection: CephConnection
+    pools: dict[str, CephPoolRef] = field(default_factory=dict)
+
+    @property
+    def journal(self) -> CephJournal:
+        return CephJournal(pool=self.pools[JOURNAL])
+
+    def calls(self, crash: Crash) -> JournaledImages:
+        def on_operation(operation: RadosOperation) -> None:
+            crash.pass_by(operation)
+
+        runner = JournalRunner(self.connection, on_operation=on_operation)
+        return JournaledImages(self.connection, self.journal, runner)
+
+    async def create(
+        self, zone: str, crash: Crash | None = None, *, size_bytes: int = 8 * MIB
+    ) -> ImagePlace:
+        crash = crash or Crash()
+        calls = self.calls(crash)
+
+        async def make(place: ImagePlace) -> None:
+            crash.pass_by()
+            new = NewImage(name=place.name, size_bytes=size_bytes)
+            await make_empty(calls.images(place.pool.name), new)
+            crash.pass_by()
+            if crash.is_after_making:
+                raise CrashedError
+
+        pool = self.pools[POOLS[zone]]
+        request = ImageRequest(request_name=REQUEST, pool=pool, uuid=str(uuid4()))
+        return await calls.create(request, make)
+
+    async def delete(self, crash: Crash | None = None) -> None:
+        await self.calls(crash or Crash()).delete(REQUEST)
+
+    async def write(self, pool: str, volume_id: str, data: bytes) -> None:
+        """At the beginning of the image, as a node would."""
+
+        def write(image: Any) -> None:
+            image.write(data, 0)
+
+        await self._on_image(pool, volume_id, write)
+
+    async def read(self, pool: str, volume_id: str) -> bytes:
+        def read(image: Any) -> bytes:
+            return bytes(image.read(0, 4))
+
+        return await self._on_image(pool, volume_id, read)
+
+    async def _on_image(self, pool: str, volume_id: str, function: Callable[[Any], T]) -> T:
+        name = "csi-vol-" + volume_id.removeprefix("rbd-")
+
+        def call(opened: Any) -> T:
+            with self.connection.bindings.rbd.Image(opened, name) as image:
+                return function(image)
+
+        return await self.connection.on_pool(PoolScope(pool=pool), call)
+
+    async def contents(self) -> Contents:
+        objects: dict[str, list[str]] = {}
+        images: dict[str, list[str]] = {}
+        for pool in self.pools:
+            scope = PoolScope(pool=pool)
+            names = await RadosObjects(self.connection, scope).names()
+            ours = [name for name in names if name.startswith("csi.") and name not in DIRECTORIES]
+            if ours:
+                objects[pool] = ours
+            if found := await RbdImages(self.connection, scope).names():
+                images[pool] = found
+        return Contents(images, await self._directory(), objects)
+
+    async def _directory(self) -> dict[str, str]:
+        journal = RadosObjects(self.connection, PoolScope(pool=JOURNAL))
+        found: dict[str, str] = {}
+        for name in set(DIRECTORIES) & set(await journal.names()):
+            found |= await journal.keys_from(name, "")
+        return found
+
+    async def assert_only(self, place: ImagePlace) -> None:
+        """There is this volume, and nothing else: no other image, object or key."""
+        entry = self.journal.entry(place).text
+        assert await self.contents() == Contents(
+            images={place.pool.name: [place.name]},
+            directory={KEY: entry},
+            objects={place.pool.name: [f"csi.volume.{place.uuid}"]},
+        )
+
+    async def assert_empty(self) -> None:
+        assert await self.contents() == Contents(images={}, directory={}, objects={})
+
+
+@asynccontextmanager
+async def journal_ground(cluster: LoopbackCluster) -> AsyncIterator[JournalGround]:
+    async with connected(cluster) as connection:
+        ids = await connection.pool_ids()
+        pools = {name: CephPoolRef(name, ids[name]) for name in (JOURNAL, *POOLS.values())}
+        yield JournalGround(connection, pools)

@@ -1,0 +1,135 @@
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable
+from dataclasses import replace
+
+import pytest
+
+from plimsoll.wire.ceph.connection import CephConnection, PoolScope
+from plimsoll.wire.ceph.errors import CephError, CephFailure
+from plimsoll.wire.ceph.objects import ObjectWrite, RadosObjects
+from tests.ceph.connections import LIMITS, SLOWEST, access, connected
+from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster, osd
+
+A, B = (PoolScope(pool=POOLS[zone]) for zone in ("zone-a", "zone-b"))
+
+
+async def failure(call: Awaitable[object]) -> CephFailure:
+    """Why the call fails, which it does within seconds."""
+    began = time.monotonic()
+    with pytest.raises(CephError) as raised:
+        await call
+    assert time.monotonic() - began < SLOWEST
+    return raised.value.failure
+
+
+def writes(connection: CephConnection, scope: PoolScope) -> Awaitable[None]:
+    return RadosObjects(connection, scope).write("probe", ObjectWrite(values={"key": "1"}))
+
+
+async def test_pools_and_their_ids_are_known(cluster: LoopbackCluster) -> None:
+    async with connected(cluster) as connection:
+        found = await connection.pool_ids()
+        assert {JOURNAL, *POOLS.values()} <= found.keys()
+        assert len(set(found.values())) == len(found)
+
+
+async def test_the_address_is_one_that_a_blocklist_takes(cluster: LoopbackCluster) -> None:
+    async with connected(cluster) as connection:
+        assert (await connection.address()).startswith("127.0.0.1:0/")
+
+
+async def test_a_pool_that_does_not_exist_is_told_at_once(cluster: LoopbackCluster) -> None:
+    async with connected(cluster) as connection:
+        with pytest.raises(CephError, match=r"^pool missing does not exist$"):
+            await writes(connection, PoolScope(pool="missing"))
+
+
+async def test_a_pool_that_is_made_later_is_found(cluster: LoopbackCluster) -> None:
+    async with connected(cluster) as connection:
+        await connection.pool_ids()
+        cluster.make_pool("later", rule="only-zone-a", size=1)
+        await writes(connection, PoolScope(pool="later"))
+    cluster.remove_pool("later")
+
+
+async def test_a_wrong_key_is_told_with_the_user(cluster: LoopbackCluster) -> None:
+    wrong = replace(access(cluster), user="stranger")
+    connection = CephConnection(wrong, LIMITS)
+    with pytest.raises(CephError, match=r"client\.stranger, is denied"):
+        await connection.pool_ids()
+
+
+async def test_what_the_user_may_not_do_is_denied(cluster: LoopbackCluster) -> None:
+    async with connected(cluster) as connection:
+        quota = connection.command("osd pool set-quota", pool=A.pool, field="max_bytes", val="1")
+        assert await failure(quota) is CephFailure.DENIED
+
+
+async def test_monitors_that_are_not_there_are_given_up(cluster: LoopbackCluster) -> None:
+    nowhere = replace(access(cluster), monitors="v2:127.0.0.1:9")
+    connection = CephConnection(nowhere, LIMITS)
+    assert await failure(connection.pool_ids()) is CephFailure.TIMED_OUT
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "hung"])
+async def test_without_a_monitor_every_call_ends(
+    cluster: LoopbackCluster, number: signal.Signals
+) -> None:
+    async with connected(cluster) as connection:
+        await writes(connection, A)
+        with cluster.without("mon.a", number):
+            await writes(connection, A)
+            await writes(connection, B)
+            missing = writes(connection, PoolScope(pool="missing"))
+            assert await failure(missing) is CephFailure.TIMED_OUT
+            assert await failure(connection.command("df")) is CephFailure.TIMED_OUT
+        assert await connection.command("df")
+
+
+async def test_a_pool_that_only_librados_does_not_know_holds_up_nothing(
+    cluster: LoopbackCluster,
+) -> None:
+    """librados waits for a newer map for as long as there is no monitor: the call is given up."""
+    async with connected(cluster) as connection:
+        await writes(connection, A)
+        connection._pool_ids["missing"] = 99  # noqa: SLF001 - as after a deletion by other clients
+        with cluster.without("mon.a", signal.SIGSTOP):
+            missing = writes(connection, PoolScope(pool="missing"))
+            assert await failure(missing) is CephFailure.TIMED_OUT
+            await writes(connection, A)
+
+
+async def test_a_dead_zone_ends_its_own_calls_and_no_others(cluster: LoopbackCluster) -> None:
+    async with connected(cluster) as connection:
+        with cluster.dead_zone("zone-a"):
+            both = await asyncio.gather(
+                failure(writes(connection, A)), writes(connection, PoolScope(pool=JOURNAL))
+            )
+            assert both[0] is CephFailure.TIMED_OUT
+            with pytest.raises(CephError, match=r"^pool rbd-zone-a did not answer in time"):
+                await writes(connection, A)
+        await writes(connection, A)
+
+
+async def test_a_hung_zone_holds_up_nothing_else(cluster: LoopbackCluster) -> None:
+    async with connected(cluster) as connection:
+        await writes(connection, B)
+        with cluster.without(osd("zone-a"), signal.SIGSTOP):
+            assert await failure(writes(connection, A)) is CephFailure.TIMED_OUT
+            await writes(connection, B)
+        cluster.wait_until_writable()
+
+
+async def test_a_client_that_was_fenced_learns_of_it(cluster: LoopbackCluster) -> None:
+    async with connected(cluster) as connection:
+        await writes(connection, A)
+        address = await connection.address()
+        cluster.command("osd blocklist", blocklistop="add", addr=address)
+        assert await failure(_until_refused(connection)) is CephFailure.FENCED
+
+
+async def _until_refused(connection: CephConnection) -> None:
+    while True:
+        await writes(connection, A)

@@ -1,0 +1,221 @@
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from plimsoll.wire.csi import methods as m
+from plimsoll.wire.csi.errors import DriverError, DriverFailure
+from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
+from tests.ceph.interrupted_calls import Crash, CrashedError, JournalGround, journal_ground
+from tests.ceph.loopback_cluster import POOLS, LoopbackCluster
+from tests.ceph.rbd_drivers import CLASS, rbd_driver
+from tests.processes.driver.drivers import MIB, ZONE, Running
+
+A, B = POOLS["zone-a"], POOLS["zone-b"]
+SECONDS = 30.0
+
+
+@pytest.fixture
+async def ground(cluster: LoopbackCluster) -> AsyncIterator[JournalGround]:
+    async with journal_ground(cluster) as made:
+        yield made
+        await made.assert_empty()
+
+
+@pytest.fixture
+async def driver(
+    cluster: LoopbackCluster,
+    ground: JournalGround,  # noqa: ARG001 - looks afterwards whether all was given back
+    tmp_path: Path,
+) -> AsyncIterator[Running]:
+    async with rbd_driver(cluster, tmp_path) as made:
+        yield made
+
+
+async def create(
+    driver: Running, name: str = "data", mib: int = 64, **wanted: object
+) -> csi.Volume:
+    zones = wanted.pop("zones", ("zone-a",))
+    return await driver.create(name, mib=mib, zones=zones, parameters=CLASS, **wanted)
+
+
+async def refused(driver: Running, mib: int = 64) -> DriverFailure:
+    """Why zone a takes no such volume."""
+    return await driver.cannot_create(mib=mib, zones=["zone-a"], parameters=CLASS)
+
+
+def zones_of(volume: csi.Volume) -> list[str]:
+    return [topology.segments[ZONE] for topology in volume.accessible_topology]
+
+
+async def free_mib(driver: Running, zone: str) -> int:
+    return (await driver.capacity(zone, CLASS)).maximum_volume_size.value // MIB
+
+
+@pytest.mark.parametrize("zone", POOLS)
+async def test_a_volume_is_made_in_the_pool_of_its_zone(
+    driver: Running, ground: JournalGround, zone: str
+) -> None:
+    volume = await create(driver, zones=(zone,))
+    assert zones_of(volume) == [zone]
+    assert await create(driver, zones=(zone,)) == volume
+    uuid = volume.volume_id.removeprefix("rbd-")
+    contents = await ground.contents()
+    assert contents.images == {POOLS[zone]: [f"csi-vol-{uuid}"]}
+    assert contents.directory.keys() == {"csi.volume.data"}
+    await driver.delete(volume.volume_id)
+    await driver.delete(volume.volume_id)
+
+
+async def test_the_first_preferred_zone_is_taken(driver: Running) -> None:
+    volume = await create(driver, zones=tuple(POOLS), preferred=("zone-c", "zone-a", "zone-b"))
+    assert zones_of(volume) == ["zone-c"]
+    await driver.delete(volume.volume_id)
+
+
+async def test_a_class_without_zones_has_one_pool(driver: Running, ground: JournalGround) -> None:
+    volume = await driver.create("data", mib=8, parameters={"pool": B})
+    assert zones_of(volume) == []
+    assert (await ground.contents()).images.keys() == {B}
+    await driver.delete(volume.volume_id)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        pytest.param({}, id="no-pool"),
+        pytest.param(CLASS | {"encrypted": "true"}, id="encrypted"),
+        pytest.param(CLASS | {"topologyConstrainedPools": "[]"}, id="no-pools"),
+        pytest.param(CLASS | {"imageFeatures": "teleport"}, id="unknown-feature"),
+    ],
+)
+async def test_a_class_that_cannot_be_is_refused(
+    driver: Running, parameters: dict[str, str]
+) -> None:
+    answer = await driver.cannot_create(mib=1, parameters=parameters)
+    assert answer is DriverFailure.REJECTED
+
+
+async def test_a_pool_that_ceph_does_not_have_has_no_room(driver: Running) -> None:
+    pools = json.dumps([{"poolName": "missing"}])
+    answer = await driver.cannot_create(
+        mib=1, parameters={"pool": A, "topologyConstrainedPools": pools}
+    )
+    assert answer is DriverFailure.OUT_OF_CAPACITY
+
+
+async def test_capacity_is_that_of_the_zone_less_what_is_promised(driver: Running) -> None:
+    before = await free_mib(driver, "zone-a")
+    beside = await free_mib(driver, "zone-b")
+    assert before > 2000
+    volume = await create(driver, mib=1024)
+    assert before - 1034 < await free_mib(driver, "zone-a") <= before - 1024
+    assert abs(await free_mib(driver, "zone-b") - beside) < 10
+    await driver.delete(volume.volume_id)
+
+
+async def test_pools_are_listed_where_the_class_says_that_they_are(driver: Running) -> None:
+    request = pools_pb2.ListPoolsRequest()
+    request.classes.add(name="ceph", parameters=CLASS)
+    request.accessible_topology.segments[ZONE] = "zone-b"
+    answer = await driver.call(m.LIST_POOLS, request)
+    listed = {pool.name: pool for pool in answer.pools if pool.costs}
+    assert listed.keys() == {B}
+    assert listed[B].accessible_topology[0].segments == {ZONE: "zone-b"}
+
+
+async def test_a_zone_with_a_quota_has_no_more_room_than_that(
+    cluster: LoopbackCluster, driver: Running
+) -> None:
+    with cluster.quota(A, 100 * MIB):
+        cluster.wait_for_quota(A, 100 * MIB)
+        assert await free_mib(driver, "zone-a") in (99, 100)
+        assert await refused(driver, mib=200) is DriverFailure.OUT_OF_CAPACITY
+
+
+async def test_a_dead_zone_has_no_room_and_others_go_on(
+    cluster: LoopbackCluster, driver: Running
+) -> None:
+    kept = await create(driver, "kept")
+    with cluster.dead_zone("zone-a"):
+        assert await free_mib(driver, "zone-a") == 0
+        began = time.monotonic()
+        assert await refused(driver) is DriverFailure.OUT_OF_CAPACITY
+        volume = await create(driver, zones=("zone-b",))
+        with pytest.raises(DriverError, match="pool rbd-zone-a did not answer in time"):
+            await driver.delete(kept.volume_id)
+        assert time.monotonic() - began < SECONDS
+    for made in (kept, volume):
+        await driver.delete(made.volume_id)
+
+
+async def test_a_volume_grows(driver: Running, ground: JournalGround) -> None:
+    volume = await create(driver)
+    assert await driver.expand(volume.volume_id, 128) == 128
+    ((pool, (image,)),) = (await ground.contents()).images.items()
+    assert (await ground.calls(Crash()).images(pool).facts(image)).size_bytes == 128 * MIB
+    await driver.delete(volume.volume_id)
+
+
+async def test_snapshots_and_copies_outlive_what_they_were_taken_of(
+    driver: Running, ground: JournalGround
+) -> None:
+    volume = await create(driver)
+    await ground.write(A, volume.volume_id, b"then")
+    snapshot = await driver.take_snapshot(volume.volume_id)
+    assert await driver.take_snapshot(volume.volume_id) == snapshot
+    await ground.write(A, volume.volume_id, b"now!")
+    clone = await create(driver, "clone", volume=volume.volume_id)
+    await driver.delete(volume.volume_id)
+    restored = await create(
+        driver, "restored", mib=96, zones=("zone-b",), snapshot=snapshot.snapshot_id
+    )
+    assert await ground.read(A, clone.volume_id) == b"now!"
+    assert await ground.read(B, restored.volume_id) == b"then"
+    request = csi.DeleteSnapshotRequest(snapshot_id=snapshot.snapshot_id)
+    await driver.call(m.DELETE_SNAPSHOT, request)
+    for made in (clone, restored):
+        await driver.delete(made.volume_id)
+
+
+async def test_calls_for_one_name_at_the_same_time_make_one_volume(
+    driver: Running, ground: JournalGround
+) -> None:
+    calls = [create(driver, zones=(zone,)) for zone in ("zone-a", "zone-b") * 3]
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    made = {end.volume_id for end in ended if isinstance(end, csi.Volume)}
+    assert len(made) == 1
+    assert sum(map(len, (await ground.contents()).images.values())) == 1
+    await driver.delete(made.pop())
+
+
+async def test_after_a_crash_of_the_driver_there_is_one_volume_or_none(
+    cluster: LoopbackCluster, ground: JournalGround, tmp_path: Path
+) -> None:
+    crash = Crash()
+    async with rbd_driver(cluster, tmp_path / "whole", on_write=crash.pass_by) as driver:
+        await driver.delete((await create(driver)).volume_id)
+    for at in range(1, crash.moments + 1):
+        directory = tmp_path / str(at)
+        async with rbd_driver(cluster, directory, on_write=Crash(at).pass_by) as driver:
+            with pytest.raises(CrashedError):
+                await driver.delete((await create(driver)).volume_id)
+        async with rbd_driver(cluster, directory) as driver:
+            assert len((await ground.contents()).images) == len(await driver.volume_ids())
+            await driver.delete((await create(driver)).volume_id)
+        await ground.assert_empty()
+
+
+async def test_an_image_of_other_records_is_neither_taken_nor_removed(
+    cluster: LoopbackCluster, ground: JournalGround, tmp_path: Path
+) -> None:
+    async with rbd_driver(cluster, tmp_path / "first") as first:
+        volume = await create(first)
+        before = await ground.contents()
+        async with rbd_driver(cluster, tmp_path / "second") as second:
+            assert await refused(second) is DriverFailure.WRONG_STATE
+        assert await ground.contents() == before
+        await first.delete(volume.volume_id)
