@@ -20,7 +20,7 @@ async def test_volumes_and_what_is_known_of_them_outlive_the_process(tmp_path: P
         answer = await running.call(m.CONTROLLER_GET_VOLUME, request)
         assert answer.volume == volume
         assert list(answer.status.published_node_ids) == ["node-a"]
-        record = running.driver.volume(volume.volume_id)
+        record = await running.driver.volume(volume.volume_id)
         assert record.first_published_at == running.clock.now()
 
 
@@ -28,10 +28,10 @@ async def test_the_first_publish_is_recorded_once() -> None:
     async with a_driver() as running:
         volume = await running.create(mib=5)
         await running.driver.record_first_publish(volume.volume_id)
-        first = running.driver.volume(volume.volume_id).first_published_at
+        first = (await running.driver.volume(volume.volume_id)).first_published_at
         await running.release()
         await running.driver.record_first_publish(volume.volume_id)
-        assert running.driver.volume(volume.volume_id).first_published_at == first
+        assert (await running.driver.volume(volume.volume_id)).first_published_at == first
 
 
 async def test_files_that_belong_to_no_volume_are_cleared_away(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ async def test_files_that_belong_to_no_volume_are_cleared_away(tmp_path: Path) -
 async def test_a_volume_that_cannot_be_settled_does_not_stand_in_the_way(tmp_path: Path) -> None:
     async with a_driver(directory=tmp_path) as running:
         volume = await running.create(mib=5)
-        record = running.driver.volume(volume.volume_id)
+        record = await running.driver.volume(volume.volume_id)
         making = msgspec.structs.replace(record, phase=RecordPhase.MAKING)
         running.driver.ledger.volumes.put(making)
     script = msgspec.json.encode([{"call": "DeleteVolume", "do": "fail"}])

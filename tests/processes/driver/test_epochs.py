@@ -43,7 +43,6 @@ def handlers_of(running: Running, node: int = 0) -> Mapping[str, Handler]:
         nodes=NODES,
         options={"pools": list(ONE_POOL)},
         clock=running.clock,
-        ids=running.driver.ids,
         mounts=Mounts.NONE,
     )
     return handlers(running.driver, NODES[node], settings)

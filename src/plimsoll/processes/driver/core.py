@@ -14,14 +14,13 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from plimsoll.processes.driver.accounts import Accounts
 from plimsoll.processes.driver.backends.protocol import Backend, Extent, Pool
 from plimsoll.processes.driver.ledger import Ledger
+from plimsoll.processes.driver.record_tables import DriverRecords
 from plimsoll.processes.driver.records import RecordPhase, SnapshotRecord, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.processes.driver.work import Work
 from plimsoll.runtime.clock import Clock
-from plimsoll.runtime.ids import Ids
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.refusals import not_found
 
@@ -40,21 +39,27 @@ class DriverIdentity:
     """The beginning of the ids of its volumes."""
     version: str
     nodes: tuple[NodeSettings, ...]
-    ids_from_names: bool = False
-    """Whether a volume is known by the name that was asked for, as many drivers do it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverParts:
+    """What a driver works with."""
+
+    backend: Backend
+    ledger: Ledger
+    """What this driver alone must remember."""
+    records: DriverRecords
+    clock: Clock
 
 
 class Driver:
-    def __init__(
-        self, identity: DriverIdentity, backend: Backend, ledger: Ledger, *, clock: Clock, ids: Ids
-    ) -> None:
+    def __init__(self, identity: DriverIdentity, parts: DriverParts) -> None:
         self.identity = identity
-        self.backend = backend
-        self.ledger = ledger
-        self.accounts = Accounts(ledger)
-        self.clock = clock
-        self.ids = ids
-        self.work = Work(clock)
+        self.backend = parts.backend
+        self.ledger = parts.ledger
+        self.records = parts.records
+        self.clock = parts.clock
+        self.work = Work(parts.clock)
         self.placing = asyncio.Lock()
         """Held from reading the free capacity until what is taken of it is recorded."""
         self._node_by_id = {node.id: node for node in identity.nodes}
@@ -74,32 +79,29 @@ class Driver:
         """The segments of its nodes."""
         return tuple(node.topology for node in self.nodes)
 
-    def new_volume_id(self, name: str) -> str:
-        own = name if self.identity.ids_from_names else self.ids.uid()
-        return f"{self.identity.backend}-{own}"
-
     def find_node(self, node_id: str) -> NodeSettings | None:
         return self._node_by_id.get(node_id)
 
-    def volume(self, volume_id: str) -> VolumeRecord:
+    async def volume(self, volume_id: str) -> VolumeRecord:
         """One that is whole. Raises CsiStatusError (NOT_FOUND)."""
-        volume = self.ledger.volumes.find(volume_id)
+        volume = await self.records.volumes.find(volume_id)
         if volume is None or volume.phase is not RecordPhase.READY:
             raise not_found(f"volume {volume_id}: there is no such volume")
         return volume
 
-    def snapshot(self, snapshot_id: str) -> SnapshotRecord:
+    async def snapshot(self, snapshot_id: str) -> SnapshotRecord:
         """One that is whole. Raises CsiStatusError (NOT_FOUND)."""
-        snapshot = self.ledger.snapshots.find(snapshot_id)
+        snapshot = await self.records.snapshots.find(snapshot_id)
         if snapshot is None or snapshot.phase is not RecordPhase.READY:
             raise not_found(f"snapshot {snapshot_id}: there is no such snapshot")
         return snapshot
 
-    def where_in_use(self, volume: VolumeRecord) -> str:
+    async def where_in_use(self, volume: VolumeRecord) -> str:
         """For people; empty: nowhere."""
         attached = [f"attached to node {item.node_id}" for item in volume.attachments]
         mounted = [found for asked in self.in_use if (found := asked(volume))]
-        return ", ".join(dict.fromkeys((*attached, *mounted)))
+        written = await self.records.where_written(volume) if not mounted else ""
+        return ", ".join(dict.fromkeys((*attached, *mounted, *filter(None, (written,)))))
 
     def turn(self, volume_id: str) -> asyncio.Lock:
         """Held while one node uses the volume: nodes wait for each other, and are not refused."""
@@ -110,14 +112,16 @@ class Driver:
 
         The caller works on the volume alone.
         """
-        volume = self.volume(volume_id)
+        volume = await self.volume(volume_id)
         if volume.first_published_at is None:
             now = self.clock.now()
-            self.ledger.volumes.put(msgspec.structs.replace(volume, first_published_at=now))
+            published = msgspec.structs.replace(volume, first_published_at=now)
+            await self.records.volumes.put(published)
 
     async def pools(self) -> Sequence[Pool]:
         """All pools with their free capacity at this moment. To take some of it, hold `placing`."""
-        pools = await self.backend.pools(self.accounts.charges())
+        await self.records.refresh()
+        pools = await self.backend.pools(self.records.charges())
         self.last_extents = {extent.name: extent for pool in pools for extent in pool.extents}
         return pools
 
@@ -125,7 +129,9 @@ class Driver:
         """Settle what the last run left, then begin to answer."""
         await self._settle_snapshots()
         await self._settle_volumes()
-        await self.backend.settle(self.ledger.volumes.all(), self.ledger.snapshots.all())
+        await self.backend.settle(
+            await self.records.volumes.unsettled(), await self.records.snapshots.unsettled()
+        )
         await self._finish_growing()
         self.is_ready = True
 
@@ -135,38 +141,39 @@ class Driver:
 
     async def remove_volume(self, volume: VolumeRecord) -> None:
         """Remove the volume and its record. After a crash at any point the next start goes on."""
-        removing = msgspec.structs.replace(volume, phase=RecordPhase.REMOVING)
-        self.ledger.volumes.put(removing)
+        removing = await self.records.volumes.put(
+            msgspec.structs.replace(volume, phase=RecordPhase.REMOVING)
+        )
         await self.backend.remove(removing)
-        self.ledger.volumes.drop(volume.id)
+        await self.records.volumes.drop(volume.id)
 
     async def remove_snapshot(self, snapshot: SnapshotRecord) -> None:
-        removing = msgspec.structs.replace(snapshot, phase=RecordPhase.REMOVING)
-        self.ledger.snapshots.put(removing)
+        removing = await self.records.snapshots.put(
+            msgspec.structs.replace(snapshot, phase=RecordPhase.REMOVING)
+        )
         await self.backend.remove_snapshot(removing)
-        self.ledger.snapshots.drop(snapshot.id)
+        await self.records.snapshots.drop(snapshot.id)
 
     async def grow_volume(self, volume: VolumeRecord) -> VolumeRecord:
         """Grow the volume to the size that is recorded as its next one."""
         await self.backend.grow(volume, volume.growing_bytes)
         grown = msgspec.structs.replace(volume, size_bytes=volume.growing_bytes, growing_bytes=0)
-        self.ledger.volumes.put(grown)
-        return grown
+        return await self.records.volumes.put(grown)
 
     async def _settle_volumes(self) -> None:
-        for volume in self.ledger.volumes.all():
+        for volume in await self.records.volumes.unsettled():
             if volume.phase is not RecordPhase.READY:
                 with _left_for_later("volume", volume.id):
                     await self.remove_volume(volume)
 
     async def _settle_snapshots(self) -> None:
-        for snapshot in self.ledger.snapshots.all():
+        for snapshot in await self.records.snapshots.unsettled():
             if snapshot.phase is not RecordPhase.READY:
                 with _left_for_later("snapshot", snapshot.id):
                     await self.remove_snapshot(snapshot)
 
     async def _finish_growing(self) -> None:
-        for volume in self.ledger.volumes.all():
+        for volume in await self.records.volumes.unsettled():
             if volume.growing_bytes:
                 with _left_for_later("volume", volume.id):
                     await self.grow_volume(volume)

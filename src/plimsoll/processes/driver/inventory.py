@@ -23,8 +23,7 @@ class Inventory(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         driver = self._driver()
-        volumes = driver.ledger.volumes.all() if driver else ()
-        snapshots = driver.ledger.snapshots.all() if driver else ()
+        volumes, snapshots = driver.records.seen() if driver else ((), ())
         yield _by_phase(
             "plimsoll_driver_volumes", "Volumes.", Counter(each.phase for each in volumes)
         )

@@ -23,7 +23,7 @@ from plimsoll.processes.driver.configuration import (
     segment,
 )
 from plimsoll.processes.driver.controller.service import ControllerService
-from plimsoll.processes.driver.core import Driver, DriverIdentity
+from plimsoll.processes.driver.core import Driver, DriverIdentity, DriverParts
 from plimsoll.processes.driver.epochs import EpochGate
 from plimsoll.processes.driver.identity import IdentityService
 from plimsoll.processes.driver.inventory import Inventory
@@ -34,6 +34,7 @@ from plimsoll.processes.driver.node.registration import (
     registration_handlers,
 )
 from plimsoll.processes.driver.node.service import NodeService
+from plimsoll.processes.driver.record_tables import KeepsRecords, LedgerRecords
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
 from plimsoll.reconcile.process import OnReady, PagesAddress, connected, run_until_signalled
 from plimsoll.runtime.clock import Clock, SystemClock
@@ -60,11 +61,18 @@ async def running(backend: str, settings: BackendSettings, ledger: Ledger) -> As
         backend=backend,
         version=version("plimsoll"),
         nodes=settings.nodes,
-        ids_from_names=settings.ids_from_names,
     )
     with closing(ledger):
         made = make_backend(backend, settings)
-        driver = Driver(identity, made, ledger, clock=settings.clock, ids=settings.ids)
+        records = (
+            made.records
+            if isinstance(made, KeepsRecords)
+            else LedgerRecords(
+                ledger, backend=backend, ids=settings.ids, ids_from_names=settings.ids_from_names
+            )
+        )
+        parts = DriverParts(backend=made, ledger=ledger, records=records, clock=settings.clock)
+        driver = Driver(identity, parts)
         try:
             await clear_leftovers(settings.data_dir)
             await driver.start()

@@ -68,6 +68,8 @@ class VolumeRecord(LedgerRecord, frozen=True, kw_only=True):
     """The size that the file system was grown to; 0: never grown."""
     growing_bytes: int = 0
     """The size that it is being grown to, which its placement has already; 0: it is not."""
+    revision: int = 0
+    """Where drivers share their records: which change of the record this is."""
 
 
 class EpochRecord(LedgerRecord, frozen=True, kw_only=True):
@@ -96,3 +98,5 @@ class SnapshotRecord(LedgerRecord, frozen=True, kw_only=True):
     placement: VolumePlacement
     phase: RecordPhase
     created_at: datetime
+    revision: int = 0
+    """As of volumes."""

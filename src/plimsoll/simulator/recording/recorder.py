@@ -277,7 +277,7 @@ class Recorder:
         if host.driver is None and host.name in self._free:
             return
         free = {a.name: a.size_bytes for a in self.recording.areas if a.driver == host.name}
-        promised = {} if host.driver is None else host.driver.accounts.charges().promised
+        promised = {} if host.driver is None else host.driver.records.charges().promised
         for pool, taken in promised.items():
             area = self._area_of_pool.get((host.name, pool))
             if area is not None:

@@ -94,7 +94,7 @@ async def test_settings_change_one_by_one() -> None:
         volume = await running.create(mib=10, mutable={"iops": "100"})
         await modify(running, volume.volume_id, throughput="7")
         await modify(running, volume.volume_id, iops="200")
-        record = running.driver.volume(volume.volume_id)
+        record = await running.driver.volume(volume.volume_id)
         assert record.mutable_parameters == {"iops": "200", "throughput": "7"}
 
 
@@ -111,5 +111,5 @@ async def test_settings_that_cannot_be_are_refused_and_change_nothing() -> None:
                 volume_id=volume.volume_id, mutable_parameters=parameters
             )
             assert await running.refused(m.CONTROLLER_MODIFY_VOLUME, request) is expected
-        assert running.driver.volume(volume.volume_id).mutable_parameters == {"iops": "100"}
+        assert (await running.driver.volume(volume.volume_id)).mutable_parameters == {"iops": "100"}
         assert volume.capacity_bytes == 10 * MIB

@@ -178,7 +178,9 @@ class Ground:
         return await self.call(m.GET_CAPACITY, request)
 
     def record(self, volume_id: str) -> VolumeRecord:
-        return self.driver.volume(volume_id)
+        found = self.driver.ledger.volumes.find(volume_id)
+        assert found is not None
+        return found
 
     def images(self, volume_id: str) -> list[Path]:
         return sorted(self.directory.glob(f"disk-*/volumes/{volume_id}.img"))

@@ -36,10 +36,10 @@ class Changes:
             raise invalid_argument("capacity_range: must be given")
         wanted = parse_size(request.capacity_range)
         if request.HasField("volume_capability"):
-            _check_mode(self._driver.volume(volume_id), request.volume_capability)
+            _check_mode(await self._driver.volume(volume_id), request.volume_capability)
 
         async def expand() -> VolumeRecord:
-            return await self._expand(self._driver.volume(volume_id), wanted)
+            return await self._expand(await self._driver.volume(volume_id), wanted)
 
         volume = await self._driver.work.alone(expand, volume_key(volume_id))
         return csi.ControllerExpandVolumeResponse(
@@ -53,7 +53,7 @@ class Changes:
         if wanted.required_bytes <= volume.size_bytes:
             return _large_enough(volume, wanted)
         features = self._driver.backend.features
-        if not features.online_expansion and (where := self._driver.where_in_use(volume)):
+        if not features.online_expansion and (where := await self._driver.where_in_use(volume)):
             raise failed_precondition(
                 f"volume {volume.id}: can grow only while it is not in use, and it is: {where}"
             )
@@ -61,8 +61,12 @@ class Changes:
         try:
             return await self._driver.grow_volume(growing)
         except Exception:
-            self._driver.ledger.volumes.put(volume)
+            await self._put_back(volume, growing)
             raise
+
+    async def _put_back(self, volume: VolumeRecord, changed: VolumeRecord) -> None:
+        before = msgspec.structs.replace(volume, revision=changed.revision)
+        await self._driver.records.volumes.put(before)
 
     async def _take_capacity(self, volume: VolumeRecord, wanted: SizeRange) -> VolumeRecord:
         driver = self._driver
@@ -77,18 +81,17 @@ class Changes:
                     " there is no room for that where it is"
                 )
             growing = msgspec.structs.replace(volume, placement=place, growing_bytes=size)
-            driver.ledger.volumes.put(growing)
-        return growing
+            return await driver.records.volumes.put(growing)
 
     async def modify_volume(
         self, request: csi.ControllerModifyVolumeRequest
     ) -> csi.ControllerModifyVolumeResponse:
         volume_id = required(request.volume_id, "volume_id")
-        self._driver.volume(volume_id)
+        await self._driver.volume(volume_id)
         changed = parse_mutable(request.mutable_parameters, self._driver.backend.features)
 
         async def modify() -> None:
-            await self._modify(self._driver.volume(volume_id), changed)
+            await self._modify(await self._driver.volume(volume_id), changed)
 
         await self._driver.work.alone(modify, volume_key(volume_id))
         return csi.ControllerModifyVolumeResponse()
@@ -98,11 +101,11 @@ class Changes:
         modified = msgspec.structs.replace(volume, mutable_parameters=parameters)
         self._driver.backend.layout(request_of(modified))
         # Written first: after a crash the backend makes true what is recorded.
-        self._driver.ledger.volumes.put(modified)
+        modified = await self._driver.records.volumes.put(modified)
         try:
             await self._driver.backend.modify(modified)
         except Exception:
-            self._driver.ledger.volumes.put(volume)
+            await self._put_back(volume, modified)
             raise
 
 

@@ -60,7 +60,7 @@ class Creation:
         return csi.CreateVolumeResponse(volume=volume_message(self._driver, volume))
 
     async def _known(self, wanted: VolumeRequest) -> VolumeRecord | None:
-        known = self._driver.ledger.volumes.find_by_name(wanted.name)
+        known = await self._driver.records.volumes.find_by_name(wanted.name, wanted.parameters)
         if known is None:
             return None
         if known.phase is not RecordPhase.READY:
@@ -73,7 +73,7 @@ class Creation:
 
     async def _make(self, wanted: VolumeRequest) -> VolumeRecord:
         driver = self._driver
-        origin = self._origin(wanted)
+        origin = await self._origin(wanted)
         request = wanted.backend_request
         if origin is not None and not wanted.fs_type:
             request = _with_file_system(request, origin)
@@ -83,8 +83,8 @@ class Creation:
         size = chosen_size(wanted.size, layout, at_least=0 if origin is None else origin.size_bytes)
         async with driver.placing:
             place = await self._place(wanted, layout, size)
-            volume = VolumeRecord(
-                id=driver.new_volume_id(wanted.name),
+            record = VolumeRecord(
+                id=await driver.records.volumes.new_id(wanted.name, place),
                 name=wanted.name,
                 size_bytes=size,
                 mode=wanted.mode,
@@ -98,7 +98,7 @@ class Creation:
                 source_volume=wanted.source_volume,
                 source_snapshot=wanted.source_snapshot,
             )
-            driver.ledger.volumes.put(volume)
+            volume = await driver.records.volumes.put(record)
         return await self._fill(volume, origin)
 
     async def _fill(self, volume: VolumeRecord, origin: Origin) -> VolumeRecord:
@@ -108,8 +108,7 @@ class Creation:
             await self._driver.remove_volume(volume)
             raise
         ready = msgspec.structs.replace(volume, phase=RecordPhase.READY)
-        self._driver.ledger.volumes.put(ready)
-        return ready
+        return await self._driver.records.volumes.put(ready)
 
     async def _place(
         self, wanted: VolumeRequest, layout: VolumeLayout, size: int
@@ -125,12 +124,12 @@ class Creation:
             )
         return place
 
-    def _origin(self, wanted: VolumeRequest) -> Origin:
+    async def _origin(self, wanted: VolumeRequest) -> Origin:
         origin: Origin = None
         if wanted.source_volume:
-            origin = self._driver.volume(wanted.source_volume)
+            origin = await self._driver.volume(wanted.source_volume)
         elif wanted.source_snapshot:
-            origin = self._driver.snapshot(wanted.source_snapshot)
+            origin = await self._driver.snapshot(wanted.source_snapshot)
         if origin is not None:
             _check_origin(wanted, origin)
         return origin
@@ -146,15 +145,15 @@ class Creation:
         return pools_pb2.DeleteNeverPublishedResponse()
 
     async def _delete(self, volume_id: str, *, only_unpublished: bool) -> None:
-        known = self._driver.ledger.volumes.find(volume_id)
+        known = await self._driver.records.volumes.find(volume_id)
         if known is None:
             return
 
         async def delete() -> None:
-            volume = self._driver.ledger.volumes.find(volume_id)
+            volume = await self._driver.records.volumes.find(volume_id)
             if volume is None:
                 return
-            if where := self._driver.where_in_use(volume):
+            if where := await self._driver.where_in_use(volume):
                 raise failed_precondition(f"volume {volume_id}: is in use: {where}")
             if only_unpublished and volume.first_published_at is not None:
                 raise failed_precondition(

@@ -5,7 +5,7 @@ that what is deleted between two pages does not shift the second, and what is ad
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from plimsoll.processes.driver.controller.answers import (
     condition_message,
@@ -14,7 +14,6 @@ from plimsoll.processes.driver.controller.answers import (
 )
 from plimsoll.processes.driver.controller.requests import required
 from plimsoll.processes.driver.core import Driver
-from plimsoll.processes.driver.ledger import LedgerTable
 from plimsoll.processes.driver.records import RecordPhase, SnapshotRecord, VolumeRecord
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
 from plimsoll.wire.csi.refusals import aborted, invalid_argument
@@ -27,8 +26,9 @@ class VolumeListing:
         self._driver = driver
 
     async def list_volumes(self, request: csi.ListVolumesRequest) -> csi.ListVolumesResponse:
-        table = self._driver.ledger.volumes
-        page, token = _page(table, table.numbered(), request.max_entries, request.starting_token)
+        table = self._driver.records.volumes
+        asked = _PageRequest(request.max_entries, request.starting_token, await table.newest())
+        page, token = _page(await table.numbered(), asked)
         entries = [
             csi.ListVolumesResponse.Entry(
                 volume=volume_message(self._driver, volume),
@@ -44,7 +44,7 @@ class VolumeListing:
     async def get_volume(
         self, request: csi.ControllerGetVolumeRequest
     ) -> csi.ControllerGetVolumeResponse:
-        volume = self._driver.volume(required(request.volume_id, "volume_id"))
+        volume = await self._driver.volume(required(request.volume_id, "volume_id"))
         return csi.ControllerGetVolumeResponse(
             volume=volume_message(self._driver, volume),
             status=csi.ControllerGetVolumeResponse.VolumeStatus(
@@ -56,21 +56,22 @@ class VolumeListing:
     async def get_volume_use(
         self, request: pools_pb2.GetVolumeUseRequest
     ) -> pools_pb2.GetVolumeUseResponse:
-        volume = self._driver.volume(required(request.volume_id, "volume_id"))
+        volume = await self._driver.volume(required(request.volume_id, "volume_id"))
         return pools_pb2.GetVolumeUseResponse(
             was_published=volume.first_published_at is not None,
-            in_use=self._driver.where_in_use(volume),
+            in_use=await self._driver.where_in_use(volume),
         )
 
     async def list_snapshots(self, request: csi.ListSnapshotsRequest) -> csi.ListSnapshotsResponse:
-        table = self._driver.ledger.snapshots
+        table = self._driver.records.snapshots
         wanted = [
             (number, snapshot)
-            for number, snapshot in table.numbered()
+            for number, snapshot in await table.numbered()
             if request.snapshot_id in ("", snapshot.id)
             and request.source_volume_id in ("", snapshot.volume_id)
         ]
-        page, token = _page(table, wanted, request.max_entries, request.starting_token)
+        asked = _PageRequest(request.max_entries, request.starting_token, await table.newest())
+        page, token = _page(wanted, asked)
         entries = [
             csi.ListSnapshotsResponse.Entry(snapshot=snapshot_message(snapshot))
             for snapshot in page
@@ -78,7 +79,7 @@ class VolumeListing:
         return csi.ListSnapshotsResponse(entries=entries, next_token=token)
 
     async def get_snapshot(self, request: csi.GetSnapshotRequest) -> csi.GetSnapshotResponse:
-        snapshot = self._driver.snapshot(required(request.snapshot_id, "snapshot_id"))
+        snapshot = await self._driver.snapshot(required(request.snapshot_id, "snapshot_id"))
         return csi.GetSnapshotResponse(snapshot=snapshot_message(snapshot))
 
 
@@ -86,19 +87,23 @@ def _nodes(volume: VolumeRecord) -> list[str]:
     return [attachment.node_id for attachment in volume.attachments]
 
 
-def _page(
-    table: LedgerTable[Entry], entries: Sequence[tuple[int, Entry]], most: int, token: str
-) -> tuple[list[Entry], str]:
+class _PageRequest(NamedTuple):
+    most: int
+    token: str
+    newest: int
+
+
+def _page(entries: Sequence[tuple[int, Entry]], asked: _PageRequest) -> tuple[list[Entry], str]:
     """The entries of one page, and the token of the next; an empty one: that was all."""
-    if most < 0:
+    if asked.most < 0:
         raise invalid_argument("max_entries: must not be negative")
-    after = _position(token, table.newest)
+    after = _position(asked.token, asked.newest)
     left = [
         (number, entry)
         for number, entry in entries
         if number > after and entry.phase is RecordPhase.READY
     ]
-    page = left[:most] if most else left
+    page = left[: asked.most] if asked.most else left
     next_token = str(page[-1][0]) if len(page) < len(left) else ""
     return [entry for _, entry in page], next_token
 

@@ -46,7 +46,7 @@ class ControllerPublishing:
         if not request.HasField("volume_capability"):
             raise invalid_argument("volume_capability: must be given")
         capability = parse_capability(request.volume_capability)
-        self._check(self._driver.volume(volume_id), capability)
+        self._check(await self._driver.volume(volume_id), capability)
         node = self._driver.find_node(node_id)
         if node is None:
             raise not_found(f"node {node_id}: is not served by this driver")
@@ -56,7 +56,7 @@ class ControllerPublishing:
         )
 
         async def attach() -> dict[str, str]:
-            return await self._attach(self._driver.volume(volume_id), node, wanted)
+            return await self._attach(await self._driver.volume(volume_id), node, wanted)
 
         context = await self._driver.work.alone(attach, volume_key(volume_id))
         return csi.ControllerPublishVolumeResponse(publish_context=context)
@@ -75,12 +75,13 @@ class ControllerPublishing:
             self._check_place(volume, node)
             _check_others(volume, wanted)
             self._check_limit(node)
-            self._record(volume, (*volume.attachments, wanted))
+            await self._record(volume, (*volume.attachments, wanted))
         elif known.read_only != wanted.read_only:
             how = "read-only" if known.read_only else "for writing"
             raise already_exists(f"volume {volume.id}: is attached to node {node.id} {how}")
         try:
-            return dict(await self._driver.backend.attach(self._driver.volume(volume.id), node.id))
+            attached = await self._driver.volume(volume.id)
+            return dict(await self._driver.backend.attach(attached, node.id))
         except Exception:
             if known is None:
                 await self._detach(volume.id, node.id)
@@ -94,21 +95,21 @@ class ControllerPublishing:
             )
 
     def _check_limit(self, node: NodeSettings) -> None:
-        attached = self._driver.accounts.attached_to(node.id)
+        attached = self._driver.records.attached_to(node.id)
         if node.max_volumes and attached >= node.max_volumes:
             raise resource_exhausted(
                 f"node {node.id}: has {attached} volumes attached, no more are possible"
             )
 
-    def _record(self, volume: VolumeRecord, attachments: Iterable[Attachment]) -> None:
+    async def _record(self, volume: VolumeRecord, attachments: Iterable[Attachment]) -> None:
         changed = msgspec.structs.replace(volume, attachments=tuple(attachments))
-        self._driver.ledger.volumes.put(changed)
+        await self._driver.records.volumes.put(changed)
 
     async def unpublish_volume(
         self, request: csi.ControllerUnpublishVolumeRequest
     ) -> csi.ControllerUnpublishVolumeResponse:
         volume_id = required(request.volume_id, "volume_id")
-        volume = self._driver.ledger.volumes.find(volume_id)
+        volume = await self._driver.records.volumes.find(volume_id)
         if volume is None:
             return csi.ControllerUnpublishVolumeResponse()
         nodes = [item.node_id for item in volume.attachments]
@@ -123,10 +124,10 @@ class ControllerPublishing:
 
     async def _detach(self, volume_id: str, node_id: str) -> None:
         """Detach, then remove the record: what may still be attached counts as attached."""
-        volume = self._driver.volume(volume_id)
+        volume = await self._driver.volume(volume_id)
         await self._driver.backend.detach(volume, node_id)
         left = (item for item in volume.attachments if item.node_id != node_id)
-        self._record(self._driver.volume(volume_id), left)
+        await self._record(await self._driver.volume(volume_id), left)
 
 
 def _check_others(volume: VolumeRecord, wanted: Attachment) -> None:

@@ -125,7 +125,7 @@ class ControllerService:
         volume_id = required(request.volume_id, "volume_id")
         if not request.volume_capabilities:
             raise invalid_argument("volume_capabilities: must be given")
-        volume = self._driver.volume(volume_id)
+        volume = await self._driver.volume(volume_id)
         if problem := self._mismatch(volume, request):
             return csi.ValidateVolumeCapabilitiesResponse(message=problem)
         confirmed = csi.ValidateVolumeCapabilitiesResponse.Confirmed(

@@ -43,7 +43,9 @@ class Snapshots:
         return csi.CreateSnapshotResponse(snapshot=snapshot_message(snapshot))
 
     async def _known(self, name: str, volume_id: str) -> SnapshotRecord | None:
-        known = self._driver.ledger.snapshots.find_by_name(name)
+        records = self._driver.records
+        source = await records.volumes.find(volume_id)
+        known = await records.snapshots.find_by_name(name, source.parameters if source else {})
         if known is None:
             return None
         if known.phase is not RecordPhase.READY:
@@ -55,29 +57,29 @@ class Snapshots:
 
     async def _take(self, name: str, volume_id: str) -> SnapshotRecord:
         driver = self._driver
-        volume = driver.volume(volume_id)
+        volume = await driver.volume(volume_id)
         async with driver.placing:
-            snapshot = SnapshotRecord(
-                id=f"{driver.identity.backend}-snapshot-{driver.ids.uid()}",
+            place = await self._place(name, volume)
+            record = SnapshotRecord(
+                id=await driver.records.snapshots.new_id(name, place),
                 name=name,
                 volume_id=volume.id,
                 size_bytes=volume.size_bytes,
                 mode=volume.mode,
                 fs_type=volume.fs_type,
                 parameters=volume.parameters,
-                placement=await self._place(name, volume),
+                placement=place,
                 phase=RecordPhase.MAKING,
                 created_at=driver.clock.now(),
             )
-            driver.ledger.snapshots.put(snapshot)
+            snapshot = await driver.records.snapshots.put(record)
         try:
             await driver.backend.snapshot(snapshot, volume)
         except Exception:
             await driver.remove_snapshot(snapshot)
             raise
         ready = msgspec.structs.replace(snapshot, phase=RecordPhase.READY)
-        driver.ledger.snapshots.put(ready)
-        return ready
+        return await driver.records.snapshots.put(ready)
 
     async def _place(self, name: str, volume: VolumeRecord) -> VolumePlacement:
         """In the pools of its volume; a snapshot takes as much capacity as another such volume."""
@@ -98,12 +100,12 @@ class Snapshots:
         self, request: csi.DeleteSnapshotRequest
     ) -> csi.DeleteSnapshotResponse:
         snapshot_id = required(request.snapshot_id, "snapshot_id")
-        known = self._driver.ledger.snapshots.find(snapshot_id)
+        known = await self._driver.records.snapshots.find(snapshot_id)
         if known is None:
             return csi.DeleteSnapshotResponse()
 
         async def delete() -> None:
-            snapshot = self._driver.ledger.snapshots.find(snapshot_id)
+            snapshot = await self._driver.records.snapshots.find(snapshot_id)
             if snapshot is not None:
                 await self._driver.remove_snapshot(snapshot)
 

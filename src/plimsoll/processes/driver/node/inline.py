@@ -29,9 +29,9 @@ class Inline:
         self._creation = Creation(context.driver)
         self._state_dir = state_dir
 
-    def find(self, handle: str) -> VolumeRecord | None:
+    async def find(self, handle: str) -> VolumeRecord | None:
         """The volume that a pod knows by that handle."""
-        return self._context.driver.ledger.volumes.find_by_name(f"{PREFIX}{handle}")
+        return await self._context.driver.records.volumes.find_by_name(f"{PREFIX}{handle}", {})
 
     def is_one(self, volume: VolumeRecord) -> bool:
         return volume.name.startswith(PREFIX)

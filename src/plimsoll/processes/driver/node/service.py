@@ -108,7 +108,7 @@ class NodeService:
             await self._staging.unstage(volume, path)
 
         # A volume that is gone needs no unstaging, and a repeated call must succeed.
-        if self._find(volume_id) is not None:
+        if await self._find(volume_id) is not None:
             await self._alone(volume_id, unstage)
         return csi.NodeUnstageVolumeResponse()
 
@@ -119,7 +119,7 @@ class NodeService:
         inline = is_inline(request.volume_context)
         if inline:
             volume_id = await self._inline.make(request)
-        elif (known := self._find(volume_id)) is not None and not request.staging_target_path:
+        elif (known := await self._find(volume_id)) is not None and not request.staging_target_path:
             if not self._context.can_open:
                 await self._context.driver.backend.open(
                     known, self._context.node.id
@@ -143,7 +143,7 @@ class NodeService:
     ) -> csi.NodeUnpublishVolumeResponse:
         volume_id = required(request.volume_id, "volume_id")
         target = _path(request.target_path, "target_path")
-        volume = self._find(volume_id)
+        volume = await self._find(volume_id)
 
         async def unpublish(volume: VolumeRecord) -> None:
             await self._publishing.unpublish(volume, target)
@@ -161,7 +161,7 @@ class NodeService:
     ) -> csi.NodeGetVolumeStatsResponse:
         volume_id = required(request.volume_id, "volume_id")
         path = _readable(required(request.volume_path, "volume_path"), "volume_path")
-        volume = self._volume(volume_id)
+        volume = await self._volume(volume_id)
         self._check_place(volume, path)
         condition = await self._context.driver.backend.condition(volume)
         with failures_told(volume_id):
@@ -202,11 +202,11 @@ class NodeService:
             raise not_found(f"volume {volume.id}: is not at {path}")
 
     async def _alone(self, volume_id: str, work: Callable[[VolumeRecord], Awaitable[None]]) -> None:
-        volume_id = self._volume(volume_id).id
+        volume_id = (await self._volume(volume_id)).id
 
         async def told() -> None:
             with failures_told(volume_id):
-                await work(self._volume(volume_id))
+                await work(await self._volume(volume_id))
 
         driver = self._context.driver
 
@@ -216,12 +216,13 @@ class NodeService:
 
         await driver.work.alone(in_turn, node_key(volume_id, self._context.node.id))
 
-    def _volume(self, volume_id: str) -> VolumeRecord:
+    async def _volume(self, volume_id: str) -> VolumeRecord:
         """Raises CsiStatusError (NOT_FOUND)."""
-        return self._find(volume_id) or self._context.driver.volume(volume_id)
+        return await self._find(volume_id) or await self._context.driver.volume(volume_id)
 
-    def _find(self, volume_id: str) -> VolumeRecord | None:
-        known = self._context.driver.ledger.volumes.find(volume_id) or self._inline.find(volume_id)
+    async def _find(self, volume_id: str) -> VolumeRecord | None:
+        known = await self._context.driver.records.volumes.find(volume_id)
+        known = known or await self._inline.find(volume_id)
         return known if known is not None and known.phase is RecordPhase.READY else None
 
 

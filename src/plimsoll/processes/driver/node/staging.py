@@ -80,7 +80,7 @@ class Staging:
                 if mounting.kind is not Mounts.NONE:
                     await self._prepare(volume, source)
                 await mounting.mount(source, place, use.options)
-                await self.grow(self._context.driver.volume(volume.id))
+                await self.grow(await self._context.driver.volume(volume.id))
 
     async def _prepare(self, volume: VolumeRecord, source: DeviceSource) -> None:
         """A file system that is whole, and as large as it can be made before mounting."""
@@ -93,7 +93,7 @@ class Staging:
             )
         if not found or not _may_hold_data(volume):
             await filesystems.make(source.fs_type, source.devices, source.format_options)
-            self._record_filled(volume)
+            await self._record_filled(volume)
             return
         if found != source.fs_type:
             raise failed_precondition(
@@ -118,12 +118,12 @@ class Staging:
             if writable is None:
                 return  # a later stage will do it
             await filesystems.grow_mounted(source.fs_type, source.devices, writable)
-        self._record_filled(volume)
+        await self._record_filled(volume)
         log.info("file system grown", extra={"volume": volume.id, "bytes": volume.size_bytes})
 
-    def _record_filled(self, volume: VolumeRecord) -> None:
+    async def _record_filled(self, volume: VolumeRecord) -> None:
         filled = msgspec.structs.replace(volume, filesystem_bytes=volume.size_bytes)
-        self._context.driver.ledger.volumes.put(filled)
+        await self._context.driver.records.volumes.put(filled)
 
     async def unstage(self, volume: VolumeRecord, path: Path) -> None:
         place = staging_place(volume, path)

@@ -65,7 +65,7 @@ async def test_a_node_reaches_a_volume_only_once_it_is_attached(tmp_path: Path) 
         request = stage_request(volume.volume_id, tmp_path / "staging")
         assert await running.refused(m.NODE_STAGE_VOLUME, request) is DriverFailure.WRONG_STATE
         await running.attach(volume.volume_id)
-        record = running.driver.volume(volume.volume_id)
+        record = await running.driver.volume(volume.volume_id)
         path = tmp_path / "volumes" / volume.volume_id
         assert await running.backend.open(record, "node-a") == DirectorySource(path=path)
         assert running.backend.opened(record, "node-a") == DirectorySource(path=path)
