@@ -13,8 +13,8 @@ from uuid import uuid4
 from plimsoll.decide.ceph.journal.layout import CephPoolRef
 from plimsoll.decide.ceph.journal.operations import RadosOperation
 from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace, ImageRequest
-from plimsoll.processes.driver.backends.rbd.journal_runs import JournalRunner
-from plimsoll.processes.driver.backends.rbd.journaled_images import JournaledImages, make_empty
+from plimsoll.processes.driver.backends.ceph.journal_runs import JournalRunner
+from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledImages, make_empty
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.images import NewImage, RbdImages
 from plimsoll.wire.ceph.objects import RadosObjects

@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from plimsoll.processes.driver.backends.rbd.journal_runs import JournalError
+from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError
 from plimsoll.wire.ceph.connection import PoolScope
 from plimsoll.wire.ceph.errors import CephFailure
 from plimsoll.wire.ceph.objects import ObjectWrite, RadosObjects

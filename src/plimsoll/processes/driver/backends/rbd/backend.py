@@ -22,6 +22,9 @@ from plimsoll.decide.ceph.journal.operations import JournalProblem
 from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace, ImageRequest
 from plimsoll.decide.ceph.pool_capacity import CephPoolUsage, PromisedVolume, pool_state
 from plimsoll.decide.ceph.volume_ids import UUID_BYTES
+from plimsoll.processes.driver.backends.ceph.cluster_report import ClusterReport
+from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError, JournalRunner
+from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledImages, make_empty
 from plimsoll.processes.driver.backends.protocol import (
     BackendFeatures,
     BackendRequest,
@@ -33,11 +36,8 @@ from plimsoll.processes.driver.backends.protocol import (
     VolumeHealth,
     VolumeLayout,
 )
-from plimsoll.processes.driver.backends.rbd.cluster_report import ClusterReport
 from plimsoll.processes.driver.backends.rbd.copies import copy_image
 from plimsoll.processes.driver.backends.rbd.fuse_devices import FuseDevices
-from plimsoll.processes.driver.backends.rbd.journal_runs import JournalError, JournalRunner
-from plimsoll.processes.driver.backends.rbd.journaled_images import JournaledImages, make_empty
 from plimsoll.processes.driver.backends.rbd.options import (
     RbdClass,
     RbdOptions,

@@ -24,7 +24,7 @@ from plimsoll.decide.ceph.journal.reservations import (
     finish,
     reserve,
 )
-from plimsoll.processes.driver.backends.rbd.journal_runs import JournalError, JournalRunner
+from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError, JournalRunner
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.images import NewImage, RbdImages

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from plimsoll.decide.ceph.pool_capacity import CephPoolUsage
-from plimsoll.processes.driver.backends.rbd.cluster_report import ClusterReport
+from plimsoll.processes.driver.backends.ceph.cluster_report import ClusterReport
 
 GIB = 1 << 30
 
