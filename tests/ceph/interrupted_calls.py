@@ -13,8 +13,16 @@ from uuid import uuid4
 from plimsoll.decide.ceph.journal.layout import CephPoolRef
 from plimsoll.decide.ceph.journal.operations import RadosOperation
 from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace, ImageRequest
+from plimsoll.decide.ceph.journal.reservations import AttemptFinished, finish
+from plimsoll.decide.ceph.journal.stored_records import JournalRecord, find_request_record
+from plimsoll.decide.ceph.volume_ids import decompose_volume_id
 from plimsoll.processes.driver.backends.ceph.journal_runs import JournalRunner
-from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledImages, make_empty
+from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledAssets
+from plimsoll.processes.driver.backends.rbd.image_assets import (
+    ImageRemoval,
+    make_empty,
+    remove_if_there,
+)
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.images import NewImage, RbdImages
 from plimsoll.wire.ceph.objects import RadosObjects
@@ -60,39 +68,72 @@ class Contents:
 @dataclass(slots=True)
 class JournalGround:
     connection: CephConnection
+    fsid: str
     pools: dict[str, CephPoolRef] = field(default_factory=dict)
 
     @property
     def journal(self) -> CephJournal:
         return CephJournal(pool=self.pools[JOURNAL])
 
-    def calls(self, crash: Crash) -> JournaledImages:
+    def runner(self, crash: Crash) -> JournalRunner:
         def on_operation(operation: RadosOperation) -> None:
             crash.pass_by(operation)
 
-        runner = JournalRunner(self.connection, on_operation=on_operation)
-        return JournaledImages(self.connection, self.journal, runner)
+        removal = ImageRemoval(self.connection)
+        return JournalRunner(self.connection, removal, on_operation=on_operation)
+
+    def calls(self, crash: Crash) -> JournaledAssets:
+        return JournaledAssets(self.journal, self.runner(crash))
+
+    def images(self, pool: str) -> RbdImages:
+        return RbdImages(self.connection, PoolScope(pool=pool))
 
     async def create(
         self, zone: str, crash: Crash | None = None, *, size_bytes: int = 8 * MIB
     ) -> ImagePlace:
+        """As the tables of the backend do it: an image that is known stays as it is."""
         crash = crash or Crash()
-        calls = self.calls(crash)
+        runner = self.runner(crash)
+        calls = JournaledAssets(self.journal, runner)
+        known: JournalRecord | None = await runner.run(find_request_record(self.journal, REQUEST))
+        if known is not None and await self._exists(known.place):
+            await calls.clean()
+            return known.place
+        if known is not None:
+            await calls.remove(known.place, self._remove)
 
-        async def make(place: ImagePlace) -> None:
+        async def make(place: ImagePlace) -> str:
             crash.pass_by()
             new = NewImage(name=place.name, size_bytes=size_bytes)
-            await make_empty(calls.images(place.pool.name), new)
+            await make_empty(self.images(place.pool.name), new)
             crash.pass_by()
             if crash.is_after_making:
                 raise CrashedError
+            return (await self.images(place.pool.name).facts(place.name)).id
 
         pool = self.pools[POOLS[zone]]
         request = ImageRequest(request_name=REQUEST, pool=pool, uuid=str(uuid4()))
-        return await calls.create(request, make)
+        begun = await calls.begin(request, make)
+        ended = await runner.run(finish(self.journal, begun.reserved, begun.asset_id))
+        assert isinstance(ended, AttemptFinished)
+        await calls.clean()
+        return begun.reserved.place
 
     async def delete(self, crash: Crash | None = None) -> None:
-        await self.calls(crash or Crash()).delete(REQUEST)
+        """That there is none is no error."""
+        runner = self.runner(crash or Crash())
+        calls = JournaledAssets(self.journal, runner)
+        known: JournalRecord | None = await runner.run(find_request_record(self.journal, REQUEST))
+        if known is None:
+            await calls.give_up(REQUEST)
+        else:
+            await calls.remove(known.place, self._remove)
+
+    async def _remove(self, place: ImagePlace) -> None:
+        await remove_if_there(self.images(place.pool.name), place.name)
+
+    async def _exists(self, place: ImagePlace) -> bool:
+        return place.name in await self.images(place.pool.name).names()
 
     async def write(self, pool: str, volume_id: str, data: bytes) -> None:
         """At the beginning of the image, as a node would."""
@@ -109,7 +150,7 @@ class JournalGround:
         return await self._on_image(pool, volume_id, read)
 
     async def _on_image(self, pool: str, volume_id: str, function: Callable[[Any], T]) -> T:
-        name = "csi-vol-" + volume_id.removeprefix("rbd-")
+        name = f"csi-vol-{decompose_volume_id(volume_id).uuid}"
 
         def call(opened: Any) -> T:
             with self.connection.bindings.rbd.Image(opened, name) as image:
@@ -155,4 +196,4 @@ async def journal_ground(cluster: LoopbackCluster) -> AsyncIterator[JournalGroun
     async with connected(cluster) as connection:
         ids = await connection.pool_ids()
         pools = {name: CephPoolRef(name, ids[name]) for name in (JOURNAL, *POOLS.values())}
-        yield JournalGround(connection, pools)
+        yield JournalGround(connection, cluster.fsid, pools)

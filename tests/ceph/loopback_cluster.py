@@ -123,8 +123,15 @@ class LoopbackCluster:
         return name in self._daemons and self._daemons[name].poll() is None
 
     def restart_osd(self, zone: str) -> None:
+        """An OSD that was killed dies at its start now and then; it starts the next time."""
         self.start(osd(zone))
-        self.wait_for_osds(len(ZONES))
+
+        def is_back() -> bool:
+            if not self.is_running(osd(zone)):
+                self.start(osd(zone))
+            return self._up() == len(ZONES)
+
+        self._until(is_back, f"{osd(zone)} does not come back")
         self.wait_until_writable()
 
     @contextmanager

@@ -34,16 +34,24 @@ async def rbd_driver(
     *,
     on_write: Callable[[], None] = nothing,
     mounts: Mounts = Mounts.NONE,
+    node: NodeSettings = NODE,
+    **options: str,
 ) -> AsyncIterator[Running]:
     key = cluster.directory / "driver.key"
     key.write_text(cluster.key)
     settings = BackendSettings(
         driver_name=NAME,
         data_dir=directory,
-        nodes=(NODE,),
-        options={"monitors": cluster.monitor, "user": DRIVER_USER, "keyFile": str(key)},
+        nodes=(node,),
+        options={
+            "monitors": cluster.monitor,
+            "user": DRIVER_USER,
+            "keyFile": str(key),
+            "pool": JOURNAL,
+            **options,
+        },
         mounts=mounts,
     )
     async with running("rbd", settings, Ledger(directory, on_write=on_write)) as driver:
-        client = CsiClient(InProcessCsi(handlers(driver, NODE, settings), SystemClock()))
+        client = CsiClient(InProcessCsi(handlers(driver, node, settings), SystemClock()))
         yield Running(driver=driver, client=client, clock=SteppedClock())

@@ -100,7 +100,7 @@ async def test_an_interrupted_attempt_of_another_size_is_made_anew(ground: Journ
         with pytest.raises(CrashedError):
             await ground.create("zone-a", Crash(at), size_bytes=4 * MIB)
         place = await ground.create("zone-a")
-        facts = await ground.calls(Crash()).images(place.pool.name).facts(place.name)
+        facts = await ground.images(place.pool.name).facts(place.name)
         known = await ground.create("zone-a", size_bytes=4 * MIB)
         assert known == place
         assert facts.size_bytes in (4 * MIB, 8 * MIB)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.decide.ceph.volume_ids import decompose_volume_id
 from plimsoll.wire.csi import methods as m
-from plimsoll.wire.csi.errors import DriverError, DriverFailure
+from plimsoll.wire.csi.errors import CsiStatusError, DriverError, DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
-from tests.ceph.interrupted_calls import Crash, CrashedError, JournalGround, journal_ground
+from tests.ceph.interrupted_calls import JournalGround, journal_ground
 from tests.ceph.loopback_cluster import POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import CLASS, rbd_driver
 from tests.processes.driver.drivers import MIB, ZONE, Running
@@ -62,10 +63,13 @@ async def test_a_volume_is_made_in_the_pool_of_its_zone(
     volume = await create(driver, zones=(zone,))
     assert zones_of(volume) == [zone]
     assert await create(driver, zones=(zone,)) == volume
-    uuid = volume.volume_id.removeprefix("rbd-")
+    own = decompose_volume_id(volume.volume_id)
+    assert own.cluster_id == ground.fsid
+    assert own.pool_id == ground.pools[POOLS[zone]].id
     contents = await ground.contents()
-    assert contents.images == {POOLS[zone]: [f"csi-vol-{uuid}"]}
-    assert contents.directory.keys() == {"csi.volume.data"}
+    assert contents.images == {POOLS[zone]: [f"csi-vol-{own.uuid}"]}
+    record = f"plimsoll.record.{own.pool_id:016x}/{own.uuid}"
+    assert contents.directory.keys() == {"csi.volume.data", record}
     await driver.delete(volume.volume_id)
     await driver.delete(volume.volume_id)
 
@@ -156,7 +160,7 @@ async def test_a_volume_grows(driver: Running, ground: JournalGround) -> None:
     volume = await create(driver)
     assert await driver.expand(volume.volume_id, 128) == 128
     ((pool, (image,)),) = (await ground.contents()).images.items()
-    assert (await ground.calls(Crash()).images(pool).facts(image)).size_bytes == 128 * MIB
+    assert (await ground.images(pool).facts(image)).size_bytes == 128 * MIB
     await driver.delete(volume.volume_id)
 
 
@@ -192,30 +196,47 @@ async def test_calls_for_one_name_at_the_same_time_make_one_volume(
     await driver.delete(made.pop())
 
 
-async def test_after_a_crash_of_the_driver_there_is_one_volume_or_none(
+async def test_a_driver_finds_the_volumes_of_another_one(
     cluster: LoopbackCluster, ground: JournalGround, tmp_path: Path
 ) -> None:
-    crash = Crash()
-    async with rbd_driver(cluster, tmp_path / "whole", on_write=crash.pass_by) as driver:
-        await driver.delete((await create(driver)).volume_id)
-    for at in range(1, crash.moments + 1):
-        directory = tmp_path / str(at)
-        async with rbd_driver(cluster, directory, on_write=Crash(at).pass_by) as driver:
-            with pytest.raises(CrashedError):
-                await driver.delete((await create(driver)).volume_id)
-        async with rbd_driver(cluster, directory) as driver:
-            assert len((await ground.contents()).images) == len(await driver.volume_ids())
-            await driver.delete((await create(driver)).volume_id)
+    async with (
+        rbd_driver(cluster, tmp_path / "first") as first,
+        rbd_driver(cluster, tmp_path / "second") as second,
+    ):
+        volume = await create(first)
+        assert await create(second) == volume
+        assert await second.volume_ids() == [volume.volume_id]
+        assert await second.expand(volume.volume_id, 128) == 128
+        assert (await create(first, mib=128)).capacity_bytes == 128 * MIB
+        await second.delete(volume.volume_id)
+        await first.delete(volume.volume_id)
+        assert await first.volume_ids() == []
         await ground.assert_empty()
 
 
-async def test_an_image_of_other_records_is_neither_taken_nor_removed(
-    cluster: LoopbackCluster, ground: JournalGround, tmp_path: Path
+async def test_what_one_driver_promises_another_one_does_not_promise_again(
+    cluster: LoopbackCluster, driver: Running, tmp_path: Path
 ) -> None:
-    async with rbd_driver(cluster, tmp_path / "first") as first:
-        volume = await create(first)
-        before = await ground.contents()
-        async with rbd_driver(cluster, tmp_path / "second") as second:
-            assert await refused(second) is DriverFailure.WRONG_STATE
-        assert await ground.contents() == before
-        await first.delete(volume.volume_id)
+    before = await free_mib(driver, "zone-a")
+    volume = await create(driver, mib=1024)
+    async with rbd_driver(cluster, tmp_path / "second") as second:
+        assert before - 1034 < await free_mib(second, "zone-a") <= before - 1024
+    await driver.delete(volume.volume_id)
+
+
+async def test_of_two_changes_at_the_same_time_one_begins_again(
+    cluster: LoopbackCluster, driver: Running, tmp_path: Path
+) -> None:
+    volume = await create(driver)
+    async with rbd_driver(cluster, tmp_path / "second") as second:
+        seen = await driver.driver.volume(volume.volume_id)
+        await second.expand(volume.volume_id, 128)
+        with pytest.raises(CsiStatusError, match="another call for it is under way"):
+            await driver.driver.records.volumes.put(seen)
+        assert (await driver.driver.volume(volume.volume_id)).size_bytes == 128 * MIB
+    await driver.delete(volume.volume_id)
+
+
+async def test_ids_that_no_driver_made_up_lead_nowhere(driver: Running) -> None:
+    for id_ in ("rbd-1", "x" * 100, "0001-0024-" + "f" * 36 + "-0000000000000001-" + "0" * 36):
+        await driver.delete(id_)

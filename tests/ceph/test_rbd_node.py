@@ -4,18 +4,26 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
-from plimsoll.processes.driver.settings import Mounts
+from plimsoll.processes.driver.backends.ceph.writer_leases import WriterLeases
+from plimsoll.processes.driver.backends.rbd.backend import RbdBackend
+from plimsoll.processes.driver.settings import Mounts, NodeSettings
+from plimsoll.wire.ceph.connection import PoolScope
+from plimsoll.wire.ceph.errors import CephError, CephFailure
+from plimsoll.wire.ceph.images import NewImage, RbdImages
+from plimsoll.wire.ceph.objects import ObjectWrite, RadosObjects
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import DriverError, DriverFailure
-from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
 from tests.ceph import guardian
+from tests.ceph.connections import connected
 from tests.ceph.interrupted_calls import JournalGround, journal_ground
-from tests.ceph.loopback_cluster import LoopbackCluster
-from tests.ceph.rbd_drivers import CLASS, rbd_driver
-from tests.processes.driver.drivers import MIB, Running, capability
+from tests.ceph.loopback_cluster import POOLS, LoopbackCluster
+from tests.ceph.rbd_drivers import CLASS, NODE, rbd_driver
+from tests.processes.driver.drivers import MIB, ZONE, Running, capability
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 
@@ -158,3 +166,142 @@ async def test_after_rbd_fuse_was_killed_the_volume_can_be_staged_again(
         assert (target / "file").read_text() == "kept"
         await take_back(driver, volume_id, staged, target)
         await delete(driver, volume_id)
+
+
+OTHER = NodeSettings(id="node-2", topology={ZONE: "zone-b"})
+
+
+@pytest.mark.usefixtures("ground")
+async def test_a_volume_moves_to_another_node_when_the_first_has_given_it_back(
+    cluster: LoopbackCluster, directory: Path
+) -> None:
+    one, two = directory / "one", directory / "two"
+    async with (
+        rbd_driver(cluster, one, mounts=Mounts.REAL) as first,
+        rbd_driver(cluster, two, mounts=Mounts.REAL, node=OTHER) as second,
+    ):
+        volume_id = await create(first)
+        await stage(first, volume_id, one / "staged")
+        await publish(first, volume_id, one / "staged", one / "target")
+        (one / "target" / "file").write_text("kept")
+        with pytest.raises(DriverError, match="open on node node-1"):
+            await stage(second, volume_id, two / "staged")
+        with pytest.raises(DriverError, match="is in use"):
+            await second.delete(volume_id)
+        await take_back(first, volume_id, one / "staged", one / "target")
+        await stage(second, volume_id, two / "staged")
+        await publish(second, volume_id, two / "staged", two / "target")
+        assert (two / "target" / "file").read_text() == "kept"
+        await take_back(second, volume_id, two / "staged", two / "target")
+        await first.delete(volume_id)
+
+
+@pytest.mark.usefixtures("ground")
+async def test_another_node_gets_the_volume_of_one_that_died(
+    cluster: LoopbackCluster, directory: Path
+) -> None:
+    one, two = directory / "one", directory / "two"
+    async with (
+        rbd_driver(cluster, one, mounts=Mounts.REAL) as first,
+        rbd_driver(cluster, two, mounts=Mounts.REAL, node=OTHER) as second,
+    ):
+        volume_id = await create(first)
+        await stage(first, volume_id, one / "staged")
+        await publish(first, volume_id, one / "staged", one / "target")
+        write_through(one / "target" / "file")
+        for pid in guardian.processes(one):
+            os.kill(pid, signal.SIGKILL)
+        await stage_in_the_end(second, volume_id, two / "staged")
+        await publish(second, volume_id, two / "staged", two / "target")
+        assert (two / "target" / "file").read_bytes() == b"data"
+        await take_back(first, volume_id, one / "staged", one / "target")
+        assert await where_written(second, volume_id) == "open on node node-2"
+        await take_back(second, volume_id, two / "staged", two / "target")
+        await delete(second, volume_id)
+
+
+@pytest.mark.usefixtures("ground")
+async def test_a_node_that_was_cut_off_cannot_write_when_another_has_its_volume(
+    cluster: LoopbackCluster, directory: Path
+) -> None:
+    async with (
+        connected(cluster) as cut_off,
+        rbd_driver(cluster, directory / "one") as first,
+        rbd_driver(cluster, directory, mounts=Mounts.REAL, node=OTHER) as second,
+    ):
+        volume_id = await create(first)
+        images = RbdImages(cut_off, PoolScope(pool=POOLS["zone-a"]))
+        (image,) = await images.names()
+        leases = lease_book(first)
+        volume = await first.driver.volume(volume_id)
+        await leases.take(volume, NODE)
+        await leases.confirm(volume, NODE.id, await cut_off.address())
+        await images.grow(image, 48 * MIB)
+        await stage(second, volume_id, directory / "staged")
+        with pytest.raises(CephError) as refused:
+            await images.grow(image, 64 * MIB)
+        assert refused.value.failure is CephFailure.FENCED
+        unstage = csi.NodeUnstageVolumeRequest(
+            volume_id=volume_id, staging_target_path=str(directory / "staged")
+        )
+        await second.call(m.NODE_UNSTAGE_VOLUME, unstage)
+        await second.delete(volume_id)
+
+
+def lease_book(running: Running) -> WriterLeases:
+    backend = running.driver.backend
+    assert isinstance(backend, RbdBackend)
+    return backend.records.leases
+
+
+async def where_written(running: Running, volume_id: str) -> str:
+    return await lease_book(running).where_written(await running.driver.volume(volume_id))
+
+
+async def stage_in_the_end(driver: Running, volume_id: str, place: Path) -> None:
+    """Ceph tells only after a while that a client does not answer any more."""
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return await stage(driver, volume_id, place)
+        except DriverError as error:
+            if "open on node" not in str(error) or time.monotonic() > until:
+                raise
+        await asyncio.sleep(0.5)
+
+
+def write_through(path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(b"data")
+        file.flush()
+        os.fsync(file)
+
+
+@pytest.mark.usefixtures("ground")
+async def test_a_volume_of_ceph_csi_is_found_published_and_deleted(
+    cluster: LoopbackCluster, ground: JournalGround, directory: Path
+) -> None:
+    volume_id = await made_by_ceph_csi(ground)
+    staged, target = directory / "staged", directory / "target"
+    async with rbd_driver(cluster, directory, mounts=Mounts.REAL, clusterId="ceph") as driver:
+        await stage(driver, volume_id, staged)
+        await publish(driver, volume_id, staged, target)
+        (target / "file").write_text("ours")
+        await take_back(driver, volume_id, staged, target)
+        assert await driver.expand(volume_id, 64) == 64
+        request = pools_pb2.DeleteNeverPublishedRequest(volume_id=volume_id)
+        with pytest.raises(DriverError, match="was published"):
+            await driver.call(m.DELETE_NEVER_PUBLISHED, request)
+        await driver.delete(volume_id)
+
+
+async def made_by_ceph_csi(ground: JournalGround) -> str:
+    """An image with its keys as ceph-csi leaves them: the journal is in the pool of the image."""
+    uuid, pool = str(uuid4()), ground.pools[POOLS["zone-a"]]
+    objects = RadosObjects(ground.connection, PoolScope(pool=pool.name))
+    image = f"csi-vol-{uuid}"
+    await ground.images(pool.name).create(NewImage(name=image, size_bytes=32 * MIB))
+    keys = {"csi.volname": "pvc-old", "csi.imagename": image, "csi.imageid": "1"}
+    await objects.write(f"csi.volume.{uuid}", ObjectWrite(values=keys))
+    await objects.write("csi.volumes.default", ObjectWrite(values={"csi.volume.pvc-old": uuid}))
+    return f"0001-0004-ceph-{pool.id:016x}-{uuid}"

@@ -37,6 +37,10 @@ class VolumePlacement(LedgerRecord, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
     topology: tuple[Mapping[str, str], ...] = ()
     """The segments it is reachable from; empty: from everywhere."""
+    preferred: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """The segment that its data is near; empty: none is nearer than others."""
+    reason: str = ""
+    """Why it is there, for people."""
 
 
 class Attachment(LedgerRecord, frozen=True, kw_only=True):
@@ -68,6 +72,8 @@ class VolumeRecord(LedgerRecord, frozen=True, kw_only=True):
     """The size that the file system was grown to; 0: never grown."""
     growing_bytes: int = 0
     """The size that it is being grown to, which its placement has already; 0: it is not."""
+    is_adopted: bool = False
+    """Another program made it, and its mode is not known before it is used."""
     revision: int = 0
     """Where drivers share their records: which change of the record this is."""
 

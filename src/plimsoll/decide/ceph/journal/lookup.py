@@ -1,8 +1,9 @@
 """Reading the journal: what a request leads to, and what is known of an image."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plimsoll.decide.ceph.journal.layout import (
+    NO_POOL,
     CephPoolRef,
     DirectoryEntry,
     ImageAttributes,
@@ -37,6 +38,14 @@ class RequestState:
     @property
     def image_name(self) -> str:
         return self.making.partition(" ")[2]
+
+    @property
+    def known_entry(self) -> DirectoryEntry | None:
+        """Where the request leads, if its image is made."""
+        try:
+            return parse_entry(self.entry) if self.entry and not self.is_being_made else None
+        except ValueError:
+            return None
 
     def leads_to(self, uuid: str) -> bool:
         try:
@@ -95,3 +104,16 @@ def find_attributes(
                 return JournalProblem.BAD_POOL_ID
             return FoundAttributes(attributes=found, pool=place)
     return None
+
+
+def find_keeper(
+    journal: CephJournal, pool: CephPoolRef, journal_pool_id: int
+) -> RadosSteps[CephJournal | JournalProblem]:
+    """The journal that leads to the image; that of ceph-csi is in the pool of the image itself."""
+    if journal_pool_id in (NO_POOL, pool.id):
+        return replace(journal, pool=pool)
+    entry = DirectoryEntry("", journal_pool_id)
+    found = yield from find_pool(journal, entry)
+    if isinstance(found, JournalProblem):
+        return found
+    return journal if found is None else replace(journal, pool=found)

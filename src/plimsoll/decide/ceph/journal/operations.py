@@ -102,6 +102,8 @@ class JournalProblem(StrEnum):
     BAD_POOL_ID = "BadPoolID"
     REQUEST_NAME_MISMATCH = "RequestNameMismatch"
     """The directory points to an image that belongs to another request."""
+    BAD_RECORD = "BadRecord"
+    """A record that a newer version wrote, or that is broken."""
     ENCRYPTION_MISMATCH = "EncryptionMismatch"
     SNAPSHOT_NAME_CONFLICT = "SnapshotNameConflict"
     """There is a snapshot of that name, of another source."""

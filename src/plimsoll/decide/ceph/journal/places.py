@@ -1,7 +1,8 @@
 """Where Plimsoll keeps what ceph-csi has no word for, and who an image belongs to.
 
 Beside the key of a request the directory has one while its image is being made, and one for each
-attempt that was given up and whose pieces may still be there. ceph-csi reads neither. They are in
+attempt that was given up and whose pieces may still be there. For each image that is made it has a
+record, and while a node writes to the image, who that is. ceph-csi reads none of them. They are in
 the directory so that they change together with the key of the request, and can be read while the
 zone of the image is down.
 """
@@ -20,6 +21,8 @@ from plimsoll.decide.ceph.volume_ids import parse_pool_id, pool_id_digits
 
 MAKING = "plimsoll.making."
 LEFTOVER = "plimsoll.leftover."
+RECORD = "plimsoll.record."
+WRITER = "plimsoll.writer."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,16 @@ class CephJournal:
         return self.pool.id if entry.pool_id is None else entry.pool_id
 
     def leftover_key(self, entry: DirectoryEntry) -> str:
-        return f"{LEFTOVER}{pool_id_digits(self.pool_id(entry))}/{entry.uuid}"
+        return LEFTOVER + self._own(entry)
+
+    def record_key(self, place: ImagePlace) -> str:
+        return RECORD + self._own(self.entry(place))
+
+    def writer_key(self, place: ImagePlace) -> str:
+        return WRITER + self._own(self.entry(place))
+
+    def _own(self, entry: DirectoryEntry) -> str:
+        return f"{pool_id_digits(self.pool_id(entry))}/{entry.uuid}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,8 @@
 What is to be removed is written down in the directory first, so that any later call can go on.
 """
 
-from dataclasses import replace
-
-from plimsoll.decide.ceph.journal.layout import NO_POOL, CephPoolRef, DirectoryEntry
-from plimsoll.decide.ceph.journal.lookup import find_attributes, find_pool, read_request
+from plimsoll.decide.ceph.journal.layout import CephPoolRef
+from plimsoll.decide.ceph.journal.lookup import find_attributes, find_keeper, read_request
 from plimsoll.decide.ceph.journal.operations import (
     PROBLEMS,
     FindPoolName,
@@ -40,11 +38,17 @@ def remove_pieces(journal: CephJournal, place: ImagePlace) -> RadosSteps[Journal
     answer = yield RemoveRadosObject(object=journal.image_object(place))
     if answer.problem and answer.problem not in GONE:
         return PROBLEMS[answer.problem]
-    return (yield from _remove_leftover(journal, journal.leftover_key(journal.entry(place))))
+    return (yield from _remove_leftover(journal, place))
 
 
-def _remove_leftover(journal: CephJournal, key: str) -> RadosSteps[JournalProblem | None]:
-    answer = yield WriteRadosObject(object=journal.directory, removed=(key,))
+def _remove_leftover(journal: CephJournal, place: ImagePlace) -> RadosSteps[JournalProblem | None]:
+    """With the record, which is kept until nothing else is left."""
+    keys = (
+        journal.leftover_key(journal.entry(place)),
+        journal.record_key(place),
+        journal.writer_key(place),
+    )
+    answer = yield WriteRadosObject(object=journal.directory, removed=keys)
     if answer.problem in (None, RadosProblem.NOT_FOUND):
         return None
     return PROBLEMS[answer.problem]
@@ -75,12 +79,12 @@ def _clean_one(
     except ValueError:
         return JournalProblem.BAD_POOL_ID
     answer = yield FindPoolName(pool_id=journal.pool_id(entry))
-    if answer.problem in GONE:
-        return (yield from _remove_leftover(journal, key))
-    if answer.problem:
-        return PROBLEMS[answer.problem]
     pool = CephPoolRef(answer.pool, journal.pool_id(entry))
     place = ImagePlace(pool=pool, uuid=entry.uuid, name=image_name)
+    if answer.problem in GONE:
+        return (yield from _remove_leftover(journal, place))
+    if answer.problem:
+        return PROBLEMS[answer.problem]
     return (yield from remove_pieces(journal, place))
 
 
@@ -92,7 +96,7 @@ def forget(journal: CephJournal, pool: CephPoolRef, uuid: str) -> RadosSteps[Jou
         return found
     if found is None:
         return (yield from remove_pieces(journal, place))
-    keeper = yield from _keeper(journal, pool, found.attributes.journal_pool_id)
+    keeper = yield from find_keeper(journal, pool, found.attributes.journal_pool_id)
     if isinstance(keeper, JournalProblem):
         return keeper
     problem = yield from _forget_request(keeper, place, found.attributes.request_name)
@@ -100,19 +104,6 @@ def forget(journal: CephJournal, pool: CephPoolRef, uuid: str) -> RadosSteps[Jou
         answer = yield RemoveRadosObject(object=journal.layout.image_object(found.pool, uuid))
         problem = PROBLEMS[answer.problem] if answer.problem else None
     return problem or (yield from remove_pieces(keeper, place))
-
-
-def _keeper(
-    journal: CephJournal, pool: CephPoolRef, journal_pool_id: int
-) -> RadosSteps[CephJournal | JournalProblem]:
-    """The journal that leads to the image; that of ceph-csi is in the pool of the image itself."""
-    if journal_pool_id in (NO_POOL, pool.id):
-        return replace(journal, pool=pool)
-    entry = DirectoryEntry("", journal_pool_id)
-    found = yield from find_pool(journal, entry)
-    if isinstance(found, JournalProblem):
-        return found
-    return journal if found is None else replace(journal, pool=found)
 
 
 def _forget_request(

@@ -240,9 +240,10 @@ def _drop(
 
 
 def finish(
-    journal: CephJournal, reserved: ReservedImage, image_id: str
+    journal: CephJournal, reserved: ReservedImage, image_id: str, *, record: str = ""
 ) -> RadosSteps[AttemptFinished | AttemptSuperseded | JournalProblem]:
-    """The image exists. Until this is done, no caller may be told of it."""
+    """The image exists. Until this is done, no caller may be told of it. Its record is kept from
+    the same moment on."""
     answer = yield WriteRadosObject(
         object=journal.image_object(reserved.place),
         expected={journal.layout.name_key: reserved.request_name},
@@ -255,8 +256,9 @@ def finish(
             key: journal.entry(reserved.place).text,
             making: journal.making(reserved.place),
         }
+        values = {journal.record_key(reserved.place): record} if record else {}
         answer = yield WriteRadosObject(
-            object=journal.directory, expected=expected, removed=(making,)
+            object=journal.directory, expected=expected, values=values, removed=(making,)
         )
     if answer.problem is None:
         return AttemptFinished()
@@ -277,6 +279,30 @@ def abandon(
         return PROBLEMS[problem]
     failure = yield from remove_pieces(journal, reserved.place)
     return failure or AttemptAbandoned()
+
+
+def give_up(journal: CephJournal, request_name: str) -> RadosSteps[JournalProblem | None]:
+    """Whatever is being made for the request becomes a leftover, which `clean` removes.
+
+    Needs the pool of the journal only.
+    """
+    state = yield from read_request(journal, request_name)
+    if isinstance(state, JournalProblem):
+        return state
+    if not state.is_being_made:
+        return None
+    try:
+        entry = parse_entry(state.entry)
+    except ValueError:
+        return JournalProblem.BAD_POOL_ID
+    key, making = journal.layout.request_key(request_name), making_key(request_name)
+    answer = yield WriteRadosObject(
+        object=journal.directory,
+        expected={key: state.entry, making: state.making},
+        values={journal.leftover_key(entry): state.image_name},
+        removed=(key, making),
+    )
+    return PROBLEMS[answer.problem] if answer.problem else None
 
 
 def _overtaken(

@@ -11,10 +11,15 @@ remedy.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from plimsoll.decide.capacity.volume_sizes import Cost
-from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
+from plimsoll.processes.driver.records import (
+    SnapshotRecord,
+    VolumeMode,
+    VolumePlacement,
+    VolumeRecord,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +68,9 @@ class VolumeLayout(Cost):
     """The only pools that will do; None: any."""
     located: Mapping[str, tuple[Mapping[str, str], ...]] = field(default_factory=dict)
     """Where a class says that pools are, by name; others are where the backend says."""
+    stored_in: Mapping[str, str] = field(default_factory=dict)
+    """Where the bytes of a volume go that is in a pool, if not into the pool itself: another one.
+    """
     mounted_as: str = ""
     """The list in `mount_options.ALLOWED` that holds for it; empty: it is never mounted."""
     also_mount_options: frozenset[str] = frozenset()
@@ -119,6 +127,29 @@ Source = DirectorySource | DeviceSource
 class VolumeHealth:
     abnormal: bool = False
     message: str = "the volume is in order"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRequest:
+    """A volume that looks for its place."""
+
+    name: str
+    size_bytes: int
+    backend_request: BackendRequest
+    requisite: tuple[Mapping[str, str], ...] = ()
+    preferred: tuple[Mapping[str, str], ...] = ()
+    is_delayed: bool | None = None
+    """Whether the first preferred segment is that of a selected node; None: the caller does not
+    say."""
+
+
+@runtime_checkable
+class ChoosesPlaces(Protocol):
+    """Of a backend that has rules of its own for where volumes go."""
+
+    def choose_place(self, pools: Sequence[Pool], request: PlaceRequest) -> VolumePlacement:
+        """Raises CsiStatusError (RESOURCE_EXHAUSTED) that says why there is none."""
+        ...
 
 
 class Backend(Protocol):

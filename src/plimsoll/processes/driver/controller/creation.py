@@ -9,7 +9,12 @@ from dataclasses import replace
 
 import msgspec
 
-from plimsoll.processes.driver.backends.protocol import BackendRequest, VolumeLayout
+from plimsoll.processes.driver.backends.protocol import (
+    BackendRequest,
+    ChoosesPlaces,
+    PlaceRequest,
+    VolumeLayout,
+)
 from plimsoll.processes.driver.controller.answers import volume_message
 from plimsoll.processes.driver.controller.placement import (
     find_place,
@@ -114,6 +119,8 @@ class Creation:
         self, wanted: VolumeRequest, layout: VolumeLayout, size: int
     ) -> VolumePlacement:
         pools = await self._driver.pools()
+        if isinstance(backend := self._driver.backend, ChoosesPlaces):
+            return backend.choose_place(pools, _place_request(wanted, size))
         requirement = replace(wanted.requirement, served=self._driver.served)
         place = find_place(pools, layout, requirement, size)
         if place is None:
@@ -163,6 +170,16 @@ class Creation:
             await self._driver.remove_volume(volume)
 
         await self._driver.work.alone(delete, volume_key(volume_id), name_key(known.name))
+
+
+def _place_request(wanted: VolumeRequest, size: int) -> PlaceRequest:
+    return PlaceRequest(
+        name=wanted.name,
+        size_bytes=size,
+        backend_request=wanted.backend_request,
+        requisite=wanted.requirement.requisite,
+        preferred=wanted.requirement.preferred,
+    )
 
 
 def _uses(wanted: VolumeRequest) -> tuple[str, ...]:

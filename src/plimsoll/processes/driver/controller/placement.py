@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+import msgspec
+
 from plimsoll.decide.capacity.volume_sizes import (
     find_grown_parts,
     find_parts,
@@ -127,14 +129,14 @@ def find_larger_place(
     """The same place with the capacity of a larger volume; None: there is not that much."""
     taken = {part.extent: part.bytes for part in placement.parts}
     grown: list[Part] = []
-    for pool in (pool for pool in pools if pool.name in placement.pools):
+    for pool in _allowed(pools, replace(layout, pools=frozenset(placement.pools))):
         free = free_extents(pool)
         own = {name: taken[name] for name in free if name in taken}
         parts = find_grown_parts(free, layout, own, size_bytes)
         if parts is None:
             return None
         grown += (Part(extent=name, bytes=parts[name]) for name in sorted(parts))
-    return VolumePlacement(pools=placement.pools, parts=tuple(grown), topology=placement.topology)
+    return msgspec.structs.replace(placement, parts=tuple(grown))
 
 
 def _without(pool: Pool, place: VolumePlacement) -> Pool:
@@ -147,8 +149,14 @@ def _without(pool: Pool, place: VolumePlacement) -> Pool:
 
 
 def _allowed(pools: Sequence[Pool], layout: VolumeLayout) -> list[Pool]:
+    """As the class sees them: where it says that they are, with the extents that it fills."""
+    extents = {pool.name: pool.extents for pool in pools}
     return [
-        replace(pool, topology=layout.located[pool.name]) if pool.name in layout.located else pool
+        replace(
+            pool,
+            topology=layout.located.get(pool.name, pool.topology),
+            extents=extents.get(layout.stored_in.get(pool.name, pool.name), ()),
+        )
         for pool in pools
         if layout.pools is None or pool.name in layout.pools
     ]

@@ -1,5 +1,7 @@
 """CreateSnapshot and DeleteSnapshot: copies that outlive what they were taken of."""
 
+from dataclasses import replace
+
 import msgspec
 
 from plimsoll.processes.driver.backends.protocol import BackendRequest
@@ -84,12 +86,11 @@ class Snapshots:
     async def _place(self, name: str, volume: VolumeRecord) -> VolumePlacement:
         """In the pools of its volume; a snapshot takes as much capacity as another such volume."""
         layout = self._driver.backend.layout(request_of(volume))
-        beside = [
-            pool for pool in await self._driver.pools() if pool.name in volume.placement.pools
-        ]
-        place = find_place(beside, layout, TopologyRequirement(), volume.size_bytes)
+        beside = replace(layout, pools=frozenset(volume.placement.pools))
+        pools = await self._driver.pools()
+        place = find_place(pools, beside, TopologyRequirement(), volume.size_bytes)
         if place is None:
-            largest = largest_place(beside, layout, TopologyRequirement())
+            largest = largest_place(pools, beside, TopologyRequirement())
             raise resource_exhausted(
                 f"snapshot {name}: needs {volume.size_bytes} bytes beside volume {volume.id}, there"
                 f" is room for {largest}"

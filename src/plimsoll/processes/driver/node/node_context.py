@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
 from plimsoll.processes.driver.controller.requests import RequestedCapability
 from plimsoll.processes.driver.core import Driver
@@ -60,6 +62,17 @@ class NodeContext:
                 f"volume {volume.id}: is not attached to node {self.node.id};"
                 " ControllerPublishVolume comes first"
             )
+
+    async def adopted(self, volume: VolumeRecord, use: Use) -> VolumeRecord:
+        """A volume that another program made has from now on the mode that it is used in."""
+        if not volume.is_adopted:
+            return volume
+        asked = use.capability
+        return await self.driver.records.volumes.put(
+            msgspec.structs.replace(
+                volume, mode=asked.mode, fs_type=asked.fs_type, is_adopted=False
+            )
+        )
 
     def opened(self, volume: VolumeRecord) -> Source | None:
         return self.driver.backend.opened(volume, self.node.id)

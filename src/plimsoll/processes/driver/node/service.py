@@ -95,7 +95,7 @@ class NodeService:
         use = _use(request.volume_capability)
 
         async def stage(volume: VolumeRecord) -> None:
-            await self._staging.stage(volume, path, use)
+            await self._staging.stage(await self._context.adopted(volume, use), path, use)
 
         await self._alone(volume_id, stage)
         return csi.NodeStageVolumeResponse()

@@ -113,6 +113,8 @@ class Staging:
             return
         if volume.filesystem_bytes == volume.size_bytes:
             return
+        # Where a driver on another node has grown the volume, the device here does not know yet.
+        await self._context.driver.backend.open(volume, self._context.node.id)
         if self._context.mounting.kind is not Mounts.NONE:
             writable = _writable(self._context.mounting.places(source), source)
             if writable is None:

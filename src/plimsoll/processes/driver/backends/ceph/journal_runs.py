@@ -4,7 +4,7 @@ Which operations there are, and in what order, `decide.ceph.journal` decides. He
 to RADOS, which compares and sets in one go.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar, assert_never
 
 from plimsoll.decide.ceph.journal.operations import (
@@ -23,10 +23,12 @@ from plimsoll.decide.ceph.journal.operations import (
 )
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
-from plimsoll.wire.ceph.images import RbdImages
 from plimsoll.wire.ceph.objects import Creating, ObjectWrite, RadosObjects
 
 T = TypeVar("T")
+
+RemoveLeftover = Callable[[RemoveImage], Awaitable[None]]
+"""Removes an image, or a directory, by its name. Raises CephError."""
 
 PROBLEM_BY_FAILURE = {
     CephFailure.NOT_FOUND: RadosProblem.NOT_FOUND,
@@ -60,11 +62,13 @@ class JournalRunner:
     def __init__(
         self,
         connection: CephConnection,
+        remove: RemoveLeftover,
         *,
         on_operation: Callable[[RadosOperation], None] = _nothing,
     ) -> None:
         """`on_operation` is called before and after each: where a test lets the process die."""
         self._connection = connection
+        self._remove = remove
         self._on_operation = on_operation
 
     async def run(self, steps: RadosSteps[T | JournalProblem]) -> T:
@@ -102,8 +106,7 @@ class JournalRunner:
             case FindPoolName():
                 return await self._pool_name(operation.pool_id)
             case RemoveImage():
-                scope = PoolScope(pool=operation.pool, namespace=operation.namespace)
-                await RbdImages(self._connection, scope).remove(operation.name)
+                await self._remove(operation)
             case _:
                 assert_never(operation)
         return RadosAnswer()

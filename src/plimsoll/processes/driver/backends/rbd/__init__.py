@@ -1,6 +1,6 @@
 """Volumes as images of Ceph: start reading at `backend`.
 
-`journaled_images` makes one image for each request, by the journal in the cluster (`journal_runs`).
-Classes are read by `options`, figures of the cluster by `cluster_report`; `copies` are whole, and
-`fuse_devices` shows images on a node.
+What is not about images is in `backends.ceph`: records, journal, leases of writers. Classes are
+read by `class_parameters`, and `pool_places` chooses pools for them. Copies are whole (`copies`);
+`adoption` is for volumes that ceph-csi made, and `fuse_devices` shows images on a node.
 """

@@ -1,64 +1,81 @@
-"""The rbd backend: volumes are images in pools of one Ceph cluster.
+"""The rbd backend: volumes are images in pools of one Ceph cluster, which any number of drivers
+share.
 
-An image is known by the name of its request in the journal, and by its uuid, which is in the id of
-the volume. Records and journal must agree: an image whose uuid is not that of the record belongs to
-a driver with other records, and is neither used nor removed.
+An image is known by the name of its request in the journal, and by its pool and uuid, which are in
+the id of the volume, as ceph-csi composes it. Records are in the journal, so every driver of the
+cluster finds the volumes of all others, and those that ceph-csi made.
 
-A pool is taken to hold nothing but volumes of this driver: what other clients write there counts as
-if volumes had written it.
+A pool is taken to hold nothing but volumes of these drivers: what other clients write there counts
+as if volumes had written it.
 """
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from random import Random
 from typing import NoReturn
 
 from plimsoll.decide.ceph.constrained_pools import ConstrainedPool, PoolKey
-from plimsoll.decide.ceph.journal.layout import CephPoolRef, JournalKind, JournalLayout
-from plimsoll.decide.ceph.journal.operations import JournalProblem
-from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace, ImageRequest
+from plimsoll.decide.ceph.domain_labels import DomainLabels
+from plimsoll.decide.ceph.journal.layout import JournalKind, JournalLayout
+from plimsoll.decide.ceph.journal.places import ImagePlace, ImageRequest
+from plimsoll.decide.ceph.labelled_pools import labelled_pools
 from plimsoll.decide.ceph.pool_capacity import CephPoolUsage, PromisedVolume, pool_state
 from plimsoll.decide.ceph.volume_ids import UUID_BYTES
-from plimsoll.processes.driver.backends.ceph.cluster_report import ClusterReport
+from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
+from plimsoll.processes.driver.backends.ceph.cluster_records import ClusterRecords
+from plimsoll.processes.driver.backends.ceph.cluster_report import APPLICATION, ClusterReport
+from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable, TableSettings
 from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError, JournalRunner
-from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledImages, make_empty
+from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledAssets
+from plimsoll.processes.driver.backends.ceph.writer_leases import WriterLeases
 from plimsoll.processes.driver.backends.protocol import (
     BackendFeatures,
     BackendRequest,
     Charges,
     DeviceSource,
     Extent,
+    PlaceRequest,
     Pool,
     Source,
     VolumeHealth,
     VolumeLayout,
 )
+from plimsoll.processes.driver.backends.rbd.adoption import ImageAdoption
+from plimsoll.processes.driver.backends.rbd.class_parameters import RbdClass, parse_class
 from plimsoll.processes.driver.backends.rbd.copies import copy_image
 from plimsoll.processes.driver.backends.rbd.fuse_devices import FuseDevices
+from plimsoll.processes.driver.backends.rbd.image_assets import (
+    ImageRemoval,
+    make_empty,
+    remove_if_there,
+)
 from plimsoll.processes.driver.backends.rbd.options import (
-    RbdClass,
     RbdOptions,
     access_of,
+    names_in,
     overcommit_of,
-    parse_class,
     parse_options,
 )
+from plimsoll.processes.driver.backends.rbd.pool_places import PoolPlaces
 from plimsoll.processes.driver.node.filesystems import EXT4, MINIMUM_BYTES
-from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, VolumeRecord
-from plimsoll.processes.driver.settings import BackendSettings, Mounts, SetupError
-from plimsoll.runtime.commands import CommandError
+from plimsoll.processes.driver.records import (
+    SnapshotRecord,
+    VolumeMode,
+    VolumePlacement,
+    VolumeRecord,
+)
+from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings, SetupError
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
-from plimsoll.wire.ceph.errors import CephError, CephFailure, NoCephError, refusal
+from plimsoll.wire.ceph.errors import CephError, CephFailure, NoCephError
 from plimsoll.wire.ceph.images import NewImage, RbdImages
 from plimsoll.wire.csi.refusals import (
-    aborted,
     failed_precondition,
-    internal,
     invalid_argument,
-    unavailable,
+    not_found,
     unimplemented,
 )
 
@@ -66,14 +83,14 @@ log = logging.getLogger(__name__)
 
 MEBIBYTE = 1 << 20
 SNAPSHOT_PREFIX = "csi-snap-"
+WATCHED_TRIES = 50
+WATCHED_PAUSE = timedelta(milliseconds=100)
 
 Entry = VolumeRecord | SnapshotRecord
 
 
 def make(settings: BackendSettings) -> "RbdBackend":
     """Connects on the first occasion. Raises SetupError."""
-    if len(settings.nodes) != 1:
-        raise SetupError(f"the rbd backend serves one node, not {len(settings.nodes)}")
     options = parse_options(settings.options)
     access = access_of(options)
     try:
@@ -82,11 +99,19 @@ def make(settings: BackendSettings) -> "RbdBackend":
         raise SetupError(str(error)) from error
     devices = FuseDevices(settings.data_dir / "rbd", access, settings.clock)
     is_node = settings.mounts is Mounts.REAL and devices.is_possible
+    if is_node and len(settings.nodes) != 1:
+        raise SetupError(f"the rbd backend serves one node, not {len(settings.nodes)}")
     if is_node:
         devices.prepare()
     else:
         log.warning("volumes cannot be used here", extra={"reason": "needs root and rbd-fuse"})
-    backend = RbdBackend(connection, options, devices, prefix=settings.key(""))
+    cluster = CephCluster(
+        connection=connection,
+        runner=JournalRunner(connection, ImageRemoval(connection)),
+        cluster_id=options.cluster_id,
+        older_journals=names_in(options.older_journals),
+    )
+    backend = RbdBackend(cluster, options, devices, settings)
     backend.features = replace(FEATURES, node_service=is_node)
     return backend
 
@@ -102,23 +127,72 @@ FEATURES = BackendFeatures(
 
 class RbdBackend:
     def __init__(
-        self, connection: CephConnection, options: RbdOptions, devices: FuseDevices, *, prefix: str
+        self,
+        cluster: CephCluster,
+        options: RbdOptions,
+        devices: FuseDevices,
+        settings: BackendSettings,
     ) -> None:
-        """`prefix` comes before the names of domains in topology keys."""
         self.features = FEATURES
-        self._connection = connection
+        self._cluster = cluster
+        self._connection = cluster.connection
         self._options = options
         self._devices = devices
-        self._prefix = prefix
-        self._runner = JournalRunner(connection)
+        self._prefix = settings.key("")
+        self._clock = settings.clock
+        self._nodes = {node.id: node for node in settings.nodes}
+        self._labels: ClusterReport | None = None
+        """The last one, for pools that are labelled in Ceph."""
+        self.records = self._records(settings)
+        self.records.know_journal(options.pool)
+        self._places = PoolPlaces(
+            domains=DomainLabels(
+                driver=settings.driver_name, labels=names_in(options.domain_levels)
+            ),
+            volumes_in=self.records.volumes_in,
+            chance=Random(settings.ids.uid()),  # noqa: S311 - spreads volumes
+        )
+
+    def _records(self, settings: BackendSettings) -> ClusterRecords:
+        adoption = ImageAdoption(self._connection, settings.clock)
+        volumes = ClusterTable(
+            self._cluster,
+            TableSettings(
+                form=VolumeRecord,
+                layout=JournalLayout(kind=JournalKind.VOLUME),
+                journal_pool=self._journal_pool,
+                adopt=adoption.volume,
+            ),
+            settings.ids,
+        )
+        snapshots = ClusterTable(
+            self._cluster,
+            TableSettings(
+                form=SnapshotRecord,
+                layout=JournalLayout(kind=JournalKind.SNAPSHOT),
+                journal_pool=self._journal_pool,
+                adopt=adoption.snapshot,
+            ),
+            settings.ids,
+        )
+        leases = WriterLeases(self._cluster, volumes, self._watchers, settings.clock)
+        return ClusterRecords(volumes, snapshots, leases, settings.clock)
+
+    def _journal_pool(self, parameters: Mapping[str, str]) -> str:
+        return parse_class(parameters, self._options).journal_pool
+
+    # Where volumes go
 
     def layout(self, request: BackendRequest) -> VolumeLayout:
         wanted = parse_class(request.parameters, self._options)
+        self.records.know_journal(wanted.journal_pool)
+        pools = self._pools_of(wanted)
         plain = VolumeLayout(
             unit_bytes=MEBIBYTE,
             minimum_bytes=MEBIBYTE,
-            pools=frozenset(pool.name for pool in wanted.pools),
-            located={pool.name: self._segments(wanted, pool.name) for pool in wanted.pools},
+            pools=frozenset(pool.name for pool in pools),
+            located={pool.name: self._segments(pools, pool.name) for pool in pools},
+            stored_in={pool.name: pool.data_pool for pool in pools if pool.data_pool},
         )
         if request.mode is not VolumeMode.FILESYSTEM:
             return plain
@@ -128,18 +202,32 @@ class RbdBackend:
             raise invalid_argument(f"file system {fs_type!r} is none of {known}")
         return replace(plain, minimum_bytes=MINIMUM_BYTES[fs_type], mounted_as=fs_type)
 
-    def _segments(self, wanted: RbdClass, pool: str) -> tuple[Mapping[str, str], ...]:
+    def _pools_of(self, wanted: RbdClass) -> Sequence[ConstrainedPool]:
+        if wanted.pools or self._labels is None:
+            return wanted.pools
+        return labelled_pools(
+            self._labels.applications, application=APPLICATION, group=wanted.group
+        )
+
+    def _segments(
+        self, pools: Sequence[ConstrainedPool], pool: str
+    ) -> tuple[Mapping[str, str], ...]:
         """A pool that the class names for several domains is reachable from each."""
-        entries = [item for item in wanted.pools if item.name == pool]
+        entries = [item for item in pools if item.name == pool]
         if any(not item.segments for item in entries):
             return ()
         return tuple(
             {self._prefix + label: value for label, value in item.segments} for item in entries
         )
 
+    def choose_place(self, pools: Sequence[Pool], request: PlaceRequest) -> VolumePlacement:
+        wanted = parse_class(request.backend_request.parameters, self._options)
+        return self._places.choose(wanted, self._pools_of(wanted), pools, request)
+
     async def pools(self, charges: Charges) -> Sequence[Pool]:
-        with _told("the cluster"):
-            usages = (await self._report()).usages()
+        with failures_of("the cluster"):
+            self._labels = await self._report()
+        usages = self._labels.usages()
         return [self._pool(name, usages[name], charges) for name in sorted(usages)]
 
     async def _report(self) -> ClusterReport:
@@ -167,18 +255,20 @@ class RbdBackend:
         extent = Extent(name=name, total_bytes=total, free_bytes=free)
         return Pool(name=name, topology=(), extents=(extent,))
 
+    # What volumes are
+
     async def settle(
-        self, volumes: Sequence[VolumeRecord], snapshots: Sequence[SnapshotRecord]
+        self,
+        volumes: Sequence[VolumeRecord],  # noqa: ARG002 - the cluster has them
+        snapshots: Sequence[SnapshotRecord],  # noqa: ARG002 - the cluster has them
     ) -> None:
         """What earlier attempts left; a zone that is down keeps its own until the next start."""
-        entries: list[Entry] = [*volumes, *snapshots]
-        for pool in sorted({self._class(entry).journal_pool for entry in entries}):
-            for kind in JournalKind:
-                try:
-                    await (await self._journaled(pool, kind)).clean()
-                except (CephError, JournalError) as error:
-                    facts = {"journal": pool, "error": str(error)}
-                    log.warning("leftovers not removed", extra=facts)
+        for table in (self.records.volumes, self.records.snapshots):
+            try:
+                for journal in await table.journals():
+                    await JournaledAssets(journal, self._cluster.runner).clean()
+            except (CephError, JournalError) as error:
+                log.warning("leftovers not removed", extra={"error": str(error)})
 
     async def make(
         self, volume: VolumeRecord, origin: VolumeRecord | SnapshotRecord | None
@@ -189,61 +279,68 @@ class RbdBackend:
         await self._make(snapshot, volume)
 
     async def _make(self, entry: Entry, origin: Entry | None) -> None:
-        with _told(_name(entry)):
-            calls = await self._calls(entry)
-            pool = await self._ref(entry.placement.pools[0])
+        source = None if origin is None else await self._place_of(origin)
+        with failures_of(_name(entry)):
             request = ImageRequest(
                 request_name=entry.name,
-                pool=pool,
-                uuid=_uuid(entry),
-                name_prefix=self._image(entry).removesuffix(_uuid(entry)),
-                source=self._image(origin) if _is_snapshot(entry) and origin else "",
+                pool=await self._cluster.pool(entry.placement.pools[0]),
+                uuid=entry.id[-UUID_BYTES:],
+                name_prefix=SNAPSHOT_PREFIX
+                if _is_snapshot(entry)
+                else self._class(entry).name_prefix,
+                source=source.name if source and _is_snapshot(entry) else "",
             )
 
-            async def make(place: ImagePlace) -> None:
-                await self._fill(place, entry, origin)
+            async def fill(place: ImagePlace) -> str:
+                await self._fill(place, entry, source)
+                return (await self._images(place).facts(place.name)).id
 
-            place = await calls.create(request, make)
-        if place.uuid != _uuid(entry):
-            raise failed_precondition(
-                f"{_name(entry)}: there is image {place.name} in pool {place.pool.name}, which"
-                " this driver has no record of; start it on the directory that has, or delete"
-                " the image"
-            )
+            begun = await (await self._calls(entry)).begin(request, fill)
+        self._table(entry).begun(entry.id, begun)
 
-    async def _fill(self, place: ImagePlace, entry: Entry, origin: Entry | None) -> None:
+    async def _fill(self, place: ImagePlace, entry: Entry, source: ImagePlace | None) -> None:
         wanted = self._class(entry)
+        extent = entry.placement.parts[0].extent
         new = NewImage(
             name=place.name,
             size_bytes=entry.size_bytes,
             features=wanted.features,
-            data_pool=wanted.data_pool(place.pool.name),
+            data_pool="" if extent == place.pool.name else extent,
         )
-        images = self._images(place.pool.name)
-        if origin is None:
-            await make_empty(images, new)
+        if source is None:
+            await make_empty(self._images(place), new)
         else:
-            source = self._images(origin.placement.pools[0])
-            await copy_image(source, self._image(origin), images, new)
+            await copy_image(self._images(source), source.name, self._images(place), new)
 
     async def remove(self, volume: VolumeRecord) -> None:
+        if not self.records.volumes.is_being_made(volume.id):
+            await self.records.leases.end_dead(volume)
         await self._remove(volume)
 
     async def remove_snapshot(self, snapshot: SnapshotRecord) -> None:
         await self._remove(snapshot)
 
     async def _remove(self, entry: Entry) -> None:
-        with _told(_name(entry)):
-            calls = await self._calls(entry)
-            place = await calls.find(entry.name)
-            if place is not None and place.uuid == _uuid(entry):
-                await calls.remove(place)
-            await calls.clean()
+        table = self._table(entry)
+        if table.is_being_made(entry.id):
+            with failures_of(_name(entry)):
+                await (await self._calls(entry)).give_up(entry.name)
+            return
+        stored = await table.stored(entry.id)
+        if stored is None:
+            return
+        with failures_of(_name(entry)):
+            calls = JournaledAssets(stored.journal, self._cluster.runner)
+            await calls.remove(stored.place, self._remove_image)
+
+    async def _remove_image(self, place: ImagePlace) -> None:
+        await remove_if_there(self._images(place), place.name)
 
     async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:
-        with _told(_name(volume)):
-            await self._images(volume.placement.pools[0]).grow(self._image(volume), size_bytes)
-            await self._devices.resize(self._image(volume))
+        place = await self._place_of(volume)
+        with failures_of(_name(volume)):
+            await self._images(place).grow(place.name, size_bytes)
+            await self._devices.resize(place.name)
 
     async def modify(self, volume: VolumeRecord) -> None:
         _refuse(f"volume {volume.id}: the rbd backend has nothing that could be modified")
@@ -254,61 +351,101 @@ class RbdBackend:
     async def detach(self, volume: VolumeRecord, node_id: str) -> None:
         _refuse(f"volume {volume.id}: needs no attaching to node {node_id}")
 
-    async def open(self, volume: VolumeRecord, node_id: str) -> Source:  # noqa: ARG002 - one
-        pool, image = volume.placement.pools[0], self._image(volume)
-        with _told(_name(volume)):
+    # On the node
+
+    async def open(self, volume: VolumeRecord, node_id: str) -> Source:
+        place = await self._place_of(volume)
+        if (device := self._devices.find(place.name)) is not None:
+            with failures_of(_name(volume)):
+                await self._devices.resize(place.name)
+            return _source(volume, device)
+        with failures_of(_name(volume)):
             # rbd-fuse would wait for a pool that is down, or show an empty directory.
-            await self._images(pool).facts(image)
-            device = await self._devices.open(pool, image)
+            await self._images(place).facts(place.name)
+        await self.records.leases.take(volume, self._node(node_id))
+        with failures_of(_name(volume)):
+            device = await self._devices.open(place.pool.name, place.name)
+        is_alone = False
+        try:
+            address = await self._client_of(volume, place)
+            await self.records.leases.confirm(volume, node_id, address)
+            is_alone = True
+        finally:
+            if not is_alone:
+                await self.close(volume, node_id)
         return _source(volume, device)
 
+    async def _client_of(self, volume: VolumeRecord, place: ImagePlace) -> str:
+        """The address of the one client that has the image open by now."""
+        found: Sequence[str] = ()
+        with failures_of(_name(volume)):
+            for _ in range(WATCHED_TRIES):
+                if found := await self._watchers(place):
+                    break
+                await self._clock.sleep(WATCHED_PAUSE)
+        if len(found) != 1:
+            raise failed_precondition(
+                f"{_name(volume)}: {len(found)} clients have image {place.name} open, and one at a"
+                " time can; look at `rbd status`"
+            )
+        return found[0]
+
+    def _node(self, node_id: str) -> NodeSettings:
+        return self._nodes[node_id]
+
     def opened(self, volume: VolumeRecord, node_id: str) -> Source | None:  # noqa: ARG002 - one
-        device = self._devices.find(self._image(volume))
+        device = self._devices.find(self._image_name(volume))
         return None if device is None else _source(volume, device)
 
-    async def close(self, volume: VolumeRecord, node_id: str) -> None:  # noqa: ARG002 - one
-        with _told(_name(volume)):
-            await self._devices.close(self._image(volume))
+    async def close(self, volume: VolumeRecord, node_id: str) -> None:
+        if name := self._image_name(volume):
+            with failures_of(_name(volume)):
+                await self._devices.close(name)
+        await self.records.leases.give_back(volume, node_id)
 
     async def condition(self, volume: VolumeRecord) -> VolumeHealth:
+        name = self._image_name(volume)
+        scope = PoolScope(pool=volume.placement.pools[0])
         try:
-            await self._images(volume.placement.pools[0]).facts(self._image(volume))
+            await RbdImages(self._connection, scope).facts(name)
         except CephError as error:
-            return VolumeHealth(abnormal=True, message=f"image {self._image(volume)}: {error}")
+            return VolumeHealth(abnormal=True, message=f"image {name}: {error}")
         return VolumeHealth()
+
+    async def _watchers(self, place: ImagePlace) -> Sequence[str]:
+        try:
+            return await self._images(place).watchers(place.name)
+        except CephError as error:
+            if error.failure is CephFailure.NOT_FOUND:
+                return ()
+            raise
 
     def _class(self, entry: Entry) -> RbdClass:
         return parse_class(entry.parameters, self._options)
 
-    def _image(self, entry: Entry) -> str:
-        prefix = SNAPSHOT_PREFIX if _is_snapshot(entry) else self._class(entry).name_prefix
-        return prefix + _uuid(entry)
+    def _image_name(self, volume: VolumeRecord) -> str:
+        return self.records.volumes.image_name(volume.id)
 
-    def _images(self, pool: str) -> RbdImages:
-        return RbdImages(self._connection, PoolScope(pool=pool))
+    async def _place_of(self, entry: Entry) -> ImagePlace:
+        """Raises CsiStatusError."""
+        stored = await self._table(entry).stored(entry.id)
+        if stored is None:
+            raise not_found(f"{_name(entry)}: there is no such image any more")
+        return stored.place
 
-    async def _calls(self, entry: Entry) -> JournaledImages:
-        kind = JournalKind.SNAPSHOT if _is_snapshot(entry) else JournalKind.VOLUME
-        return await self._journaled(self._class(entry).journal_pool, kind)
+    def _images(self, place: ImagePlace) -> RbdImages:
+        return RbdImages(self._connection, PoolScope(pool=place.pool.name))
 
-    async def _journaled(self, pool: str, kind: JournalKind) -> JournaledImages:
-        layout = JournalLayout(kind=kind)
-        journal = CephJournal(pool=await self._ref(pool), layout=layout)
-        return JournaledImages(self._connection, journal, self._runner)
+    def _table(self, entry: Entry) -> ClusterTable[VolumeRecord] | ClusterTable[SnapshotRecord]:
+        return self.records.snapshots if _is_snapshot(entry) else self.records.volumes
 
-    async def _ref(self, pool: str) -> CephPoolRef:
-        ids = await self._connection.pool_ids()
-        if pool not in ids:
-            raise CephError(CephFailure.POOL_NOT_FOUND, f"pool {pool}")
-        return CephPoolRef(pool, ids[pool])
+    async def _calls(self, entry: Entry) -> JournaledAssets:
+        journal = await self._table(entry).journal_of(entry.parameters)
+        return JournaledAssets(journal, self._cluster.runner)
 
 
 def _is_snapshot(entry: Entry) -> bool:
     return isinstance(entry, SnapshotRecord)
-
-
-def _uuid(entry: Entry) -> str:
-    return entry.id[-UUID_BYTES:]
 
 
 def _name(entry: Entry) -> str:
@@ -321,22 +458,3 @@ def _source(volume: VolumeRecord, device: Path) -> DeviceSource:
 
 def _refuse(detail: str) -> NoReturn:
     raise unimplemented(detail)
-
-
-@contextmanager
-def _told(what: str) -> Iterator[None]:
-    """What goes wrong in Ceph becomes an answer that names the volume, and pool or monitor."""
-    try:
-        yield
-    except CephError as error:
-        raise refusal(error, what) from error
-    except JournalError as error:
-        if error.cause is not None and error.problem is JournalProblem.IO_ERROR:
-            raise refusal(error.cause, what) from error
-        if error.problem is JournalProblem.CHANGED:
-            raise aborted(f"{what}: another call for it is under way") from error
-        raise internal(f"{what}: the journal cannot be used: {error}") from error
-    except CommandError as error:
-        raise internal(f"{what}: {error}") from error
-    except TimeoutError as error:
-        raise unavailable(f"{what}: rbd-fuse did not show the image in time") from error

@@ -4,7 +4,7 @@ A copy begins as a clone of a snapshot that is taken for it, reads everything th
 the snapshot is removed. Each step can be repeated.
 """
 
-from plimsoll.processes.driver.backends.ceph.journaled_assets import remove_if_there
+from plimsoll.processes.driver.backends.rbd.image_assets import remove_if_there
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.images import NewImage, RbdImages, SnapshotRef
 

@@ -1,0 +1,279 @@
+"""Records of volumes, or of snapshots, in the journals of a cluster.
+
+A record that is being made is known to this driver alone: the journal has the attempt, and gets the
+record in the write that finishes it. From then on every driver of the cluster finds it by its id.
+Each change compares the record with the one that it began with, and is refused (ABORTED) if another
+driver was first.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import msgspec
+
+from plimsoll.decide.ceph.journal.layout import DirectoryEntry, JournalLayout
+from plimsoll.decide.ceph.journal.operations import JournalProblem
+from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace
+from plimsoll.decide.ceph.journal.reservations import AttemptFinished, finish
+from plimsoll.decide.ceph.journal.stored_records import (
+    JournalRecord,
+    find_record,
+    find_request_record,
+    list_records,
+    write_record,
+)
+from plimsoll.decide.ceph.volume_ids import (
+    CephVolumeId,
+    compose_volume_id,
+    decompose_volume_id,
+)
+from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
+from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError
+from plimsoll.processes.driver.backends.ceph.journaled_assets import BegunAsset
+from plimsoll.processes.driver.records import (
+    RecordPhase,
+    SnapshotRecord,
+    VolumePlacement,
+    VolumeRecord,
+)
+from plimsoll.runtime.ids import Ids
+from plimsoll.wire.csi.refusals import aborted
+
+Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSettings(Generic[Entry]):
+    form: type[Entry]
+    layout: JournalLayout
+    journal_pool: Callable[[Mapping[str, str]], str]
+    """Where the parameters of a class say that the journal is; empty: they do not say."""
+    adopt: Callable[[str, JournalRecord], Awaitable[Entry | None]]
+    """The entry of that id, of which another program has left no record; None: not possible."""
+
+
+class ClusterTable(Generic[Entry]):
+    def __init__(self, cluster: CephCluster, settings: TableSettings[Entry], ids: Ids) -> None:
+        self._cluster = cluster
+        self._settings: TableSettings[Entry] = settings
+        self._ids = ids
+        self._pools: dict[str, None] = {}
+        """Those that are known to have a journal, in the order in which they were heard of."""
+        self._stored: dict[str, JournalRecord] = {}
+        """By id, as last read or written here."""
+        self._begun: dict[str, BegunAsset] = {}
+        self.making: dict[str, Entry] = {}
+        self.seen: dict[str, Entry] = {}
+        """By id; of all journals that are known, when last looked at."""
+
+    def know_journal(self, pool: str) -> bool:
+        """Whether it was known before."""
+        is_known = pool in self._pools
+        if pool:
+            self._pools.setdefault(pool)
+        return is_known
+
+    async def journals(self) -> Sequence[CephJournal]:
+        """Raises CephError."""
+        layout = self._settings.layout
+        return [await self._cluster.journal(pool, layout) for pool in self._pools]
+
+    async def journal_of(self, parameters: Mapping[str, str]) -> CephJournal:
+        """Raises CephError."""
+        pool = self._settings.journal_pool(parameters)
+        self.know_journal(pool)
+        return await self._cluster.journal(pool, self._settings.layout)
+
+    # What the services ask
+
+    async def new_id(self, name: str, placement: VolumePlacement) -> str:
+        with failures_of(name):
+            pool = await self._cluster.pool(placement.pools[0])
+            own = CephVolumeId(
+                cluster_id=await self._cluster.id(), pool_id=pool.id, uuid=self._ids.uid()
+            )
+            return compose_volume_id(own)
+
+    async def find(self, id_: str) -> Entry | None:
+        entry = await self._own_entry(id_)
+        if entry is None:
+            return None
+        with failures_of(id_):
+            found = await self._find(entry)
+            return await self._entry(id_, found)
+
+    async def _own_entry(self, id_: str) -> DirectoryEntry | None:
+        """None: no driver of this cluster has made up such an id."""
+        try:
+            parsed = decompose_volume_id(id_)
+        except ValueError:
+            return None
+        with failures_of(id_):
+            if not await self._cluster.is_called(parsed.cluster_id):
+                return None
+        return DirectoryEntry(parsed.uuid, parsed.pool_id)
+
+    async def _find(self, entry: DirectoryEntry) -> JournalRecord | None:
+        """Where the object of an image is gone, only the journals can tell of it."""
+        for journal in await self.journals() or await self._beside(entry):
+            found: JournalRecord | None = await self._cluster.runner.run(
+                find_record(journal, entry)
+            )
+            if found is not None:
+                return found
+        return None
+
+    async def _beside(self, entry: DirectoryEntry) -> Sequence[CephJournal]:
+        """As if the journal were in the pool of the image, whose object tells where it is."""
+        ids = await self._cluster.connection.pool_ids()
+        names = [name for name, id_ in ids.items() if id_ == entry.pool_id]
+        return [await self._cluster.journal(name, self._settings.layout) for name in names]
+
+    async def _entry(self, id_: str, found: JournalRecord | None) -> Entry | None:
+        if found is None:
+            self._forget(id_)
+            return None
+        self._stored[id_] = found
+        entry = self._read(found.text) if found.text else await self._settings.adopt(id_, found)
+        if entry is not None:
+            self.seen[id_] = entry
+        return entry
+
+    def _read(self, text: str) -> Entry:
+        try:
+            return msgspec.json.decode(text, type=self._settings.form)
+        except msgspec.MsgspecError as error:
+            raise JournalError(JournalProblem.BAD_RECORD, None) from error
+
+    async def find_by_name(self, name: str, parameters: Mapping[str, str]) -> Entry | None:
+        with failures_of(name):
+            pool = self._settings.journal_pool(parameters) if parameters else ""
+            self.know_journal(pool)
+            for journal in await self._journals_in(pool):
+                steps = find_request_record(journal, name)
+                found: JournalRecord | None = await self._cluster.runner.run(steps)
+                if found is not None:
+                    return await self._entry(await self._id_of(found.place), found)
+        return None
+
+    async def _journals_in(self, pool: str) -> Sequence[CephJournal]:
+        every = await self.journals()
+        return [each for each in every if pool in ("", each.pool.name)]
+
+    async def _id_of(self, place: ImagePlace) -> str:
+        own = CephVolumeId(
+            cluster_id=await self._cluster.id(), pool_id=place.pool.id, uuid=place.uuid
+        )
+        return compose_volume_id(own)
+
+    async def put(self, entry: Entry) -> Entry:
+        if entry.phase is RecordPhase.MAKING:
+            self._drop_attempts(entry.name)
+            self.making[entry.id] = entry
+            return entry
+        if entry.id in self.making and entry.phase is RecordPhase.REMOVING:
+            self.making[entry.id] = entry
+            return entry
+        with failures_of(entry.name):
+            return await self._write(entry)
+
+    def _drop_attempts(self, name: str) -> None:
+        """Of this driver, that ended without its knowing how."""
+        for id_ in [each.id for each in self.making.values() if each.name == name]:
+            self._forget(id_)
+
+    async def _write(self, entry: Entry) -> Entry:
+        changed = msgspec.structs.replace(entry, revision=entry.revision + 1)
+        if (begun := self._begun.get(entry.id)) is not None:
+            return await self._finish(begun, changed)
+        before = self._stored[entry.id]
+        self._check(entry, before)
+        text = msgspec.json.encode(changed).decode()
+        await self._cluster.runner.run(write_record(before, text))
+        self._keep(changed, replace(before, text=text))
+        return changed
+
+    def _keep(self, entry: Entry, stored: JournalRecord) -> None:
+        self._stored[entry.id] = stored
+        self.seen[entry.id] = entry
+
+    def _check(self, entry: Entry, stored: JournalRecord) -> None:
+        """Raises CsiStatusError if the change began with another record than was read last."""
+        if stored.text and self._read(stored.text).revision != entry.revision:
+            raise aborted(f"{entry.name}: was changed meanwhile; try again")
+
+    async def _finish(self, begun: BegunAsset, entry: Entry) -> Entry:
+        """The id is that of the asset, which an interrupted call for the same may have reserved."""
+        place = begun.reserved.place
+        finished = msgspec.structs.replace(entry, id=await self._id_of(place))
+        text = msgspec.json.encode(finished).decode()
+        steps = finish(begun.journal, begun.reserved, begun.asset_id, record=text)
+        ended = await self._cluster.runner.run(steps)
+        if not isinstance(ended, AttemptFinished):
+            raise JournalError(JournalProblem.CHANGED, None)
+        self._forget(entry.id)
+        self._keep(finished, JournalRecord(journal=begun.journal, place=place, text=text))
+        return finished
+
+    async def drop(self, id_: str) -> None:
+        """The backend has removed the record with the asset."""
+        self._forget(id_)
+
+    def _forget(self, id_: str) -> None:
+        for known in (self._begun, self._stored, self.making, self.seen):
+            known.pop(id_, None)
+
+    async def numbered(self) -> Sequence[tuple[int, Entry]]:
+        await self.look()
+        return _numbered(list(self.seen.values()))
+
+    async def newest(self) -> int:
+        return max((number for number, _ in _numbered(list(self.seen.values()))), default=0)
+
+    async def unsettled(self) -> Sequence[Entry]:
+        """None: what another driver does at this moment looks the same as what one left."""
+        return ()
+
+    # What the backend asks
+
+    async def look(self) -> None:
+        """At all records that there are. Raises CsiStatusError."""
+        with failures_of("the journal"):
+            cluster_id = await self._cluster.id()
+            found: dict[str, Entry] = {}
+            for journal in await self.journals():
+                listed = await self._cluster.runner.run(list_records(journal))
+                for entry, text in listed.records.items():
+                    own = CephVolumeId(
+                        cluster_id=cluster_id, pool_id=journal.pool_id(entry), uuid=entry.uuid
+                    )
+                    found[compose_volume_id(own)] = self._read(text)
+        self.seen = found
+
+    def begun(self, id_: str, asset: BegunAsset) -> None:
+        """From here on it exists; the next `put` gives it to its request."""
+        self._begun[id_] = asset
+
+    def is_being_made(self, id_: str) -> bool:
+        return id_ in self.making
+
+    def image_name(self, id_: str) -> str:
+        """Of an entry that was found before; empty: it was not."""
+        stored = self._stored.get(id_)
+        return "" if stored is None else stored.place.name
+
+    async def stored(self, id_: str) -> JournalRecord | None:
+        """As the cluster has it now. Raises CsiStatusError."""
+        await self.find(id_)
+        return self._stored.get(id_)
+
+
+def _numbered(entries: list[Entry]) -> Sequence[tuple[int, Entry]]:
+    """By the time when they were made, in microseconds; no two have the same number."""
+    found: list[tuple[int, Entry]] = []
+    last = 0
+    for entry in sorted(entries, key=lambda each: (each.created_at, each.id)):
+        last = max(last + 1, round(entry.created_at.timestamp() * 1_000_000))
+        found.append((last, entry))
+    return found

@@ -1,0 +1,58 @@
+"""Volumes that ceph-csi made, as this driver sees them: found by their ids, without a record.
+
+Ceph knows the size of such an image and nothing else: whether it has a file system shows when it is
+used. It counts as published, so that it is never rolled back, and what is in it is never replaced
+by an empty file system.
+"""
+
+from plimsoll.decide.ceph.journal.stored_records import JournalRecord
+from plimsoll.processes.driver.records import (
+    Part,
+    RecordPhase,
+    SnapshotRecord,
+    VolumeMode,
+    VolumePlacement,
+    VolumeRecord,
+)
+from plimsoll.runtime.clock import Clock
+from plimsoll.wire.ceph.connection import CephConnection, PoolScope
+from plimsoll.wire.ceph.errors import CephError, CephFailure
+from plimsoll.wire.ceph.images import RbdImages
+
+
+class ImageAdoption:
+    def __init__(self, connection: CephConnection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    async def volume(self, id_: str, stored: JournalRecord) -> VolumeRecord | None:
+        """Raises CephError. One whose image is gone was being removed."""
+        size = await self._size(stored)
+        pool = stored.place.pool.name
+        now = self._clock.now()
+        return VolumeRecord(
+            id=id_,
+            name=stored.attributes.request_name if stored.attributes else id_,
+            size_bytes=size or 0,
+            mode=VolumeMode.FILESYSTEM,
+            is_adopted=True,
+            parameters={"pool": stored.journal.pool.name},
+            placement=VolumePlacement(pools=(pool,), parts=(Part(extent=pool, bytes=size or 0),)),
+            phase=RecordPhase.REMOVING if size is None else RecordPhase.READY,
+            created_at=now,
+            first_published_at=now,
+        )
+
+    async def snapshot(self, id_: str, stored: JournalRecord) -> SnapshotRecord | None:  # noqa: ARG002 - none
+        """Snapshots of ceph-csi are left to it: they are images that share blocks with others."""
+        return None
+
+    async def _size(self, stored: JournalRecord) -> int | None:
+        place = stored.place
+        scope = PoolScope(pool=place.pool.name, namespace=stored.journal.layout.namespace)
+        try:
+            return (await RbdImages(self._connection, scope).facts(place.name)).size_bytes
+        except CephError as error:
+            if error.failure is CephFailure.NOT_FOUND:
+                return None
+            raise

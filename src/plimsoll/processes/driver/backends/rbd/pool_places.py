@@ -1,0 +1,71 @@
+"""Which pool an image goes to: the rules of `decide.ceph.pool_choice`, for requests to a driver."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from plimsoll.decide.ceph.constrained_pools import ConstrainedPool
+from plimsoll.decide.ceph.domain_labels import DomainLabels
+from plimsoll.decide.ceph.pool_capacity import CephPoolState
+from plimsoll.decide.ceph.pool_choice import ChosenPool, PoolRequest, choose_pool
+from plimsoll.decide.provisioning.calls import AccessibilityRequirement
+from plimsoll.processes.driver.backends.protocol import PlaceRequest, Pool
+from plimsoll.processes.driver.backends.rbd.class_parameters import RbdClass
+from plimsoll.processes.driver.records import Part, VolumePlacement
+from plimsoll.wire.csi.refusals import resource_exhausted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolPlaces:
+    domains: DomainLabels
+    volumes_in: Callable[[str], int]
+    chance: Random
+
+    def choose(
+        self,
+        wanted: RbdClass,
+        pools: Sequence[ConstrainedPool],
+        figures: Sequence[Pool],
+        request: PlaceRequest,
+    ) -> VolumePlacement:
+        """Raises CsiStatusError (RESOURCE_EXHAUSTED)."""
+        free = {pool.name: pool.extents[0].free_bytes for pool in figures}
+        states = {pool.key: state for pool in pools if (state := self._state(pool, free))}
+        chosen = choose_pool(pools, states, self._pool_request(wanted, request))
+        if not isinstance(chosen, ChosenPool):
+            raise resource_exhausted(f"volume {request.name}: {chosen.reason}")
+        extent = chosen.pool.data_pool or chosen.pool.name
+        return VolumePlacement(
+            pools=(chosen.pool.name,),
+            parts=(Part(extent=extent, bytes=request.size_bytes),),
+            topology=chosen.topology,
+            preferred=chosen.preferred,
+            reason=chosen.reason,
+        )
+
+    def _state(self, pool: ConstrainedPool, free: Mapping[str, int]) -> CephPoolState | None:
+        """None: Ceph does not know the pool, or that of its data."""
+        data = pool.data_pool or pool.name
+        if pool.name not in free or data not in free:
+            return None
+        # An image whose data is elsewhere still needs its own pool to write its header to.
+        room = free[data] if data == pool.name or free[pool.name] else 0
+        return CephPoolState(free_bytes=room, volumes=self.volumes_in(pool.name))
+
+    def _pool_request(self, wanted: RbdClass, request: PlaceRequest) -> PoolRequest:
+        return PoolRequest(
+            size_bytes=request.size_bytes,
+            domains=self.domains,
+            requirement=_requirement(request),
+            # A caller that does not say may have chosen a node: then only its domain will do.
+            is_delayed=request.is_delayed is not False,
+            spread=wanted.spread,
+            reach=wanted.reach,
+            chance=self.chance.random(),
+        )
+
+
+def _requirement(request: PlaceRequest) -> AccessibilityRequirement | None:
+    if not (request.requisite or request.preferred):
+        return None
+    return AccessibilityRequirement(requisite=request.requisite, preferred=request.preferred)
