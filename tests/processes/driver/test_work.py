@@ -44,6 +44,17 @@ async def test_no_other_call_works_on_the_same_thing_meanwhile(work: Work) -> No
     assert await work.alone(door, "two", "one") == 2
 
 
+async def test_of_several_busy_things_the_first_one_that_a_call_names_is_told(work: Work) -> None:
+    door = Door()
+    names = [f"volume {number}" for number in range(9)]
+    first = asyncio.ensure_future(work.alone(door, *reversed(names)))
+    await settle()
+    with pytest.raises(CsiStatusError, match="ABORTED: volume 0: another call"):
+        await work.alone(door, *names, names[0])
+    door.is_open.set()
+    assert await first == 1
+
+
 async def test_several_may_look_at_a_thing_that_no_call_changes(work: Work) -> None:
     door = Door()
     looking = [asyncio.ensure_future(work.alone(door, name, shared=("origin",))) for name in "ab"]

@@ -63,7 +63,7 @@ class Work:
 
         Cancelling the caller does not end the work.
         """
-        alone = frozenset(keys)
+        alone = tuple(dict.fromkeys(keys))  # in their order: a refusal tells the first busy one
         self._busy.take(alone, shared)
 
         async def carried_out() -> T:
