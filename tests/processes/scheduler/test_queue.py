@@ -262,3 +262,27 @@ def test_a_pod_that_is_paused_is_tried_again_at_that_time_or_after_any_change() 
     queue.pause(entry, until + timedelta(minutes=1), until)
     assert queue.wake(helps_with(), until + timedelta(seconds=20)) == 1
     assert names(queue, until + timedelta(seconds=20)) == ["web-0"]
+
+
+def test_changes_try_a_paused_pod_again_at_its_pace_although_there_is_nothing_else_to_do() -> None:
+    queue = SchedulingQueue()
+    queue.put(a_pod(), NOW)
+    attempts, until = 0, NOW + timedelta(minutes=5)
+    for tenth in range(600):
+        now = NOW + tenth * SECOND / 10
+        queue.wake(helps_with(), now)
+        while entry := queue.pop(now):
+            attempts += 1
+            queue.pause(entry, until, now)
+    assert 5 <= attempts <= 10
+
+
+def test_a_change_does_not_keep_a_paused_pod_beyond_the_end_of_its_pause() -> None:
+    queue = refused(VOLUMES, times=9)
+    queue.wake(helps_with(Rule.VOLUME_BINDING), NOW)
+    entry = queue.pop(NOW)
+    assert entry is not None
+    queue.pause(entry, NOW + 3 * SECOND, NOW)
+    queue.wake(helps_with(), NOW + SECOND)
+    assert queue.next_due() == NOW + 3 * SECOND
+    assert names(queue, NOW + 3 * SECOND) == ["web-0"]

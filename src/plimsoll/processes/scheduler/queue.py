@@ -3,8 +3,9 @@
 A pod is in exactly one place. Those to be tried come in the order of priority and time. One that
 no node was good enough for is left alone until a change can help it; it then still waits out its
 pause, unless no other pod is there to be tried. One that every node refused is also tried again at
-a certain time. Whatever was missed, after five minutes every pod is tried again. Nothing here waits
-or looks at a clock.
+a certain time; a change that comes before never ends its pause early, for almost any change may
+help it. Whatever was missed, after five minutes every pod is tried again. Nothing here waits or
+looks at a clock.
 """
 
 from collections import Counter
@@ -169,7 +170,7 @@ class SchedulingQueue:
         self._turn_away(entry, rules, now)
 
     def pause(self, entry: QueuedPod, until: datetime, now: datetime) -> None:
-        """Try it again then, or when anything changes that may help a pod."""
+        """Try it again then, or at its pace when anything changes that may help a pod."""
         self._turn_away(entry, frozenset(), now, until)
 
     def _turn_away(
@@ -189,7 +190,7 @@ class SchedulingQueue:
         """The attempt came to nothing for a reason that may pass: try again after a pause."""
         if not self._is_current(entry):
             return
-        entry.rules, entry.since = frozenset(), now
+        entry.rules, entry.since, entry.until = frozenset(), now, None
         entry.tries = Attempts(
             unschedulable=entry.tries.unschedulable,
             consecutive_errors=entry.tries.consecutive_errors + 1,
@@ -260,9 +261,8 @@ class SchedulingQueue:
         if place is QueuePlace.ACTIVE:
             self._give_ticket(self._active, entry, turn_of(entry.pod, entry.since))
         elif place is QueuePlace.BACKOFF:
-            free_at = self._backoff.free_at(entry.tries, entry.since)
-            self._give_ticket(self._pausing, entry, free_at or entry.since)
-            if not entry.tries.consecutive_errors:
+            self._give_ticket(self._pausing, entry, self._free_at(entry))
+            if not entry.tries.consecutive_errors and entry.until is None:
                 self._give_ticket(self._early, entry, turn_of(entry.pod, entry.since))
         elif place is QueuePlace.UNSCHEDULABLE:
             self._unschedulable[entry.key] = entry
@@ -270,6 +270,10 @@ class SchedulingQueue:
             if entry.until is not None:
                 self._give_ticket(self._awaited, entry, entry.until)
         self._on_entry(place, cause)
+
+    def _free_at(self, entry: QueuedPod) -> datetime:
+        free_at = self._backoff.free_at(entry.tries, entry.since) or entry.since
+        return free_at if entry.until is None else min(free_at, entry.until)
 
     def _leave(self, entry: QueuedPod) -> None:
         if self._unschedulable.pop(entry.key, None) is not None:
