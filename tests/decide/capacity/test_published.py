@@ -6,7 +6,9 @@ import msgspec
 
 from plimsoll.api.selectors.label import LabelRequirementSpec, LabelSelectorSpec
 from plimsoll.api.storage import CSIStorageCapacity
+from plimsoll.decide.capacity.pools import POOLS, PublishedPool, pools_text
 from plimsoll.decide.capacity.published import Pair, PublishedCapacity
+from plimsoll.decide.capacity.volume_sizes import Cost
 from tests.builders import CLASS, ZONE, a_capacity
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -85,3 +87,22 @@ def test_an_object_made_anew_under_the_same_name_is_another() -> None:
     assert published.put(an_object(uid="new"), NOW) == PAIR
     assert published.remove(an_object().key, uid="uid-plimsoll-one") is None
     assert published.current(PAIR) is not None
+
+
+def of_pools(zone: str, *pools: str) -> CSIStorageCapacity:
+    told = [PublishedPool(name=pool, free={"": 1}, cost=Cost()) for pool in pools]
+    made = a_capacity(f"of-{zone}", segment={ZONE: zone}, gib=1)
+    metadata = msgspec.structs.replace(made.metadata, annotations={POOLS: str(pools_text(told))})
+    return msgspec.structs.replace(made, metadata=metadata)
+
+
+def test_pairs_that_share_pools_come_in_the_order_in_which_the_pools_are_told() -> None:
+    published = PublishedCapacity()
+    pools = [f"pool-{letter}" for letter in "abcdefgh"]
+    for pool in reversed(pools):
+        published.want(Pair(((ZONE, pool),), CLASS))
+        published.put(of_pools(pool, pool), NOW)
+    published.want(PAIR)
+    published.put(of_pools("a", *pools), NOW)
+    told = [segment[0][1] for segment, _ in published.sharing([PAIR])]
+    assert told == ["a", *pools]

@@ -83,7 +83,7 @@ class EventExpiry:
         ended = [record for lease in due if (record := self._find(lease)) is not None]
         for record in ended:
             self._cluster.remove(stored_kind(EVENTS), record)
-        for namespace in {record.key.partition("/")[0] for record in ended}:
+        for namespace in sorted({record.key.partition("/")[0] for record in ended}):
             quota_status.refresh(self._cluster, namespace)
         await self._cluster.revisions.durable()
         # Only now: had the disk refused them, they would have to be tried again.

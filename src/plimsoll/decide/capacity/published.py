@@ -103,9 +103,10 @@ class PublishedCapacity:
 
     def sharing(self, pairs: Iterable[Pair]) -> list[Pair]:
         """These, and all others whose objects name one of their pools: in the segment of another
-        pair, or wherever else the pool is reached from."""
+        pair, or wherever else the pool is reached from. Pool by pool: they are asked about in this
+        order."""
         found = dict.fromkeys(pairs)
-        for name in {name for pair in found for name in self._pools.get(pair, ())}:
+        for name in dict.fromkeys(name for pair in found for name in self._pools.get(pair, ())):
             found |= dict.fromkeys(sorted(self._drawing[name]))
         return list(found)
 
