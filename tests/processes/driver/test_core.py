@@ -3,11 +3,15 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
+from plimsoll.decide.ceph.domain_labels import DomainNotKnown, HomeDomain
 from plimsoll.processes.driver.records import RecordPhase
+from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.wire.csi import methods as m
+from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
-from tests.processes.driver.drivers import a_driver, names
+from tests.processes.driver.drivers import TWO_ZONES, ZONE, a_driver, names
 
 
 async def test_volumes_and_what_is_known_of_them_outlive_the_process(tmp_path: Path) -> None:
@@ -56,3 +60,17 @@ async def test_a_volume_that_cannot_be_settled_does_not_stand_in_the_way(tmp_pat
         assert await running.free_mib() == {"only": 1019}
         await running.create(mib=7)
         assert await running.free_mib() == {"only": 1017}
+
+
+async def test_a_volume_is_attached_once_labels_tell_where_the_node_is() -> None:
+    nodes = (NodeSettings(id="node-a"),)
+    async with a_driver(*TWO_ZONES, nodes=nodes) as running:
+        volume = await running.create(mib=5, zones=["b"])
+        homes = running.driver.identity.homes
+        homes.put("node-a", DomainNotKnown(status="Node node-a has no label zone."))
+        assert not running.driver.served
+        with pytest.raises(DriverError, match="Node node-a has no label zone"):
+            await running.attach(volume.volume_id)
+        homes.put("node-a", HomeDomain(topology={ZONE: "b"}, path=("b",)))
+        assert list(running.driver.served) == [{ZONE: "b"}]
+        await running.attach(volume.volume_id)

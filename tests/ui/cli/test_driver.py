@@ -18,7 +18,7 @@ from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pluginregistration_pb2 as registration
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from tests.processes.driver.drivers import MIB, create_request, expand_request, names
-from tests.servers import EmbeddedServer, plimsoll
+from tests.servers import plimsoll
 
 POOLS = {
     "pools": [
@@ -212,28 +212,6 @@ async def test_a_driver_registers_itself_where_it_is_told(tmp_path: Path) -> Non
             )
 
 
-@pytest.mark.usefixtures("pools")
-async def test_a_node_is_where_its_labels_say(tmp_path: Path) -> None:
-    (tmp_path / "server").mkdir()
-    with EmbeddedServer(tmp_path / "server") as server:
-        labels = {"topology.kubernetes.io/zone": "b", "example.org/rack": "7"}
-        node = {"metadata": {"name": "node-1", "labels": labels}}
-        server.endpoint.request("POST", "/api/v1/nodes", node)
-        flags = (
-            f"--kubeconfig={server.kubeconfig}",
-            "--domain-labels=topology.kubernetes.io/zone,example.org/rack",
-        )
-        with running(tmp_path / "data", *flags):
-            async with connected(tmp_path / "data" / "csi.sock") as client:
-                info = await client.call(m.NODE_GET_INFO, csi.NodeGetInfoRequest())
-                assert dict(info.accessible_topology.segments) == {
-                    "topology.pools.plimsoll.dev/zone": "b",
-                    "topology.pools.plimsoll.dev/rack": "7",
-                }
-        no_label = command(tmp_path / "data", flags[0], "--domain-labels=example.org/room")
-        assert "node node-1 has no label example.org/room" in refused(no_label)
-
-
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
@@ -245,6 +223,8 @@ async def test_a_node_is_where_its_labels_say(tmp_path: Path) -> None:
         (("--topology=zone",), "write KEY=VALUE"),
         (("--backend=pools",), "pools: none are described"),
         (("--driver-name=No",), "--driver-name"),
+        (("--orchestrator=nomad",), "orchestrator 'nomad' is not known; only kubernetes is"),
+        (("--domain-labels=a/zone;b/zone",), "--domain-labels: a/zone and b/zone would be one"),
         (("--settings=/nonexistent.yaml",), "cannot be read"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",

@@ -16,6 +16,7 @@ import yaml
 from msgspec import Meta
 
 from plimsoll.api.sizes import parse_size
+from plimsoll.decide.ceph.domain_labels import KUBERNETES, DomainLabels, parse_domain_labels
 from plimsoll.processes.driver.backends.registry import BACKENDS
 from plimsoll.processes.driver.settings import (
     BackendSettings,
@@ -152,15 +153,21 @@ class DriverSettings(config.Settings, frozen=True, kw_only=True):
     domain_labels: Annotated[
         tuple[str, ...],
         Meta(
-            description="Labels of the Node object that tell where this node is, read once from"
-            " the API."
+            description="Labels of the Node object that tell where this node is, the widest"
+            " domain first; changes are followed."
         ),
         Flag(
-            "Labels of the Node object that tell where this node is, separated by commas.",
-            metavar="LABEL,…",
+            "Labels of the Node object that tell where this node is, the widest domain first,"
+            " separated by commas or semicolons.",
+            metavar="LABEL;…",
             parse=parse_list,
         ),
     ] = ()
+    orchestrator: Annotated[
+        str,
+        Meta(description="Whose labels are read; only kubernetes is known."),
+        Flag("Whose labels --domain-labels names.", metavar="NAME"),
+    ] = KUBERNETES
     kubeconfig: Annotated[
         str,
         Meta(
@@ -234,6 +241,8 @@ class Configuration:
     nodes: tuple[NodeSettings, ...]
     options: Mapping[str, Any]
     mounts: Mounts
+    domains: DomainLabels
+    """What tells where the node is, beyond its settings."""
 
     def backend_settings(self, clock: Clock) -> BackendSettings:
         return BackendSettings(
@@ -264,7 +273,17 @@ def configured(settings: DriverSettings) -> Configuration:
         nodes=tuple(_node(entry, settings, name) for entry in _entries(settings, data_dir)),
         options=_options(settings),
         mounts=settings.mounts or (Mounts.REAL if os.geteuid() == 0 else Mounts.LINKED),
+        domains=_domains(settings, name),
     )
+
+
+def _domains(settings: DriverSettings, driver_name: str) -> DomainLabels:
+    text = ",".join(settings.domain_labels)
+    try:
+        return parse_domain_labels(text, driver=driver_name, orchestrator=settings.orchestrator)
+    except ValueError as error:
+        flag = "domain-labels" if settings.orchestrator == KUBERNETES else "orchestrator"
+        raise ConfigError(f"--{flag}: {error}") from error
 
 
 def _entries(settings: DriverSettings, data_dir: Path) -> tuple[NodeEntry, ...]:

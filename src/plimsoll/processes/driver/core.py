@@ -9,12 +9,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 import msgspec
 
 from plimsoll.processes.driver.backends.protocol import Backend, Extent, Pool
+from plimsoll.processes.driver.homes import NodeHomes
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.record_tables import DriverRecords
 from plimsoll.processes.driver.records import RecordPhase, SnapshotRecord, VolumeRecord
@@ -22,7 +23,7 @@ from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.processes.driver.work import Work
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.csi.errors import CsiStatusError
-from plimsoll.wire.csi.refusals import not_found
+from plimsoll.wire.csi.refusals import not_found, unavailable
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,8 @@ class DriverIdentity:
     """The beginning of the ids of its volumes."""
     version: str
     nodes: tuple[NodeSettings, ...]
+    homes: NodeHomes = field(default_factory=NodeHomes)
+    """Where labels say that the nodes are, beyond their settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +75,27 @@ class Driver:
 
     @property
     def nodes(self) -> tuple[NodeSettings, ...]:
-        return self.identity.nodes
+        """With the topology that they have at this moment."""
+        return tuple(self.located(node) for node in self.identity.nodes)
+
+    def located(self, node: NodeSettings) -> NodeSettings:
+        told = self.identity.homes.told(node.id)
+        return replace(node, topology={**node.topology, **told}) if told else node
 
     @property
     def served(self) -> tuple[Mapping[str, str], ...]:
-        """The segments of its nodes."""
-        return tuple(node.topology for node in self.nodes)
+        """The segments of its nodes, as far as they are known."""
+        unknown = self.identity.homes.why_unknown
+        return tuple(node.topology for node in self.nodes if not unknown(node.id))
+
+    def check_home(self, node: NodeSettings) -> None:
+        """Raises CsiStatusError (UNAVAILABLE) while it is not known where the node is."""
+        if status := self.identity.homes.why_unknown(node.id):
+            raise unavailable(status)
 
     def find_node(self, node_id: str) -> NodeSettings | None:
-        return self._node_by_id.get(node_id)
+        found = self._node_by_id.get(node_id)
+        return None if found is None else self.located(found)
 
     async def volume(self, volume_id: str) -> VolumeRecord:
         """One that is whole. Raises CsiStatusError (NOT_FOUND)."""

@@ -8,28 +8,22 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from plimsoll.api.core import Node
-from plimsoll.api.meta import ObjectKey
 from plimsoll.processes.driver.backends.registry import make_backend
 from plimsoll.processes.driver.calls import Calls
-from plimsoll.processes.driver.configuration import (
-    Configuration,
-    DriverSettings,
-    configured,
-    segment,
-)
+from plimsoll.processes.driver.configuration import Configuration, DriverSettings, configured
 from plimsoll.processes.driver.controller.service import ControllerService
 from plimsoll.processes.driver.core import Driver, DriverIdentity, DriverParts
 from plimsoll.processes.driver.epochs import EpochGate
 from plimsoll.processes.driver.identity import IdentityService
 from plimsoll.processes.driver.inventory import Inventory
 from plimsoll.processes.driver.ledger import Ledger
+from plimsoll.processes.driver.node.domain_follower import COMPONENT, FollowedNode, following
 from plimsoll.processes.driver.node.mounting.choice import clear_leftovers, missing_without_root
 from plimsoll.processes.driver.node.registration import (
+    Registration,
     registration_endpoint,
     registration_handlers,
 )
@@ -38,16 +32,12 @@ from plimsoll.processes.driver.record_tables import KeepsRecords, LedgerRecords
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
 from plimsoll.reconcile.process import OnReady, PagesAddress, connected, run_until_signalled
 from plimsoll.runtime.clock import Clock, SystemClock
-from plimsoll.runtime.config import ConfigError
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.server import listening
 from plimsoll.wire.health import OK, Pages, ServedPage, not_yet, usual_pages
-from plimsoll.wire.kind import typed
 
 log = logging.getLogger(__name__)
-
-COMPONENT = "plimsoll-driver"
 
 
 @asynccontextmanager
@@ -61,6 +51,7 @@ async def running(backend: str, settings: BackendSettings, ledger: Ledger) -> As
         backend=backend,
         version=version("plimsoll"),
         nodes=settings.nodes,
+        homes=settings.homes,
     )
     with closing(ledger):
         made = make_backend(backend, settings)
@@ -93,28 +84,6 @@ def handlers(
     return EpochGate(driver.ledger).guarded(services)
 
 
-async def with_labels(settings: DriverSettings, configuration: Configuration) -> Configuration:
-    """The topology of the node as its labels tell it. Raises ConfigError and KubeError."""
-    if not settings.domain_labels:
-        return configuration
-    (known,) = configuration.nodes
-    async with connected(settings, COMPONENT) as client:
-        node = await client.find(typed(Node), ObjectKey("", known.id))
-    if node is None:
-        raise ConfigError(f"--domain-labels: there is no node {known.id}; set --node-id")
-    found: dict[str, str] = {}
-    for label in settings.domain_labels:
-        name = label.rpartition("/")[2]
-        if label not in node.metadata.labels:
-            raise ConfigError(f"--domain-labels: node {known.id} has no label {label}; set it")
-        if name in found:
-            raise ConfigError(f"--domain-labels: several labels are called {name}")
-        found[name] = node.metadata.labels[label]
-    own = segment(configuration.driver_name, found, "--domain-labels")
-    located = replace(known, topology={**known.topology, **own})
-    return replace(configuration, nodes=(located,))
-
-
 class DriverProcess:
     """The whole process but its signals."""
 
@@ -131,12 +100,16 @@ class DriverProcess:
         return usual_pages(self._metrics, self._ready)
 
     def _ready(self) -> ServedPage:
-        is_ready = self._driver is not None and self._driver.is_ready
-        return OK if is_ready else not_yet("the last run is not settled yet")
+        if self._driver is None or not self._driver.is_ready:
+            return not_yet("the last run is not settled yet")
+        homes = self._driver.identity.homes
+        unknown = (homes.why_unknown(node.id) for node in self._driver.identity.nodes)
+        status = " ".join(filter(None, unknown))
+        return not_yet(status) if status else OK
 
     async def run(self, on_ready: Callable[[Configuration], None]) -> None:
         """Until cancelled. Raises what `ui.cli.driver` turns into messages."""
-        configuration = await with_labels(self._settings, self._configuration)
+        configuration = self._configuration
         settings = configuration.backend_settings(self._clock)
         ledger = Ledger(configuration.data_dir)
         async with (
@@ -145,7 +118,7 @@ class DriverProcess:
         ):
             for node in settings.nodes:
                 answers = self._calls.counted(handlers(self._driver, node, settings))
-                for socket in _sockets(node, settings.driver_name, answers):
+                for socket in self._sockets(node, settings, answers):
                     await sockets.enter_async_context(socket)
             if missing := missing_without_root(settings.mounts):
                 log.warning("driver without root", extra={"missing": missing})
@@ -153,18 +126,38 @@ class DriverProcess:
             on_ready(configuration)
             await asyncio.Event().wait()
 
+    def _sockets(
+        self, node: NodeSettings, settings: BackendSettings, answers: Mapping[str, Handler]
+    ) -> list[AbstractAsyncContextManager[None]]:
+        """The driver's own, and after it the one by which it is found."""
+        if not node.endpoint:
+            return []
+        found: list[AbstractAsyncContextManager[None]] = [listening(node.endpoint, answers)]
+        if self._configuration.domains.labels:
+            found.append(self._located(node, settings))
+        elif node.plugin_registration_dir:
+            where = registration_endpoint(Path(node.plugin_registration_dir), settings.driver_name)
+            found.append(
+                listening(where, registration_handlers(settings.driver_name, node.endpoint))
+            )
+        return found
 
-def _sockets(
-    node: NodeSettings, driver_name: str, answers: Mapping[str, Handler]
-) -> list[AbstractAsyncContextManager[None]]:
-    """The driver's own, and after it the one by which it is found."""
-    if not node.endpoint:
-        return []
-    found: list[AbstractAsyncContextManager[None]] = [listening(node.endpoint, answers)]
-    if node.plugin_registration_dir:
-        where = registration_endpoint(Path(node.plugin_registration_dir), driver_name)
-        found.append(listening(where, registration_handlers(driver_name, node.endpoint)))
-    return found
+    @asynccontextmanager
+    async def _located(self, node: NodeSettings, settings: BackendSettings) -> AsyncIterator[None]:
+        """The node is found once its labels tell where it is. Raises KubeconfigError."""
+        followed = FollowedNode(
+            node=node,
+            wanted=self._configuration.domains,
+            homes=settings.homes,
+            registration=Registration(
+                node.plugin_registration_dir, settings.driver_name, node.endpoint
+            ),
+        )
+        async with (
+            connected(self._settings, COMPONENT) as client,
+            following(followed, client, self._metrics),
+        ):
+            yield
 
 
 async def run(settings: DriverSettings, on_ready: OnReady) -> None:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from plimsoll.processes.driver.homes import NodeHomes
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.ids import Ids, system_ids
 
@@ -65,6 +66,8 @@ class BackendSettings:
     ids: Ids = field(default_factory=system_ids)
     mounts: Mounts = Mounts.REAL
     """How volumes get to pods."""
+    homes: NodeHomes = field(default_factory=NodeHomes)
+    """Where labels say that nodes are, beyond their settings; changes while the driver runs."""
     ids_from_names: bool = False
     """Whether the id of a volume follows from the name that was asked for."""
 

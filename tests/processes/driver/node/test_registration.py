@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.processes.driver.node.registration import (
+    Registration,
     registration_endpoint,
     registration_handlers,
 )
@@ -38,3 +39,23 @@ async def test_a_node_finds_the_driver_through_its_registration_socket(directory
         "/run/csi.sock",
     )
     assert list(info.supported_versions) == ["1.0.0"]
+
+
+async def test_a_driver_is_found_anew_when_its_topology_changes(directory: Path) -> None:
+    socket = directory / "d.io-reg.sock"
+    offered = Registration(str(directory), "d.io", "unix:///run/csi.sock")
+    assert not socket.exists()
+    await offered.offer({"zone": "a"})
+    first = socket.stat().st_ctime_ns
+    await offered.offer({"zone": "a"})
+    assert socket.stat().st_ctime_ns == first
+    await offered.offer({"zone": "b"})
+    assert socket.stat().st_ctime_ns != first
+    await offered.close()
+    assert not socket.exists()
+
+
+async def test_a_driver_that_another_program_registers_has_no_such_socket() -> None:
+    offered = Registration("", "d.io", "unix:///run/csi.sock")
+    await offered.offer({"zone": "a"})
+    await offered.close()

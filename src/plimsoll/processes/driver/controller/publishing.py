@@ -88,6 +88,7 @@ class ControllerPublishing:
             raise
 
     def _check_place(self, volume: VolumeRecord, node: NodeSettings) -> None:
+        self._driver.check_home(node)
         if not is_reachable(volume.placement.topology, node.topology):
             raise failed_precondition(
                 f"volume {volume.id}: cannot be reached from node {node.id}, whose topology is"

@@ -44,6 +44,7 @@ class Inline:
         """The id of the volume, which is made unless it is there already."""
         context = request.volume_context
         parameters = {key: value for key, value in context.items() if key != SIZE}
+        self._context.driver.check_home(self._context.configured)
         segment = csi.Topology(segments=dict(self._context.node.topology))
         created = await self._creation.create_volume(
             csi.CreateVolumeRequest(

@@ -41,8 +41,13 @@ class Use:
 @dataclass(frozen=True, slots=True)
 class NodeContext:
     driver: Driver
-    node: NodeSettings
+    configured: NodeSettings
     mounting: DriverMounting
+
+    @property
+    def node(self) -> NodeSettings:
+        """With its topology at this moment."""
+        return self.driver.located(self.configured)
 
     @property
     def can_open(self) -> bool:

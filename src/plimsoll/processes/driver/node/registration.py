@@ -5,12 +5,14 @@ tells it how the registration went.
 """
 
 import logging
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from plimsoll.wire.csi.gen import pluginregistration_pb2 as registration
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.methods import NOTIFY_REGISTRATION_STATUS, REGISTRATION_INFO
-from plimsoll.wire.csi.server import answering, socket_path
+from plimsoll.wire.csi.server import answering, listening, socket_path
 
 log = logging.getLogger(__name__)
 
@@ -45,3 +47,32 @@ def registration_handlers(driver_name: str, endpoint: str) -> dict[str, Handler]
         return registration.RegistrationStatusResponse()
 
     return dict([answering(REGISTRATION_INFO, tell), answering(NOTIFY_REGISTRATION_STATUS, hear)])
+
+
+class Registration:
+    """The registration socket of a driver that does not know at once where its node is.
+
+    The socket is made anew for another topology: that is how kubelet is led to ask again.
+    """
+
+    def __init__(self, directory: str, driver_name: str, endpoint: str) -> None:
+        """An empty directory: another program registers the driver."""
+        self._directory = directory
+        self._driver_name = driver_name
+        self._endpoint = endpoint
+        self._offered: Mapping[str, str] | None = None
+        self._socket = AsyncExitStack()
+
+    async def offer(self, topology: Mapping[str, str]) -> None:
+        """Be found with this topology, from now on. Raises EndpointError."""
+        if not self._directory or topology == self._offered:
+            return
+        await self.close()
+        where = registration_endpoint(Path(self._directory), self._driver_name)
+        handlers = registration_handlers(self._driver_name, self._endpoint)
+        await self._socket.enter_async_context(listening(where, handlers))
+        self._offered = topology
+
+    async def close(self) -> None:
+        self._offered = None
+        await self._socket.aclose()

@@ -74,6 +74,7 @@ class NodeService:
 
     async def get_info(self, _: csi.NodeGetInfoRequest) -> csi.NodeGetInfoResponse:
         node = self._context.node
+        self._context.driver.check_home(node)
         topology = csi.Topology(segments=dict(node.topology)) if node.topology else None
         return csi.NodeGetInfoResponse(
             node_id=node.id, max_volumes_per_node=node.max_volumes, accessible_topology=topology

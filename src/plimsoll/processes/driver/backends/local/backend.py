@@ -100,7 +100,8 @@ class LocalBackend:
         return sorted((pool for pool in pools if pool.extents), key=lambda pool: pool.name)
 
     def _topology(self, node: NodeSettings) -> tuple[Mapping[str, str], ...]:
-        return ({self._settings.key("node"): node.id, **node.topology},)
+        told = self._settings.homes.told(node.id)
+        return ({self._settings.key("node"): node.id, **node.topology, **told},)
 
     def _memory_pool(self, node: NodeSettings, charges: Charges) -> Pool:
         name = f"{node.id}/{MEMORY}"

@@ -10,7 +10,7 @@ none the driver says so in its capabilities and in every refusal.
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -74,7 +74,8 @@ class LvmContext:
     owner: str
     pool: str
     """Groups of different nodes may have the same name; pools may not."""
-    topology: Mapping[str, str]
+    topology: Callable[[], Mapping[str, str]]
+    """Of its node, at this moment."""
     why_no_devices: str
     """Why there is no device-mapper; empty: there is."""
 
@@ -94,7 +95,11 @@ def make(settings: BackendSettings) -> "LvmBackend":
     context = LvmContext(
         owner=owner_of(state_dir, settings.ids),
         pool=f"{node.id}/{options.volume_group}",
-        topology={**node.topology, settings.key("node"): node.id},
+        topology=lambda: {
+            **node.topology,
+            **settings.homes.told(node.id),
+            settings.key("node"): node.id,
+        },
         why_no_devices=why_no_devices,
     )
     return LvmBackend(VolumeGroup(lvm), options, context)
@@ -139,7 +144,7 @@ class LvmBackend:
         ]
         unmade = outstanding(charges.promised, held, extent_bytes=group.extent_bytes)
         extents = tuple(_extent(group, each, unmade) for each in group.physical_volumes)
-        return [Pool(name=self._pool, topology=(self._topology,), extents=extents)]
+        return [Pool(name=self._pool, topology=(self._topology(),), extents=extents)]
 
     async def settle(
         self, volumes: Sequence[VolumeRecord], snapshots: Sequence[SnapshotRecord]
