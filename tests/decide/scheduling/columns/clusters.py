@@ -60,7 +60,12 @@ from plimsoll.api.volumes import (
     VolumeSpec,
     VolumeStatus,
 )
-from plimsoll.decide.annotations import BIND_COMPLETED, MIGRATED_PLUGINS, SELECTED_NODE
+from plimsoll.decide.annotations import (
+    BIND_COMPLETED,
+    MIGRATED_PLUGINS,
+    PREFERRED_TOPOLOGY,
+    SELECTED_NODE,
+)
 from plimsoll.decide.capacity.pools import (
     CLASS_POOL,
     CLASS_POOL_COST,
@@ -70,6 +75,7 @@ from plimsoll.decide.capacity.pools import (
 )
 from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
 from plimsoll.decide.capacity.volume_sizes import Cost
+from plimsoll.decide.preferred_topology import preferred_text
 
 T = TypeVar("T")
 
@@ -229,12 +235,21 @@ def a_random_volume(chance: Chance) -> PersistentVolume:
         metadata=ObjectMeta(
             name=chance.choice(VOLUMES),
             labels=found,
-            annotations=token_annotation(chance),
+            annotations=token_annotation(chance) | preferred_annotation(chance),
             deletion_timestamp=LONG_AGO if chance.happens(4) else None,
         ),
         spec=spec,
         status=VolumeStatus(phase=chance.usually("Available", ["Bound", "Pending"], 90)),
     )
+
+
+def preferred_annotation(chance: Chance) -> dict[str, str]:
+    """Where the volume is cheap to use; sometimes text that cannot be read."""
+    if chance.happens(60):
+        return {}
+    levels = [{ZONE: chance.choice(["a", "b"])}, {"disk": "ssd", HOST: chance.choice(NODES)}]
+    text = preferred_text(levels[: chance.randint(1, 2)])
+    return {PREFERRED_TOPOLOGY: chance.usually(text, ["", "[]", "{", '[{"a": 1}]'], 90)}
 
 
 SELECTORS = [

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume
+from plimsoll.decide.annotations import PREFERRED_TOPOLOGY
 from plimsoll.decide.claims.match import AVAILABLE, Mismatch, Search, mismatches, size_of
 from plimsoll.decide.claims.volumes_by_size import SizedVolume
+from plimsoll.decide.preferred_topology import PreferredTopology, find_preferred
 from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.free_volumes import (
     FreeVolumeKind,
@@ -230,6 +232,8 @@ class VolumeColumns:
         self.by_class: dict[str, ClassVolumes] = {}
         """Without classes that have no volume."""
         self._by_name: dict[str, PersistentVolume] = {}
+        self.preferred: dict[str, PreferredTopology] = {}
+        """Where volumes are cheap to use, by name; without those that say nothing about it."""
 
     def get(self, name: str) -> PersistentVolume | None:
         return self._by_name.get(name)
@@ -239,15 +243,25 @@ class VolumeColumns:
         if old is not None and old.storage_class != volume.storage_class:
             self.remove(volume.name)
         self._by_name[volume.name] = volume
+        self._put_preferred(volume)
         name = volume.storage_class
         if name not in self.by_class:
             self.by_class[name] = ClassVolumes(self._index, self._segments)
         self.by_class[name].put(volume)
 
+    def _put_preferred(self, volume: PersistentVolume) -> None:
+        text = volume.annotations.get(PREFERRED_TOPOLOGY)
+        preferred = find_preferred(text) if text else None
+        if preferred is None:
+            self.preferred.pop(volume.name, None)
+        else:
+            self.preferred[volume.name] = preferred
+
     def remove(self, name: str) -> None:
         volume = self._by_name.pop(name, None)
         if volume is None:
             return
+        self.preferred.pop(name, None)
         volumes = self.by_class[volume.storage_class]
         volumes.remove(name)
         if not len(volumes):
@@ -261,7 +275,7 @@ class VolumeColumns:
 
     def fork(self, index: NodeIndex, segments: Segments) -> "VolumeColumns":
         twin = VolumeColumns(index, segments)
-        twin._by_name = self._by_name.copy()
+        twin._by_name, twin.preferred = self._by_name.copy(), self.preferred.copy()
         twin.by_class = {
             name: volumes.fork(index, segments) for name, volumes in self.by_class.items()
         }
