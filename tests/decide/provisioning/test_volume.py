@@ -163,3 +163,25 @@ def test_a_driver_without_topology_binds_the_volume_to_no_node() -> None:
     plain = replace(SETTINGS, plugin_capabilities=frozenset({DriverCapability.CONTROLLER_SERVICE}))
 
     assert "nodeAffinity" not in volume(settings=plain)["spec"]
+
+
+PREFERRED, REASON = "plimsoll.dev/preferred-topology", "plimsoll.dev/placement-reason"
+PLACED = replace(MADE, context={PREFERRED: '[{"zone":"a"}]', REASON: "Pool a: it has most room."})
+
+
+def test_what_the_driver_tells_about_the_place_is_kept_on_the_volume() -> None:
+    annotations = volume(PLACED)["metadata"]["annotations"]
+    assert annotations[PREFERRED] == '[{"zone":"a"}]'
+    assert annotations[REASON] == "Pool a: it has most room."
+
+
+def test_csi_provisioner_does_not_look_at_it() -> None:
+    assert (
+        not {PREFERRED, REASON}
+        & volume(PLACED, settings=COMPATIBLE)["metadata"]["annotations"].keys()
+    )
+
+
+def test_a_preference_that_cannot_be_read_is_left_out() -> None:
+    unreadable = replace(MADE, context={PREFERRED: "zone a"})
+    assert PREFERRED not in volume(unreadable)["metadata"]["annotations"]

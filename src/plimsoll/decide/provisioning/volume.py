@@ -7,8 +7,14 @@ needed to delete it later: its provisioner, and the name of the secret that the 
 from plimsoll.api.quantity import Format, Quantity
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import SecretReference
-from plimsoll.decide.annotations import EXTERNAL_DELETION, PROVISIONED_BY
+from plimsoll.decide.annotations import (
+    EXTERNAL_DELETION,
+    PLACEMENT_REASON,
+    PREFERRED_TOPOLOGY,
+    PROVISIONED_BY,
+)
 from plimsoll.decide.claims.writes import reference_to
+from plimsoll.decide.preferred_topology import find_preferred
 from plimsoll.decide.provisioning.calls import CreatedVolume, Segment
 from plimsoll.decide.provisioning.preparation import attributes_class_of
 from plimsoll.decide.provisioning.request.access_modes import READER_ONLY, is_block
@@ -40,7 +46,7 @@ def volume_document(call: Call, made: CreatedVolume, settings: ProvisionerSettin
     }
     metadata = {
         "name": attempt.volume_name,
-        "annotations": _annotations(attempt, call.secrets),
+        "annotations": _annotations(attempt, call.secrets) | _locality(made, settings),
         "finalizers": [EXTERNAL_DELETION],
     }
     return {
@@ -75,6 +81,19 @@ def _annotations(attempt: Attempt, secrets: SecretReferences) -> dict[str, str]:
             MODIFY_SECRET_NAMESPACE: modify.namespace,
         }
     return annotations
+
+
+def _locality(made: CreatedVolume, settings: ProvisionerSettings) -> dict[str, str]:
+    """What the driver told about the place of the volume; csi-provisioner does not look at it."""
+    if settings.is_compatible:
+        return {}
+    found: dict[str, str] = {}
+    preferred = made.context.get(PREFERRED_TOPOLOGY, "")
+    if find_preferred(preferred) is not None:
+        found[PREFERRED_TOPOLOGY] = preferred
+    if reason := made.context.get(PLACEMENT_REASON, ""):
+        found[PLACEMENT_REASON] = reason
+    return found
 
 
 def _csi(call: Call, made: CreatedVolume, settings: ProvisionerSettings) -> Document:

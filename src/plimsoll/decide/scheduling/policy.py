@@ -41,8 +41,8 @@ class Policy(StrEnum):
     """Exactly what kube-scheduler would do."""
     DEFAULT = "default"
     """The same, but where greedy matching fails volumes are assigned as well as they can be, the
-    new volumes of a pod are judged together and beside those in flight, and nodes that were refused
-    to a pod are remembered."""
+    new volumes of a pod are judged together and beside those in flight, nodes near the data of a
+    pod's volumes are preferred, and nodes that were refused to a pod are remembered."""
 
 
 POLICIES = {policy.value: policy for policy in Policy}

@@ -37,8 +37,9 @@ class VolumePlacement(LedgerRecord, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
     topology: tuple[Mapping[str, str], ...] = ()
     """The segments it is reachable from; empty: from everywhere."""
-    preferred: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """The segment that its data is near; empty: none is nearer than others."""
+    near: tuple[Mapping[str, str], ...] = ()
+    """Labels of the nodes that it is cheap to use on, the widest domain first; empty: it does not
+    matter."""
     reason: str = ""
     """Why it is there, for people."""
 

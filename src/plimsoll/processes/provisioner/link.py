@@ -19,6 +19,7 @@ from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.methods import Method
+from plimsoll.wire.csi.transport import NO_METADATA, Metadata
 from plimsoll.wire.errors import FencedError
 
 log = logging.getLogger(__name__)
@@ -48,12 +49,17 @@ class DriverLink:
         self._metrics = metrics
         self._driver = "unknown-driver"
 
-    async def call(self, method: Method[Request, Response], request: Request) -> Response:
+    async def call(
+        self,
+        method: Method[Request, Response],
+        request: Request,
+        metadata: Metadata = NO_METADATA,
+    ) -> Response:
         """Raises DriverError."""
         begun = self._clock.monotonic()
         code = "OK"
         try:
-            return await self._client.call(method, request)
+            return await self._client.call(method, request, metadata=metadata)
         except DriverError as error:
             code = error.code
             raise

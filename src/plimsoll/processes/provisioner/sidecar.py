@@ -30,8 +30,10 @@ from plimsoll.processes.provisioner.operation_metrics import ProvisionerOperatio
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.binding import ClaimBinding, binding_metadata
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2 as pools
+from plimsoll.wire.csi.transport import NO_METADATA, Metadata
 from plimsoll.wire.errors import KubeError
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
@@ -114,19 +116,31 @@ class Sidecar:
         except UnicodeDecodeError:
             raise SecretUnreadableError("a value is not text, which CSI demands") from None
 
-    async def create(self, call: CreateVolumeCall, secrets: Mapping[str, str]) -> CreateOutcome:
-        return await self._create(messages.create_volume(call, secrets))
+    async def create(
+        self, call: CreateVolumeCall, secrets: Mapping[str, str], *, selected_node: str
+    ) -> CreateOutcome:
+        """`selected_node` is empty for a claim that is bound immediately."""
+        return await self._create(messages.create_volume(call, secrets), selected_node)
 
-    async def repeat(self, recorded: Document, secrets: Mapping[str, str]) -> CreateOutcome:
+    async def repeat(
+        self, recorded: Document, secrets: Mapping[str, str], *, selected_node: str
+    ) -> CreateOutcome:
         """The same call again, as an intent has it."""
-        return await self._create(messages.recorded_request(recorded, secrets))
+        return await self._create(messages.recorded_request(recorded, secrets), selected_node)
 
-    async def _create(self, request: csi.CreateVolumeRequest) -> CreateOutcome:
+    async def _create(self, request: csi.CreateVolumeRequest, selected_node: str) -> CreateOutcome:
+        metadata = self._binding_metadata(selected_node)
         try:
-            answer = await self.link.call(methods.CREATE_VOLUME, request)
+            answer = await self.link.call(methods.CREATE_VOLUME, request, metadata)
         except DriverError as error:
             return messages.failed(error, dict(request.secrets))
         return messages.created_volume(answer)
+
+    def _binding_metadata(self, selected_node: str) -> Metadata:
+        """csi-provisioner does not tell."""
+        if self.decisions.is_compatible:
+            return NO_METADATA
+        return binding_metadata(ClaimBinding.DELAYED if selected_node else ClaimBinding.IMMEDIATE)
 
     async def delete(self, call: DeleteVolumeCall) -> DeleteOutcome:
         """If the secret cannot be read, the call is made without it."""

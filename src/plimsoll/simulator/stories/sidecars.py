@@ -83,6 +83,8 @@ class StoryStorage:
     settings: BackendSettings
     calls: list[str] = field(default_factory=list)
     created: list[csi.CreateVolumeRequest] = field(default_factory=list)
+    created_with: list[Metadata] = field(default_factory=list)
+    """The metadata of the same calls."""
     on_effect: Callable[[str], None] = lambda _call: None
     """After a volume was made or deleted, before the caller has the answer."""
     unknown_calls: frozenset[str] = frozenset()
@@ -137,6 +139,7 @@ class StoryStorage:
             self.calls.append(call)
             if method == methods.CREATE_VOLUME.name:
                 self.created.append(csi.CreateVolumeRequest.FromString(request))
+                self.created_with.append(metadata)
             before = self.names
             try:
                 return await handler(request, metadata)

@@ -7,7 +7,7 @@ from google.protobuf.message import DecodeError, Message
 
 from plimsoll.wire.csi.errors import DriverError, DriverFailure
 from plimsoll.wire.csi.methods import Method
-from plimsoll.wire.csi.transport import CsiTransport
+from plimsoll.wire.csi.transport import NO_METADATA, CsiTransport, Metadata
 
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)
@@ -27,10 +27,14 @@ class CsiClient:
         request: Request,
         *,
         within: timedelta | None = None,
+        metadata: Metadata = NO_METADATA,
     ) -> Response:
         """Raises DriverError."""
         answer = await self._transport.call(
-            method.name, request.SerializeToString(), within=within or self._within
+            method.name,
+            request.SerializeToString(),
+            within=within or self._within,
+            permit=lambda: metadata,
         )
         try:
             return method.response.FromString(answer)

@@ -42,14 +42,21 @@ def answering(
     method: Method[Request, Response], answer: Callable[[Request], Awaitable[Response]]
 ) -> tuple[str, Handler]:
     """One entry of a table of handlers: `dict([answering(M.PROBE, self.probe), …])`."""
+    return answering_with_metadata(method, lambda request, _: answer(request))
 
-    async def handler(raw: bytes, _: Metadata) -> bytes:
+
+def answering_with_metadata(
+    method: Method[Request, Response], answer: Callable[[Request, Metadata], Awaitable[Response]]
+) -> tuple[str, Handler]:
+    """The same for a call whose metadata matters."""
+
+    async def handler(raw: bytes, metadata: Metadata) -> bytes:
         try:
             request = method.request.FromString(raw)
         except DecodeError as error:
             reason = f"{method.call}: the request cannot be read"
             raise CsiStatusError(StatusCode.INVALID_ARGUMENT, reason) from error
-        return (await answer(request)).SerializeToString()
+        return (await answer(request, metadata)).SerializeToString()
 
     return method.name, handler
 

@@ -24,8 +24,8 @@ def near(volume: PersistentVolume, *levels: dict[str, str]) -> PersistentVolume:
     return msgspec.structs.replace(volume, metadata=metadata)
 
 
-def in_zone(name: str, region: str, zone: str, **room: str) -> ApiObject:
-    return a_node(name, labels={REGION: region, ZONE: zone}, **room)
+def in_zone(name: str, region: str, zone: str) -> ApiObject:
+    return a_node(name, labels={REGION: region, ZONE: zone})
 
 
 def chosen(*objects: ApiObject, policy: Policy = Policy.DEFAULT) -> str:

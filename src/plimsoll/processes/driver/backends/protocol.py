@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from plimsoll.decide.capacity.volume_sizes import Cost
+from plimsoll.decide.ceph.pool_choice import VolumeReach
 from plimsoll.processes.driver.records import (
     SnapshotRecord,
     VolumeMode,
@@ -71,6 +72,8 @@ class VolumeLayout(Cost):
     stored_in: Mapping[str, str] = field(default_factory=dict)
     """Where the bytes of a volume go that is in a pool, if not into the pool itself: another one.
     """
+    reach: VolumeReach | None = None
+    """From where it can be reached, as its class says; None: from where its pools are."""
     mounted_as: str = ""
     """The list in `mount_options.ALLOWED` that holds for it; empty: it is never mounted."""
     also_mount_options: frozenset[str] = frozenset()

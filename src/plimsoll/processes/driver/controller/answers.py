@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from plimsoll.processes.driver.controller.placement import Segment
+from plimsoll.processes.driver.controller.reach import told_of_place
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -16,7 +17,8 @@ def topologies(segments: Sequence[Segment]) -> list[csi.Topology]:
 
 def context_of(driver: Driver, volume: VolumeRecord) -> dict[str, str]:
     """What nodes and people may know of the volume: never a secret."""
-    return {"backend": driver.identity.backend, **volume.parameters}
+    told = told_of_place(volume.placement)
+    return {"backend": driver.identity.backend, **volume.parameters, **told}
 
 
 def volume_message(driver: Driver, volume: VolumeRecord) -> csi.Volume:

@@ -21,6 +21,7 @@ from plimsoll.processes.driver.controller.placement import (
     is_reachable,
     largest_place,
 )
+from plimsoll.processes.driver.controller.reach import with_reach
 from plimsoll.processes.driver.controller.requests import (
     SizeRange,
     VolumeRequest,
@@ -44,6 +45,7 @@ from plimsoll.wire.csi.refusals import (
     out_of_range,
     resource_exhausted,
 )
+from plimsoll.wire.csi.transport import NO_METADATA, Metadata
 
 DEFAULT_BYTES = 1024**3
 """The size of a volume for which none is asked."""
@@ -55,8 +57,10 @@ class Creation:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
-    async def create_volume(self, request: csi.CreateVolumeRequest) -> csi.CreateVolumeResponse:
-        wanted = parse_create(request, self._driver.backend.features)
+    async def create_volume(
+        self, request: csi.CreateVolumeRequest, metadata: Metadata = NO_METADATA
+    ) -> csi.CreateVolumeResponse:
+        wanted = parse_create(request, self._driver.backend.features, metadata)
 
         async def create() -> VolumeRecord:
             return await self._known(wanted) or await self._make(wanted)
@@ -129,7 +133,7 @@ class Creation:
                 f"volume {wanted.name}: needs {size} bytes, the largest volume there is room for"
                 f" where it is wanted has {largest}"
             )
-        return place
+        return with_reach(place, layout, requirement, pools)
 
     async def _origin(self, wanted: VolumeRequest) -> Origin:
         origin: Origin = None

@@ -10,8 +10,10 @@ from plimsoll.processes.driver.backends.protocol import BackendFeatures, Backend
 from plimsoll.processes.driver.controller.placement import Segment, TopologyRequirement
 from plimsoll.processes.driver.mount_options import parse_options
 from plimsoll.processes.driver.records import VolumeMode
+from plimsoll.wire.csi.binding import ClaimBinding, find_binding
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.refusals import invalid_argument
+from plimsoll.wire.csi.transport import NO_METADATA, Metadata
 
 NAME_BYTES = 128
 """The longest name, or id, that CSI lets a driver count on."""
@@ -58,6 +60,8 @@ class VolumeRequest:
     source_volume: str
     source_snapshot: str
     requirement: TopologyRequirement
+    is_delayed: bool | None = None
+    """Whether the first preferred segment is that of a selected node; None: it is not known."""
 
     @property
     def backend_request(self) -> BackendRequest:
@@ -69,7 +73,11 @@ class VolumeRequest:
         )
 
 
-def parse_create(request: csi.CreateVolumeRequest, features: BackendFeatures) -> VolumeRequest:
+def parse_create(
+    request: csi.CreateVolumeRequest,
+    features: BackendFeatures,
+    metadata: Metadata = NO_METADATA,
+) -> VolumeRequest:
     """Raises CsiStatusError."""
     name = parse_name(request.name, "name")
     capabilities = parse_capabilities(request.volume_capabilities, features)
@@ -87,7 +95,13 @@ def parse_create(request: csi.CreateVolumeRequest, features: BackendFeatures) ->
         source_volume=_source_volume(source, features),
         source_snapshot=_source_snapshot(source, features),
         requirement=parse_requirement(request.accessibility_requirements),
+        is_delayed=_is_delayed(metadata),
     )
+
+
+def _is_delayed(metadata: Metadata) -> bool | None:
+    binding = find_binding(metadata)
+    return None if binding is None else binding is ClaimBinding.DELAYED
 
 
 def required(value: str, field: str) -> str:

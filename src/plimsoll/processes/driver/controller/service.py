@@ -24,7 +24,7 @@ from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.refusals import invalid_argument
-from plimsoll.wire.csi.server import answering
+from plimsoll.wire.csi.server import answering, answering_with_metadata
 
 Rpc = csi.ControllerServiceCapability.RPC
 ALWAYS = (
@@ -73,7 +73,7 @@ class ControllerService:
 
     def _always(self) -> dict[str, Handler]:
         entries = (
-            answering(m.CREATE_VOLUME, self._creation.create_volume),
+            answering_with_metadata(m.CREATE_VOLUME, self._creation.create_volume),
             answering(m.DELETE_VOLUME, self._creation.delete_volume),
             answering(m.DELETE_NEVER_PUBLISHED, self._creation.delete_never_published),
             answering(m.VALIDATE_VOLUME_CAPABILITIES, self.validate),

@@ -90,9 +90,13 @@ class ProvisioningAttempts:
         if known is not None and known.state is IntentState.MADE and known.made is not None:
             made = known.made.created
         elif step.recorded is not None:
-            made = await self._sidecar.repeat(step.recorded, secrets)
+            made = await self._sidecar.repeat(
+                step.recorded, secrets, selected_node=step.attempt.selected_node
+            )
         else:
-            made = await self._sidecar.create(step.call, secrets)
+            made = await self._sidecar.create(
+                step.call, secrets, selected_node=step.attempt.selected_node
+            )
         if isinstance(made, CallFailed) and made.code in LEAVES_NOTHING:
             await self._intents.refused(claim.uid)
         # What the claim is now decides whether the volume is wanted: no cache is asked.

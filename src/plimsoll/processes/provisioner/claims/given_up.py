@@ -79,7 +79,9 @@ class GivenUpCalls(Loop):
             secrets = await self._sidecar.read_secret(intent.secret_reference)
         except SecretUnreadableError as error:
             return after_unread_intent(intent, str(error))
-        outcome = await self._sidecar.repeat(intent.request, secrets)
+        outcome = await self._sidecar.repeat(
+            intent.request, secrets, selected_node=intent.selected_node
+        )
         if isinstance(outcome, CallFailed) and outcome.code is Code.ALREADY_EXISTS:
             await self._intents.enter_given_up(intent.name, IntentState.STUCK)
         step = after_repeated(intent, outcome)

@@ -8,7 +8,8 @@
       latency: 50ms
 
 A class chooses with the parameters `pool` (a name), `kind`, and `domains`: in how many pools of
-different segments the whole volume is kept.
+different segments the whole volume is kept. `reach` says from where its volumes can be reached:
+from the `Domain` of their pool, or from `Anywhere`, although they are cheaper to use near it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import Any
 import msgspec
 
 from plimsoll.api.sizes import parse_size
+from plimsoll.decide.ceph.pool_choice import VolumeReach
 from plimsoll.processes.driver.backends.counts import parse_count
 from plimsoll.processes.driver.backends.protocol import BackendRequest, VolumeLayout
 from plimsoll.processes.driver.mount_options import BIND
@@ -28,7 +30,8 @@ from plimsoll.runtime.config import parse_duration
 from plimsoll.wire.csi.refusals import invalid_argument
 
 MEBIBYTE = 1024**2
-PARAMETERS = frozenset({"pool", "kind", "domains"})
+PARAMETERS = frozenset({"pool", "kind", "domains", "reach"})
+REACHES = (VolumeReach.ANYWHERE, VolumeReach.DOMAIN)
 MUTABLE = frozenset({"iops", "throughput"})
 MOST_DOMAINS = 5
 MOST_PER_SECOND = 10**12
@@ -87,7 +90,7 @@ def _pool(entry: _PoolEntry, settings: BackendSettings) -> PoolSettings:
         name=entry.name,
         size_bytes=size,
         topology=tuple(
-            {settings.key(name): value for name, value in sorted(segment.items())}
+            {settings.key(name): value for name, value in segment.items()}
             for segment in segments
             if segment
         ),
@@ -109,6 +112,7 @@ def layout_of(request: BackendRequest, pools: Sequence[PoolSettings]) -> VolumeL
         minimum_bytes=MEBIBYTE,
         domains=_domains(parameters),
         pools=_chosen(parameters, pools),
+        reach=_reach(parameters),
         mounted_as="" if request.mode is VolumeMode.BLOCK else BIND,
     )
 
@@ -126,6 +130,15 @@ def _chosen(parameters: Mapping[str, str], pools: Sequence[PoolSettings]) -> fro
         listed = ", ".join(f"{name}={value}" for name, value in sorted(wanted.items()))
         raise invalid_argument(f"parameters: no pool has {listed}")
     return found
+
+
+def _reach(parameters: Mapping[str, str]) -> VolumeReach | None:
+    if "reach" not in parameters:
+        return None
+    for reach in REACHES:
+        if reach == parameters["reach"]:
+            return reach
+    raise invalid_argument(f"parameters: reach: write {' or '.join(REACHES)}")
 
 
 def _domains(parameters: Mapping[str, str]) -> int:

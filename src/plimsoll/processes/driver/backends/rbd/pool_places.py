@@ -39,7 +39,7 @@ class PoolPlaces:
             pools=(chosen.pool.name,),
             parts=(Part(extent=extent, bytes=request.size_bytes),),
             topology=chosen.topology,
-            preferred=chosen.preferred,
+            near=_levels(chosen.preferred, self.domains),
             reason=chosen.reason,
         )
 
@@ -63,6 +63,14 @@ class PoolPlaces:
             reach=wanted.reach,
             chance=self.chance.random(),
         )
+
+
+def _levels(
+    preferred: Mapping[str, str], domains: DomainLabels
+) -> tuple[Mapping[str, str], ...]:
+    """The domain of the data, and the wider ones that it is in, the widest first."""
+    keys = [key for level in domains.levels if (key := domains.key(level)) in preferred]
+    return tuple({key: preferred[key] for key in keys[:depth]} for depth in range(1, len(keys) + 1))
 
 
 def _requirement(request: PlaceRequest) -> AccessibilityRequirement | None:
