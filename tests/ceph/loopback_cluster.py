@@ -201,6 +201,11 @@ class LoopbackCluster:
             return bool(error.errno == errno.EDQUOT)
         return False
 
+    def write_objects(self, pool: str, number: int) -> None:
+        with self._admin.open_ioctx(pool) as opened:
+            for own in range(number):
+                opened.write_full(f"object-{own}", b"data")
+
     def empty(self, pool: str) -> None:
         with self._admin.open_ioctx(pool) as opened:
             opened.set_osdmap_full_try()

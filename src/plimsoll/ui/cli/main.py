@@ -13,6 +13,7 @@ from plimsoll.runtime.forks import leave_forks_alone
 COMMANDS = {
     "apiserver": "plimsoll.ui.cli.apiserver:apiserver",
     "capacity": "plimsoll.ui.cli.capacity:capacity",
+    "ceph": "plimsoll.ui.ceph.command:ceph",
     "control-plane": "plimsoll.ui.cli.control_plane:control_plane",
     "controller": "plimsoll.ui.cli.controller:controller",
     "demo": "plimsoll.ui.cli.demo:demo",

@@ -101,13 +101,20 @@ class CephConnection:
 
     async def command(self, prefix: str, **arguments: object) -> Any:
         """What monitors answer. Raises CephError."""
+        output, _ = await self.raw_command(prefix, arguments)
+        return json.loads(output) if output.strip() else None
+
+    async def raw_command(
+        self, prefix: str, arguments: Mapping[str, object], given: bytes = b""
+    ) -> tuple[bytes, str]:
+        """The same as bytes, and the remark that comes with them. Raises CephError."""
         cluster = await self._connected()
         text = json.dumps({"prefix": prefix, "format": "json", **arguments})
         where = self._monitors
-        code, output, message = await self._limited(lambda: cluster.mon_command(text, b""), where)
+        code, output, message = await self._limited(lambda: cluster.mon_command(text, given), where)
         if code:
             raise ceph_error(code, where, message)
-        return json.loads(output) if output.strip() else None
+        return output, message
 
     async def address(self) -> str:
         """Of this client, as a blocklist names it. Raises CephError."""

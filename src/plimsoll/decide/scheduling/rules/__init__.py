@@ -6,4 +6,5 @@ at once", is the same rule over columns: `blocked` gives the nodes that are refu
 the two on random clusters. `volume_binding/` is a folder because the rule is large.
 
 The rules about other pods go here as well: `inter_pod_affinity`, `pod_topology_spread` and
-`node_ports`, with their state in `columns.pods`."""
+`node_ports`, with their state in `columns.pods`. `preferred_topology` is a score that
+kube-scheduler does not have."""

@@ -183,6 +183,7 @@ def _place_request(wanted: VolumeRequest, size: int) -> PlaceRequest:
         backend_request=wanted.backend_request,
         requisite=wanted.requirement.requisite,
         preferred=wanted.requirement.preferred,
+        is_delayed=wanted.is_delayed,
     )
 
 

@@ -7,7 +7,7 @@ from random import Random
 from plimsoll.decide.ceph.constrained_pools import ConstrainedPool
 from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.decide.ceph.pool_capacity import CephPoolState
-from plimsoll.decide.ceph.pool_choice import ChosenPool, PoolRequest, choose_pool
+from plimsoll.decide.ceph.pool_choice import ChosenPool, PoolRequest, VolumeReach, choose_pool
 from plimsoll.decide.provisioning.calls import AccessibilityRequirement
 from plimsoll.processes.driver.backends.protocol import PlaceRequest, Pool
 from plimsoll.processes.driver.backends.rbd.class_parameters import RbdClass
@@ -39,7 +39,7 @@ class PoolPlaces:
             pools=(chosen.pool.name,),
             parts=(Part(extent=extent, bytes=request.size_bytes),),
             topology=chosen.topology,
-            near=_levels(chosen.preferred, self.domains),
+            near=() if wanted.reach is VolumeReach.DOMAIN else self._levels(chosen.preferred),
             reason=chosen.reason,
         )
 
@@ -52,6 +52,12 @@ class PoolPlaces:
         room = free[data] if data == pool.name or free[pool.name] else 0
         return CephPoolState(free_bytes=room, volumes=self.volumes_in(pool.name))
 
+    def _levels(self, preferred: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+        """The labels of the domain of the data, the widest first."""
+        levels = self.domains.levels
+        keys = [key for level in levels if (key := self.domains.key(level)) in preferred]
+        return tuple({key: preferred[key]} for key in keys)
+
     def _pool_request(self, wanted: RbdClass, request: PlaceRequest) -> PoolRequest:
         return PoolRequest(
             size_bytes=request.size_bytes,
@@ -63,14 +69,6 @@ class PoolPlaces:
             reach=wanted.reach,
             chance=self.chance.random(),
         )
-
-
-def _levels(
-    preferred: Mapping[str, str], domains: DomainLabels
-) -> tuple[Mapping[str, str], ...]:
-    """The domain of the data, and the wider ones that it is in, the widest first."""
-    keys = [key for level in domains.levels if (key := domains.key(level)) in preferred]
-    return tuple({key: preferred[key] for key in keys[:depth]} for depth in range(1, len(keys) + 1))
 
 
 def _requirement(request: PlaceRequest) -> AccessibilityRequirement | None:
