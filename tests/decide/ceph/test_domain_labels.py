@@ -39,6 +39,16 @@ def test_a_node_without_the_labels_waits_and_says_for_which() -> None:
     )
 
 
+def test_a_segment_is_told_from_wide_to_narrow() -> None:
+    wanted = parse_domain_labels("x/region;x/zone;x/rack", driver=DRIVER)
+    segment = {wanted.key("rack"): "7", wanted.key("region"): "east", "other": "o"}
+    assert wanted.in_order(segment) == (
+        {wanted.key("region"): "east"},
+        {wanted.key("rack"): "7"},
+        {"other": "o"},
+    )
+
+
 def test_a_node_that_does_not_exist_is_waited_for() -> None:
     found = find_home_domain(parse_domain_labels(SEED, driver=DRIVER), None, node_name="n9")
     assert found == DomainNotKnown(status="There is no node n9; set the node id to its name.")

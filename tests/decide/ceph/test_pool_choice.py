@@ -110,6 +110,18 @@ def test_immediate_binding_takes_most_free_bytes_for_each_volume() -> None:
     )
 
 
+def test_replicas_that_are_created_at_once_come_to_different_ones_of_equal_pools() -> None:
+    known = states(a=90, b=90, c=90)
+    chosen = []
+    for _ in range(3):
+        choice = choose_pool(POOLS, known, REQUEST)
+        assert isinstance(choice, ChosenPool)
+        chosen.append(choice.pool.name)
+        before = known[choice.pool.key]
+        known[choice.pool.key] = replace(before, volumes=before.volumes + 1)
+    assert chosen == ["pool-a", "pool-b", "pool-c"]
+
+
 def test_without_a_requirement_any_pool_will_do() -> None:
     chosen = choose_pool(POOLS, states(a=1, b=2, c=1), replace(REQUEST, requirement=None))
     assert isinstance(chosen, ChosenPool)

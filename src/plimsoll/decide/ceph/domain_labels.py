@@ -40,6 +40,13 @@ class DomainLabels:
     def key(self, level: str) -> str:
         return f"{topology_prefix(self.driver)}/{level}"
 
+    def in_order(self, segment: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+        """The labels of a segment one by one, from wide to narrow, as a volume tells where it is
+        cheap to use. Labels that are not among ours come last."""
+        order = {level: place for place, level in enumerate(self.levels)}
+        keys = sorted(segment, key=lambda key: order.get(short_name(key), len(order)))
+        return tuple({key: segment[key]} for key in keys)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeDomain:
