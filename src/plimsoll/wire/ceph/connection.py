@@ -122,6 +122,12 @@ class CephConnection:
         addresses: str = await self._limited(cluster.get_addrs, self._monitors)
         return addresses
 
+    async def wait_for_newest_map(self) -> None:
+        """What this client asks of OSDs from now on they do by the newest map, so none of them
+        takes orders of a client that is on the blocklist of that map. Raises CephError."""
+        cluster = await self._connected()
+        await self._limited(cluster.wait_for_latest_osdmap, self._monitors)
+
     async def _connected(self) -> Any:
         """Calls that come meanwhile wait for the one that connects."""
         async with self._connecting:

@@ -10,6 +10,7 @@ so a volume that is being removed gets no writer, and none is removed while it h
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from plimsoll.decide.ceph.journal.fences import Domain, fence_keys
 from plimsoll.decide.ceph.journal.layout import CephPoolRef, DirectoryEntry, ImageAttributes
 from plimsoll.decide.ceph.journal.lookup import (
     ABSENT,
@@ -123,12 +124,27 @@ def write_record(stored: JournalRecord, text: str) -> RadosSteps[JournalProblem 
     return (yield from _write(stored.journal, {key: stored.text}, {key: text}))
 
 
-def write_writer(stored: JournalRecord, writer: str) -> RadosSteps[JournalProblem | None]:
-    """Empty: there is no writer any more. `Changed`: the record or its writer is another by now."""
+def write_writer(
+    stored: JournalRecord, writer: str, *, topology: Domain | None = None
+) -> RadosSteps[JournalProblem | None]:
+    """Empty: there is no writer any more. `Changed`: the record or its writer is another by now, or
+    the domain of the node with these labels is fenced."""
     journal, place = stored.journal, stored.place
     record, key = journal.record_key(place), journal.writer_key(place)
-    expected = {key: stored.writer} | ({record: stored.text} if writer else {})
+    expected = {key: stored.writer}
+    if writer:
+        expected |= {record: stored.text} | dict.fromkeys(fence_keys(topology or {}), "")
     return (yield from _write(journal, expected, {key: writer}))
+
+
+def drop_writer(
+    journal: CephJournal, entry: DirectoryEntry, writer: str
+) -> RadosSteps[JournalProblem | None]:
+    """Unless it is another by now, which began after this one was read."""
+    place = ImagePlace(pool=CephPoolRef("", journal.pool_id(entry)), uuid=entry.uuid, name="")
+    key = journal.writer_key(place)
+    problem = yield from _write(journal, {key: writer}, {key: ""})
+    return None if problem is JournalProblem.CHANGED else problem
 
 
 def _write(

@@ -12,10 +12,19 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from plimsoll.decide.ceph.journal.places import ImagePlace
-from plimsoll.decide.ceph.journal.stored_records import JournalRecord, write_writer
+from plimsoll.decide.ceph.journal.fences import is_within, list_fences
+from plimsoll.decide.ceph.journal.layout import DirectoryEntry
+from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace
+from plimsoll.decide.ceph.journal.stored_records import (
+    JournalRecord,
+    ListedRecords,
+    drop_writer,
+    list_records,
+    write_writer,
+)
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
 from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable
+from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError
 from plimsoll.processes.driver.records import LedgerRecord, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.runtime.clock import Clock
@@ -161,8 +170,42 @@ class WriterLeases:
         self, volume: VolumeRecord, stored: JournalRecord, lease: WriterLease | None
     ) -> None:
         text = "" if lease is None else msgspec.json.encode(lease).decode()
+        topology = None if lease is None else lease.topology
         with failures_of(f"volume {volume.id}"):
-            await self._cluster.runner.run(write_writer(stored, text))
+            try:
+                await self._cluster.runner.run(write_writer(stored, text, topology=topology))
+            except JournalError as error:
+                if lease is not None and await self.is_fenced(stored.journal, lease.topology):
+                    raise failed_precondition(
+                        f"volume {volume.id}: the domain of node {lease.node_id} is fenced, and"
+                        " other domains have its volumes; it is given back when they have ended"
+                    ) from error
+                raise
+
+    async def is_fenced(self, journal: CephJournal, topology: Mapping[str, str]) -> bool:
+        """Whether a node with these labels gets no lease. Raises CephError and JournalError."""
+        found = await self._cluster.runner.run(list_fences(journal))
+        return any(is_within(topology, domain) for domain in found)
+
+    async def end_all(self, domain: Mapping[str, str]) -> None:
+        """Of the nodes in a domain that is fenced: their clients can write no more afterwards.
+        Raises CephError and JournalError."""
+        for journal in await self._volumes.journals():
+            listed: ListedRecords = await self._cluster.runner.run(list_records(journal))
+            for entry, text in listed.writers.items():
+                lease = parse_lease(text)
+                if lease is not None and is_within(lease.topology, domain):
+                    await self._end_one(journal, entry, text, lease)
+        await self._cluster.connection.wait_for_newest_map()
+
+    async def _end_one(
+        self, journal: CephJournal, entry: DirectoryEntry, text: str, lease: WriterLease
+    ) -> None:
+        """One that is about to open the image has no address yet, and notices that its lease is
+        gone before it uses the image."""
+        if lease.address:
+            await self.block(lease.address)
+        await self._cluster.runner.run(drop_writer(journal, entry, text))
 
 
 def parse_lease(text: str) -> WriterLease | None:

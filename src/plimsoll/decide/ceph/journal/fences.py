@@ -1,0 +1,78 @@
+"""Fenced domains in the directory of a journal: no node in one begins to write to an image.
+
+A domain is a set of topology labels, or of the wider ones of them. Its key is in the same object as
+the leases of writers, so that a node which takes a lease compares in the same write that neither
+its domain nor a wider one is fenced.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+
+from plimsoll.decide.ceph.journal.operations import (
+    PROBLEMS,
+    JournalProblem,
+    ObjectCreation,
+    RadosProblem,
+    RadosSteps,
+    ReadKeys,
+    WriteRadosObject,
+)
+from plimsoll.decide.ceph.journal.places import CephJournal
+
+FENCED = "plimsoll.fenced."
+MOST_LABELS = 6
+"""Of a node; each of their combinations may be a domain."""
+
+Domain = Mapping[str, str]
+
+
+def fence_key(domain: Domain) -> str:
+    return FENCED + json.dumps(dict(domain), sort_keys=True, separators=(",", ":"))
+
+
+def fence_keys(topology: Domain) -> Iterator[str]:
+    """Of every domain that a node with these labels is in."""
+    labels = sorted(topology.items())[:MOST_LABELS]
+    for number in range(1, len(labels) + 1):
+        yield from (fence_key(dict(chosen)) for chosen in combinations(labels, number))
+
+
+def is_within(topology: Domain, domain: Domain) -> bool:
+    return bool(domain) and all(topology.get(key) == value for key, value in domain.items())
+
+
+def write_fence(
+    journal: CephJournal, domain: Domain, since: str
+) -> RadosSteps[JournalProblem | None]:
+    """From here on no node of the domain gets a lease."""
+    answer = yield WriteRadosObject(
+        object=journal.directory,
+        creation=ObjectCreation.IDEMPOTENT,
+        values={fence_key(domain): since},
+    )
+    return PROBLEMS[answer.problem] if answer.problem else None
+
+
+def remove_fence(journal: CephJournal, domain: Domain) -> RadosSteps[JournalProblem | None]:
+    answer = yield WriteRadosObject(object=journal.directory, removed=(fence_key(domain),))
+    if answer.problem in (None, RadosProblem.NOT_FOUND):
+        return None
+    return PROBLEMS[answer.problem]
+
+
+def list_fences(journal: CephJournal) -> RadosSteps[tuple[Domain, ...] | JournalProblem]:
+    answer = yield ReadKeys(object=journal.directory, prefix=FENCED)
+    if answer.problem and answer.problem is not RadosProblem.NOT_FOUND:
+        return PROBLEMS[answer.problem]
+    found = (_parse_domain(key.removeprefix(FENCED)) for key in answer.values)
+    return tuple(domain for domain in found if domain is not None)
+
+
+def _parse_domain(text: str) -> Domain | None:
+    """None: a key that none of these drivers wrote."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
