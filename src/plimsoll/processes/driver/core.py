@@ -15,6 +15,8 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from plimsoll.processes.driver.backends.protocol import Backend, Extent, Pool
+from plimsoll.processes.driver.domains.fences import DomainFences
+from plimsoll.processes.driver.domains.protocol import FencedNode
 from plimsoll.processes.driver.homes import NodeHomes
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.record_tables import DriverRecords
@@ -61,6 +63,7 @@ class Driver:
         self.backend = parts.backend
         self.ledger = parts.ledger
         self.records = parts.records
+        self.fences = DomainFences(parts.ledger)
         self.clock = parts.clock
         self.work = Work(parts.clock)
         self.placing = asyncio.Lock()
@@ -69,6 +72,8 @@ class Driver:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.in_use: list[InUse] = []
         """The node services add theirs."""
+        self.fenced_nodes: list[FencedNode] = []
+        """The node services add themselves."""
         self.is_ready = False
         self.last_extents: dict[str, Extent] = {}
         """By name, as they were when the pools were last looked at."""

@@ -13,14 +13,22 @@ from typing import Generic, Self, TypeVar
 
 import msgspec
 
-from plimsoll.processes.driver.records import EpochRecord, SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import (
+    EpochRecord,
+    FenceRecord,
+    SnapshotRecord,
+    VolumeRecord,
+    WithheldMountRecord,
+)
 
 FILE_NAME = "driver.db"
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 0.5
 IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord, EpochRecord)
+Entry = TypeVar(
+    "Entry", VolumeRecord, SnapshotRecord, EpochRecord, FenceRecord, WithheldMountRecord
+)
 
 
 class LedgerError(Exception):
@@ -141,6 +149,8 @@ class Ledger:
         self.volumes = LedgerTable(db, VolumeRecord, on_write)
         self.snapshots = LedgerTable(db, SnapshotRecord, on_write)
         self.epochs = LedgerTable(db, EpochRecord, on_write)
+        self.fences = LedgerTable(db, FenceRecord, on_write)
+        self.withheld_mounts = LedgerTable(db, WithheldMountRecord, on_write)
 
     def close(self) -> None:
         self._db.close()

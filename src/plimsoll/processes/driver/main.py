@@ -16,6 +16,7 @@ from plimsoll.processes.driver.calls import Calls
 from plimsoll.processes.driver.configuration import Configuration, DriverSettings, configured
 from plimsoll.processes.driver.controller.service import ControllerService
 from plimsoll.processes.driver.core import Driver, DriverIdentity, DriverParts
+from plimsoll.processes.driver.domains.service import domain_handlers
 from plimsoll.processes.driver.epochs import EpochGate
 from plimsoll.processes.driver.identity import IdentityService
 from plimsoll.processes.driver.inventory import Inventory
@@ -79,6 +80,7 @@ def handlers(
     services = {
         **IdentityService(driver).handlers(),
         **ControllerService(driver).handlers(),
+        **domain_handlers(driver),
         **NodeService(driver, node, settings).handlers(),
     }
     return EpochGate(driver.ledger).guarded(services)

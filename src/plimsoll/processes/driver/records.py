@@ -1,4 +1,4 @@
-"""What the driver knows of volumes, snapshots and leaders; the ledger keeps it through crashes."""
+"""What the driver knows of volumes, snapshots, leaders and fences; the ledger keeps it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -42,6 +42,9 @@ class VolumePlacement(LedgerRecord, frozen=True, kw_only=True):
     matter."""
     reason: str = ""
     """Why it is there, for people."""
+    served_from: tuple[Mapping[str, str], ...] = ()
+    """The labels of nodes that serve its domain, which callers are told instead of its topology;
+    empty: they are told the topology."""
 
 
 class Attachment(LedgerRecord, frozen=True, kw_only=True):
@@ -86,6 +89,42 @@ class EpochRecord(LedgerRecord, frozen=True, kw_only=True):
     """The lease's namespace and name."""
     lease_created_at: datetime
     transitions: int
+
+    @property
+    def name(self) -> str:
+        return self.id
+
+
+class FencePhase(StrEnum):
+    FENCING = "Fencing"
+    """Nothing new is let in; something in the domain may still write."""
+    FENCED = "Fenced"
+    RELEASING = "Releasing"
+
+
+class FenceRecord(LedgerRecord, frozen=True, kw_only=True):
+    """A domain that is fenced, or about to be, or about to be released."""
+
+    id: str
+    domain: Mapping[str, str]
+    phase: FencePhase
+
+    @property
+    def is_complete(self) -> bool:
+        return self.phase is FencePhase.FENCED
+
+    @property
+    def name(self) -> str:
+        return self.id
+
+
+class WithheldMountRecord(LedgerRecord, frozen=True, kw_only=True):
+    """Where a fence has made a volume read-only that was writable before."""
+
+    id: str
+    """The path."""
+    node_id: str
+    volume_id: str
 
     @property
     def name(self) -> str:

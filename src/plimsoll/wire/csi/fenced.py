@@ -32,6 +32,8 @@ HARMLESS_CALLS = frozenset(
         methods.CONTROLLER_GET_VOLUME,
         methods.LIST_POOLS,
         methods.GET_VOLUME_USE,
+        methods.GET_DOMAIN,
+        methods.LIST_DOMAINS,
     )
 )
 """Calls that only read; every other one may change something."""

@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 
 from plimsoll.wire.csi.gen import (
     csi_pb2 as csi,
+    domains_pb2 as domains,
     pluginregistration_pb2 as registration,
     pools_pb2 as pools,
 )
@@ -37,6 +38,7 @@ NODE = "csi.v1.Node"
 REGISTRATION = "pluginregistration.Registration"
 POOLS = "plimsoll.v1.Pools"
 VOLUMES = "plimsoll.v1.Volumes"
+DOMAINS = "plimsoll.v1.Domains"
 
 GET_PLUGIN_INFO = Method(
     IDENTITY, "GetPluginInfo", csi.GetPluginInfoRequest, csi.GetPluginInfoResponse
@@ -152,4 +154,15 @@ DELETE_NEVER_PUBLISHED = Method(
 )
 GET_VOLUME_USE = Method(
     VOLUMES, "GetVolumeUse", pools.GetVolumeUseRequest, pools.GetVolumeUseResponse
+)
+
+FENCE_DOMAIN = Method(
+    DOMAINS, "FenceDomain", domains.FenceDomainRequest, domains.FenceDomainResponse
+)
+RELEASE_DOMAIN = Method(
+    DOMAINS, "ReleaseDomain", domains.ReleaseDomainRequest, domains.ReleaseDomainResponse
+)
+GET_DOMAIN = Method(DOMAINS, "GetDomain", domains.GetDomainRequest, domains.GetDomainResponse)
+LIST_DOMAINS = Method(
+    DOMAINS, "ListDomains", domains.ListDomainsRequest, domains.ListDomainsResponse
 )

@@ -1,7 +1,13 @@
 from hypothesis import given, strategies as st
 
 from plimsoll.api.names import qualified_name_errors
-from plimsoll.decide.ceph.takeover.served_labels import find_path, served_label, wider_paths
+from plimsoll.decide.ceph.takeover.served_labels import (
+    find_path,
+    is_home,
+    is_served_segment,
+    served_label,
+    wider_paths,
+)
 
 DRIVER = "rbd.csi.ceph.com"
 VALUES = st.from_regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", fullmatch=True)
@@ -41,3 +47,25 @@ def test_a_path_ends_at_the_narrowest_level_that_is_named() -> None:
     assert find_path(levels, {"zone": "b"}, ["zone"]) is None
     assert find_path(levels, here, ["room"]) is None
     assert find_path(levels, here, []) is None
+
+
+def test_a_node_is_at_home_in_the_domains_that_its_own_labels_spell() -> None:
+    home = {"topology.d.org/zone": "b", "topology.d.org/rack": "1", "zone": "c"}
+    label = {path: {served_label("d.org", path): "true"} for path in (("b",), ("b", "1"), ("c",))}
+    assert is_home(label["b",], home)
+    assert is_home(label["b", "1"], home)
+    assert not is_home(label["c",], home)
+    assert not is_home({served_label("other.org", ("b",)): "true"}, home)
+
+
+def test_a_node_that_has_taken_a_domain_over_is_not_at_home_in_it() -> None:
+    taken = served_label("d.org", ("b",))
+    assert not is_home({taken: "true"}, {"topology.d.org/zone": "a", taken: "true"})
+
+
+def test_only_labels_of_served_domains_make_a_served_segment() -> None:
+    served = served_label("d.org", ("b",))
+    assert is_served_segment({served: "true"})
+    assert not is_served_segment({"topology.d.org/zone": "b"})
+    assert not is_served_segment({served: "true", "topology.d.org/zone": "b"})
+    assert not is_served_segment({})

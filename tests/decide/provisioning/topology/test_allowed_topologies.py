@@ -111,3 +111,17 @@ def test_messages_name_what_came_back_and_what_is_allowed() -> None:
         shown_allowed((term(zone="ab", rack="1"), term(zone="c")))
         == "[zone in (a, b) and rack in (1)] or [zone in (c)]"
     )
+
+
+@pytest.mark.parametrize(
+    ("zone", "is_allowed"),
+    [pytest.param("b", True, id="allowed"), pytest.param("a", False, id="not-allowed")],
+)
+def test_a_served_domain_is_where_nodes_are_at_home_and_not_where_it_was_taken_over(
+    zone: str, *, is_allowed: bool
+) -> None:
+    home, serves = "topology.d.org/zone", f"topology.d.org/serves.{zone}"
+    nodes = [node(**{home: "a", serves: "true"}), node(**{home: "b", serves: "true"})]
+    segment = {serves: "true"}
+    outside = outside_allowed([segment], (term(**{home: "b"}),), nodes)
+    assert outside == (() if is_allowed else (segment,))

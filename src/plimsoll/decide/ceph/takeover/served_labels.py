@@ -8,6 +8,7 @@ racks of two zones may have the same name.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import permutations
 
 from plimsoll.decide.ceph.domain_labels import topology_prefix
 
@@ -37,6 +38,12 @@ def served_label(driver: str, path: DomainPath) -> str:
     return served_prefix(driver) + name
 
 
+def parse_label(driver: str, label: str) -> DomainPath | None:
+    """The path that a label spells; None: it is a digest of one."""
+    name = label.removeprefix(served_prefix(driver))
+    return None if name.startswith(".") else tuple(name.split("."))
+
+
 def wider_paths(path: DomainPath) -> Iterator[DomainPath]:
     """The path itself last: who is in a rack is in its zone and region too."""
     return (path[:depth] for depth in range(1, len(path) + 1))
@@ -49,3 +56,31 @@ def find_path(
     depth = max((place for place, level in enumerate(levels, 1) if level in named), default=0)
     values = tuple(domains.get(level, "") for level in levels[:depth])
     return values if values and all(values) and set(named) <= set(levels) else None
+
+
+def is_served_segment(segment: Mapping[str, str]) -> bool:
+    """Whether it names served domains, of whichever driver, and nothing else."""
+    return bool(segment) and all(f"/{SERVES}" in key for key in segment)
+
+
+def is_home(segment: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+    """Whether the labels by which drivers say where a node is spell each of these domains.
+
+    In which order levels follow each other is not known here, so all orders are tried.
+    """
+    return all(_spells(key, labels) for key in segment)
+
+
+def _spells(key: str, labels: Mapping[str, str]) -> bool:
+    prefix = key.partition(SERVES)[0]
+    homes = [
+        value
+        for label, value in sorted(labels.items())
+        if label.startswith(prefix) and not label.startswith(prefix + SERVES)
+    ]
+    driver = prefix.removeprefix(topology_prefix("")).removesuffix("/")
+    return any(
+        served_label(driver, path) == key
+        for depth in range(1, len(homes) + 1)
+        for path in permutations(homes, depth)
+    )

@@ -6,13 +6,15 @@ a volume in several may add others. Only the provisioner knows the class, so it 
 A segment is allowed if one term of the class admits it: the terms are alternatives, the expressions
 of a term hold together. What the segment itself does not say (a class may name other labels than
 the driver reports) its nodes say: then every node in the segment must be admitted, and there must
-be one.
+be one. A label of a served domain says nothing of the nodes that have taken the domain over: the
+domain is allowed if a node that is at home in it is admitted.
 """
 
 from collections.abc import Iterable, Sequence
 
 from plimsoll.api.core import Node
 from plimsoll.api.selectors.topology import TopologySelector, TopologyTermSpec
+from plimsoll.decide.ceph.takeover.served_labels import is_home, is_served_segment
 from plimsoll.decide.provisioning.calls import Segment
 
 
@@ -27,6 +29,9 @@ def outside_allowed(
 def _is_allowed(segment: Segment, selector: TopologySelector, nodes: Sequence[Node]) -> bool:
     if selector.matches(segment):
         return True
+    if is_served_segment(segment):
+        homes = (node.labels for node in nodes if is_home(segment, node.labels))
+        return any(map(selector.matches, homes))
     inside = [node.labels for node in nodes if segment.items() <= node.labels.items()]
     return bool(inside) and all(map(selector.matches, inside))
 

@@ -74,6 +74,9 @@ class VolumeLayout(Cost):
     """
     reach: VolumeReach | None = None
     """From where it can be reached, as its class says; None: from where its pools are."""
+    served_from: Mapping[str, tuple[Mapping[str, str], ...]] = field(default_factory=dict)
+    """The labels of nodes that serve the domain of a pool, by its name, for volumes that are to be
+    reachable from these instead."""
     mounted_as: str = ""
     """The list in `mount_options.ALLOWED` that holds for it; empty: it is never mounted."""
     also_mount_options: frozenset[str] = frozenset()

@@ -15,6 +15,10 @@ def topologies(segments: Sequence[Segment]) -> list[csi.Topology]:
     return [csi.Topology(segments=dict(segment)) for segment in segments]
 
 
+def told_topology(volume: VolumeRecord) -> Sequence[Segment]:
+    return volume.placement.served_from or volume.placement.topology
+
+
 def context_of(driver: Driver, volume: VolumeRecord) -> dict[str, str]:
     """What nodes and people may know of the volume: never a secret."""
     told = told_of_place(volume.placement)
@@ -26,7 +30,7 @@ def volume_message(driver: Driver, volume: VolumeRecord) -> csi.Volume:
         volume_id=volume.id,
         capacity_bytes=volume.size_bytes,
         volume_context=context_of(driver, volume),
-        accessible_topology=topologies(volume.placement.topology),
+        accessible_topology=topologies(told_topology(volume)),
     )
     if volume.source_volume:
         message.content_source.volume.volume_id = volume.source_volume

@@ -250,8 +250,17 @@ def _placement(
             return None
         parts += (Part(extent=name, bytes=taken) for name, taken in found.items())
     return VolumePlacement(
-        pools=tuple(pool.name for pool in pools), parts=tuple(parts), topology=_topology(pools)
+        pools=tuple(pool.name for pool in pools),
+        parts=tuple(parts),
+        topology=_topology(pools),
+        served_from=_served_from(pools, layout),
     )
+
+
+def _served_from(pools: Sequence[Pool], layout: VolumeLayout) -> tuple[Segment, ...]:
+    """Nothing unless all of the pools are served: their segments alone name the others."""
+    found = [layout.served_from.get(pool.name, ()) for pool in pools]
+    return tuple(segment for each in found for segment in each) if all(found) else ()
 
 
 def _topology(pools: Sequence[Pool]) -> tuple[Segment, ...]:

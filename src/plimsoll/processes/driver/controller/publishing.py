@@ -19,6 +19,7 @@ from plimsoll.processes.driver.controller.requests import (
     unsupported,
 )
 from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.domains.fences import is_in
 from plimsoll.processes.driver.records import Attachment, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.processes.driver.work import volume_key
@@ -70,6 +71,7 @@ class ControllerPublishing:
     async def _attach(
         self, volume: VolumeRecord, node: NodeSettings, wanted: Attachment
     ) -> dict[str, str]:
+        self._driver.fences.check(node)
         known = next((item for item in volume.attachments if item.node_id == node.id), None)
         if known is None:
             self._check_place(volume, node)
@@ -88,12 +90,20 @@ class ControllerPublishing:
             raise
 
     def _check_place(self, volume: VolumeRecord, node: NodeSettings) -> None:
+        """Other domains may serve the volume once its own is fenced."""
         self._driver.check_home(node)
-        if not is_reachable(volume.placement.topology, node.topology):
+        if is_reachable(volume.placement.topology, node.topology):
+            return
+        if not (volume.placement.served_from and self._is_fenced(volume)):
             raise failed_precondition(
                 f"volume {volume.id}: cannot be reached from node {node.id}, whose topology is"
                 f" {dict(node.topology)}"
             )
+
+    def _is_fenced(self, volume: VolumeRecord) -> bool:
+        fenced = [each.domain for each in self._driver.fences.all() if each.is_complete]
+        homes = volume.placement.topology
+        return all(any(is_in(home, domain) for domain in fenced) for home in homes)
 
     def _check_limit(self, node: NodeSettings) -> None:
         attached = self._driver.records.attached_to(node.id)

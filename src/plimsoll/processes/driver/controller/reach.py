@@ -31,9 +31,9 @@ def with_reach(
 ) -> VolumePlacement:
     """The place as the class wants it to be told. `pools` are all, before anything was taken."""
     match layout.reach:
-        case None | VolumeReach.SERVED_DOMAIN:
+        case None:
             return place
-        case VolumeReach.DOMAIN:
+        case VolumeReach.DOMAIN | VolumeReach.SERVED_DOMAIN:
             reason = _reason(place, requirement, pools)
             return msgspec.structs.replace(place, reason=reason)
         case VolumeReach.ANYWHERE:

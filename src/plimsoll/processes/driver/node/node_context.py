@@ -61,7 +61,8 @@ class NodeContext:
         return self.node.id in {item.node_id for item in volume.attachments}
 
     def check_attached(self, volume: VolumeRecord) -> None:
-        """Raises CsiStatusError (FAILED_PRECONDITION)."""
+        """And that the node is not fenced. Raises CsiStatusError (FAILED_PRECONDITION)."""
+        self.driver.fences.check(self.node)
         if not self.is_attached(volume):
             raise failed_precondition(
                 f"volume {volume.id}: is not attached to node {self.node.id};"

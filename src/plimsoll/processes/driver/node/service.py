@@ -15,6 +15,7 @@ from plimsoll.processes.driver.node.node_context import NodeContext, Use, failur
 from plimsoll.processes.driver.node.publishing import NodePublishing
 from plimsoll.processes.driver.node.staging import Staging
 from plimsoll.processes.driver.node.volume_stats import usages
+from plimsoll.processes.driver.node.withholding import Withholding
 from plimsoll.processes.driver.records import RecordPhase, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
 from plimsoll.processes.driver.work import node_key, volume_key
@@ -47,7 +48,9 @@ class NodeService:
         self._staging = Staging(self._context)
         self._publishing = NodePublishing(self._context)
         self._inline = Inline(self._context, own)
+        self._withholding = Withholding(self._context)
         driver.in_use.append(self.in_use)
+        driver.fenced_nodes.append(self._withholding)
 
     def handlers(self) -> dict[str, Handler]:
         return dict(
@@ -96,6 +99,7 @@ class NodeService:
         use = _use(request.volume_capability)
 
         async def stage(volume: VolumeRecord) -> None:
+            await self._withholding.restore(volume)
             await self._staging.stage(await self._context.adopted(volume, use), path, use)
 
         await self._alone(volume_id, stage)
@@ -107,6 +111,7 @@ class NodeService:
 
         async def unstage(volume: VolumeRecord) -> None:
             await self._staging.unstage(volume, path)
+            self._withholding.forget_gone(volume)
 
         # A volume that is gone needs no unstaging, and a repeated call must succeed.
         if await self._find(volume_id) is not None:
@@ -128,6 +133,7 @@ class NodeService:
             raise failed_precondition(f"volume {volume_id}: staging_target_path must be given")
 
         async def publish(volume: VolumeRecord) -> None:
+            await self._withholding.restore(volume)
             staged_at = _readable(request.staging_target_path, "staging_target_path")
             if inline:
                 staged_at = self._inline.staged_at(volume)
@@ -148,6 +154,7 @@ class NodeService:
 
         async def unpublish(volume: VolumeRecord) -> None:
             await self._publishing.unpublish(volume, target)
+            self._withholding.forget_gone(volume)
             if self._inline.is_one(volume):
                 await self._staging.unstage(volume, self._inline.staged_at(volume))
 

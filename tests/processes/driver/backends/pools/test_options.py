@@ -56,6 +56,7 @@ def test_pools_are_read_with_full_keys_and_sorted() -> None:
         {"pools": [{"name": "a", "size": "1Gi", "latency": "soon"}]},
         {"pools": [{"name": "a", "size": "1Gi", "colour": "red"}]},
         {"pools": [{"name": "a", "size": "1Gi"}] * 2},
+        {"pools": [{"name": "a", "size": "1Gi", "minCopies": 2}]},
         {"volumeGroup": "vg"},
     ],
     ids=str,
@@ -98,3 +99,43 @@ def test_a_class_chooses_pools(
 def test_a_class_that_cannot_be_is_refused(parameters: dict[str, str]) -> None:
     with pytest.raises(CsiStatusError, match="INVALID_ARGUMENT: parameters"):
         layout_of(a_request(**parameters), POOLS)
+
+
+def test_the_levels_of_domains_are_the_usual_ones_that_pools_name() -> None:
+    racks = [{"zone": "b", "rack": "1"}, {"zone": "b", "rack": "2"}]
+    options = {"pools": [{"name": "p", "size": "1Gi", "topology": racks}]}
+    (pool,) = parse_pools(options, SETTINGS)
+    labels = [f"topology.d.example/serves.b.{rack}" for rack in "12"]
+    assert pool.served_from == tuple({label: "true"} for label in labels)
+
+
+def test_a_pool_whose_segments_are_of_no_level_is_served_by_no_label() -> None:
+    options = {"pools": [{"name": "p", "size": "1Gi", "topology": {"host": "node-1"}}]}
+    (pool,) = parse_pools(options, SETTINGS)
+    assert pool.served_from == ()
+
+
+def test_a_pool_has_one_copy_where_it_is_unless_it_says_more() -> None:
+    key = "topology.d.example/zone"
+    copies = [{"zone": "a"}, {"zone": "b"}, {"zone": "c"}]
+    options = {
+        "pools": [
+            {"name": "one", "size": "1Gi", "topology": {"zone": "a"}},
+            {"name": "three", "size": "1Gi", "topology": {"zone": "a"}, "copies": copies},
+        ]
+    }
+    one, three = parse_pools(options, SETTINGS)
+    assert (one.copies, one.min_copies) == (({key: "a"},), 1)
+    assert (len(three.copies), three.min_copies) == (3, 2)
+
+
+def test_a_class_may_ask_for_volumes_that_can_be_taken_over() -> None:
+    options = {"pools": [{"name": "p", "size": "1Gi", "topology": {"zone": "a"}}]}
+    pools = parse_pools(options, SETTINGS)
+    label = "topology.d.example/serves.a"
+    assert layout_of(a_request(reach="ServedDomain"), pools).served_from == {
+        "p": ({label: "true"},)
+    }
+    assert layout_of(a_request(reach="Domain"), pools).served_from == {}
+    with pytest.raises(CsiStatusError, match="write Anywhere or Domain or ServedDomain"):
+        layout_of(a_request(reach="Nowhere"), pools)

@@ -112,7 +112,8 @@ class Shared:
 
 @asynccontextmanager
 async def shared_storage(directory: Path) -> AsyncIterator[Shared]:
-    nodes = tuple(NodeSettings(id=name) for name in NODES)
+    zone = "topology.pools.test/zone"
+    nodes = tuple(NodeSettings(id=name, topology={zone: name}) for name in NODES)
     settings = BackendSettings(
         driver_name="pools.test",
         data_dir=directory / "data",

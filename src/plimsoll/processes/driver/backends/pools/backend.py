@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+from plimsoll.decide.ceph.takeover.objections import PoolCopies
 from plimsoll.processes.driver.backends.pools.content import Entry, PoolContent
 from plimsoll.processes.driver.backends.pools.faults import (
     Faults,
@@ -31,6 +32,7 @@ from plimsoll.processes.driver.backends.protocol import (
     VolumeHealth,
     VolumeLayout,
 )
+from plimsoll.processes.driver.domains.protocol import DomainCondition
 from plimsoll.processes.driver.node import loop_devices
 from plimsoll.processes.driver.node.mounting.device_mounts import mounts_of
 from plimsoll.processes.driver.records import Part, SnapshotRecord, VolumeMode, VolumeRecord
@@ -244,6 +246,19 @@ class PoolsBackend:
         if not self.has_devices or entry.mode is not VolumeMode.BLOCK:
             return False
         return bool(mounts_of(loop_devices.loops_of(self._path(entry)), read_mounts()))
+
+    async def pool_copies(self, domain: Mapping[str, str]) -> Sequence[PoolCopies]:
+        found = (pool.copies_in(domain) for pool in self._pools)
+        return tuple(copies for copies in found if copies.inside)
+
+    async def storage_condition(self, domain: Mapping[str, str]) -> DomainCondition:  # noqa: ARG002 - all pools are here
+        return DomainCondition.UP
+
+    async def fence(self, domain: Mapping[str, str]) -> None:
+        """All nodes are served by this driver, which lets them out."""
+
+    async def release(self, domain: Mapping[str, str]) -> None:
+        """And in again."""
 
     async def condition(self, volume: VolumeRecord) -> VolumeHealth:
         if self._content is not None and not self._content.path(volume).exists():

@@ -57,6 +57,9 @@ class LinkedMounts:
         clear(target)
         target.symlink_to(origin)
 
+    async def set_writable(self, target: Path, *, writable: bool) -> None:  # noqa: ARG002 - a link is neither
+        await self.unmount(target)
+
     async def unmount(self, target: Path) -> None:
         target = real(target)
         if target.is_symlink():

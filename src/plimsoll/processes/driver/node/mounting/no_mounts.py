@@ -46,6 +46,9 @@ class NoMounts:
             path=target, content=content, fs_type="none", is_read_only=read_only
         )
 
+    async def set_writable(self, target: Path, *, writable: bool) -> None:
+        self._shown[target] = replace(self._shown[target], is_read_only=not writable)
+
     async def unmount(self, target: Path) -> None:
         self._shown.pop(target, None)
 

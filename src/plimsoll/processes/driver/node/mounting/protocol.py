@@ -48,6 +48,10 @@ class DriverMounting(Protocol):
         """
         ...
 
+    async def set_writable(self, target: Path, *, writable: bool) -> None:
+        """Change what is shown there. A way of mounting that cannot do that takes it away."""
+        ...
+
     async def unmount(self, target: Path) -> None:
         """Harmless when nothing is shown there. What it was shown on stays."""
         ...

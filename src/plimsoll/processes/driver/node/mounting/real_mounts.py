@@ -81,6 +81,11 @@ class RealMounts:
         finally:
             await unmount(private)
 
+    async def set_writable(self, target: Path, *, writable: bool) -> None:
+        """Fails while a program has a file open for writing there."""
+        wanted = "rw" if writable else "ro"
+        await run(["mount", "-o", f"remount,bind,{wanted}", real(target)], within=WITHIN)
+
     async def unmount(self, target: Path) -> None:
         await take_away(target)
         self._targets.forget(real(target))
