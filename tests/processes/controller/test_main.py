@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from plimsoll.apiserver.inprocess import InProcessTransport
+from plimsoll.decide.ceph.takeover.auto_takeover import AutoTakeoverMode
 from plimsoll.decide.rollback.mode import RollbackMode
 from plimsoll.enact.leading import LeadershipLostError
 from plimsoll.processes.controller.in_process.provisioners.registry import ProvisionerSetupError
@@ -26,6 +27,7 @@ from plimsoll.processes.controller.settings import (
     csi_settings,
     repair_settings,
     rollback_settings,
+    takeover_settings,
 )
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.runtime.config import ConfigError
@@ -41,7 +43,7 @@ pytestmark = pytest.mark.virtual_time
 
 def test_on_the_embedded_server_everything_runs_but_what_has_to_be_asked_for() -> None:
     found = set(wanted_loops(ControllerSettings(), on_cluster=False))
-    assert found == set(LOOPS) - {"repair", "rollback"}
+    assert found == set(LOOPS) - {"repair", "rollback", "takeover"}
 
 
 def test_rollback_runs_wherever_it_is_asked_for() -> None:
@@ -57,6 +59,36 @@ def test_rollback_keeps_its_records_where_the_controller_is_elected() -> None:
     assert rollback_settings(settings).namespace == "storage"
     with pytest.raises(ConfigError, match="--rollback-after"):
         rollback_settings(ControllerSettings(rollback_after=timedelta(0)))
+
+
+def test_takeovers_run_wherever_a_driver_is_named_for_them() -> None:
+    settings = ControllerSettings(controllers="binding", takeover="d.org")
+    assert wanted_loops(settings, on_cluster=True) == ["binding", "takeover"]
+    found = takeover_settings(settings)
+    assert found is not None
+    assert found.domains.labels == ("topology.kubernetes.io/zone",)
+    assert (str(found.map_key), found.map_entry) == (
+        "kube-system/plimsoll-takeover",
+        "config.json",
+    )
+    assert takeover_settings(ControllerSettings()) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (ControllerSettings(auto_takeover=AutoTakeoverMode.ON), "name the driver by --takeover"),
+        (ControllerSettings(takeover="d.org", takeover_labels=""), "name at least one label"),
+        (ControllerSettings(takeover="d.org", takeover_labels="a/zone,b/zone"), "one domain"),
+        (ControllerSettings(takeover="d.org", takeover_map="map"), "NAMESPACE/NAME/KEY"),
+        (ControllerSettings(auto_takeover_after=timedelta(0)), "longer than 0"),
+    ],
+)
+def test_settings_of_takeovers_that_make_no_sense_are_told(
+    settings: ControllerSettings, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        takeover_settings(settings)
 
 
 def test_repairs_run_wherever_rules_are_named() -> None:

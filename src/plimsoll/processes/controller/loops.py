@@ -22,6 +22,7 @@ from plimsoll.processes.controller.storage.orphaned_intents import OrphanedInten
 from plimsoll.processes.controller.storage.repair import Repairs
 from plimsoll.processes.controller.storage.volume_protection import VolumeProtection
 from plimsoll.processes.controller.storage.zonal_upgrade import ZonalUpgrades
+from plimsoll.processes.controller.takeover.loop import DomainTakeovers
 from plimsoll.processes.controller.workloads.cron_job import CronJobs
 from plimsoll.processes.controller.workloads.daemon_set import DaemonSets
 from plimsoll.processes.controller.workloads.deployment import Deployments
@@ -95,6 +96,10 @@ LOOPS: dict[str, LoopEntry] = {
     "repair": LoopEntry(make=Repairs, about="the rules given by --repair; none by default"),
     "rollback": LoopEntry(
         make=Rollbacks, about="take back unused volumes as --rollback says; not by default"
+    ),
+    "takeover": LoopEntry(
+        make=DomainTakeovers,
+        about="give lost domains of the driver of --takeover to other nodes; not by default",
     ),
     "statefulset": LoopEntry(make=StatefulSets, about="pods with names and claims of their own"),
     "replicaset": LoopEntry(make=ReplicaSets, about="a number of equal pods"),

@@ -35,9 +35,11 @@ from plimsoll.processes.controller.settings import (
     repair_settings,
     rollback_settings,
     survey_settings,
+    takeover_settings,
 )
 from plimsoll.processes.controller.storage.binding import Binding
 from plimsoll.processes.controller.storage.repair import Repairs
+from plimsoll.processes.controller.takeover.loop import DomainTakeovers
 from plimsoll.reconcile.process import (
     LoopProcess,
     OnReady,
@@ -79,6 +81,9 @@ def makers(
     if Rollbacks.name in found:
         wanted = rollback_settings(settings)
         found[Rollbacks.name] = partial(Rollbacks, settings=csi, rollback=wanted)
+    if DomainTakeovers.name in found:
+        taken = takeover_settings(settings)
+        found[DomainTakeovers.name] = partial(DomainTakeovers, settings=csi, takeover=taken)
     if PodGarbageCollector.name in found:
         pod_gc = PodGcSettings(terminated_pod_threshold=settings.terminated_pod_gc_threshold)
         found[PodGarbageCollector.name] = partial(PodGarbageCollector, settings=pod_gc)
@@ -107,6 +112,7 @@ def check(settings: ControllerSettings) -> None:
     """
     repair_settings(settings)
     rollback_settings(settings)
+    takeover_settings(settings)
     csi_settings(settings)
     survey_settings(settings)
     intent_settings(settings)
@@ -126,6 +132,7 @@ def wanted_loops(settings: ControllerSettings, *, on_cluster: bool) -> list[str]
     asked = {
         Repairs.name: bool(settings.repair),
         Rollbacks.name: settings.rollback is not RollbackMode.OFF,
+        DomainTakeovers.name: bool(settings.takeover),
     }
     found = [name for name in found if name not in asked] + [
         name for name, is_asked in asked.items() if is_asked and f"-{name}" not in names

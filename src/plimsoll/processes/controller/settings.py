@@ -7,6 +7,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from plimsoll.api.meta import ObjectKey
+from plimsoll.decide.ceph.domain_labels import parse_domain_labels
+from plimsoll.decide.ceph.takeover.auto_takeover import BACK_AFTER, LOST_AFTER, AutoTakeoverMode
 from plimsoll.decide.cluster.node_lifecycle.health import GracePeriods
 from plimsoll.decide.cluster.node_lifecycle.survey import SurveySettings
 from plimsoll.decide.cluster.node_lifecycle.zones import EvictionRates
@@ -17,6 +20,8 @@ from plimsoll.processes.controller.csi.drivers import DriverSources
 from plimsoll.processes.controller.in_process.intents import InProcessIntentSettings
 from plimsoll.processes.controller.rollback.loop import RollbackSettings
 from plimsoll.processes.controller.storage.repair import RepairSettings
+from plimsoll.processes.controller.takeover.automatic import AutoTakeoverSettings
+from plimsoll.processes.controller.takeover.loop import TakeoverSettings
 from plimsoll.reconcile.options import (
     KubeconfigContext,
     KubeconfigPath,
@@ -37,6 +42,7 @@ from plimsoll.wire.csi.transport import CsiTransport
 
 COMPONENT = "plimsoll-controller"
 PREFIX = "PLIMSOLL_CONTROLLER"
+MAP_PARTS = 3
 
 
 def gather_provisioner_options(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
@@ -209,6 +215,61 @@ class ControllerSettings(config.Settings, frozen=True, kw_only=True):
         Meta(description="How long a pod must have waited for a node before that."),
         Flag(),
     ] = ROLLBACK_AFTER
+    takeover: Annotated[
+        str,
+        Meta(
+            description="The CSI driver whose lost domains nodes of other domains take over, as a"
+            " config map says; empty: none."
+        ),
+        Flag(
+            "Let nodes of other domains take over lost domains of this CSI driver, as the config"
+            " map of --takeover-map says. Its socket is one of --csi-address.",
+            metavar="DRIVER",
+        ),
+    ] = ""
+    takeover_labels: Annotated[
+        str,
+        Meta(
+            description="Labels of nodes that tell their domains, the widest first, separated by"
+            " commas."
+        ),
+        Flag(
+            "Labels of nodes that tell their domains, the widest first, separated by commas.",
+            metavar="LABEL,…",
+        ),
+    ] = "topology.kubernetes.io/zone"
+    takeover_map: Annotated[
+        str,
+        Meta(
+            description="Where the takeover map is: namespace and name of a config map, and the"
+            " key in it."
+        ),
+        Flag(
+            "The config map that says which domains take over which, and the key in it.",
+            metavar="NAMESPACE/NAME/KEY",
+        ),
+    ] = "kube-system/plimsoll-takeover/config.json"
+    auto_takeover: Annotated[
+        AutoTakeoverMode,
+        Meta(
+            description="Whether the controller itself writes lost domains into the takeover map,"
+            " and takes them off when they are back."
+        ),
+        Flag(
+            "Write lost domains into the takeover map, and take them off when they are back: off,"
+            " dry-run (only tell), on."
+        ),
+    ] = AutoTakeoverMode.OFF
+    auto_takeover_after: Annotated[
+        timedelta,
+        Meta(description="How long no node of a domain must have been ready before that."),
+        Flag(),
+    ] = LOST_AFTER
+    auto_giveback_after: Annotated[
+        timedelta,
+        Meta(description="How long all nodes of a domain must be ready again before that."),
+        Flag(),
+    ] = BACK_AFTER
 
 
 def listed(text: str) -> list[str]:
@@ -249,6 +310,38 @@ def rollback_settings(settings: ControllerSettings) -> RollbackSettings:
         namespace=settings.leader_elect_namespace,
         after=settings.rollback_after,
     )
+
+
+def takeover_settings(settings: ControllerSettings) -> TakeoverSettings | None:
+    """None: there is no driver for it. Raises ConfigError."""
+    auto = AutoTakeoverSettings(
+        mode=settings.auto_takeover,
+        lost_after=settings.auto_takeover_after,
+        back_after=settings.auto_giveback_after,
+    )
+    if min(auto.lost_after, auto.back_after) <= NO_TIME:
+        raise ConfigError("--auto-takeover-after, --auto-giveback-after: must be longer than 0")
+    if not settings.takeover:
+        if auto.mode is not AutoTakeoverMode.OFF:
+            raise ConfigError("--auto-takeover: name the driver by --takeover")
+        return None
+    try:
+        domains = parse_domain_labels(settings.takeover_labels, driver=settings.takeover)
+    except ValueError as error:
+        raise ConfigError(f"--takeover-labels: {error}") from error
+    if not domains.labels:
+        raise ConfigError("--takeover-labels: name at least one label")
+    namespace, name, entry = _map_place(settings.takeover_map)
+    key = ObjectKey(namespace, name)
+    return TakeoverSettings(domains=domains, map_key=key, map_entry=entry, auto=auto)
+
+
+def _map_place(text: str) -> tuple[str, str, str]:
+    parts = text.split("/")
+    if len(parts) != MAP_PARTS or not all(parts):
+        raise ConfigError(f"--takeover-map: {text}: write NAMESPACE/NAME/KEY")
+    namespace, name, entry = parts
+    return namespace, name, entry
 
 
 def survey_settings(settings: ControllerSettings) -> SurveySettings:

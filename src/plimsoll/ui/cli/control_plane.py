@@ -42,5 +42,7 @@ def control_plane(**given: Any) -> None:
             repair_dry_run=flags.repair_dry_run,
             rollback=flags.rollback,
             rollback_after=flags.rollback_after,
+            takeover=flags.takeover,
+            auto_takeover=flags.auto_takeover,
         )
         uvloop.run(process.run(before, wanted, say, is_root=os.geteuid() == 0))

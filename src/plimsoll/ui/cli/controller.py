@@ -26,7 +26,7 @@ def _loops_help() -> str:
 
 @click.command(
     epilog=_loops_help()
-    + "\n\nAll but repair and rollback run by default on the embedded server, where no"
+    + "\n\nAll but repair, rollback and takeover run by default on the embedded server, where no"
     + " kube-controller-manager does their work. On a real cluster only those do that work with a"
     + " driver of --csi-address: name the others that no other program runs there."
 )

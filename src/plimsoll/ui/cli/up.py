@@ -65,6 +65,8 @@ def up(**given: Any) -> None:
         repair_dry_run=flags.repair_dry_run,
         rollback=flags.rollback,
         rollback_after=flags.rollback_after,
+        takeover=flags.takeover,
+        auto_takeover=flags.auto_takeover,
         restart_unresponsive=flags.restart_unresponsive,
         separate=flags.separate,
     )

@@ -13,6 +13,7 @@ import yaml
 
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document
+from plimsoll.decide.ceph.takeover.auto_takeover import AutoTakeoverMode
 from plimsoll.decide.rollback.mode import ROLLBACK_AFTER, RollbackMode
 from plimsoll.runtime.config import written_duration
 from plimsoll.ui.local_cluster.children import Child
@@ -51,6 +52,9 @@ class ClusterOptions:
     repair_dry_run: bool = False
     rollback: RollbackMode = RollbackMode.OFF
     rollback_after: timedelta = ROLLBACK_AFTER
+    takeover: str = ""
+    """The driver whose lost zones others take over; empty: none."""
+    auto_takeover: AutoTakeoverMode = AutoTakeoverMode.OFF
 
     @property
     def kubeconfig(self) -> Path:
@@ -160,7 +164,7 @@ def _common(wanted: ClusterOptions) -> tuple[str, ...]:
 def _asked_of_controller(wanted: ClusterOptions) -> tuple[str, ...]:
     rules = ("--repair", wanted.repair) if wanted.repair else ()
     dry_run = ("--repair-dry-run",) if wanted.repair_dry_run else ()
-    return (*rules, *dry_run, *_rollback(wanted))
+    return (*rules, *dry_run, *_rollback(wanted), *_takeover(wanted))
 
 
 def _rollback(wanted: ClusterOptions) -> tuple[str, ...]:
@@ -168,6 +172,13 @@ def _rollback(wanted: ClusterOptions) -> tuple[str, ...]:
         return ()
     after = written_duration(wanted.rollback_after)
     return ("--rollback", wanted.rollback.value, "--rollback-after", after)
+
+
+def _takeover(wanted: ClusterOptions) -> tuple[str, ...]:
+    driver = ("--takeover", wanted.takeover) if wanted.takeover else ()
+    if wanted.auto_takeover is AutoTakeoverMode.OFF:
+        return driver
+    return (*driver, "--auto-takeover", wanted.auto_takeover.value)
 
 
 def controller(wanted: ClusterOptions) -> Child:
@@ -305,14 +316,17 @@ def pools_settings(wanted: ClusterOptions) -> Document:
             "size": wanted.pool_size,
             "kind": "zonal",
             "topology": {"zone": zone},
+            "copies": [{"zone": zone}, {"zone": zone}, {"zone": other}],
+            "minCopies": 1,
         }
-        for zone in ZONES
+        for zone, other in zip(ZONES, (*ZONES[1:], ZONES[0]), strict=True)
     ]
     region = {
         "name": "region",
         "size": wanted.pool_size,
         "kind": "regional",
         "topology": [{"zone": zone} for zone in ZONES],
+        "copies": [{"zone": zone} for zone in ZONES],
     }
     return _settings(wanted, POOLS, "pools") | {
         "options": {"pools": [*zones, region]},

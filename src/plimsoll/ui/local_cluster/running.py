@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from plimsoll.decide.ceph.takeover.auto_takeover import AutoTakeoverMode
 from plimsoll.decide.rollback.mode import ROLLBACK_AFTER, RollbackMode
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import ConfigError, environment
@@ -41,6 +42,8 @@ class ClusterRequest:
     repair_dry_run: bool = False
     rollback: RollbackMode = RollbackMode.OFF
     rollback_after: timedelta = ROLLBACK_AFTER
+    takeover: str = ""
+    auto_takeover: AutoTakeoverMode = AutoTakeoverMode.OFF
     restart_unresponsive: bool = True
     """Whether a process that is alive and does not answer is ended and started again."""
     separate: bool = False
@@ -160,6 +163,8 @@ def _wanted(request: ClusterRequest, settings: kept_settings.ClusterSettings) ->
         repair_dry_run=request.repair_dry_run,
         rollback=request.rollback,
         rollback_after=request.rollback_after,
+        takeover=request.takeover,
+        auto_takeover=request.auto_takeover,
     )
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
+from plimsoll.decide.ceph.takeover.auto_takeover import AutoTakeoverMode
 from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.decide.rollback.mode import ROLLBACK_AFTER, RollbackMode
 from plimsoll.runtime.config import Settings
@@ -77,6 +78,18 @@ class ControllerFlags(PlaceFlags, frozen=True, kw_only=True):
     rollback_after: Annotated[
         timedelta, Flag("How long a pod must have waited for a node before that.")
     ] = ROLLBACK_AFTER
+    takeover: Annotated[
+        str,
+        Flag(
+            "Let nodes of other zones take over lost zones of this CSI driver, as the config map"
+            " kube-system/plimsoll-takeover says.",
+            metavar="DRIVER",
+        ),
+    ] = ""
+    auto_takeover: Annotated[
+        AutoTakeoverMode,
+        Flag("Write lost zones into that config map, and take them off: off, dry-run, on."),
+    ] = AutoTakeoverMode.OFF
 
 
 class ControlPlaneFlags(ControllerFlags, frozen=True, kw_only=True):

@@ -10,10 +10,10 @@ from plimsoll.decide.ceph.takeover.served_domains import (
     KeptLabel,
     NodeLabelChange,
     ServedDomains,
-    TakeoverView,
     decide_served_domains,
 )
 from plimsoll.decide.ceph.takeover.takeover_map import TakeoverMap
+from plimsoll.decide.ceph.takeover.view import TakeoverView
 from tests.builders import a_claim, a_node, a_pod, a_volume
 
 DRIVER = "rbd.csi.ceph.com"
@@ -44,6 +44,7 @@ A1, B1 = node("a1", "a", "r1", "a", "a.r1"), node("b1", "b", "r1", "b", "b.r1")
 C1 = node("c1", "c", "r1", "c", "c.r1")
 VIEW = TakeoverView(domains=DOMAINS, nodes=(A1, B1, C1))
 NOTHING = ServedDomains()
+GONE_FROM_B1 = NodeLabelChange(node="b1", removed=serves("b", "b.r1"))
 
 
 def test_a_node_serves_the_domains_that_it_is_in() -> None:
@@ -62,20 +63,21 @@ def test_a_node_without_domain_serves_nothing() -> None:
 def test_a_lost_domain_is_taken_over_with_all_that_is_in_it() -> None:
     view = replace(VIEW, takeover=taking(b=("a",)), fenced=[("b",)])
     assert decide_served_domains(view) == ServedDomains(
-        changes=(NodeLabelChange(node="a1", added=serves("b", "b.r1")),)
+        changes=(NodeLabelChange(node="a1", added=serves("b", "b.r1")), GONE_FROM_B1)
     )
 
 
 def test_all_means_every_node_that_is_not_lost() -> None:
     view = replace(VIEW, takeover=taking(b=("all",)), fenced=[("b",)])
     changes = decide_served_domains(view).changes
-    assert [change.node for change in changes] == ["a1", "c1"]
+    assert [change.node for change in changes] == ["a1", "b1", "c1"]
 
 
 def test_one_rack_can_be_taken_over_by_another() -> None:
     b2 = node("b2", "b", "r2", "b", "b.r2")
     view = replace(VIEW, nodes=(A1, B1, b2), takeover=taking(b_r1=("r2",)), fenced=[("b", "r1")])
     assert decide_served_domains(view).changes == (
+        GONE_FROM_B1,
         NodeLabelChange(node="b2", added=serves("b.r1")),
     )
 
@@ -83,7 +85,8 @@ def test_one_rack_can_be_taken_over_by_another() -> None:
 def test_nothing_is_advertised_before_the_domain_is_fenced() -> None:
     view = replace(VIEW, takeover=taking(b=("a",)), fenced=[("b", "r1")])
     assert decide_served_domains(view) == ServedDomains(
-        waiting=("The takeover of b waits until the domain is fenced.",)
+        changes=(GONE_FROM_B1,),
+        waiting=("The takeover of b waits until the domain is fenced.",),
     )
 
 
@@ -91,6 +94,29 @@ def test_a_fence_of_a_wider_domain_is_enough() -> None:
     view = replace(VIEW, takeover=taking(b_r1=("a",)), fenced=[("b",)])
     assert decide_served_domains(view).changes == (
         NodeLabelChange(node="a1", added=serves("b.r1")),
+        GONE_FROM_B1,
+    )
+
+
+def test_a_node_that_is_fenced_serves_nothing_although_pods_are_on_it() -> None:
+    pods = (a_pod("db-0", claims=["data"], node="b1"),)
+    for view in (replace(VIEW, fenced=[("b",)]), replace(VIEW, closed=[("b",)])):
+        used = replace(view, volumes=(volume_of("data", "b"),), pods=pods)
+        assert decide_served_domains(used).changes == (GONE_FROM_B1,)
+
+
+def test_it_serves_its_domains_again_when_the_fence_has_ended() -> None:
+    back = node("b1", "b", "r1")
+    assert decide_served_domains(replace(VIEW, nodes=(A1, back, C1))).changes == (
+        NodeLabelChange(node="b1", added=serves("b", "b.r1")),
+    )
+
+
+def test_while_the_driver_does_not_say_what_is_fenced_nodes_that_may_be_stay_as_they_are() -> None:
+    back, new = node("b1", "b", "r1"), node("c2", "c", "r1")
+    view = replace(VIEW, nodes=(A1, back, new), takeover=taking(b=("a",)), closed=None)
+    assert decide_served_domains(view).changes == (
+        NodeLabelChange(node="c2", added=serves("c", "c.r1")),
     )
 
 
@@ -150,6 +176,15 @@ def test_pods_that_are_finished_or_elsewhere_hold_nothing() -> None:
     )
 
 
+def test_a_map_that_cannot_be_read_takes_nothing_away() -> None:
+    new = node("c2", "c", "r1")
+    view = replace(VIEW, nodes=(TAKEN, B1, new), map_problem="version 3 is not known; 2 is")
+    decided = decide_served_domains(view)
+    assert decided.problems == ("version 3 is not known; 2 is",)
+    assert [(change.node, change.removed) for change in decided.changes] == [("a1", ()), ("c2", ())]
+    assert decided.changes[1].added == serves("c", "c.r1")
+
+
 def test_while_the_map_is_not_understood_nothing_is_removed() -> None:
     view = replace(VIEW, nodes=(TAKEN, B1), takeover=taking(r1=("a",), b=("nowhere",)))
     decided = decide_served_domains(view)
@@ -178,7 +213,7 @@ TAKEOVERS = st.dictionaries(ZONES, st.lists(st.sampled_from("abc"), min_size=1).
 def test_what_is_decided_holds_after_it_is_done(
     takeover: dict[str, tuple[str, ...]], fenced: set[str], runs_on: str, lost: str
 ) -> None:
-    """Deciding again changes nothing, and no running pod ever loses the label that it needs."""
+    """Deciding again changes nothing, and pods outside of fenced domains keep their labels."""
     view = replace(
         VIEW,
         takeover=TakeoverMap(targets_by_source=takeover),
@@ -194,7 +229,7 @@ def test_what_is_decided_holds_after_it_is_done(
         labels = (before[item.name] | set(change.added)) - set(change.removed)
         values = {label: item.metadata.labels.get(label, "true") for label in labels}
         after.append(a_node(item.name, labels=values))
-        if item.name == runs_on:
+        if item.name == runs_on and item.metadata.labels["x/zone"] not in fenced:
             (needed,) = serves(lost)
             assert needed in labels or needed not in before[item.name]
     again = decide_served_domains(replace(view, nodes=tuple(after)))

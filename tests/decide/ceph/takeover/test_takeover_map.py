@@ -7,6 +7,8 @@ from plimsoll.decide.ceph.takeover.takeover_map import (
     TakeoverMap,
     find_domain,
     parse_takeover_map,
+    with_takeover,
+    without_takeover,
 )
 
 
@@ -61,3 +63,20 @@ def test_a_domain_is_named_by_its_path_or_by_the_end_of_it() -> None:
 def test_a_name_of_several_domains_is_refused() -> None:
     with pytest.raises(ValueError, match=r"'r1' may be a\.r1 or b\.r1; name the whole path"):
         find_domain("r1", KNOWN)
+
+
+def test_an_entry_is_added_and_taken_off_and_the_rest_stays() -> None:
+    text = '{"version": 2, "clusters": [1], "topology-takeover": {"a": ["c"]}}'
+    more = with_takeover(text, "b", ("all",))
+    assert parse_takeover_map(more).targets_by_source == {"a": ("c",), "b": ("all",)}
+    assert json.loads(without_takeover(more, "b")) == json.loads(text)
+
+
+def test_an_empty_text_becomes_a_map() -> None:
+    assert parse_takeover_map(with_takeover("", "b", ("a",))).targets_by_source == {"b": ("a",)}
+
+
+@pytest.mark.parametrize("text", ["[]", '{"version": 3}', "{"])
+def test_a_map_that_is_not_understood_is_not_edited(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        with_takeover(text, "b", ("a",))

@@ -63,6 +63,28 @@ def _targets(source: str, given: Any) -> tuple[str, ...]:
     return (ALL,) if ALL in given else tuple(dict.fromkeys(given))
 
 
+def with_takeover(text: str, source: str, targets: Sequence[str]) -> str:
+    """The text of the map with one more entry. Raises ValueError.
+
+    An empty text becomes a map. A list of clusters stays a list: ceph-csi could not read the other
+    form.
+    """
+    document: Any = json.loads(text) if text else {"version": VERSION}
+    if isinstance(document, list):
+        raise ValueError("the config map is a list, as ceph-csi has it, and has no place for it")  # noqa: TRY004 - the text is wrong
+    parse_takeover_map(json.dumps(document))
+    document[TAKEOVER] = {**document.get(TAKEOVER, {}), source: [*targets]}
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def without_takeover(text: str, source: str) -> str:
+    """The text of the map without that entry. Raises ValueError."""
+    parse_takeover_map(text)
+    document: dict[str, Any] = json.loads(text)
+    left = {name: targets for name, targets in document[TAKEOVER].items() if name != source}
+    return json.dumps({**document, TAKEOVER: left}, indent=2, ensure_ascii=False)
+
+
 def find_domain(name: str, known: Collection[DomainPath]) -> DomainPath | None:
     """The domain of that name; None: there is none. Raises ValueError if there are several."""
     matches = [path for path in sorted(known) if ".".join(path) == name]

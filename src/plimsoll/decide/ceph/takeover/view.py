@@ -1,0 +1,117 @@
+"""What decisions about takeovers look at, and what follows from it: homes, domains, dependents."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from plimsoll.api.core import Node
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.pods import Pod
+from plimsoll.api.storage import VolumeAttachment
+from plimsoll.api.volumes import PersistentVolume
+from plimsoll.decide.ceph.domain_labels import DomainLabels, HomeDomain, find_home_domain
+from plimsoll.decide.ceph.takeover.served_labels import (
+    DomainPath,
+    parse_label,
+    served_label,
+    served_prefix,
+    wider_paths,
+)
+from plimsoll.decide.ceph.takeover.takeover_map import TakeoverMap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeoverView:
+    domains: DomainLabels
+    nodes: Sequence[Node]
+    volumes: Sequence[PersistentVolume] = ()
+    pods: Sequence[Pod] = ()
+    attachments: Sequence[VolumeAttachment] = ()
+    takeover: TakeoverMap = field(default_factory=TakeoverMap)
+    map_problem: str = ""
+    """Why the map cannot be read; then it names no takeover, and none is ended either."""
+    fenced: Collection[DomainPath] = ()
+    """Lost domains from which nothing can write any more."""
+    closed: Collection[DomainPath] | None = ()
+    """Besides, domains whose nodes get no volumes: a fence was begun, or is not ended yet. None:
+    the driver does not say which are fenced."""
+
+
+def domain_segment(domains: DomainLabels, path: DomainPath) -> dict[str, str]:
+    """As drivers name the domain."""
+    return {domains.key(level): value for level, value in zip(domains.levels, path, strict=False)}
+
+
+def find_domain_path(domains: DomainLabels, segment: Mapping[str, str]) -> DomainPath | None:
+    """None: the segment is no domain of these levels."""
+    path = tuple(segment.get(domains.key(level), "") for level in domains.levels)[: len(segment)]
+    return path if all(path) and domain_segment(domains, path) == segment else None
+
+
+def is_within(path: DomainPath, wider: DomainPath) -> bool:
+    return path[: len(wider)] == wider
+
+
+def is_in_any(path: DomainPath, domains: Iterable[DomainPath]) -> bool:
+    return any(is_within(path, wider) for wider in domains)
+
+
+def home_domains(view: TakeoverView) -> dict[str, DomainPath]:
+    """By node; nothing for a node that is nowhere."""
+    found = {
+        node.name: find_home_domain(view.domains, node, node_name=node.name) for node in view.nodes
+    }
+    return {name: home.path for name, home in found.items() if isinstance(home, HomeDomain)}
+
+
+def known_domains(view: TakeoverView) -> frozenset[DomainPath]:
+    """Those of nodes, of volumes, and of the driver: a lost domain may have no nodes any more."""
+    driver = view.domains.driver
+    required = (label for labels in required_labels(view).values() for label in labels)
+    by_volumes = (path for label in required if (path := parse_label(driver, label)))
+    paths = (*home_domains(view).values(), *by_volumes, *view.fenced, *(view.closed or ()))
+    return frozenset(wider for path in paths for wider in wider_paths(path))
+
+
+def labels_within(view: TakeoverView, domain: DomainPath) -> frozenset[str]:
+    """Of the domain and all that is in it."""
+    driver = view.domains.driver
+    own = served_label(driver, domain)
+    inner = (served_label(driver, path) for path in known_domains(view) if is_within(path, domain))
+    required = frozenset[str]().union(*required_labels(view).values())
+    return frozenset((own, *inner, *(each for each in required if each.startswith(f"{own}."))))
+
+
+def required_labels(view: TakeoverView) -> dict[str, frozenset[str]]:
+    """The labels of domains that each volume requires, by its name."""
+    prefix = served_prefix(view.domains.driver)
+    return {
+        volume.name: frozenset(key for key in _affinity_keys(volume) if key.startswith(prefix))
+        for volume in view.volumes
+    }
+
+
+def _affinity_keys(volume: PersistentVolume) -> Iterator[str]:
+    required = volume.spec.required_nodes
+    for term in required.node_selector_terms if required else ():
+        yield from (expression.key for expression in term.match_expressions)
+
+
+def users_by_node_and_label(view: TakeoverView) -> dict[tuple[str, str], list[str]]:
+    """The pods that need a label, by their node and the label."""
+    by_claim = _labels_by_claim(view)
+    users: dict[tuple[str, str], list[str]] = {}
+    for pod in view.pods:
+        if pod.spec.node_name and not pod.is_finished:
+            needed = {label for claim in pod.claims for label in by_claim.get(claim, ())}
+            for label in needed:
+                users.setdefault((pod.spec.node_name, label), []).append(str(pod.key))
+    return users
+
+
+def _labels_by_claim(view: TakeoverView) -> Mapping[ObjectKey, frozenset[str]]:
+    labels = required_labels(view)
+    return {
+        volume.spec.claim: labels[volume.name]
+        for volume in view.volumes
+        if volume.spec.claim is not None
+    }
