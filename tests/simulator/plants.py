@@ -5,7 +5,7 @@ never taken back.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -18,6 +18,9 @@ from plimsoll.cache import informer
 from plimsoll.cache.assume import AssumingStore
 from plimsoll.cache.store import Store, StoreChange
 from plimsoll.cache.watch import Action, Replace
+from plimsoll.decide.ceph.takeover import fencing
+from plimsoll.decide.ceph.takeover.takeovers import find_takeovers
+from plimsoll.decide.ceph.takeover.view import TakeoverView
 from plimsoll.decide.claims import claim as claim_decisions, protection
 from plimsoll.decide.claims.operations import Decision
 from plimsoll.decide.claims.reasons import BindingReason
@@ -30,7 +33,10 @@ from plimsoll.decide.scheduling.rules.volume_binding import bound_claims
 from plimsoll.enact import enactor
 from plimsoll.enact.lease_store import KubeLeaseStore
 from plimsoll.processes.controller.in_process.intents import InProcessIntents
+from plimsoll.processes.controller.takeover.loop import DomainTakeovers, TakeoverLook
 from plimsoll.processes.driver.epochs import EpochGate
+from plimsoll.processes.driver.node.withholding import Withholding
+from plimsoll.processes.driver.records import VolumeRecord
 from plimsoll.processes.scheduler.state import SchedulerState
 from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.leading.leader import LeaseRecord, StoredLease
@@ -181,6 +187,31 @@ def count_one_volume_too_many() -> None:
     _plant(attachments, "volume_limits", more)
 
 
+def advertise_before_the_fence() -> None:
+    """Nodes of other zones serve a lost zone while its own nodes can still write."""
+    fence, label = DomainTakeovers._fence, DomainTakeovers._label  # noqa: SLF001 - the place of the bug
+
+    async def too_late(self: DomainTakeovers, look: TakeoverLook, view: TakeoverView) -> Any:
+        await label(self, look, replace(view, fenced=find_takeovers(view).sources))
+        return await fence(self, look, view)
+
+    _plant(DomainTakeovers, "_fence", too_late)
+
+
+def release_at_once() -> None:
+    """A zone that leaves the map is released although other nodes still serve it."""
+    _plant(fencing, "find_dependence", lambda *_: "")
+
+
+def leave_fenced_nodes_alone() -> None:
+    """What is mounted on a node stays writable when its zone is fenced."""
+
+    async def look_away(_: Withholding, _volume: VolumeRecord) -> None:
+        return None
+
+    _plant(Withholding, "withhold", look_away)
+
+
 @dataclass(frozen=True, slots=True)
 class Plant:
     make: Callable[[], None]
@@ -210,6 +241,9 @@ PLANTS = (
     Plant(release_claims_in_use, 1, Invariant.CLAIMS_IN_USE),
     Plant(ignore_the_reach_of_volumes, 1, Invariant.EVERYTHING_RUNS),
     Plant(count_one_volume_too_many, 12, Invariant.EVERYTHING_RUNS),
+    Plant(advertise_before_the_fence, 7, Invariant.FENCED_FIRST),
+    Plant(release_at_once, 7, Invariant.FENCED_FIRST),
+    Plant(leave_fenced_nodes_alone, 7, Invariant.FENCED_NODES_READ),
     Plant(rollback_plants.skip_the_intent, 4, Invariant.NO_LEAKS),
     Plant(rollback_plants.never_say_undo, 1, Invariant.NO_HOLDS_LEFT),
     Plant(rollback_plants.forget_to_release, 3, Invariant.EVERYTHING_RUNS),

@@ -9,6 +9,7 @@ what breaks it is marked as known.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.choices import DriverCall, SchedulerChoices, SelectedNodes
@@ -18,6 +19,7 @@ from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.simulator.held_back import HeldBack
 from plimsoll.simulator.honest_drivers import HonestDrivers
+from plimsoll.simulator.takeovers import TakeoverWatch
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
@@ -61,6 +63,9 @@ class Invariant(StrEnum):
     NO_HOLDS_LEFT = "no group and no hold outlives its pod"
     ROLLBACKS_END = "every rollback comes to an end"
     NO_LOSSES = "every recorded volume exists"
+    FENCED_FIRST = "no domain is served elsewhere before it is fenced"
+    FENCED_NODES_READ = "no node that is fenced can write"
+    TAKEOVERS_END = "what the takeover map says comes about"
     CAPACITY_IS_TRUE = "capacity objects equal the backends"
 
 
@@ -98,6 +103,11 @@ class Watchdog:
         self._choices = SchedulerChoices()
         self._held = HeldBack()
         self._honest = HonestDrivers(cluster)
+        self._takeovers = TakeoverWatch(
+            cluster,
+            early=partial(self.add, Invariant.FENCED_FIRST),
+            writes=partial(self.add, Invariant.FENCED_NODES_READ),
+        )
         cluster.mirror.on_change.append(self._changed)
         cluster.api.on_write.append(self._written)
         cluster.api.on_acknowledged.append(self._acknowledged)
@@ -189,7 +199,7 @@ class Watchdog:
         if (pod.get("status") or {}).get("phase") != "Running":
             return
         node = self._mirror.objects[NODES].get(pod["spec"].get("nodeName", ""))
-        if node is None:
+        if node is None or self._takeovers.is_fenced_node(node["metadata"]["name"]):
             return
         namespace = pod["metadata"]["namespace"]
         for claim_name in claims_of(pod):

@@ -49,6 +49,7 @@ from plimsoll.simulator.settled_copies import (
 )
 from plimsoll.simulator.settled_groups import unsettled_groups
 from plimsoll.simulator.settled_rollbacks import unsettled_rollbacks
+from plimsoll.simulator.settled_takeovers import is_fenced_out, unsettled_takeovers
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -96,6 +97,8 @@ async def unsettled(cluster: SimulatedCluster, refusals: Refusals) -> list[Unset
         found.append(Unsettled(invariant=Invariant.NO_HOLDS_LEFT, message=left))
     for left in await unsettled_rollbacks(cluster):
         found.append(Unsettled(invariant=Invariant.ROLLBACKS_END, message=left))
+    for left in await unsettled_takeovers(cluster):
+        found.append(Unsettled(invariant=Invariant.TAKEOVERS_END, message=left))
     for copy in await unsettled_copies(cluster):
         found.append(
             Unsettled(invariant=copy.invariant, message=copy.message, is_known=copy.is_known)
@@ -133,7 +136,7 @@ async def _pods(cluster: SimulatedCluster, refusals: Refusals) -> list[Unsettled
         if "deletionTimestamp" in document["metadata"]:
             found.append(_stuck(f"pod {key} on {node or 'no node'} is being deleted and stays"))
         elif phase == "Pending" and node:
-            if not _is_crowded_out(cluster, node):
+            if not _is_crowded_out(cluster, node) and not is_fenced_out(cluster, document, node):
                 is_known = _waits_for_nothing(cluster, document)
                 found.append(_stuck(f"pod {key} on {node} does not run", is_known=is_known))
         elif phase == "Pending":

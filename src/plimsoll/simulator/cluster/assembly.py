@@ -9,6 +9,7 @@ from random import Random
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.capacity.names import leader_lease_name
+from plimsoll.decide.ceph.takeover.auto_takeover import AutoTakeoverMode
 from plimsoll.decide.node.node_object import Machine
 from plimsoll.decide.provisioning.settings import ProvisionerMode
 from plimsoll.decide.rollback.mode import RollbackMode
@@ -37,9 +38,11 @@ from plimsoll.simulator.cluster.component import Begin, Work
 from plimsoll.simulator.cluster.driver_host import CsiLink, DriverHost
 from plimsoll.simulator.cluster.in_process import SLOWEST_SECONDS, SimulatedDisks
 from plimsoll.simulator.cluster.shape import (
+    MAP_ENTRY,
     NAMESPACE,
     REGION,
     SCHEDULER,
+    TAKEOVER_MAP,
     ZONE,
     ClusterShape,
     SimulatedDriver,
@@ -50,6 +53,9 @@ from plimsoll.simulator.engine.chance import derived, seconds
 from plimsoll.simulator.engine.disk import Fsync
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.wire.kube import KubeClient
+
+AUTO_SECONDS = 45.0
+"""How long a zone is lost, or back, before controllers edit the takeover map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,4 +254,10 @@ def controller_settings(shape: ClusterShape) -> ControllerSettings:
         csi_addresses="",
         rollback=RollbackMode.ON if shape.rolls_back else RollbackMode.OFF,
         repair=",".join(shape.repairs),
+        takeover=shape.takeover,
+        takeover_labels=",".join(shape.takeover_labels or (ZONE,)),
+        takeover_map=f"{TAKEOVER_MAP}/{MAP_ENTRY}",
+        auto_takeover=AutoTakeoverMode.ON if shape.takes_over_by_itself else AutoTakeoverMode.OFF,
+        auto_takeover_after=seconds(AUTO_SECONDS),
+        auto_giveback_after=seconds(AUTO_SECONDS),
     )

@@ -18,6 +18,7 @@ from grpc import StatusCode
 from plimsoll.processes.driver.backends.pools.backend import PoolsBackend
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.main import handlers, running
+from plimsoll.processes.driver.records import FenceRecord
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings, topology_key
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.simulator.cluster.asked_volumes import AskedVolumes
@@ -38,7 +39,15 @@ STOCK_PROVISIONER = "csi-provisioner-"
 NOWHERE = Path("/nonexistent")
 OWN_CALLS = frozenset(
     method.name
-    for method in (methods.DELETE_NEVER_PUBLISHED, methods.GET_VOLUME_USE, methods.LIST_POOLS)
+    for method in (
+        methods.DELETE_NEVER_PUBLISHED,
+        methods.GET_VOLUME_USE,
+        methods.LIST_POOLS,
+        methods.FENCE_DOMAIN,
+        methods.RELEASE_DOMAIN,
+        methods.GET_DOMAIN,
+        methods.LIST_DOMAINS,
+    )
 )
 """What only drivers of Plimsoll have."""
 
@@ -98,6 +107,10 @@ class DriverHost:
         """Called when the driver has refused a call."""
         self.on_done: list[Callable[[AnsweredCall], None]] = []
         """Called when the driver has carried out a call, whether its sender learns of it or not."""
+        self.fences: tuple[FenceRecord, ...] = ()
+        """Of domains, as they are recorded, also while the driver is down."""
+        self.on_fence: list[Callable[[FenceRecord | None, FenceRecord | None], None]] = []
+        """Called when such a record has changed, with what it was and what it is."""
         self._asked = AskedVolumes()
         self._deleting: dict[str, str] = {}
         """Names of volumes that were to be deleted, by their ids."""
@@ -130,7 +143,15 @@ class DriverHost:
         async with running("pools", settings, self.disk.ledger()) as driver:
             self._handlers = {node.id: handlers(driver, node, settings) for node in settings.nodes}
             self.driver = driver
+            driver.ledger.fences.on_change.append(partial(self._fence_changed, driver))
             await asyncio.Event().wait()
+
+    def _fence_changed(
+        self, driver: Driver, before: FenceRecord | None, after: FenceRecord | None
+    ) -> None:
+        self.fences = driver.ledger.fences.all()
+        for listener in self.on_fence:
+            listener(before, after)
 
     def _gone(self, process: SimulatedProcess) -> None:
         if self.process is process:

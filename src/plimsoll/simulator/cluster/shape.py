@@ -3,12 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.decide.annotations import ROLLBACK, UNUSED_VOLUMES
+from plimsoll.processes.driver.settings import topology_key
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 NAMESPACE = "plimsoll-system"
 SCHEDULER = "default-scheduler"
+TAKEOVER_MAP, MAP_ENTRY = ObjectKey(NAMESPACE, "takeover"), "config.json"
+LEVELS = ("zone", "rack")
+"""Of domains, from wide to narrow."""
 SECOND_SCHEDULER = "scheduler-second"
 """The process that a fault starts beside the schedulers that elect a leader."""
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
@@ -123,6 +128,16 @@ class ClusterShape:
     """Whether controllers take unused volumes back, and all classes allow it."""
     repairs: tuple[str, ...] = ()
     """Repair rules that are switched on."""
+    takeover: str = ""
+    """The driver whose lost zones are taken over as a map says; empty: none."""
+    takes_over_by_itself: bool = False
+    """Whether controllers write lost zones into the map themselves."""
+
+    @property
+    def takeover_labels(self) -> tuple[str, ...]:
+        """By which nodes tell their domains for it."""
+        keys = next((each.keys for each in self.drivers if each.name == self.takeover), ())
+        return tuple(topology_key(self.takeover, key) for key in keys if key in LEVELS)
 
     @property
     def pace(self) -> ClusterPace:

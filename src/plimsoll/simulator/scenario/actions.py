@@ -14,6 +14,7 @@ from plimsoll.simulator.scenario.static_volumes import (
     CreateZonalVolumes,
     RecreateLocalVolumes,
 )
+from plimsoll.simulator.scenario.takeover_maps import SetTakeoverMap
 from plimsoll.simulator.scenario.user import NAMESPACE, Action, ClusterUser
 
 
@@ -227,6 +228,7 @@ AnyAction = (
     | Uncordon
     | TakeOutOfService
     | PutIntoService
+    | SetTakeoverMap
 )
 
 

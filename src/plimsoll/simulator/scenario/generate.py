@@ -51,6 +51,11 @@ from plimsoll.simulator.scenario.generated.rollbacks import (
     report_slowly,
     take_back_unused,
 )
+from plimsoll.simulator.scenario.generated.takeovers import (
+    lose_a_zone_for_long,
+    take_over_a_zone,
+    with_takeovers,
+)
 from plimsoll.simulator.scenario.scenario import Scenario
 
 Plot = Callable[[Random, ClusterShape], list[Event]]
@@ -81,6 +86,11 @@ LATEST_PLOTS: tuple[tuple[Plot, float], ...] = (
     (lose_the_selected_node, 0.1),
 )
 """By another chance, for the same reason."""
+TAKEOVER_PLOTS: tuple[tuple[Plot, float], ...] = (
+    (take_over_a_zone, 0.25),
+    (lose_a_zone_for_long, 0.1),
+)
+"""One of them at most: both would write the same map."""
 
 
 def generate(seed: int) -> Scenario:
@@ -100,7 +110,8 @@ def generate(seed: int) -> Scenario:
     for plot, share in LATEST_PLOTS:
         if happens(latest, share):
             events += plot(latest, shape)
-    shape = fitted(shape, events)
+    events += _takeover(Random(f"takeovers of scenario {seed}"), shape)  # noqa: S311 - chance of a simulation
+    shape = with_takeovers(fitted(shape, events), events)
     events.sort(key=lambda each: each.at)
     return Scenario(
         seed=seed,
@@ -109,6 +120,13 @@ def generate(seed: int) -> Scenario:
         faults=tuple(each for each in events if isinstance(each, AnyFault)),
         lasting=LASTING,
     )
+
+
+def _takeover(chance: Random, shape: ClusterShape) -> list[Event]:
+    for plot, share in TAKEOVER_PLOTS:
+        if happens(chance, share):
+            return plot(chance, shape)
+    return []
 
 
 def fitted(shape: ClusterShape, events: list[Event]) -> ClusterShape:

@@ -16,6 +16,7 @@ from plimsoll.processes.driver.backends.pools.options import MEBIBYTE
 from plimsoll.processes.driver.settings import topology_key
 from plimsoll.simulator.cluster.shape import (
     IN_PROCESS,
+    LEVELS,
     NO_PROVISIONER,
     ClusterShape,
     Copies,
@@ -83,6 +84,9 @@ class PoolPart(FilePart, frozen=True, kw_only=True):
     topology: dict[str, str] | tuple[dict[str, str], ...] = ()
     kind: str = ""
     latency: str = "0"
+    copies: tuple[dict[str, str], ...] = ()
+    """Where its data is; none: once, in its topology."""
+    min_copies: int = 0
 
 
 class DriverPart(FilePart, frozen=True, kw_only=True):
@@ -117,6 +121,8 @@ class ClusterPart(FilePart, frozen=True, kw_only=True):
     pace: Literal["production", "seldom"] = "production"
     rollback: bool = False
     repair: tuple[str, ...] = ()
+    takeover: str = ""
+    auto_takeover: bool = False
 
 
 def read_cluster(given: Any) -> ClusterShape:
@@ -141,7 +147,21 @@ def read_cluster(given: Any) -> ClusterShape:
         pace_name=part.pace,
         rolls_back=part.rollback,
         repairs=_repairs(part),
+        takeover=_takeover(part, drivers),
+        takes_over_by_itself=part.auto_takeover,
     )
+
+
+def _takeover(part: ClusterPart, drivers: tuple[SimulatedDriver, ...]) -> str:
+    known = [driver.name for driver in drivers if set(driver.keys) & set(LEVELS)]
+    if part.takeover and part.takeover not in known:
+        raise ScenarioError(
+            f'cluster.takeover: no driver "{part.takeover}" whose nodes tell zone or rack; there'
+            f" are {listed(known)}"
+        )
+    if part.auto_takeover and not part.takeover:
+        raise ScenarioError("cluster.autoTakeover: name the driver by takeover")
+    return part.takeover
 
 
 def _repairs(part: ClusterPart) -> tuple[str, ...]:
@@ -284,6 +304,10 @@ def _pool(part: PoolPart, name: str, topology: Any) -> Document:
         document["kind"] = part.kind
     if part.latency != "0":
         document["latency"] = part.latency
+    if part.copies:
+        document["copies"] = [*part.copies]
+    if part.min_copies:
+        document["minCopies"] = part.min_copies
     return document
 
 
@@ -338,6 +362,8 @@ def cluster_document(shape: ClusterShape) -> Document:
         "pace": shape.pace_name,
         "rollback": shape.rolls_back,
         "repair": [*shape.repairs],
+        "takeover": shape.takeover,
+        "autoTakeover": shape.takes_over_by_itself,
     }
 
 

@@ -105,6 +105,13 @@ class ClusterUser:
         body = merge_patch(patch)
         await self.insist(lambda: self._client.patch(kind_named(kind), key, body, options))
 
+    async def put_config_map(self, key: ObjectKey, data: Document) -> None:
+        metadata = {"namespace": key.namespace, "name": key.name}
+        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        await self.create(document)
+        body, options = merge_patch({"data": data}), WriteOptions()
+        await self.insist(lambda: self._client.patch(kind_of(document), key, body, options))
+
     async def delete(self, kind: str, name: str) -> None:
         key = key_in(kind, name, NAMESPACE)
         await self.insist(lambda: self._client.delete(kind_named(kind), key, Deletion()))
