@@ -26,6 +26,7 @@ GROUPS = {
         "docs/how-to/repair.md",
         "docs/how-to/take-back-unused-volumes.md",
     ],
+    "a lost zone": ["docs/how-to/take-over-a-domain.md"],
     "processes one by one": ["docs/tutorial/first-driver.md"],
     "the API server alone": [
         "docs/how-to/run-the-api-server.md",

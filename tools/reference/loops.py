@@ -9,7 +9,8 @@ INTRODUCTION = """\
 `-name` leaves one out, `*` stands for the default. By default all of them run beside the embedded
 API server, where no kube-controller-manager does this work; `repair` only if `--repair` names
 [rules](../how-to/repair.md), `rollback` only with
-[`--rollback`](../how-to/take-back-unused-volumes.md)."""
+[`--rollback`](../how-to/take-back-unused-volumes.md), `takeover` only with
+[`--takeover`](../how-to/take-over-a-domain.md)."""
 NOTHING_ELSEWHERE = """\
 On any other cluster none runs unless it is named: see
 [how to do that](../how-to/run-beside-real-kubernetes.md)."""

@@ -83,6 +83,18 @@ EVENTS = (
         "Its content was created: the driver is asked for the snapshot.",
     ),
     Event("DeadlineExceeded", "Warning", "Job", "The job was active for longer than it allows."),
+    Event("DomainBack", "Normal", "config map", "A lost domain is back: its takeover is ended."),
+    Event("DomainFenced", "Normal", "config map", "Nothing in the domain can write any more."),
+    Event("DomainGivenBack", "Normal", "node", "It serves a domain no more that it took over."),
+    Event("DomainLost", "Warning", "config map", "A domain is lost, and is taken over."),
+    Event(
+        "DomainLostNotTakenOver",
+        "Warning",
+        "config map",
+        "A domain is lost, and an administrator has to decide; the message says why.",
+    ),
+    Event("DomainReleased", "Normal", "config map", "The nodes in the domain may write again."),
+    Event("DomainServed", "Normal", "node", "It serves a domain that it has taken over."),
     Event(
         "ExternalProvisioning",
         "Normal",
@@ -136,8 +148,15 @@ EVENTS = (
     Event(
         "GetSnapshotClassFailed", "Warning", "snapshot", "The class that it names does not exist."
     ),
+    Event(
+        "GivebackWaits",
+        "Normal",
+        "config map",
+        "Pods, nodes or attachments outside of a domain still depend on it.",
+    ),
     Event("IntentOrphaned", "Warning", "claim", "The node that made its volume is gone."),
     Event("NodeAffinity", "Warning", "pod", "Rejected by its node, which it is not meant for."),
+    Event("NodeFenced", "Normal", "node", "Its domain is fenced: no volume can be used on it."),
     Event("OutOf…", "Warning", "pod", "Rejected by its node, which has too little: OutOfcpu."),
     Event(
         "OwnerRefInvalidNamespace",
@@ -248,6 +267,16 @@ EVENTS = (
     Event("SuccessfulUpdate", "Normal", "StatefulSet", "A pod or claim was changed."),
     Event("Suspended", "Normal", "Job", "The job is suspended: its pods are ended."),
     Event(
+        "TakeoverMapNotUnderstood",
+        "Warning",
+        "config map",
+        "Nothing is taken over anew or given back until it is corrected.",
+    ),
+    Event("TakeoverRefused", "Warning", "config map", "Pools would not survive the lost domain."),
+    Event(
+        "TakeoverWaits", "Warning", "config map", "The domain is not fenced; the message says why."
+    ),
+    Event(
         "UnsupportedField",
         "Warning",
         "DaemonSet, Job",
@@ -305,6 +334,10 @@ EVENTS = (
 )
 
 TITLES: dict[Name, str] = {
+    (
+        "decide.ceph.takeover.telling",
+        "TakeoverReason",
+    ): "About lost storage domains. Each but `HomeDomainServed` is an event, too.",
     ("decide.csi.attach_detach", "AttachDetachReason"): "About the attachments of one device.",
     (
         "decide.claims.reasons",
