@@ -16,6 +16,8 @@ from functools import lru_cache
 
 import msgspec
 
+from plimsoll.decide.annotations import PLACEMENT_REASON, PREFERRED_TOPOLOGY
+
 LONGEST_TEXT = 2048
 MOST_LEVELS = 8
 BEST_SCORE = 100
@@ -64,3 +66,16 @@ def find_preferred(text: str) -> PreferredTopology | None:
     if not 0 < len(levels) <= MOST_LEVELS or not all(levels):
         return None
     return PreferredTopology(tuple(tuple(level.items()) for level in levels))
+
+
+def told_locality(annotations: Labels) -> str:
+    """What the annotations of a volume say about its place, for people; empty: nothing."""
+    text = annotations.get(PREFERRED_TOPOLOGY, "")
+    preferred = find_preferred(text)
+    told = [annotations.get(PLACEMENT_REASON, "")]
+    if preferred is not None:
+        shown = ", ".join(f"{key}={value}" for key, value in preferred.labels.items())
+        told.append(f"It is cheap to use on nodes with {shown}.")
+    elif text:
+        told.append(f"Its annotation {PREFERRED_TOPOLOGY} cannot be read and does not count.")
+    return " ".join(filter(None, told))

@@ -1,9 +1,11 @@
 """What a claim is waiting for."""
 
+import pytest
 from msgspec.structs import replace
 
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod, PodStatus
+from plimsoll.decide.annotations import PLACEMENT_REASON, PREFERRED_TOPOLOGY
 from plimsoll.decide.claims.match import Mismatch
 from plimsoll.decide.explain.claim import ClaimExplanation, Unsuited, explain_claim
 from plimsoll.decide.explain.claim_state import ClaimState
@@ -95,3 +97,30 @@ def test_each_pod_of_a_claim_is_judged_by_the_rules_of_its_own_scheduler() -> No
     pods = [a_pod(name, claims=["data"]) for name in kernels]
     found = explain_claim(KEY, pods, kernels["one"], kernel_of=lambda pod: kernels[pod.name])
     assert [pod.nodes for pod in found.pods] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "told"),
+    [
+        ({}, ""),
+        (
+            {
+                PLACEMENT_REASON: "Pool a: it has most room.",
+                PREFERRED_TOPOLOGY: '[{"region":"east"},{"zone":"b"}]',
+            },
+            " Pool a: it has most room. It is cheap to use on nodes with region=east, zone=b.",
+        ),
+        (
+            {PREFERRED_TOPOLOGY: "zone b"},
+            f" Its annotation {PREFERRED_TOPOLOGY} cannot be read and does not count.",
+        ),
+    ],
+    ids=["nothing-told", "readable", "unreadable"],
+)
+def test_a_bound_claim_tells_where_its_volume_is_cheap_to_use(
+    annotations: dict[str, str], told: str
+) -> None:
+    plain = a_volume("v")
+    volume = replace(plain, metadata=replace(plain.metadata, annotations=annotations))
+    explanation = explained(a_node("a"), volume, bound(a_claim(), "v"))
+    assert explanation.message == f"Bound to volume v.{told}"

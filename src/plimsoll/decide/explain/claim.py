@@ -16,6 +16,7 @@ from plimsoll.decide.explain.groups import NodeGroup, NodeTrouble, SharedTrouble
 from plimsoll.decide.explain.held_back import GroupStory, find_story_of_claim, tell_hold
 from plimsoll.decide.explain.pod import PodExplanation, explain_pod
 from plimsoll.decide.explain.provisioning import provisioning_troubles
+from plimsoll.decide.preferred_topology import told_locality
 from plimsoll.decide.provisioning.holds import HOLD, hold_of
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.reasons import (
@@ -136,7 +137,9 @@ def _message(
     placed = next((pod for pod in pods if pod.spec.node_name), None)
     match progress.state:
         case ClaimState.BOUND:
-            return f"Bound to volume {progress.volume}."
+            volume = kernel.columns.volume(progress.volume)
+            told = told_locality(volume.annotations) if volume else ""
+            return f"Bound to volume {progress.volume}. {told}".rstrip()
         case ClaimState.LOST:
             return f"Its volume {progress.volume} is gone, and the data with it."
         case ClaimState.DELETING:

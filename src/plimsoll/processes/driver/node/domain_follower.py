@@ -69,7 +69,9 @@ class DomainFollower:
         self._changed = asyncio.Event()
         self._looked = asyncio.Event()
         self._last: AdvertisedDomain | None = None
-        status = f"Node {name} was not read from the API server yet; its log says why."
+        status = (
+            f"Node {name} was not read from the API server yet; the log of the driver says why."
+        )
         followed.homes.put(name, DomainNotKnown(status=status))
 
     def _node_changed(self, _: StoreChange[Node]) -> None:
