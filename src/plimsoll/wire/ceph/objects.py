@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from plimsoll.wire.ceph.connection import CephConnection, Ioctx, PoolScope
+from plimsoll.wire.ceph.errors import CephError, CephFailure
 
 T = TypeVar("T")
 
@@ -89,6 +90,15 @@ class RadosObjects:
 
     async def remove(self, name: str) -> None:
         await self._on_pool(lambda opened: opened.remove_object(name))
+
+    async def exists(self, name: str) -> bool:
+        try:
+            await self._on_pool(lambda opened: opened.stat(name))
+        except CephError as error:
+            if error.failure is CephFailure.NOT_FOUND:
+                return False
+            raise
+        return True
 
     async def names(self) -> list[str]:
         return await self._on_pool(lambda opened: [item.key for item in opened.list_objects()])

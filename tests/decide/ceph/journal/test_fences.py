@@ -1,4 +1,5 @@
 from plimsoll.decide.ceph.journal.fences import (
+    FenceState,
     fence_keys,
     is_within,
     list_fences,
@@ -14,7 +15,7 @@ from tests.decide.ceph.journal.volume_calls import JOURNAL, POOLS
 ZONE, REGION = {"t/zone": "a"}, {"t/region": "east"}
 NODE = ZONE | REGION
 OTHER = {"t/zone": "b"} | REGION
-SINCE = "2026-01-01T00:00:00Z"
+SINCE = FenceState.BEGUN
 
 
 def test_a_node_is_in_every_domain_that_its_labels_name() -> None:
@@ -54,7 +55,9 @@ def test_fences_are_listed_until_they_are_removed() -> None:
     assert table.run(list_fences(JOURNAL)) == ()
     table.run(write_fence(JOURNAL, ZONE, SINCE))
     table.run(write_fence(JOURNAL, ZONE, SINCE))
-    assert table.run(list_fences(JOURNAL)) == (ZONE,)
+    assert table.run(list_fences(JOURNAL)) == ((ZONE, FenceState.BEGUN),)
+    table.run(write_fence(JOURNAL, ZONE, FenceState.COMPLETE))
+    assert table.run(list_fences(JOURNAL)) == ((ZONE, FenceState.COMPLETE),)
     assert table.run(remove_fence(JOURNAL, ZONE)) is None
     assert table.run(remove_fence(JOURNAL, ZONE)) is None
     assert table.run(list_fences(JOURNAL)) == ()

@@ -7,7 +7,9 @@ its domain nor a wider one is fenced.
 
 import json
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from itertools import combinations
+from typing import NamedTuple
 
 from plimsoll.decide.ceph.journal.operations import (
     PROBLEMS,
@@ -27,6 +29,21 @@ MOST_LABELS = 6
 Domain = Mapping[str, str]
 
 
+class FenceState(StrEnum):
+    BEGUN = "Begun"
+    """No node in the domain gets a lease any more; some may have one."""
+    COMPLETE = "Complete"
+    """No client in the domain can write any more."""
+
+
+STATES = frozenset(FenceState)
+
+
+class FencedDomain(NamedTuple):
+    domain: Domain
+    state: FenceState
+
+
 def fence_key(domain: Domain) -> str:
     return FENCED + json.dumps(dict(domain), sort_keys=True, separators=(",", ":"))
 
@@ -43,13 +60,13 @@ def is_within(topology: Domain, domain: Domain) -> bool:
 
 
 def write_fence(
-    journal: CephJournal, domain: Domain, since: str
+    journal: CephJournal, domain: Domain, state: FenceState
 ) -> RadosSteps[JournalProblem | None]:
     """From here on no node of the domain gets a lease."""
     answer = yield WriteRadosObject(
         object=journal.directory,
         creation=ObjectCreation.IDEMPOTENT,
-        values={fence_key(domain): since},
+        values={fence_key(domain): state},
     )
     return PROBLEMS[answer.problem] if answer.problem else None
 
@@ -61,12 +78,15 @@ def remove_fence(journal: CephJournal, domain: Domain) -> RadosSteps[JournalProb
     return PROBLEMS[answer.problem]
 
 
-def list_fences(journal: CephJournal) -> RadosSteps[tuple[Domain, ...] | JournalProblem]:
+def list_fences(journal: CephJournal) -> RadosSteps[tuple[FencedDomain, ...] | JournalProblem]:
     answer = yield ReadKeys(object=journal.directory, prefix=FENCED)
     if answer.problem and answer.problem is not RadosProblem.NOT_FOUND:
         return PROBLEMS[answer.problem]
-    found = (_parse_domain(key.removeprefix(FENCED)) for key in answer.values)
-    return tuple(domain for domain in found if domain is not None)
+    return tuple(
+        FencedDomain(domain, FenceState(state))
+        for key, state in answer.values.items()
+        if (domain := _parse_domain(key.removeprefix(FENCED))) is not None and state in STATES
+    )
 
 
 def _parse_domain(text: str) -> Domain | None:

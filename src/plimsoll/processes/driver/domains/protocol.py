@@ -41,6 +41,30 @@ class DomainBackend(Protocol):
         ...
 
 
+class FenceKeeper(Protocol):
+    """Which domains are fenced, for as long as that is so, whatever crashes."""
+
+    async def domains(self) -> Sequence[Segment]:
+        """Every one whose fence was begun and is not released yet."""
+        ...
+
+    async def is_fenced(self, domain: Segment) -> bool:
+        """Whether nothing in it can write any more."""
+        ...
+
+    async def fence(self, domain: Segment) -> None: ...
+
+    async def release(self, domain: Segment) -> None: ...
+
+
+@runtime_checkable
+class KeepsFences(Protocol):
+    """Of a backend whose storage remembers fences, for all drivers that share it."""
+
+    @property
+    def fence_keeper(self) -> FenceKeeper: ...
+
+
 class FencedNode(Protocol):
     """What a fence does on one node that this driver serves."""
 

@@ -42,11 +42,25 @@ class ClusterReport:
         )
 
     def _is_up(self, pool: Mapping[str, Any]) -> bool:
-        rules = [rule for rule in self.rules if rule["rule_id"] == pool["crush_rule"]]
-        if not rules:
+        steps = self.steps_of(pool)
+        if not steps:
             return False
-        alive = sum(self._alive(take, type_) for take, type_ in _choices(rules[0]["steps"]))
+        alive = sum(self._alive(take, type_) for take, type_ in _choices(steps))
         return alive >= int(pool["min_size"])
+
+    def used_pools(self) -> Sequence[Mapping[str, Any]]:
+        """The details of those that are meant for images."""
+        return [
+            item
+            for item in self.pools
+            if APPLICATION in self.applications.get(item["pool_name"], ())
+        ]
+
+    def steps_of(self, pool: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """Of the rule that places it; empty: there is no such rule."""
+        rules = [rule for rule in self.rules if rule["rule_id"] == pool["crush_rule"]]
+        found: Sequence[Mapping[str, Any]] = rules[0]["steps"] if rules else ()
+        return found
 
     def _alive(self, root: int, type_: str) -> int:
         """How many buckets of the type, below the root, have an OSD that is up."""

@@ -185,7 +185,7 @@ class WriterLeases:
     async def is_fenced(self, journal: CephJournal, topology: Mapping[str, str]) -> bool:
         """Whether a node with these labels gets no lease. Raises CephError and JournalError."""
         found = await self._cluster.runner.run(list_fences(journal))
-        return any(is_within(topology, domain) for domain in found)
+        return any(is_within(topology, each.domain) for each in found)
 
     async def end_all(self, domain: Mapping[str, str]) -> None:
         """Of the nodes in a domain that is fenced: their clients can write no more afterwards.

@@ -9,12 +9,10 @@ A pool is taken to hold nothing but volumes of these drivers: what other clients
 as if volumes had written it.
 """
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
-from pathlib import Path
+from functools import partial
 from random import Random
 from typing import NoReturn
 
@@ -24,8 +22,11 @@ from plimsoll.decide.ceph.journal.layout import JournalKind, JournalLayout
 from plimsoll.decide.ceph.journal.places import ImagePlace, ImageRequest
 from plimsoll.decide.ceph.labelled_pools import labelled_pools
 from plimsoll.decide.ceph.pool_capacity import CephPoolUsage, PromisedVolume, pool_state
+from plimsoll.decide.ceph.takeover.objections import PoolCopies
 from plimsoll.decide.ceph.volume_ids import UUID_BYTES
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
+from plimsoll.processes.driver.backends.ceph.cluster_domains import ClusterDomains, read_report
+from plimsoll.processes.driver.backends.ceph.cluster_fences import ClusterFences
 from plimsoll.processes.driver.backends.ceph.cluster_records import ClusterRecords
 from plimsoll.processes.driver.backends.ceph.cluster_report import APPLICATION, ClusterReport
 from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable, TableSettings
@@ -36,7 +37,6 @@ from plimsoll.processes.driver.backends.protocol import (
     BackendFeatures,
     BackendRequest,
     Charges,
-    DeviceSource,
     Extent,
     PlaceRequest,
     Pool,
@@ -53,6 +53,7 @@ from plimsoll.processes.driver.backends.rbd.image_assets import (
     make_empty,
     remove_if_there,
 )
+from plimsoll.processes.driver.backends.rbd.node_images import NodeImages, watchers_of
 from plimsoll.processes.driver.backends.rbd.options import (
     RbdOptions,
     access_of,
@@ -61,6 +62,7 @@ from plimsoll.processes.driver.backends.rbd.options import (
     parse_options,
 )
 from plimsoll.processes.driver.backends.rbd.pool_places import PoolPlaces
+from plimsoll.processes.driver.domains.protocol import DomainCondition
 from plimsoll.processes.driver.node.filesystems import EXT4, MINIMUM_BYTES
 from plimsoll.processes.driver.records import (
     SnapshotRecord,
@@ -68,12 +70,11 @@ from plimsoll.processes.driver.records import (
     VolumePlacement,
     VolumeRecord,
 )
-from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings, SetupError
+from plimsoll.processes.driver.settings import BackendSettings, Mounts, SetupError
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
-from plimsoll.wire.ceph.errors import CephError, CephFailure, NoCephError
+from plimsoll.wire.ceph.errors import CephError, NoCephError
 from plimsoll.wire.ceph.images import NewImage, RbdImages
 from plimsoll.wire.csi.refusals import (
-    failed_precondition,
     invalid_argument,
     not_found,
     unimplemented,
@@ -83,8 +84,6 @@ log = logging.getLogger(__name__)
 
 MEBIBYTE = 1 << 20
 SNAPSHOT_PREFIX = "csi-snap-"
-WATCHED_TRIES = 50
-WATCHED_PAUSE = timedelta(milliseconds=100)
 
 Entry = VolumeRecord | SnapshotRecord
 
@@ -139,16 +138,16 @@ class RbdBackend:
         self._options = options
         self._devices = devices
         self._prefix = settings.key("")
-        self._clock = settings.clock
-        self._nodes = {node.id: node for node in settings.nodes}
         self._labels: ClusterReport | None = None
         """The last one, for pools that are labelled in Ceph."""
         self.records = self._records(settings)
         self.records.know_journal(options.pool)
+        levels = names_in(options.domain_levels)
+        self._domains = ClusterDomains(self._connection, levels)
+        self.fence_keeper = ClusterFences(cluster, self.records, self._domains.find_journals)
+        self._node_images = NodeImages(self._connection, devices, self.records, settings)
         self._places = PoolPlaces(
-            domains=DomainLabels(
-                driver=settings.driver_name, labels=names_in(options.domain_levels)
-            ),
+            domains=DomainLabels(driver=settings.driver_name, labels=levels),
             volumes_in=self.records.volumes_in,
             chance=Random(settings.ids.uid()),  # noqa: S311 - spreads volumes
         )
@@ -175,7 +174,8 @@ class RbdBackend:
             ),
             settings.ids,
         )
-        leases = WriterLeases(self._cluster, volumes, self._watchers, settings.clock)
+        watchers = partial(watchers_of, self._connection)
+        leases = WriterLeases(self._cluster, volumes, watchers, settings.clock)
         return ClusterRecords(volumes, snapshots, leases, settings.clock)
 
     def _journal_pool(self, parameters: Mapping[str, str]) -> str:
@@ -226,20 +226,9 @@ class RbdBackend:
 
     async def pools(self, charges: Charges) -> Sequence[Pool]:
         with failures_of("the cluster"):
-            self._labels = await self._report()
+            self._labels = await read_report(self._connection)
         usages = self._labels.usages()
         return [self._pool(name, usages[name], charges) for name in sorted(usages)]
-
-    async def _report(self) -> ClusterReport:
-        ask = self._connection.command
-        df, pools, tree, rules, applications = await asyncio.gather(
-            ask("df", detail="detail"),
-            ask("osd pool ls", detail="detail"),
-            ask("osd tree"),
-            ask("osd crush rule dump"),
-            ask("osd pool application get"),
-        )
-        return ClusterReport(df=df, pools=pools, tree=tree, rules=rules, applications=applications)
 
     def _pool(self, name: str, usage: CephPoolUsage, charges: Charges) -> Pool:
         taken = charges.promised.get(name, 0)
@@ -254,6 +243,20 @@ class RbdBackend:
         total = usage.stored_bytes + usage.max_avail_bytes
         extent = Extent(name=name, total_bytes=total, free_bytes=free)
         return Pool(name=name, topology=(), extents=(extent,))
+
+    # Domains that are lost
+
+    async def pool_copies(self, domain: Mapping[str, str]) -> Sequence[PoolCopies]:
+        return await self._domains.pool_copies(domain)
+
+    async def storage_condition(self, domain: Mapping[str, str]) -> DomainCondition:
+        return await self._domains.storage_condition(domain)
+
+    async def fence(self, domain: Mapping[str, str]) -> None:
+        await self.fence_keeper.fence(domain)
+
+    async def release(self, domain: Mapping[str, str]) -> None:
+        await self.fence_keeper.release(domain)
 
     # What volumes are
 
@@ -354,57 +357,16 @@ class RbdBackend:
     # On the node
 
     async def open(self, volume: VolumeRecord, node_id: str) -> Source:
-        place = await self._place_of(volume)
-        if (device := self._devices.find(place.name)) is not None:
-            with failures_of(_name(volume)):
-                await self._devices.resize(place.name)
-            return _source(volume, device)
-        with failures_of(_name(volume)):
-            # rbd-fuse would wait for a pool that is down, or show an empty directory.
-            await self._images(place).facts(place.name)
-        await self.records.leases.take(volume, self._node(node_id))
-        with failures_of(_name(volume)):
-            device = await self._devices.open(place.pool.name, place.name)
-        is_alone = False
-        try:
-            address = await self._client_of(volume, place)
-            await self.records.leases.confirm(volume, node_id, address)
-            is_alone = True
-        finally:
-            if not is_alone:
-                await self.close(volume, node_id)
-        return _source(volume, device)
-
-    async def _client_of(self, volume: VolumeRecord, place: ImagePlace) -> str:
-        """The address of the one client that has the image open by now."""
-        found: Sequence[str] = ()
-        with failures_of(_name(volume)):
-            for _ in range(WATCHED_TRIES):
-                if found := await self._watchers(place):
-                    break
-                await self._clock.sleep(WATCHED_PAUSE)
-        if len(found) != 1:
-            raise failed_precondition(
-                f"{_name(volume)}: {len(found)} clients have image {place.name} open, and one at a"
-                " time can; look at `rbd status`"
-            )
-        return found[0]
-
-    def _node(self, node_id: str) -> NodeSettings:
-        return self._nodes[node_id]
+        return await self._node_images.open(volume, await self._place_of(volume), node_id)
 
     def opened(self, volume: VolumeRecord, node_id: str) -> Source | None:  # noqa: ARG002 - one
-        device = self._devices.find(self._image_name(volume))
-        return None if device is None else _source(volume, device)
+        return self._node_images.opened(volume)
 
     async def close(self, volume: VolumeRecord, node_id: str) -> None:
-        if name := self._image_name(volume):
-            with failures_of(_name(volume)):
-                await self._devices.close(name)
-        await self.records.leases.give_back(volume, node_id)
+        await self._node_images.close(volume, node_id)
 
     async def condition(self, volume: VolumeRecord) -> VolumeHealth:
-        name = self._image_name(volume)
+        name = self.records.volumes.image_name(volume.id)
         scope = PoolScope(pool=volume.placement.pools[0])
         try:
             await RbdImages(self._connection, scope).facts(name)
@@ -412,19 +374,8 @@ class RbdBackend:
             return VolumeHealth(abnormal=True, message=f"image {name}: {error}")
         return VolumeHealth()
 
-    async def _watchers(self, place: ImagePlace) -> Sequence[str]:
-        try:
-            return await self._images(place).watchers(place.name)
-        except CephError as error:
-            if error.failure is CephFailure.NOT_FOUND:
-                return ()
-            raise
-
     def _class(self, entry: Entry) -> RbdClass:
         return parse_class(entry.parameters, self._options)
-
-    def _image_name(self, volume: VolumeRecord) -> str:
-        return self.records.volumes.image_name(volume.id)
 
     async def _place_of(self, entry: Entry) -> ImagePlace:
         """Raises CsiStatusError."""
@@ -450,10 +401,6 @@ def _is_snapshot(entry: Entry) -> bool:
 
 def _name(entry: Entry) -> str:
     return f"snapshot {entry.name}" if _is_snapshot(entry) else f"volume {entry.name}"
-
-
-def _source(volume: VolumeRecord, device: Path) -> DeviceSource:
-    return DeviceSource(devices=(device,), fs_type=volume.fs_type or EXT4)
 
 
 def _refuse(detail: str) -> NoReturn:

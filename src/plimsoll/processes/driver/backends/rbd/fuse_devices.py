@@ -74,7 +74,7 @@ class FuseDevices:
         async with asyncio.timeout(WITHIN.total_seconds()):
             while not await asyncio.to_thread(file.exists):
                 await self._clock.sleep(PAUSE)
-        return await loop_devices.attach(file)
+        return await loop_devices.attach(file, looks_at_others=False)
 
     def find(self, image: str) -> Path | None:
         file = self._file(image)

@@ -35,10 +35,12 @@ class PoolPlaces:
         if not isinstance(chosen, ChosenPool):
             raise resource_exhausted(f"volume {request.name}: {chosen.reason}")
         extent = chosen.pool.data_pool or chosen.pool.name
+        is_served = wanted.reach is VolumeReach.SERVED_DOMAIN and bool(chosen.topology)
         return VolumePlacement(
             pools=(chosen.pool.name,),
             parts=(Part(extent=extent, bytes=request.size_bytes),),
-            topology=chosen.topology,
+            topology=(chosen.preferred,) if is_served else chosen.topology,
+            served_from=chosen.topology if is_served else (),
             near=() if wanted.reach is VolumeReach.DOMAIN else self._levels(chosen.preferred),
             reason=chosen.reason,
         )

@@ -1,0 +1,108 @@
+"""Fences of domains on a real cluster: who can write before, meanwhile and afterwards."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from plimsoll.processes.driver.settings import Mounts
+from plimsoll.wire.csi import methods as m
+from plimsoll.wire.csi.errors import DriverError
+from plimsoll.wire.csi.gen import csi_pb2 as csi, domains_pb2 as pb
+from tests.ceph import guardian
+from tests.ceph.interrupted_calls import JournalGround, journal_ground
+from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
+from tests.ceph.rbd_drivers import rbd_driver
+from tests.ceph.test_rbd_node import (
+    OTHER,
+    create,
+    publish,
+    stage,
+    take_back,
+    write_through,
+)
+from tests.processes.driver.drivers import ZONE, Running
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+
+DOMAIN = csi.Topology(segments={ZONE: "zone-a"})
+
+
+@pytest.fixture
+def directory(cluster: LoopbackCluster) -> Path:
+    made = cluster.directory / "driver"
+    made.mkdir(exist_ok=True)
+    return made
+
+
+@pytest.fixture
+async def ground(cluster: LoopbackCluster, directory: Path) -> AsyncIterator[JournalGround]:
+    async with journal_ground(cluster) as made:
+        yield made
+        await made.assert_empty()
+    assert guardian.mounts(directory) == []
+
+
+async def domain_of(driver: Running) -> pb.Domain:
+    return (await driver.call(m.GET_DOMAIN, pb.GetDomainRequest(domain=DOMAIN))).domain
+
+
+@pytest.mark.usefixtures("ground")
+async def test_nothing_in_a_fenced_domain_can_write_and_others_have_its_volumes(
+    cluster: LoopbackCluster, directory: Path
+) -> None:
+    one, two = directory / "one", directory / "two"
+    async with (
+        rbd_driver(cluster, one, mounts=Mounts.REAL) as first,
+        rbd_driver(cluster, two, mounts=Mounts.REAL, node=OTHER) as second,
+    ):
+        volume_id = await create(first)
+        await stage(first, volume_id, one / "staged")
+        await publish(first, volume_id, one / "staged", one / "target")
+        write_through(one / "target" / "file")
+        assert not (await domain_of(second)).fenced
+        await second.call(m.FENCE_DOMAIN, pb.FenceDomainRequest(domain=DOMAIN))
+        assert (await domain_of(first)).fenced
+        with pytest.raises(OSError, match=r"Input/output error|Read-only file system"):
+            write_through(one / "target" / "other")
+        await stage(second, volume_id, two / "staged")
+        await publish(second, volume_id, two / "staged", two / "target")
+        assert (two / "target" / "file").read_bytes() == b"data"
+        await take_back(first, volume_id, one / "staged", one / "target")
+        with pytest.raises(DriverError, match="open on node node-2"):
+            await stage(first, volume_id, one / "staged")
+        await take_back(second, volume_id, two / "staged", two / "target")
+        with pytest.raises(DriverError, match="is fenced"):
+            await stage(first, volume_id, one / "staged")
+        # Any driver of the cluster may end the fence, not only the one that was asked for it.
+        await first.call(m.RELEASE_DOMAIN, pb.ReleaseDomainRequest(domain=DOMAIN))
+        assert not (await domain_of(second)).fenced
+        await stage(first, volume_id, one / "staged")
+        await publish(first, volume_id, one / "staged", one / "target")
+        assert (one / "target" / "file").read_bytes() == b"data"
+        await take_back(first, volume_id, one / "staged", one / "target")
+        await second.delete(volume_id)
+
+
+async def test_a_domain_tells_which_pools_would_not_survive_it(
+    cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    async with rbd_driver(cluster, tmp_path) as driver:
+        told = await domain_of(driver)
+        pools = {pool.name: (pool.size, pool.min_size, pool.inside) for pool in told.pools}
+        assert pools == {POOLS["zone-a"]: (1, 1, 1), JOURNAL: (3, 2, 1)}
+        assert told.storage == pb.Domain.UP
+
+
+async def test_a_domain_whose_storage_is_down_is_told_and_can_be_fenced(
+    cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    async with rbd_driver(cluster, tmp_path) as driver:
+        with cluster.dead_zone("zone-a"):
+            assert (await domain_of(driver)).storage == pb.Domain.DOWN
+            await driver.call(m.FENCE_DOMAIN, pb.FenceDomainRequest(domain=DOMAIN))
+            listed = await driver.call(m.LIST_DOMAINS, pb.ListDomainsRequest())
+            assert [dict(each.domain.segments) for each in listed.domains] == [{ZONE: "zone-a"}]
+            await driver.call(m.RELEASE_DOMAIN, pb.ReleaseDomainRequest(domain=DOMAIN))
+            assert not (await domain_of(driver)).fenced
