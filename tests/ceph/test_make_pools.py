@@ -16,6 +16,8 @@ from plimsoll.wire.ceph.crush_map import CrushMapText, read_crush_map, write_cru
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from tests.ceph.cluster_settings import DRIVER_USER, ZONES
 from tests.ceph.loopback_cluster import LoopbackCluster, osd
+from tests.ceph.rbd_drivers import rbd_driver
+from tests.processes.driver.drivers import ZONE
 from tests.servers import plimsoll
 
 PREFIX, JOURNAL = "near-", "near-journal"
@@ -158,6 +160,21 @@ def test_pools_carry_their_domains_as_nodes_call_them(admin: Admin) -> None:
         (POOLS["zone-a"], (("room", "a"),)),
         (POOLS["zone-b"], (("room", "b"),)),
     ]
+
+
+async def test_a_driver_makes_volumes_by_the_class_that_is_printed_also_without_the_zone(
+    admin: Admin, tmp_path: Path
+) -> None:
+    parameters = yaml.safe_load(admin.made("--group=gold").stdout)["parameters"]
+    assert parameters == {"pool": JOURNAL, "poolGroup": "gold"}
+    async with rbd_driver(admin.cluster, tmp_path / "driver", pool=JOURNAL) as running:
+        for zone in ZONES:
+            volume = await running.create(zone, mib=8, zones=[zone], parameters=parameters)
+            assert [dict(each.segments) for each in volume.accessible_topology] == [{ZONE: zone}]
+        with admin.cluster.dead_zone("zone-b"):
+            await running.create("late", mib=8, zones=["zone-b"], parameters=parameters)
+        for volume_id in await running.volume_ids():
+            await running.delete(volume_id)
 
 
 def test_a_dry_run_changes_nothing(admin: Admin) -> None:

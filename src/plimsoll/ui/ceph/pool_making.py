@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from plimsoll.decide.ceph.constrained_pools import ConstrainedPool
+from plimsoll.decide.ceph.constrained_pools import PARAMETER, ConstrainedPool
 from plimsoll.decide.ceph.making_pools.crush_report import CrushReport
 from plimsoll.decide.ceph.making_pools.crush_rules import CrushRule, with_rules
 from plimsoll.decide.ceph.making_pools.requested import PoolsRequest
@@ -26,6 +26,7 @@ from plimsoll.decide.ceph.making_pools.steps import (
     decide_pools,
     described,
 )
+from plimsoll.processes.driver.backends.rbd.class_parameters import GROUP as POOL_GROUP
 from plimsoll.wire.ceph.connection import CephConnection
 from plimsoll.wire.ceph.crush_map import CrushMapText, read_crush_map, write_crush_map
 from plimsoll.wire.ceph.errors import CephError, CephFailure
@@ -108,16 +109,9 @@ class PoolMaking:
 
 
 def class_document(request: PoolsRequest, pools: tuple[ConstrainedPool, ...]) -> dict[str, object]:
-    """A class that uses the pools."""
-    listed = [
-        {
-            "poolName": pool.name,
-            "domainSegments": [
-                {"domainLabel": segment.label, "value": segment.value} for segment in pool.segments
-            ],
-        }
-        for pool in pools
-    ]
+    """A class that uses the pools: by their group, if they have one, so that it stays as it is when
+    domains come."""
+    chosen = {POOL_GROUP: request.group} if request.group else {PARAMETER: _listed(pools)}
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
@@ -125,8 +119,20 @@ def class_document(request: PoolsRequest, pools: tuple[ConstrainedPool, ...]) ->
         "provisioner": "rbd.plimsoll.dev",
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowVolumeExpansion": True,
-        "parameters": {
-            "pool": request.journal,
-            "topologyConstrainedPools": json.dumps(listed),
-        },
+        "parameters": ({"pool": request.journal} if request.journal else {}) | chosen,
     }
+
+
+def _listed(pools: tuple[ConstrainedPool, ...]) -> str:
+    return json.dumps(
+        [
+            {
+                "poolName": pool.name,
+                "domainSegments": [
+                    {"domainLabel": segment.label, "value": segment.value}
+                    for segment in pool.segments
+                ],
+            }
+            for pool in pools
+        ]
+    )

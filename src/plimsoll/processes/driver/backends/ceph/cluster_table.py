@@ -44,7 +44,7 @@ Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableSettings(Generic[Entry]):
+class JournalTable(Generic[Entry]):
     form: type[Entry]
     layout: JournalLayout
     journal_pool: Callable[[Mapping[str, str]], str]
@@ -54,9 +54,9 @@ class TableSettings(Generic[Entry]):
 
 
 class ClusterTable(Generic[Entry]):
-    def __init__(self, cluster: CephCluster, settings: TableSettings[Entry], ids: Ids) -> None:
+    def __init__(self, cluster: CephCluster, settings: JournalTable[Entry], ids: Ids) -> None:
         self._cluster = cluster
-        self._settings: TableSettings[Entry] = settings
+        self._settings: JournalTable[Entry] = settings
         self._ids = ids
         self._pools: dict[str, None] = {}
         """Those that are known to have a journal, in the order in which they were heard of."""

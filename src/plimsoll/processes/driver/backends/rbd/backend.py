@@ -29,7 +29,7 @@ from plimsoll.processes.driver.backends.ceph.cluster_domains import ClusterDomai
 from plimsoll.processes.driver.backends.ceph.cluster_fences import ClusterFences
 from plimsoll.processes.driver.backends.ceph.cluster_records import ClusterRecords
 from plimsoll.processes.driver.backends.ceph.cluster_report import APPLICATION, ClusterReport
-from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable, TableSettings
+from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable, JournalTable
 from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError, JournalRunner
 from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledAssets
 from plimsoll.processes.driver.backends.ceph.writer_leases import WriterLeases
@@ -156,7 +156,7 @@ class RbdBackend:
         adoption = ImageAdoption(self._connection, settings.clock)
         volumes = ClusterTable(
             self._cluster,
-            TableSettings(
+            JournalTable(
                 form=VolumeRecord,
                 layout=JournalLayout(kind=JournalKind.VOLUME),
                 journal_pool=self._journal_pool,
@@ -166,7 +166,7 @@ class RbdBackend:
         )
         snapshots = ClusterTable(
             self._cluster,
-            TableSettings(
+            JournalTable(
                 form=SnapshotRecord,
                 layout=JournalLayout(kind=JournalKind.SNAPSHOT),
                 journal_pool=self._journal_pool,
