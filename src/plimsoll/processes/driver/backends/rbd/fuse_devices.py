@@ -5,7 +5,10 @@ driver. It waits for a zone that is down, as a disk would: an error would end th
 """
 
 import asyncio
+import os
 import shutil
+import signal
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -13,13 +16,14 @@ from pathlib import Path
 from plimsoll.processes.driver.node import loop_devices
 from plimsoll.processes.driver.settings import SetupError
 from plimsoll.runtime.clock import Clock
-from plimsoll.runtime.commands import run, run_into_background
+from plimsoll.runtime.commands import CommandError, run, run_into_background
 from plimsoll.runtime.files.mountinfo import read_mount_points
 from plimsoll.wire.ceph.connection import CephAccess
 
 PROGRAM = "rbd-fuse"
 WITHIN = timedelta(seconds=20)
 PAUSE = timedelta(milliseconds=20)
+ANSWERS_WITHIN = timedelta(seconds=5)
 
 
 class FuseDevices:
@@ -85,16 +89,41 @@ class FuseDevices:
             await loop_devices.resize(device)
 
     async def close(self, image: str) -> None:
-        """Nothing of it is mounted any more. rbd-fuse ends by itself. Raises CommandError."""
+        """Nothing of it is mounted any more. rbd-fuse ends by itself, unless it waits for a cluster
+        that is down or has fenced it: then it is killed. Raises CommandError."""
         file = self._file(image)
         if (device := self.find(image)) is not None:
             await loop_devices.detach(device)
             await run(["losetup", "--detach", device], within=WITHIN)
         if self._is_mounted(image):
-            await run(["umount", file.parent], within=WITHIN)
+            await self._unmount(file.parent)
         with suppress(OSError):
             file.parent.rmdir()
+
+    async def _unmount(self, directory: Path) -> None:
+        """umount(8) asks for the directory first, and hangs if rbd-fuse does not answer."""
+        unmounting = asyncio.ensure_future(run(["umount", directory], within=WITHIN))
+        ended, _ = await asyncio.wait((unmounting,), timeout=ANSWERS_WITHIN.total_seconds())
+        if not ended:
+            for pid in _processes_of(directory):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            await unmounting
+        except CommandError:
+            if str(directory) in read_mount_points():
+                await run(["umount", "--lazy", directory], within=WITHIN)
 
     def _is_mounted(self, image: str) -> bool:
         place = self._file(image).parent
         return str(place) in read_mount_points()
+
+
+def _processes_of(directory: Path) -> Iterator[int]:
+    """Every rbd-fuse that shows an image there."""
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        # A process may end between our looking for it and our reading of it.
+        with suppress(OSError):
+            arguments = entry.read_bytes().rstrip(b"\0").split(b"\0")
+            is_program = Path(os.fsdecode(arguments[0])).name == PROGRAM
+            if is_program and arguments[-1] == os.fsencode(directory):
+                yield int(entry.parts[-2])
