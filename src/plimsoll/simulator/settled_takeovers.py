@@ -28,10 +28,11 @@ async def unsettled_takeovers(cluster: SimulatedCluster) -> list[str]:
     if not cluster.shape.takeover:
         return []
     view = await _view(cluster)
-    return sorted(_left(view))
+    return sorted(left_to_do(view))
 
 
-def _left(view: TakeoverView) -> Iterator[str]:
+def left_to_do(view: TakeoverView) -> Iterator[str]:
+    """What a controller would still do."""
     for change in decide_served_domains(view).changes:
         for label in change.added:
             yield f"node {change.node} has not got {label}"

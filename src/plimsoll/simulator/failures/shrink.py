@@ -175,9 +175,11 @@ def without_node(scenario: Scenario, *, name: str) -> Scenario | None:
 
 
 def without_idle_drivers(scenario: Scenario) -> Scenario | None:
-    """Those that neither events nor the classes of their claims name, with their classes."""
+    """Those that neither events nor the classes of their claims name, with their classes; not the
+    one whose zones are taken over."""
     shape, events = scenario.cluster, msgspec.json.encode(events_of(scenario)).decode()
     used = {class_.driver for class_ in shape.classes if _is_named(class_.name, events)}
+    used |= {shape.takeover}
     drivers = tuple(d for d in shape.drivers if d.name in used or d.name in events)
     if not drivers:
         drivers = shape.drivers[:1]
