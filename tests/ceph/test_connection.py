@@ -35,6 +35,17 @@ async def test_pools_and_their_ids_are_known(cluster: LoopbackCluster) -> None:
         assert len(set(found.values())) == len(found)
 
 
+async def test_no_monitor_is_asked_again_what_the_cluster_is_called(
+    cluster: LoopbackCluster,
+) -> None:
+    async with connected(cluster) as connection:
+        await connection.pool_ids()
+        with cluster.without("mon.a", signal.SIGSTOP):
+            began = time.monotonic()
+            assert await connection.fsid() == cluster.fsid
+            assert time.monotonic() - began < LIMITS.operation.total_seconds()
+
+
 async def test_the_address_is_one_that_a_blocklist_takes(cluster: LoopbackCluster) -> None:
     async with connected(cluster) as connection:
         assert (await connection.address()).startswith("127.0.0.1:0/")

@@ -116,6 +116,12 @@ class CephConnection:
             raise ceph_error(code, where, message)
         return output, message
 
+    async def fsid(self) -> str:
+        """What the cluster calls itself, which no monitor has to be asked again. Raises CephError.
+        """
+        found: str = (await self._connected()).get_fsid()
+        return found
+
     async def address(self) -> str:
         """Of this client, as a blocklist names it. Raises CephError."""
         cluster = await self._connected()

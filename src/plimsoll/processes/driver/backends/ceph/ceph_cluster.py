@@ -1,6 +1,6 @@
 """One cluster as a backend sees it: its connection and journals, and how its errors are told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -27,22 +27,15 @@ class CephCluster:
 
     async def id(self) -> str:
         """Raises CephError."""
-        return self.cluster_id or await self._own_name()
+        return self.cluster_id or await self.connection.fsid()
 
     async def is_called(self, cluster_id: str) -> bool:
         """Raises CephError."""
-        return cluster_id in (self.cluster_id or await self._own_name(), await self._own_name())
-
-    async def _own_name(self) -> str:
-        found: str = (await self.connection.command("fsid"))["fsid"]
-        return found
+        return cluster_id in (await self.id(), await self.connection.fsid())
 
     async def pool(self, name: str) -> CephPoolRef:
         """Raises CephError."""
-        ids = await self.connection.pool_ids()
-        if name not in ids:
-            raise CephError(CephFailure.POOL_NOT_FOUND, f"pool {name}")
-        return CephPoolRef(name, ids[name])
+        return _pool(name, await self.connection.pool_ids())
 
     async def journal(self, pool: str, layout: JournalLayout) -> CephJournal:
         """The one in that pool. Raises CephError."""
@@ -53,7 +46,13 @@ class CephCluster:
             if name in ids and name != pool
         )
         own = replace(layout, namespace=self.namespace)
-        return CephJournal(pool=await self.pool(pool), layout=own, older=older)
+        return CephJournal(pool=_pool(pool, ids), layout=own, older=older)
+
+
+def _pool(name: str, ids: Mapping[str, int]) -> CephPoolRef:
+    if name not in ids:
+        raise CephError(CephFailure.POOL_NOT_FOUND, f"pool {name}")
+    return CephPoolRef(name, ids[name])
 
 
 @contextmanager
