@@ -25,11 +25,13 @@ FORKS.set_forkserver_preload(
         "plimsoll.apiserver.main",
         "plimsoll.processes.controller.main",
         "plimsoll.processes.driver.main",
+        "plimsoll.processes.node.main",
         "plimsoll.processes.provisioner.main",
         "plimsoll.processes.scheduler.main",
         "plimsoll.ui.cli.apiserver",
         "plimsoll.ui.cli.controller",
         "plimsoll.ui.cli.driver",
+        "plimsoll.ui.cli.node",
         "plimsoll.ui.cli.provisioner",
         "plimsoll.ui.cli.scheduler",
     ]
@@ -52,7 +54,7 @@ class KeptProcess:
         self.on_end: Callable[[], Awaitable[None]] = _nothing
         self.on_start: Callable[[], Awaitable[None]] = _nothing
         """Called after each start; the process may not be ready yet."""
-        self._arguments = arguments
+        self.arguments = arguments
         self._environment = dict(environment)
         self._log = log
         self._is_held = False
@@ -95,7 +97,7 @@ class KeptProcess:
 
     def _spawn(self) -> None:
         self._begins_at = self._log.stat().st_size if self._log.exists() else 0
-        arguments = (self._arguments, self._environment, str(self._log))
+        arguments = (self.arguments, self._environment, str(self._log))
         self._process = FORKS.Process(target=_run, args=arguments, daemon=True)
         self._process.start()
 

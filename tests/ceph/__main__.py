@@ -7,7 +7,9 @@ import pytest
 
 from tests.ceph.requirements import missing
 
-if reason := missing():
-    print(f"tests on a real Ceph cluster are skipped: {reason}")
-    sys.exit()
-sys.exit(pytest.main(["-q", str(Path(__file__).parent), *sys.argv[1:]]))
+# Processes that tests fork off load this module as well, under another name.
+if __name__ == "__main__":
+    if reason := missing():
+        print(f"tests on a real Ceph cluster are skipped: {reason}")
+        sys.exit()
+    sys.exit(pytest.main(["-q", str(Path(__file__).parent), *sys.argv[1:]]))
