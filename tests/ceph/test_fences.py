@@ -14,14 +14,8 @@ from tests.ceph import guardian
 from tests.ceph.interrupted_calls import JournalGround, journal_ground
 from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import rbd_driver
-from tests.ceph.test_rbd_node import (
-    OTHER,
-    create,
-    publish,
-    stage,
-    take_back,
-    write_through,
-)
+from tests.ceph.staging import publish, stage, take_back
+from tests.ceph.test_rbd_node import OTHER, create, write_through
 from tests.processes.driver.drivers import ZONE, Running
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")

@@ -23,7 +23,8 @@ from tests.ceph.connections import connected
 from tests.ceph.interrupted_calls import JournalGround, journal_ground
 from tests.ceph.loopback_cluster import POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import CLASS, NODE, rbd_driver
-from tests.processes.driver.drivers import MIB, ZONE, Running, capability
+from tests.ceph.staging import publish, stage, take_back
+from tests.processes.driver.drivers import MIB, ZONE, Running
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 
@@ -48,35 +49,6 @@ async def ground(cluster: LoopbackCluster, directory: Path) -> AsyncIterator[Jou
 async def create(driver: Running, **how: object) -> str:
     volume = await driver.create("data", mib=32, zones=["zone-a"], parameters=CLASS, **how)
     return volume.volume_id
-
-
-async def stage(driver: Running, volume_id: str, place: Path, *, block: bool = False) -> None:
-    os.makedirs(place, exist_ok=True)  # noqa: PTH103 - the loop waits for nothing else here
-    request = csi.NodeStageVolumeRequest(
-        volume_id=volume_id,
-        staging_target_path=str(place),
-        volume_capability=capability(block=block),
-    )
-    await driver.call(m.NODE_STAGE_VOLUME, request)
-
-
-async def publish(
-    driver: Running, volume_id: str, staged: Path, target: Path, *, block: bool = False
-) -> None:
-    request = csi.NodePublishVolumeRequest(
-        volume_id=volume_id,
-        staging_target_path=str(staged),
-        target_path=str(target),
-        volume_capability=capability(block=block),
-    )
-    await driver.call(m.NODE_PUBLISH_VOLUME, request)
-
-
-async def take_back(driver: Running, volume_id: str, staged: Path, target: Path) -> None:
-    unpublish = csi.NodeUnpublishVolumeRequest(volume_id=volume_id, target_path=str(target))
-    await driver.call(m.NODE_UNPUBLISH_VOLUME, unpublish)
-    unstage = csi.NodeUnstageVolumeRequest(volume_id=volume_id, staging_target_path=str(staged))
-    await driver.call(m.NODE_UNSTAGE_VOLUME, unstage)
 
 
 async def delete(driver: Running, volume_id: str) -> None:

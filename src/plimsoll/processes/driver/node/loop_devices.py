@@ -29,16 +29,19 @@ def loops_of(file: Path) -> Sequence[Path]:
     return tuple(device for device, behind in loops().items() if behind == real)
 
 
-async def attach(file: Path, *, looks_at_others: bool = True) -> Path:
-    """The device of that file: a new one, unless it has one already.
+async def attach(file: Path) -> Path:
+    """The device of that file: a new one, unless it has one already."""
+    present = loops_of(file)
+    return present[0] if present else await attach_new(file)
+
+
+async def attach_new(file: Path, *, looks_at_others: bool = True) -> Path:
+    """A device of its own for that file, at which only losetup looks.
 
     losetup looks at the files behind all other devices first, so that no two processes attach the
     same one. It hangs while one of those files does not answer, as in a file system that is served
     over a network: where there may be such files, it must not look.
     """
-    present = loops_of(file)
-    if present:
-        return present[0]
     careful = ["--nooverlap"] if looks_at_others else []
     completed = await run(["losetup", "--find", "--show", *careful, file], within=WITHIN)
     device = Path(completed.stdout.strip())

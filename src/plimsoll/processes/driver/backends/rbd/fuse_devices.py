@@ -5,18 +5,17 @@ driver. It waits for a zone that is down, as a disk would: an error would end th
 """
 
 import asyncio
-import os
 import shutil
-import signal
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
+from plimsoll.processes.driver.backends.rbd.fuse_processes import kill_all_at
 from plimsoll.processes.driver.node import loop_devices
 from plimsoll.processes.driver.settings import SetupError
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.commands import CommandError, run, run_into_background
+from plimsoll.runtime.deadlines import in_thread_within
 from plimsoll.runtime.files.mountinfo import read_mount_points
 from plimsoll.wire.ceph.connection import CephAccess
 
@@ -28,7 +27,8 @@ ANSWERS_WITHIN = timedelta(seconds=5)
 
 class FuseDevices:
     def __init__(self, directory: Path, access: CephAccess, clock: Clock) -> None:
-        self._directory = directory
+        # The kernel tells of mounts and devices by their real paths.
+        self._directory = directory.resolve()
         self._access = access
         self._clock = clock
 
@@ -61,7 +61,7 @@ class FuseDevices:
         if (present := self.find(image)) is not None:
             return present
         file = self._file(image)
-        if not self._is_mounted(image):
+        if not self.is_shown(image):
             file.parent.mkdir(parents=True, exist_ok=True)
             environment = {"CEPH_ARGS": f"--id {self._access.user}"}
             command: list[str | Path] = [
@@ -76,9 +76,10 @@ class FuseDevices:
             ]
             await run_into_background(command, within=WITHIN, extra_environment=environment)
         async with asyncio.timeout(WITHIN.total_seconds()):
-            while not await asyncio.to_thread(file.exists):
+            # A thread that can be given up: rbd-fuse may wait for Ceph, for as long as it takes.
+            while not await in_thread_within(WITHIN, file.exists, OSError):
                 await self._clock.sleep(PAUSE)
-        return await loop_devices.attach(file, looks_at_others=False)
+        return await loop_devices.attach_new(file, looks_at_others=False)
 
     def find(self, image: str) -> Path | None:
         file = self._file(image)
@@ -95,7 +96,7 @@ class FuseDevices:
         if (device := self.find(image)) is not None:
             await loop_devices.detach(device)
             await run(["losetup", "--detach", device], within=WITHIN)
-        if self._is_mounted(image):
+        if self.is_shown(image):
             await self._unmount(file.parent)
         with suppress(OSError):
             file.parent.rmdir()
@@ -105,25 +106,17 @@ class FuseDevices:
         unmounting = asyncio.ensure_future(run(["umount", directory], within=WITHIN))
         ended, _ = await asyncio.wait((unmounting,), timeout=ANSWERS_WITHIN.total_seconds())
         if not ended:
-            for pid in _processes_of(directory):
-                os.kill(pid, signal.SIGKILL)
+            await kill_all_at(directory, PROGRAM, self._clock)
         try:
             await unmounting
         except CommandError:
             if str(directory) in read_mount_points():
                 await run(["umount", "--lazy", directory], within=WITHIN)
 
-    def _is_mounted(self, image: str) -> bool:
-        place = self._file(image).parent
-        return str(place) in read_mount_points()
+    async def kill(self, image: str) -> None:
+        """For one that Ceph has cut off: it would not end by itself, and has nothing to lose."""
+        await kill_all_at(self._file(image).parent, PROGRAM, self._clock)
 
-
-def _processes_of(directory: Path) -> Iterator[int]:
-    """Every rbd-fuse that shows an image there."""
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        # A process may end between our looking for it and our reading of it.
-        with suppress(OSError):
-            arguments = entry.read_bytes().rstrip(b"\0").split(b"\0")
-            is_program = Path(os.fsdecode(arguments[0])).name == PROGRAM
-            if is_program and arguments[-1] == os.fsencode(directory):
-                yield int(entry.parts[-2])
+    def is_shown(self, image: str) -> bool:
+        """Whether rbd-fuse is, or was, started for it; it may be without a device."""
+        return str(self._file(image).parent) in read_mount_points()

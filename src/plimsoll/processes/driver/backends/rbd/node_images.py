@@ -10,6 +10,7 @@ from pathlib import Path
 from plimsoll.decide.ceph.journal.places import ImagePlace
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import failures_of
 from plimsoll.processes.driver.backends.ceph.cluster_records import ClusterRecords
+from plimsoll.processes.driver.backends.ceph.writer_leases import parse_lease
 from plimsoll.processes.driver.backends.protocol import DeviceSource, Source
 from plimsoll.processes.driver.backends.rbd.fuse_devices import FuseDevices
 from plimsoll.processes.driver.node.filesystems import EXT4
@@ -47,6 +48,9 @@ class NodeImages:
         with failures_of(_name(volume)):
             # rbd-fuse would wait for a pool that is down, or show an empty directory.
             await _images(self._connection, place).facts(place.name)
+        if self._devices.is_shown(place.name):
+            # A driver died while it opened the image. Its client would be blocked with the lease.
+            await self.close(volume, node_id)
         await self._records.leases.take(volume, self._nodes[node_id])
         is_alone = False
         try:
@@ -83,8 +87,19 @@ class NodeImages:
         """Raises CsiStatusError."""
         if name := self._image(volume):
             with failures_of(_name(volume)):
+                if self._devices.is_shown(name) and await self._is_cut_off(volume, node_id):
+                    await self._devices.kill(name)
                 await self._devices.close(name)
         await self._records.leases.give_back(volume, node_id)
+
+    async def _is_cut_off(self, volume: VolumeRecord, node_id: str) -> bool:
+        """Whether Ceph has no client any more that may show the image here. Raises CephError."""
+        stored = await self._records.volumes.stored(volume.id)
+        lease = None if stored is None else parse_lease(stored.writer)
+        if stored is None or lease is None or lease.node_id != node_id:
+            return True
+        found = await watchers_of(self._connection, stored.place)
+        return not any(lease.address in ("", address) for address in found)
 
     def _image(self, volume: VolumeRecord) -> str:
         return self._records.volumes.image_name(volume.id)
