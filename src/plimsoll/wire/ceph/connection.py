@@ -117,7 +117,7 @@ class CephConnection:
         return output, message
 
     async def fsid(self) -> str:
-        """What the cluster calls itself, which no monitor has to be asked again. Raises CephError."""
+        """What the cluster calls itself; monitors are asked for it once. Raises CephError."""
         found: str = (await self._connected()).get_fsid()
         return found
 
