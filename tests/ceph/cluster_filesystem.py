@@ -82,6 +82,10 @@ class ClusterFilesystem:
                 self.cluster.start(f"mds.{name}")
             self.wait_until_served()
 
+    def blocklist(self) -> list[str]:
+        """The addresses of clients that are fenced."""
+        return list(self.cluster.command("osd dump")["blocklist"])
+
     def clients(self) -> list[dict[str, Any]]:
         """The sessions that the active server knows, without its own."""
         found: Any = self.cluster.tell(f"mds.{self.active}", "session ls")
