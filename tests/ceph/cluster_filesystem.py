@@ -75,6 +75,7 @@ class ClusterFilesystem:
         """No metadata server runs for the length of the block."""
         for name in METADATA_SERVERS:
             self.cluster.end(f"mds.{name}")
+        self.cluster.until(lambda: not self.active, "the monitor does not see that they are gone")
         try:
             yield
         finally:
