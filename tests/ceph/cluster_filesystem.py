@@ -53,10 +53,12 @@ class ClusterFilesystem:
 
     def _servers(self) -> dict[str, str]:
         """Their states by name."""
+        return {server["name"]: server["state"] for server in self._every()}
+
+    def _every(self) -> list[dict[str, Any]]:
         dump: Any = self.cluster.command("fs dump")
         (own,) = (f for f in dump["filesystems"] if f["mdsmap"]["fs_name"] == FILESYSTEM)
-        every = [*dump["standbys"], *own["mdsmap"]["info"].values()]
-        return {server["name"]: server["state"] for server in every}
+        return [*dump["standbys"], *own["mdsmap"]["info"].values()]
 
     @property
     def active(self) -> str:
@@ -75,12 +77,17 @@ class ClusterFilesystem:
         """No metadata server runs for the length of the block."""
         for name in METADATA_SERVERS:
             self.cluster.end(f"mds.{name}")
-        self.cluster.until(lambda: not self.active, "the monitor does not see that they are gone")
+        gone = {server["gid"] for server in self._every()}
         try:
             yield
         finally:
             for name in METADATA_SERVERS:
                 self.cluster.start(f"mds.{name}")
+            # The monitor takes servers that were killed for active until others come.
+            self.cluster.until(
+                lambda: gone.isdisjoint(server["gid"] for server in self._every()),
+                "the monitor does not see the new metadata servers",
+            )
             self.wait_until_served()
 
     def blocklist(self) -> list[str]:
