@@ -102,6 +102,13 @@ class VolumeDirectories:
         await self._files.make_link(self._path("snapshots", snapshot.name), snapshot.volume)
         await self._files.take_snapshot(await self._whereabouts(snapshot.volume), snapshot.name)
 
+    async def source_of(self, snapshot: str) -> str:
+        """The name of the volume that it was taken of."""
+        volume = await self._files.read_link(self._path("snapshots", snapshot))
+        if not volume:
+            raise CephError(CephFailure.NOT_FOUND, f"snapshot {snapshot}")
+        return volume
+
     async def remove_snapshot(self, name: str) -> None:
         """That there is none is no error."""
         link = self._path("snapshots", name)
