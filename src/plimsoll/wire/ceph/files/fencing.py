@@ -44,7 +44,7 @@ class ClientAddresses:
 
 class ClientFencing:
     def __init__(self, connection: CephConnection, addresses: ClientAddresses) -> None:
-        self._connection = connection
+        self.connection = connection
         self._addresses = addresses
         self._alive: set[str] = set()
 
@@ -67,7 +67,7 @@ class ClientFencing:
     async def enforce(self) -> None:
         """Fences what has died. Raises CephError; what could not be fenced stays on the list."""
         for address in self.pending:
-            await fence(self._connection, address)
+            await fence(self.connection, address)
             self._addresses.forget(address)
 
     async def try_enforce(self) -> None:

@@ -15,6 +15,7 @@ from plimsoll.wire.ceph.connection import CephAccess, CephLimits
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.files import messages as m
 from plimsoll.wire.ceph.files.fencing import ClientFencing
+from plimsoll.wire.ceph.files.metadata_servers import check_served
 from plimsoll.wire.ceph.files.worker_process import WorkerProcess
 
 A = TypeVar("A", bound=m.FileAnswer)
@@ -22,7 +23,10 @@ A = TypeVar("A", bound=m.FileAnswer)
 WORKERS = 4
 """That remove or copy trees at the same time."""
 ENDED_WITHIN = timedelta(seconds=5)
-DEFAULT_FILE_LIMITS = CephLimits(call=timedelta(seconds=15))
+DEFAULT_FILE_LIMITS = CephLimits(call=timedelta(seconds=7))
+"""Callers of a driver wait for ten seconds, or a little more."""
+STEP_FACTOR = 3
+"""How much longer a step through a tree may take than another call."""
 
 
 def _nothing(worker: WorkerProcess) -> None:
@@ -134,7 +138,7 @@ class CephFilesystem:
 
     async def _step(self, worker: WorkerProcess, request: m.Request) -> m.Answer:
         try:
-            async with asyncio.timeout(self._limits.call.total_seconds()):
+            async with asyncio.timeout(STEP_FACTOR * self._limits.call.total_seconds()):
                 return await worker.ask(request)
         except TimeoutError as error:
             raise self._timed_out() from error
@@ -157,6 +161,7 @@ class CephFilesystem:
     async def _started(self) -> WorkerProcess:
         """Clients that died are fenced first: they may hold what this one is to work on."""
         await self._fencing.enforce()
+        await check_served(self._fencing.connection, self.name)
         worker = await WorkerProcess.started(self._where)
         is_connected = False
         try:
