@@ -88,7 +88,7 @@ class CephFilesystem:
         await self._ask(m.RemoveLink(path=path))
 
     async def take_snapshot(self, path: str, name: str) -> None:
-        await self._ask(m.TakeSnapshot(path=path, name=name))
+        await self._ask(m.MakeSnapshot(path=path, name=name))
 
     async def remove_snapshot(self, path: str, name: str) -> None:
         await self._ask(m.RemoveSnapshot(path=path, name=name))

@@ -66,7 +66,7 @@ class MoveDirectory(FileRequest, frozen=True, kw_only=True, tag=True):
     to: str
 
 
-class TakeSnapshot(FileRequest, frozen=True, kw_only=True, tag=True):
+class MakeSnapshot(FileRequest, frozen=True, kw_only=True, tag=True):
     name: str
 
 
@@ -93,7 +93,7 @@ Request = (
     | ReadFacts
     | ListNames
     | MoveDirectory
-    | TakeSnapshot
+    | MakeSnapshot
     | RemoveSnapshot
     | RemoveSome
     | CopySome

@@ -70,7 +70,7 @@ class FileWorker:
         | m.RemoveLink
         | m.SetQuota
         | m.MoveDirectory
-        | m.TakeSnapshot
+        | m.MakeSnapshot
         | m.RemoveSnapshot,
     ) -> None:
         match request:
@@ -87,7 +87,7 @@ class FileWorker:
                 self._set(request.path, "ceph.quota.max_bytes", str(request.quota_bytes))
             case m.MoveDirectory():
                 self._move(request)
-            case m.TakeSnapshot():
+            case m.MakeSnapshot():
                 with contextlib.suppress(self._cephfs.ObjectExists):
                     self._fs.mksnap(request.path, request.name, SNAPSHOT_MODE, {})
             case m.RemoveSnapshot():
