@@ -134,7 +134,7 @@ class LoopbackCluster:
                 self.start(osd(zone))
             return self._up() == len(ZONES)
 
-        self._until(is_back, f"{osd(zone)} does not come back")
+        self.until(is_back, f"{osd(zone)} does not come back")
         self.wait_until_writable()
 
     @contextmanager

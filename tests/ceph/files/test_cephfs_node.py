@@ -131,9 +131,9 @@ async def test_a_pod_sees_a_volume_of_its_size_and_what_it_wrote_comes_back(
 
 
 async def test_two_nodes_write_to_one_volume_and_see_what_the_other_wrote(
-    driver: Running, filesystem: ClusterFilesystem, directory: Path, staged: Path, target: Path
+    driver: Running, filesystem: ClusterFilesystem, directory: Path, target: Path
 ) -> None:
-    volume_id = await create(driver)
+    volume_id, staged = await create(driver), directory / "staged"
     await use(driver, volume_id, staged, target)
     second = directory / "second"
     node = NodeSettings(id="node-2", topology=NODE.topology)

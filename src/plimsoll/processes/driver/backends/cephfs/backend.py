@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import NoReturn
 
 from plimsoll.decide.ceph.constrained_pools import ConstrainedPool, PoolKey
-from plimsoll.decide.ceph.journal.layout import JournalKind
+from plimsoll.decide.ceph.journal.layout import JournalKind, JournalLayout
 from plimsoll.decide.ceph.journal.operations import RemoveImage
 from plimsoll.decide.ceph.journal.places import ImagePlace, ImageRequest
+from plimsoll.decide.ceph.journal.stored_records import JournalRecord
 from plimsoll.decide.ceph.pool_capacity import (
     CephPoolUsage,
     PromisedVolume,
@@ -23,10 +24,11 @@ from plimsoll.decide.ceph.pool_capacity import (
     pool_state,
 )
 from plimsoll.decide.ceph.volume_ids import UUID_BYTES
+from plimsoll.processes.driver.backends.ceph.access import access_of
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
 from plimsoll.processes.driver.backends.ceph.cluster_records import ClusterRecords
 from plimsoll.processes.driver.backends.ceph.cluster_report import ClusterReport
-from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable
+from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable, TableSettings
 from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError, JournalRunner
 from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledAssets
 from plimsoll.processes.driver.backends.ceph.writer_leases import WriterLeases
@@ -35,7 +37,6 @@ from plimsoll.processes.driver.backends.cephfs.class_parameters import (
     parse_cephfs_class,
 )
 from plimsoll.processes.driver.backends.cephfs.filesystem_pools import KnownFilesystem
-from plimsoll.processes.driver.backends.cephfs.filesystem_records import FilesystemTable
 from plimsoll.processes.driver.backends.cephfs.fuse_mounts import FuseMounts
 from plimsoll.processes.driver.backends.cephfs.options import CephfsOptions, parse_cephfs_options
 from plimsoll.processes.driver.backends.cephfs.volume_directories import (
@@ -54,7 +55,6 @@ from plimsoll.processes.driver.backends.protocol import (
     VolumeHealth,
     VolumeLayout,
 )
-from plimsoll.processes.driver.backends.rbd.options import access_of
 from plimsoll.processes.driver.mount_options import BIND
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, SetupError
@@ -140,14 +140,31 @@ class CephfsBackend:
         self.records = self._records(settings)
 
     def _records(self, settings: BackendSettings) -> ClusterRecords:
-        cluster, filesystem, ids = self._cluster, self._filesystem, settings.ids
-        volumes = FilesystemTable(
-            cluster, filesystem, VolumeRecord, kind=JournalKind.VOLUME, ids=ids
+        """In the metadata pool of the file system, whatever a class says of pools."""
+        only = self._filesystem.metadata_pool
+        volumes = ClusterTable(
+            self._cluster,
+            TableSettings(
+                form=VolumeRecord,
+                layout=JournalLayout(kind=JournalKind.VOLUME),
+                journal_pool=_not_said,
+                adopt=_not_adopted,
+                only_pool=only,
+            ),
+            settings.ids,
         )
-        snapshots = FilesystemTable(
-            cluster, filesystem, SnapshotRecord, kind=JournalKind.SNAPSHOT, ids=ids
+        snapshots = ClusterTable(
+            self._cluster,
+            TableSettings(
+                form=SnapshotRecord,
+                layout=JournalLayout(kind=JournalKind.SNAPSHOT),
+                journal_pool=_not_said,
+                adopt=_not_adopted,
+                only_pool=only,
+            ),
+            settings.ids,
         )
-        leases = WriterLeases(cluster, volumes, _no_writers, settings.clock)
+        leases = WriterLeases(self._cluster, volumes, _no_writers, settings.clock)
         return ClusterRecords(volumes, snapshots, leases, settings.clock)
 
     async def shut_down(self) -> None:
@@ -380,6 +397,14 @@ class CephfsBackend:
     async def _calls(self, entry: Entry) -> JournaledAssets:
         journal = await self._table(entry).journal_of(entry.parameters)
         return JournaledAssets(journal, self._cluster.runner)
+
+
+def _not_said(parameters: Mapping[str, str]) -> str:  # noqa: ARG001 - of no class
+    return ""
+
+
+async def _not_adopted(id_: str, record: JournalRecord) -> None:
+    """Volumes that ceph-csi made are elsewhere in the file system."""
 
 
 async def _no_writers(place: ImagePlace) -> Sequence[str]:  # noqa: ARG001 - of no directory

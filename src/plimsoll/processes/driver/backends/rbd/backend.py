@@ -25,6 +25,7 @@ from plimsoll.decide.ceph.journal.places import ImagePlace, ImageRequest
 from plimsoll.decide.ceph.labelled_pools import labelled_pools
 from plimsoll.decide.ceph.pool_capacity import CephPoolUsage, PromisedVolume, pool_state
 from plimsoll.decide.ceph.volume_ids import UUID_BYTES
+from plimsoll.processes.driver.backends.ceph.access import access_of
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
 from plimsoll.processes.driver.backends.ceph.cluster_records import ClusterRecords
 from plimsoll.processes.driver.backends.ceph.cluster_report import APPLICATION, ClusterReport
@@ -55,7 +56,6 @@ from plimsoll.processes.driver.backends.rbd.image_assets import (
 )
 from plimsoll.processes.driver.backends.rbd.options import (
     RbdOptions,
-    access_of,
     names_in,
     overcommit_of,
     parse_options,
