@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.processes.driver.backends.ceph.access import access_of
+from plimsoll.processes.driver.backends.ceph.shared_options import access_of
 from plimsoll.processes.driver.backends.rbd.options import (
     parse_options,
 )

@@ -10,9 +10,11 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import NoReturn
 
 from plimsoll.decide.ceph.constrained_pools import ConstrainedPool, PoolKey
+from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.decide.ceph.journal.layout import JournalKind, JournalLayout
 from plimsoll.decide.ceph.journal.operations import RemoveImage
 from plimsoll.decide.ceph.journal.places import ImagePlace, ImageRequest
@@ -24,13 +26,14 @@ from plimsoll.decide.ceph.pool_capacity import (
     pool_state,
 )
 from plimsoll.decide.ceph.volume_ids import UUID_BYTES
-from plimsoll.processes.driver.backends.ceph.access import access_of
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
 from plimsoll.processes.driver.backends.ceph.cluster_records import ClusterRecords
 from plimsoll.processes.driver.backends.ceph.cluster_report import ClusterReport
 from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable, TableSettings
 from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError, JournalRunner
 from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledAssets
+from plimsoll.processes.driver.backends.ceph.pool_places import PoolPlaces
+from plimsoll.processes.driver.backends.ceph.shared_options import access_of, names_in
 from plimsoll.processes.driver.backends.ceph.writer_leases import WriterLeases
 from plimsoll.processes.driver.backends.cephfs.class_parameters import (
     CephfsClass,
@@ -50,13 +53,14 @@ from plimsoll.processes.driver.backends.protocol import (
     Charges,
     DirectorySource,
     Extent,
+    PlaceRequest,
     Pool,
     Source,
     VolumeHealth,
     VolumeLayout,
 )
 from plimsoll.processes.driver.mount_options import BIND
-from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.records import SnapshotRecord, VolumePlacement, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, SetupError
 from plimsoll.wire.ceph.bindings import load_files_binding
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
@@ -138,6 +142,13 @@ class CephfsBackend:
             namespace=NAMESPACE,
         )
         self.records = self._records(settings)
+        self._places = PoolPlaces(
+            domains=DomainLabels(
+                driver=settings.driver_name, labels=names_in(options.domain_levels)
+            ),
+            volumes_in=self.records.volumes_in,
+            chance=Random(settings.ids.uid()),  # noqa: S311 - spreads volumes
+        )
 
     def _records(self, settings: BackendSettings) -> ClusterRecords:
         """In the metadata pool of the file system, whatever a class says of pools."""
@@ -196,6 +207,10 @@ class CephfsBackend:
         return tuple(
             {self._prefix + label: value for label, value in item.segments} for item in entries
         )
+
+    def choose_place(self, pools: Sequence[Pool], request: PlaceRequest) -> VolumePlacement:
+        wanted = self._class(request.backend_request.parameters)
+        return self._places.choose(wanted, wanted.pools, pools, request)
 
     async def pools(self, charges: Charges) -> Sequence[Pool]:
         with failures_of("the cluster"):

@@ -2,7 +2,8 @@
 
 The parameters are those of ceph-csi, which calls the pool of the content `pool`, and
 `topologyConstrainedPools` as for images. The journal is in the metadata pool of the file system,
-whatever a class says.
+whatever a class says. As for images a class may say how volumes spread over domains (`spread`), and
+from where they can be reached (`reach`).
 """
 
 from collections.abc import Mapping
@@ -13,10 +14,14 @@ from plimsoll.decide.ceph.constrained_pools import (
     ConstrainedPool,
     parse_constrained_pools,
 )
+from plimsoll.decide.ceph.pool_choice import PoolSpread, VolumeReach
+from plimsoll.processes.driver.backends.ceph.class_choices import REACH, SPREAD, parse_choice
 from plimsoll.processes.driver.backends.cephfs.options import CephfsOptions
 from plimsoll.wire.csi.refusals import invalid_argument
 
-PARAMETERS = frozenset({"fsName", "pool", PARAMETER, "volumeNamePrefix", "clusterID"})
+PARAMETERS = frozenset(
+    {"fsName", "pool", PARAMETER, "volumeNamePrefix", "clusterID", SPREAD, REACH}
+)
 ENCRYPTION = frozenset({"encrypted", "encryptionKMSID", "encryptionType"})
 DEFAULT_PREFIX = "csi-vol-"
 LONGEST_PREFIX = 64
@@ -27,6 +32,8 @@ class CephfsClass:
     pools: tuple[ConstrainedPool, ...]
     """Where the content of volumes may go."""
     name_prefix: str
+    spread: PoolSpread
+    reach: VolumeReach
 
 
 def parse_cephfs_class(parameters: Mapping[str, str], options: CephfsOptions) -> CephfsClass:
@@ -37,6 +44,8 @@ def parse_cephfs_class(parameters: Mapping[str, str], options: CephfsOptions) ->
     return CephfsClass(
         pools=_pools(parameters, options),
         name_prefix=_prefix(parameters.get("volumeNamePrefix", "") or DEFAULT_PREFIX),
+        spread=parse_choice(parameters, SPREAD, PoolSpread.FREE_SPACE),
+        reach=parse_choice(parameters, REACH, VolumeReach.DOMAIN),
     )
 
 

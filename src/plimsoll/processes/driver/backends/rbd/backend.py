@@ -25,13 +25,14 @@ from plimsoll.decide.ceph.journal.places import ImagePlace, ImageRequest
 from plimsoll.decide.ceph.labelled_pools import labelled_pools
 from plimsoll.decide.ceph.pool_capacity import CephPoolUsage, PromisedVolume, pool_state
 from plimsoll.decide.ceph.volume_ids import UUID_BYTES
-from plimsoll.processes.driver.backends.ceph.access import access_of
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
 from plimsoll.processes.driver.backends.ceph.cluster_records import ClusterRecords
 from plimsoll.processes.driver.backends.ceph.cluster_report import APPLICATION, ClusterReport
 from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable, TableSettings
 from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError, JournalRunner
 from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledAssets
+from plimsoll.processes.driver.backends.ceph.pool_places import PoolPlaces
+from plimsoll.processes.driver.backends.ceph.shared_options import access_of, names_in
 from plimsoll.processes.driver.backends.ceph.writer_leases import WriterLeases
 from plimsoll.processes.driver.backends.protocol import (
     BackendFeatures,
@@ -56,11 +57,9 @@ from plimsoll.processes.driver.backends.rbd.image_assets import (
 )
 from plimsoll.processes.driver.backends.rbd.options import (
     RbdOptions,
-    names_in,
     overcommit_of,
     parse_options,
 )
-from plimsoll.processes.driver.backends.rbd.pool_places import PoolPlaces
 from plimsoll.processes.driver.node.filesystems import EXT4, MINIMUM_BYTES
 from plimsoll.processes.driver.records import (
     SnapshotRecord,

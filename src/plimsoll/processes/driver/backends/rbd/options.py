@@ -42,7 +42,3 @@ def parse_options(options: Mapping[str, Any]) -> RbdOptions:
 
 def overcommit_of(options: RbdOptions) -> Fraction:
     return parse_overcommit(options.overcommit)
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    return tuple(name for part in text.split(",") if (name := part.strip()))

@@ -1,4 +1,4 @@
-"""The key that a driver connects with, from the file that its options name."""
+"""What the options of backends on Ceph have in common: the key of their user, and lists."""
 
 from pathlib import Path
 from typing import Protocol
@@ -34,3 +34,7 @@ def access_of(options: AccessOptions) -> CephAccess:
             f"keyFile: {options.key_file}: holds no key; `ceph auth get-key` prints it"
         )
     return CephAccess(monitors=options.monitors, user=options.user, key=key)
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    return tuple(name for part in text.split(",") if (name := part.strip()))
