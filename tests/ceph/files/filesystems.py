@@ -1,5 +1,6 @@
 """A driver's view of the file system of the tests, and its files as any client sees them."""
 
+import errno
 import os
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -45,6 +46,24 @@ async def files(
         finally:
             await made.close()
             await fencing.enforce()
+
+
+def written_until_refused(place: Path) -> int:
+    """How many MiB the directory takes until its quota is noticed, which is a little later.
+
+    Raises OSError of another kind, and AssertionError if it takes everything.
+    """
+    for number in range(64):
+        try:
+            with (place / f"filling-{number}").open("wb") as file:
+                file.write(b"x" * 4 * MIB)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            if error.errno != errno.EDQUOT:
+                raise
+            return 4 * number
+    raise AssertionError
 
 
 @contextmanager
