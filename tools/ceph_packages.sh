@@ -4,8 +4,9 @@
 # system's packages. Where that fails, the reason is printed and the tests are skipped.
 set -u
 python=$1
-packages="ceph-mon ceph-osd ceph-mgr ceph-common rbd-fuse python3-rados python3-rbd"
-modules="rados rbd"
+packages="ceph-mon ceph-osd ceph-mgr ceph-mds ceph-common rbd-fuse ceph-fuse
+    python3-rados python3-rbd python3-cephfs"
+modules="rados rbd cephfs"
 
 missing=""
 for package in $packages; do

@@ -14,12 +14,20 @@ from pathlib import Path
 ZONES = ("zone-a", "zone-b", "zone-c")
 REGION = "region-1"
 DRIVER_USER = "plimsoll"
+FILES_USER = "plimsoll-fs"
+METADATA_SERVERS = ("m", "n")
+"""One is active, the other stands by. They run only where a test asks for a file system."""
 GIB = 1 << 30
 
 DRIVER_CAPS = {
     "mon": 'profile rbd, allow command "osd blocklist"',
     "osd": "profile rbd",
     "mgr": "profile rbd",
+}
+FILES_CAPS = {
+    "mon": 'allow r, allow command "osd blocklist"',
+    "mds": "allow rwps",
+    "osd": "allow rw tag cephfs metadata=*, allow rw tag cephfs data=*",
 }
 
 Section = Mapping[str, object]
@@ -29,13 +37,21 @@ def key_ring() -> str:
     """Keys of everything that speaks to a monitor; `ceph-mon --mkfs` takes them all over."""
     caps = {
         "mon.": {"mon": "allow *"},
-        "client.admin": dict.fromkeys(("mon", "osd", "mgr"), "allow *"),
+        "client.admin": dict.fromkeys(("mon", "osd", "mgr", "mds"), "allow *"),
         f"client.{DRIVER_USER}": DRIVER_CAPS,
+        f"client.{FILES_USER}": FILES_CAPS,
         "mgr.x": {"mon": "allow profile mgr", "osd": "allow *"},
     }
     for number in range(len(ZONES)):
         profile = {"mon": "allow profile osd", "mgr": "allow profile osd", "osd": "allow *"}
         caps[f"osd.{number}"] = profile
+    for name in METADATA_SERVERS:
+        caps[f"mds.{name}"] = {
+            "mon": "allow profile mds",
+            "mgr": "allow profile mds",
+            "osd": "allow rwx",
+            "mds": "allow *",
+        }
     return "\n".join(_key_entry(name, caps[name]) for name in caps)
 
 
@@ -60,6 +76,7 @@ def configuration(directory: Path, *, fsid: str, port: int, osds: Mapping[int, s
         "client": _clients(directory),
         "mon": _monitors(directory),
         "mgr": _managers(directory),
+        "mds": _metadata_servers(directory),
         "osd": _storage(directory),
     }
     for number, uuid in osds.items():
@@ -98,6 +115,10 @@ def _everywhere(directory: Path, fsid: str, port: int) -> Section:
         # The monitor reads these two as well: they do not belong to the OSDs alone.
         "osd heartbeat interval": 1,
         "osd heartbeat grace": 4,
+        # The monitor decides by these when a metadata server is gone.
+        "mds beacon interval": 1,
+        "mds beacon grace": 4,
+        "mds beacon mon down grace": 4,
     }
 
 
@@ -109,6 +130,7 @@ def _clients(directory: Path) -> Section:
         "rados mon op timeout": 20,
         "rados osd op timeout": 20,
         "client mount timeout": 15,
+        "client shutdown timeout": 2,
         "objecter timeout": 2,
         "objecter tick interval": 1,
     }
@@ -148,6 +170,15 @@ def _managers(directory: Path) -> Section:
         "mgr initial modules": "",
         "mgr stats period": 1,
         "mgr tick period": 1,
+    }
+
+
+def _metadata_servers(directory: Path) -> Section:
+    return {
+        "mds data": directory / "mds.$id",
+        "mds reconnect timeout": 4,
+        # Clients that are gone are evicted, also while an OSD is slow to answer.
+        "defer client eviction on laggy osds": "false",
     }
 
 

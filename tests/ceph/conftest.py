@@ -1,17 +1,23 @@
-"""A real cluster for tests that ask for `cluster`; without Ceph one test tells what is missing."""
+"""A real cluster for tests that ask for `cluster`, with CephFS for those that ask for `filesystem`.
+
+Without Ceph one test tells what is missing, without CephFS another one; those of RBD run then.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.ceph.requirements import missing
+from tests.ceph.requirements import missing, missing_for_files
 
 if TYPE_CHECKING:
+    from tests.ceph.cluster_filesystem import ClusterFilesystem
     from tests.ceph.keeper import ClusterKeeper
     from tests.ceph.loopback_cluster import LoopbackCluster
 
 collect_ignore_glob = ["test_[!r]*.py", "*/test_*.py"] if missing() else []
+if missing_for_files():
+    collect_ignore_glob += ["files/test_*.py"]
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +33,8 @@ def keeper() -> "Iterator[ClusterKeeper]":
 @pytest.fixture
 def cluster(keeper: "ClusterKeeper") -> "LoopbackCluster":
     return keeper.whole()
+
+
+@pytest.fixture
+def filesystem(keeper: "ClusterKeeper") -> "ClusterFilesystem":
+    return keeper.filesystem()

@@ -19,9 +19,9 @@ def access(cluster: LoopbackCluster) -> CephAccess:
 
 @asynccontextmanager
 async def connected(
-    cluster: LoopbackCluster, limits: CephLimits = LIMITS
+    cluster: LoopbackCluster, limits: CephLimits = LIMITS, by: CephAccess | None = None
 ) -> AsyncIterator[CephConnection]:
-    connection = CephConnection(access(cluster), limits)
+    connection = CephConnection(by or access(cluster), limits)
     try:
         yield connection
     finally:

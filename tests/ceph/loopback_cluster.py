@@ -59,9 +59,12 @@ class LoopbackCluster:
 
     @property
     def key(self) -> str:
-        """Of the user that a driver connects as."""
+        """Of the user that a driver for images connects as."""
+        return self.key_of(DRIVER_USER)
+
+    def key_of(self, user: str) -> str:
         lines = (self.directory / "keyring").read_text().splitlines()
-        at = lines.index(f"[client.{DRIVER_USER}]")
+        at = lines.index(f"[client.{user}]")
         return lines[at + 1].partition(" = ")[2]
 
     @property
@@ -131,7 +134,7 @@ class LoopbackCluster:
                 self.start(osd(zone))
             return self._up() == len(ZONES)
 
-        self._until(is_back, f"{osd(zone)} does not come back")
+        self.until(is_back, f"{osd(zone)} does not come back")
         self.wait_until_writable()
 
     @contextmanager
@@ -158,7 +161,7 @@ class LoopbackCluster:
                 self._daemons[name].send_signal(signal.SIGCONT)
             else:
                 self.start(name)
-            self._until(self.is_whole, f"{name} does not come back")
+            self.until(self.is_whole, f"{name} does not come back")
 
     @contextmanager
     def quota(self, pool: str, max_bytes: int) -> Iterator[None]:
@@ -167,10 +170,10 @@ class LoopbackCluster:
             yield
         finally:
             self._set_quota(pool, 0)
-            self._until(lambda: not self.is_full(pool), f"pool {pool} stays full")
+            self.until(lambda: not self.is_full(pool), f"pool {pool} stays full")
 
     def wait_for_quota(self, pool: str, max_bytes: int) -> None:
-        self._until(lambda: self._told_quota(pool) == max_bytes, "the quota is not told")
+        self.until(lambda: self._told_quota(pool) == max_bytes, "the quota is not told")
 
     def _told_quota(self, pool: str) -> int:
         pools = self.command("df", detail="detail")["pools"]
@@ -190,7 +193,7 @@ class LoopbackCluster:
         with self._admin.open_ioctx(pool) as opened:
             opened.write_full("filling", b"x" * size)
             opened.set_osdmap_full_try()
-            self._until(lambda: self._is_refused(opened), f"pool {pool} does not become full")
+            self.until(lambda: self._is_refused(opened), f"pool {pool} does not become full")
 
     def _is_refused(self, opened: Any) -> bool:
         """A new object, by the OSD, which may learn of it after the monitor."""
@@ -219,6 +222,12 @@ class LoopbackCluster:
             raise ClusterError(f"{prefix} {arguments}: {code} {message}")
         return json.loads(output) if output.strip()[:1] in (b"{", b"[") else output
 
+    def tell(self, daemon: str, prefix: str) -> Any:
+        """What a metadata server answers the administrator, by the command line."""
+        command = ["ceph", "-c", str(self.conf), "tell", daemon, *prefix.split(), "-f", "json"]
+        done = subprocess.run(command, capture_output=True, check=True, env=_environment())
+        return json.loads(done.stdout)
+
     # Whether it is as it should be.
 
     def is_whole(self) -> bool:
@@ -231,7 +240,7 @@ class LoopbackCluster:
             return False
 
     def wait_for_osds(self, number: int) -> None:
-        self._until(lambda: self._up() == number, f"there are not {number} OSDs up")
+        self.until(lambda: self._up() == number, f"there are not {number} OSDs up")
 
     def _up(self) -> int:
         return int(self.command("osd stat")["num_up_osds"])
@@ -245,7 +254,7 @@ class LoopbackCluster:
                     opened.write_full(f"probe-{number}", b"")
                     opened.remove_object(f"probe-{number}")
 
-    def _until(self, is_so: Callable[[], bool], otherwise: str) -> None:
+    def until(self, is_so: Callable[[], bool], otherwise: str) -> None:
         until = time.monotonic() + WITHIN
         while not is_so():
             if time.monotonic() > until:
@@ -268,10 +277,10 @@ class LoopbackCluster:
             if made.wait(WITHIN):
                 raise ClusterError(f"osd.{number} could not be made")
             self.start(f"osd.{number}")
-        self._until(self._all_up, "the OSDs do not come up")
+        self.until(self._all_up, "the OSDs do not come up")
         self._make_pools()
         self.wait_until_writable()
-        self._until(self._has_figures, "there are no figures of pools")
+        self.until(self._has_figures, "there are no figures of pools")
 
     def _write_files(self, osds: dict[int, str]) -> None:
         for name in ("run", "log", "crash", "mgr-modules", "mon.a", "mgr.x"):
@@ -335,11 +344,11 @@ class LoopbackCluster:
     def make_rule(self, name: str, **where: str) -> None:
         self.command("osd crush rule create-replicated", name=name, **where)
 
-    def make_pool(self, pool: str, *, rule: str, size: int) -> None:
+    def make_pool(self, pool: str, *, rule: str, size: int, application: str = "rbd") -> None:
         groups = {"pg_num": 8, "pgp_num": 8, "autoscale_mode": "off"}
         kind = {"pool_type": "replicated", "rule": rule, "size": size}
         self.command("osd pool create", pool=pool, **groups, **kind)
-        self.command("osd pool application enable", pool=pool, app="rbd")
+        self.command("osd pool application enable", pool=pool, app=application)
 
     def remove_pool(self, pool: str) -> None:
         sure = {"pool2": pool, "yes_i_really_really_mean_it": True}

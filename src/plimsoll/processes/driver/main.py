@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from importlib.metadata import version
 from pathlib import Path
 
+from plimsoll.processes.driver.backends.protocol import ShutsDown
 from plimsoll.processes.driver.backends.registry import make_backend
 from plimsoll.processes.driver.calls import Calls
 from plimsoll.processes.driver.configuration import Configuration, DriverSettings, configured
@@ -71,6 +72,8 @@ async def running(backend: str, settings: BackendSettings, ledger: Ledger) -> As
             yield driver
         finally:
             await driver.stop()
+            if isinstance(made, ShutsDown):
+                await made.shut_down()
 
 
 def handlers(

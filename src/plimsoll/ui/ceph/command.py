@@ -8,7 +8,8 @@ from msgspec import Meta
 
 from plimsoll.decide.ceph.making_pools.requested import PoolsRequest
 from plimsoll.decide.ceph.making_pools.steps import PoolsPlan, PoolsRefused
-from plimsoll.processes.driver.backends.rbd.options import RbdOptions, access_of
+from plimsoll.processes.driver.backends.ceph.shared_options import access_of
+from plimsoll.processes.driver.backends.rbd.options import RbdOptions
 from plimsoll.processes.driver.settings import SetupError
 from plimsoll.runtime.commands import CommandError
 from plimsoll.runtime.config import ConfigError, Settings, Sources, load_settings

@@ -1,4 +1,4 @@
-"""librados and librbd for Python. They are loaded when Ceph is called for: most drivers need none.
+"""librados, librbd and libcephfs for Python, loaded when called for: most drivers need none.
 
 Debian builds them for its own version of Python. PyPI has none.
 """
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from plimsoll.wire.ceph.errors import NoCephError
 
-PACKAGES = {"rados": "python3-rados", "rbd": "python3-rbd"}
+PACKAGES = {"rados": "python3-rados", "rbd": "python3-rbd", "cephfs": "python3-cephfs"}
 
 
 class CephBindings(NamedTuple):
@@ -22,6 +22,11 @@ class CephBindings(NamedTuple):
 def load_bindings() -> CephBindings:
     """Raises NoCephError."""
     return CephBindings(rados=_load("rados"), rbd=_load("rbd"))
+
+
+def load_files_binding() -> Any:
+    """That of CephFS. Raises NoCephError."""
+    return _load("cephfs")
 
 
 def _load(name: str) -> Any:

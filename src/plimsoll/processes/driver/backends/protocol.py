@@ -158,6 +158,22 @@ class ChoosesPlaces(Protocol):
         ...
 
 
+@runtime_checkable
+class ShutsDown(Protocol):
+    """Of a backend that has processes or connections to end when the driver ends."""
+
+    async def shut_down(self) -> None: ...
+
+
+@runtime_checkable
+class MendsVolumes(Protocol):
+    """Of a backend whose volumes can break on a node while they are open."""
+
+    async def mend(self, volume: VolumeRecord, node_id: str) -> None:
+        """A volume that is open works when this returns, wherever it is shown."""
+        ...
+
+
 class Backend(Protocol):
     features: BackendFeatures
 

@@ -8,6 +8,7 @@ from plimsoll.processes.driver.backends.protocol import Backend
 from plimsoll.processes.driver.settings import BackendSettings
 
 BACKENDS = {
+    "cephfs": "plimsoll.processes.driver.backends.cephfs.backend",
     "local": "plimsoll.processes.driver.backends.local.backend",
     "lvm": "plimsoll.processes.driver.backends.lvm.backend",
     "pools": "plimsoll.processes.driver.backends.pools.backend",

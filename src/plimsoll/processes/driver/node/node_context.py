@@ -7,7 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from plimsoll.processes.driver.backends.protocol import DeviceSource, DirectorySource, Source
+from plimsoll.processes.driver.backends.protocol import (
+    DeviceSource,
+    DirectorySource,
+    MendsVolumes,
+    Source,
+)
 from plimsoll.processes.driver.controller.requests import RequestedCapability
 from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.mount_options import BIND, READ_ONLY, find_problem
@@ -82,6 +87,12 @@ class NodeContext:
 
     def opened(self, volume: VolumeRecord) -> Source | None:
         return self.driver.backend.opened(volume, self.node.id)
+
+    async def mend(self, volume: VolumeRecord) -> None:
+        """What broke a volume since it was opened here, if its backend can mend that."""
+        backend = self.driver.backend
+        if isinstance(backend, MendsVolumes) and self.opened(volume) is not None:
+            await backend.mend(volume, self.node.id)
 
     def places(self, volume: VolumeRecord) -> Sequence[Shown]:
         """Wherever the volume can be seen on this node."""

@@ -34,6 +34,7 @@ class NodePublishing:
         context = self._context
         check_use(volume, use, context.opened(volume))
         context.check_attached(volume)
+        await context.mend(volume)
         read_only = read_only or use.capability.access_mode in READERS
         staged = context.place(volume, staging_place(volume, staged_at))
         if staged is None:

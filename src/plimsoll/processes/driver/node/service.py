@@ -4,7 +4,7 @@ Calls for one volume never overlap, with each other or with the controller's, an
 caller has gone away.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from plimsoll.processes.driver.controller.requests import parse_capability, required
@@ -20,6 +20,7 @@ from plimsoll.processes.driver.records import RecordPhase, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
 from plimsoll.processes.driver.work import node_key, volume_key
 from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.refusals import (
@@ -172,8 +173,14 @@ class NodeService:
         volume = await self._volume(volume_id)
         self._check_place(volume, path)
         condition = await self._context.driver.backend.condition(volume)
-        with failures_told(volume_id):
-            usage = await usages(self._context, volume, path)
+        usage: Sequence[csi.VolumeUsage] = ()
+        try:
+            with failures_told(volume_id):
+                usage = await usages(self._context, volume, path)
+        except CsiStatusError:
+            # What is wrong with a volume may be that it cannot be looked at.
+            if not condition.abnormal:
+                raise
         return csi.NodeGetVolumeStatsResponse(
             usage=usage,
             volume_condition=csi.VolumeCondition(

@@ -38,6 +38,7 @@ class Staging:
         opened = context.opened(volume)
         check_use(volume, use, opened)
         context.check_attached(volume)
+        await context.mend(volume)
         if (shown := context.mounting.find(place)) is not None:
             await self._staged_already(volume, shown, use)
             return

@@ -9,14 +9,18 @@ from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.processes.driver.backends.protocol import DirectorySource
+from plimsoll.processes.driver.node.mounting.targets import real
 from plimsoll.processes.driver.node.node_context import NodeContext
 from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.runtime.commands import run
+from plimsoll.runtime.deadlines import in_thread_within
 from plimsoll.runtime.files.mountinfo import find_mount, read_mounts
 from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.refusals import unavailable
 
 WITHIN = timedelta(minutes=2)
+ANSWERED_WITHIN = timedelta(seconds=10)
 BYTES, INODES = csi.VolumeUsage.BYTES, csi.VolumeUsage.INODES
 
 
@@ -28,11 +32,14 @@ async def usages(
         return (csi.VolumeUsage(unit=BYTES, total=volume.size_bytes),)
     if isinstance(source, DirectorySource) and not _is_mounted(source.path):
         return await _of_directory(volume, source.path)
-    return _of_filesystem(path)
+    try:
+        return await in_thread_within(ANSWERED_WITHIN, lambda: _of_filesystem(path), OSError)
+    except TimeoutError as error:
+        raise unavailable(f"volume {volume.id}: its file system does not answer") from error
 
 
 def _is_mounted(directory: Path) -> bool:
-    return find_mount(read_mounts(), directory.resolve()) is not None
+    return find_mount(read_mounts(), real(directory)) is not None
 
 
 def _of_filesystem(path: Path) -> tuple[csi.VolumeUsage, ...]:

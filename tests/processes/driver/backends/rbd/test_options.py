@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.processes.driver.backends.ceph.shared_options import access_of
 from plimsoll.processes.driver.backends.rbd.options import (
-    access_of,
     parse_options,
 )
 from plimsoll.processes.driver.settings import SetupError

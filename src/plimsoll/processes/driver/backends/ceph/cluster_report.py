@@ -24,13 +24,13 @@ class ClusterReport:
     rules: Any
     applications: Mapping[str, Mapping[str, Any]]
 
-    def usages(self) -> dict[str, CephPoolUsage]:
-        """By name; of the pools that are meant for images, and have figures."""
+    def usages(self, application: str = APPLICATION) -> dict[str, CephPoolUsage]:
+        """By name; of the pools that are meant for the application, and have figures."""
         details = {item["pool_name"]: item for item in self.pools}
         return {
             item["name"]: self._usage(item["stats"], details[item["name"]])
             for item in self.df["pools"]
-            if item["name"] in details and APPLICATION in self.applications.get(item["name"], ())
+            if item["name"] in details and application in self.applications.get(item["name"], ())
         }
 
     def _usage(self, stats: Mapping[str, int], pool: Mapping[str, Any]) -> CephPoolUsage:

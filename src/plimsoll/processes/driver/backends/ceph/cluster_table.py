@@ -51,6 +51,8 @@ class JournalTable(Generic[Entry]):
     """Where the parameters of a class say that the journal is; empty: they do not say."""
     adopt: Callable[[str, JournalRecord], Awaitable[Entry | None]]
     """The entry of that id, of which another program has left no record; None: not possible."""
+    only_pool: Callable[[], Awaitable[str]] | None = None
+    """Where the one journal is, whatever a class says; None: classes say it. Raises CephError."""
 
 
 class ClusterTable(Generic[Entry]):
@@ -76,12 +78,18 @@ class ClusterTable(Generic[Entry]):
 
     async def journals(self) -> Sequence[CephJournal]:
         """Raises CephError."""
+        self.know_journal(await self._only_pool())
         layout = self._settings.layout
         return [await self._cluster.journal(pool, layout) for pool in self._pools]
 
+    async def _only_pool(self) -> str:
+        """Empty: there may be several."""
+        asked = self._settings.only_pool
+        return "" if asked is None else await asked()
+
     async def journal_of(self, parameters: Mapping[str, str]) -> CephJournal:
         """Raises CephError."""
-        pool = self._settings.journal_pool(parameters)
+        pool = await self._only_pool() or self._settings.journal_pool(parameters)
         self.know_journal(pool)
         return await self._cluster.journal(pool, self._settings.layout)
 

@@ -1,6 +1,6 @@
 """Volumes as images of Ceph: start reading at `backend`.
 
-What is not about images is in `backends.ceph`: records, journal, leases of writers. Classes are
-read by `class_parameters`, and `pool_places` chooses pools for them. Copies are whole (`copies`);
-`adoption` is for volumes that ceph-csi made, and `fuse_devices` shows images on a node.
+What is not about images is in `backends.ceph`: records, journal, leases of writers, the choice of
+pools. Classes are read by `class_parameters`. Copies are whole (`copies`); `adoption` is for
+volumes that ceph-csi made, and `fuse_devices` shows images on a node.
 """

@@ -32,6 +32,8 @@ from plimsoll.processes.driver.backends.ceph.cluster_report import APPLICATION, 
 from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable, JournalTable
 from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError, JournalRunner
 from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledAssets
+from plimsoll.processes.driver.backends.ceph.pool_places import PoolPlaces
+from plimsoll.processes.driver.backends.ceph.shared_options import access_of, names_in
 from plimsoll.processes.driver.backends.ceph.writer_leases import WriterLeases
 from plimsoll.processes.driver.backends.protocol import (
     BackendFeatures,
@@ -56,12 +58,9 @@ from plimsoll.processes.driver.backends.rbd.image_assets import (
 from plimsoll.processes.driver.backends.rbd.node_images import NodeImages, watchers_of
 from plimsoll.processes.driver.backends.rbd.options import (
     RbdOptions,
-    access_of,
-    names_in,
     overcommit_of,
     parse_options,
 )
-from plimsoll.processes.driver.backends.rbd.pool_places import PoolPlaces
 from plimsoll.processes.driver.domains.protocol import DomainCondition
 from plimsoll.processes.driver.node.filesystems import EXT4, MINIMUM_BYTES
 from plimsoll.processes.driver.records import (

@@ -9,8 +9,6 @@ can be reached (`reach`).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TypeVar
 
 from plimsoll.decide.ceph.constrained_pools import (
     PARAMETER,
@@ -18,10 +16,11 @@ from plimsoll.decide.ceph.constrained_pools import (
     parse_constrained_pools,
 )
 from plimsoll.decide.ceph.pool_choice import PoolSpread, VolumeReach
+from plimsoll.processes.driver.backends.ceph.class_choices import REACH, SPREAD, parse_choice
 from plimsoll.processes.driver.backends.rbd.options import RbdOptions
 from plimsoll.wire.csi.refusals import invalid_argument
 
-GROUP, SPREAD, REACH = "poolGroup", "spread", "reach"
+GROUP = "poolGroup"
 PARAMETERS = frozenset(
     {
         "pool",
@@ -39,8 +38,6 @@ ENCRYPTION = frozenset({"encrypted", "encryptionKMSID", "encryptionType"})
 FEATURES = frozenset({"layering", "exclusive-lock", "object-map", "fast-diff", "deep-flatten"})
 DEFAULT_FEATURES = "layering"
 DEFAULT_PREFIX = "csi-vol-"
-
-Choice = TypeVar("Choice", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +67,8 @@ def parse_class(parameters: Mapping[str, str], options: RbdOptions) -> RbdClass:
         group=parameters.get(GROUP, ""),
         features=_features(parameters.get("imageFeatures", "") or DEFAULT_FEATURES),
         name_prefix=_prefix(parameters.get("volumeNamePrefix", "") or DEFAULT_PREFIX),
-        spread=_choice(parameters, SPREAD, PoolSpread.FREE_SPACE),
-        reach=_choice(parameters, REACH, VolumeReach.DOMAIN),
+        spread=parse_choice(parameters, SPREAD, PoolSpread.FREE_SPACE),
+        reach=parse_choice(parameters, REACH, VolumeReach.DOMAIN),
     )
 
 
@@ -125,12 +122,3 @@ def _prefix(text: str) -> str:
 
 
 LONGEST = 64
-
-
-def _choice(parameters: Mapping[str, str], name: str, default: Choice) -> Choice:
-    text = parameters.get(name, "")
-    kind = type(default)
-    if text and text not in {each.value for each in kind}:
-        known = ", ".join(each.value for each in kind)
-        raise invalid_argument(f"parameters: {name}: {text[:64]!r} is none of {known}")
-    return kind(text) if text else default

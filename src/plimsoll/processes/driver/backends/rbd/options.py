@@ -2,17 +2,12 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from plimsoll.decide.ceph.pool_capacity import parse_overcommit
 from plimsoll.processes.driver.settings import SetupError
-from plimsoll.wire.ceph.connection import CephAccess
-
-LONGEST_KEY = 4096
-"""Bytes of a file that holds nothing else; keys have forty."""
 
 
 class RbdOptions(
@@ -45,24 +40,5 @@ def parse_options(options: Mapping[str, Any]) -> RbdOptions:
     return found
 
 
-def access_of(options: RbdOptions) -> CephAccess:
-    """Raises SetupError."""
-    try:
-        with Path(options.key_file).open("rb") as file:
-            read = file.read(LONGEST_KEY + 1)
-    except OSError as error:
-        raise SetupError(f"keyFile: {options.key_file}: {error.strerror}") from error
-    key = read.decode(errors="replace").strip()
-    if len(read) > LONGEST_KEY or not (key.isascii() and key.isprintable() and key):
-        raise SetupError(
-            f"keyFile: {options.key_file}: holds no key; `ceph auth get-key` prints it"
-        )
-    return CephAccess(monitors=options.monitors, user=options.user, key=key)
-
-
 def overcommit_of(options: RbdOptions) -> Fraction:
     return parse_overcommit(options.overcommit)
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    return tuple(name for part in text.split(",") if (name := part.strip()))

@@ -42,7 +42,7 @@ class RealMounts:
     def places(self, source: Source) -> Sequence[Shown]:
         mounts = read_mounts()
         if isinstance(source, DirectorySource):
-            directory = source.path.resolve()
+            directory = real(source.path)
             content = content_at(mounts, directory)
             found = [m for m in mounts if m.content == content and m.path != directory]
         else:
@@ -92,9 +92,13 @@ class RealMounts:
 
 
 async def take_away(target: Path) -> None:
-    """Whatever is mounted there: a crash may have left several, one over the other."""
+    """Whatever is mounted there: a crash may have left several, one over the other.
+
+    The path is as the kernel spells it, so umount(8) need not look at what is mounted, which would
+    wait for storage that does not answer.
+    """
     while find_mount(read_mounts(), real(target)) is not None:
-        await run(["umount", real(target)], within=WITHIN)
+        await run(["umount", "--no-canonicalize", real(target)], within=WITHIN)
 
 
 async def unmount(target: Path) -> None:

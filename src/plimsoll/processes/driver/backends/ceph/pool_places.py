@@ -1,18 +1,34 @@
-"""Which pool an image goes to: the rules of `decide.ceph.pool_choice`, for requests to a driver."""
+"""Which pool a volume goes to: the rules of `decide.ceph.pool_choice`, for requests to a driver."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 from plimsoll.decide.ceph.constrained_pools import ConstrainedPool
 from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.decide.ceph.pool_capacity import CephPoolState
-from plimsoll.decide.ceph.pool_choice import ChosenPool, PoolRequest, VolumeReach, choose_pool
+from plimsoll.decide.ceph.pool_choice import (
+    ChosenPool,
+    PoolRequest,
+    PoolSpread,
+    VolumeReach,
+    choose_pool,
+)
 from plimsoll.decide.provisioning.calls import AccessibilityRequirement
 from plimsoll.processes.driver.backends.protocol import PlaceRequest, Pool
-from plimsoll.processes.driver.backends.rbd.class_parameters import RbdClass
 from plimsoll.processes.driver.records import Part, VolumePlacement
 from plimsoll.wire.csi.refusals import resource_exhausted
+
+
+class SpreadRules(Protocol):
+    """What a class says about where its volumes go."""
+
+    @property
+    def spread(self) -> PoolSpread: ...
+
+    @property
+    def reach(self) -> VolumeReach: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +39,7 @@ class PoolPlaces:
 
     def choose(
         self,
-        wanted: RbdClass,
+        wanted: SpreadRules,
         pools: Sequence[ConstrainedPool],
         figures: Sequence[Pool],
         request: PlaceRequest,
@@ -60,7 +76,7 @@ class PoolPlaces:
         keys = [key for level in levels if (key := self.domains.key(level)) in preferred]
         return tuple({key: preferred[key]} for key in keys)
 
-    def _pool_request(self, wanted: RbdClass, request: PlaceRequest) -> PoolRequest:
+    def _pool_request(self, wanted: SpreadRules, request: PlaceRequest) -> PoolRequest:
         return PoolRequest(
             size_bytes=request.size_bytes,
             domains=self.domains,
