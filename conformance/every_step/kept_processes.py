@@ -54,7 +54,7 @@ class KeptProcess:
         self.on_end: Callable[[], Awaitable[None]] = _nothing
         self.on_start: Callable[[], Awaitable[None]] = _nothing
         """Called after each start; the process may not be ready yet."""
-        self.arguments = arguments
+        self._arguments = arguments
         self._environment = dict(environment)
         self._log = log
         self._is_held = False
@@ -97,7 +97,7 @@ class KeptProcess:
 
     def _spawn(self) -> None:
         self._begins_at = self._log.stat().st_size if self._log.exists() else 0
-        arguments = (self.arguments, self._environment, str(self._log))
+        arguments = (self._arguments, self._environment, str(self._log))
         self._process = FORKS.Process(target=_run, args=arguments, daemon=True)
         self._process.start()
 

@@ -1,8 +1,9 @@
-"""Pods with volumes in the zones of a Ceph cluster, by real processes from claim to mounted file."""
+"""Pods with volumes in the zones of a Ceph cluster, by real processes: from claims to files."""
 
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,16 @@ from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.ceph.volume_ids import decompose_volume_id
+from plimsoll.wire.csi import methods as m
+from plimsoll.wire.csi.client import CsiClient
+from plimsoll.wire.csi.errors import DriverError
+from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.kind import typed
 from tests.ceph import guardian
 from tests.ceph.interrupted_calls import JournalGround, journal_ground
 from tests.ceph.loopback_cluster import POOLS, LoopbackCluster
+from tests.ceph.rbd_drivers import CLASS
 from tests.ceph.zonal_cluster import (
     CLASS_NAME,
     ZONE_LABEL,
@@ -24,12 +31,18 @@ from tests.ceph.zonal_cluster import (
     node_of,
     zonal_cluster,
 )
+from tests.processes.driver.drivers import create_request
 
 PODS, CLAIMS, VOLUMES = typed(Pod), typed(PersistentVolumeClaim), typed(PersistentVolume)
 NAMESPACE = "default"
+DEAD, *ALIVE = ZONES
+AT_MOST = timedelta(seconds=40)
+"""What a call may take that needs a zone which is down."""
 SECONDS = 120.0
 """For what a user waits for; a machine with other work is slow."""
 SIZE = "32Mi"
+KILLED_AFTER = (0.5, 4.0, 7.0)
+"""Seconds after the kill before: when the scheduler, the provisioner and the nodes work."""
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount"),
@@ -176,3 +189,102 @@ async def test_pods_have_their_data_in_their_zone_and_find_it_again(
         assert (place / "file").read_text() == f"of {zone}"
     assert await images(ground) == made
     await end(zonal, *(f"data-{zone}" for zone in ZONES))
+
+
+async def test_a_pod_that_wants_another_zone_than_its_data_is_not_scheduled(
+    zonal: ZonalCluster,
+) -> None:
+    await make(zonal, "data", "zone-a")
+    await running(zonal, "data")
+    await end_pods(zonal, "data")
+    await zonal.client.create(pod("data", zone="zone-b"))
+    async with asyncio.timeout(SECONDS):
+        refused = await zonal.client.until(PODS, key("data"), is_refused)
+    assert not refused.spec.node_name
+    await end(zonal, "data")
+
+
+def is_refused(found: Pod) -> bool:
+    return any(item.reason == "Unschedulable" for item in found.status.conditions)
+
+
+async def test_all_processes_are_killed_while_claims_wait_and_none_gets_two_images(
+    zonal: ZonalCluster, ground: JournalGround
+) -> None:
+    names = {f"data-{number}-{zone}": zone for number in range(3) for zone in ZONES}
+    for name, zone in names.items():
+        await make(zonal, name, zone)
+    for pause in KILLED_AFTER:
+        await asyncio.sleep(pause)
+        zonal.kill_all()
+    for name, zone in names.items():
+        await mounted(zonal, name, zone)
+    by_zone: dict[str, list[str]] = {zone: [] for zone in ZONES}
+    for name, zone in names.items():
+        by_zone[zone].append(await image_of(zonal, name))
+    assert await images(ground) == {zone: sorted(found) for zone, found in by_zone.items()}
+    await end(zonal, *names)
+
+
+async def test_a_zone_that_dies_stops_its_own_volumes_and_no_others(
+    cluster: LoopbackCluster, zonal: ZonalCluster
+) -> None:
+    """It dies while volumes are made, deleted and written to, and nothing is lost or left."""
+    await asyncio.gather(*(with_data(zonal, zone) for zone in ZONES))
+    volumes = {zone: await volume_of(zonal, f"old-{zone}") for zone in ZONES}
+    for zone in ZONES:
+        await make(zonal, f"new-{zone}", zone)
+        await zonal.client.delete(CLAIMS, key(f"old-{zone}"))
+    writing = None
+    with cluster.dead_zone(DEAD):
+        place = await mounted(zonal, f"kept-{DEAD}", DEAD)
+        writing = asyncio.create_task(asyncio.to_thread(write_through, place / "more", "late"))
+        for zone in ALIVE:
+            await works_on(zonal, zone, volumes[zone])
+        for asked in ZONES:
+            await calls_for_the_dead_end(zonal, asked, volumes[DEAD])
+        assert not writing.done()
+    async with asyncio.timeout(SECONDS):
+        await writing
+    assert (place / "file").read_text() == f"of {DEAD}"
+    await works_on(zonal, DEAD, volumes[DEAD])
+    await end(zonal, *(f"{name}-{zone}" for name in ("kept", "new") for zone in ZONES))
+
+
+async def with_data(zonal: ZonalCluster, zone: str) -> None:
+    """A pod with a file, and a claim that was used before."""
+    for name in ("kept", "old"):
+        await make(zonal, f"{name}-{zone}", zone)
+    place = await mounted(zonal, f"kept-{zone}", zone)
+    await asyncio.to_thread(write_through, place / "file", f"of {zone}")
+    await running(zonal, f"old-{zone}")
+    await end_pods(zonal, f"old-{zone}")
+
+
+async def works_on(zonal: ZonalCluster, zone: str, deleted: PersistentVolume) -> None:
+    """What was begun when the zone died is done, and data can be written and read."""
+    place = await mounted(zonal, f"new-{zone}", zone)
+    await asyncio.to_thread(write_through, place / "file", "new")
+    place = await mounted(zonal, f"kept-{zone}", zone)
+    assert (place / "file").read_text() == f"of {zone}"
+    async with asyncio.timeout(SECONDS):
+        await zonal.client.until_gone(VOLUMES, ObjectKey("", deleted.name))
+
+
+async def calls_for_the_dead_end(zonal: ZonalCluster, asked: str, volume: PersistentVolume) -> None:
+    """Whichever driver is asked: with an error, and soon."""
+    assert volume.spec.csi
+    wanted = create_request("more", mib=1, block=True, parameters=CLASS)
+    wanted.accessibility_requirements.requisite.add(segments={ZONE_LABEL: DEAD})
+    deleted = csi.DeleteVolumeRequest(volume_id=volume.spec.csi.volume_handle)
+    client = CsiClient(GrpcTransport(f"unix://{zonal.socket(asked)}"), within=AT_MOST)
+    try:
+        for refused in (
+            client.call(m.CREATE_VOLUME, wanted),
+            client.call(m.DELETE_VOLUME, deleted),
+        ):
+            with pytest.raises(DriverError) as error:
+                await refused
+            assert "DEADLINE_EXCEEDED" not in str(error.value), error.value
+    finally:
+        await client.close()

@@ -7,12 +7,15 @@ what a test leaves.
 
 import asyncio
 import contextlib
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from conformance.every_step.kept_processes import KeptProcess
+from conformance.every_step.waiting import until
 from conformance.kills.client import EnduringClient, connected
 
 from plimsoll.api.core import Node
@@ -79,13 +82,16 @@ class ZonalCluster:
 @contextlib.asynccontextmanager
 async def zonal_cluster(ceph: LoopbackCluster) -> AsyncIterator[ZonalCluster]:
     """With a class for volumes in zones, and all nodes known to the scheduler."""
-    directory = ceph.directory / "story"
-    directory.mkdir(exist_ok=True)
+    directory = Path(tempfile.mkdtemp(dir=ceph.directory, prefix="story-"))
     async with AsyncExitStack() as stack:
-        server = KeptProcess(SERVER, _server(directory), directory / f"{SERVER}.log")
+        port = free_port()
+        server = KeptProcess(SERVER, _server(directory, port), directory / f"{SERVER}.log")
         stack.push_async_callback(server.stop)
         await server.start()
-        client = await stack.enter_async_context(connected(await _kubeconfig(directory, server)))
+        kubeconfig = directory / "kubeconfig"
+        is_up = partial(asyncio.to_thread, _is_up, kubeconfig, port)
+        await until("the API server answers", is_up)
+        client = await stack.enter_async_context(connected(kubeconfig))
         made = ZonalCluster(ceph, directory, client, {SERVER: server})
         for name, arguments in _arguments(made).items():
             log = directory / f"{name}.log"
@@ -100,18 +106,13 @@ async def zonal_cluster(ceph: LoopbackCluster) -> AsyncIterator[ZonalCluster]:
         yield made
 
 
-def _server(directory: Path) -> tuple[str, ...]:
-    where = f"--data-dir={directory / 'api'}", f"--port={free_port()}"
+def _server(directory: Path, port: int) -> tuple[str, ...]:
+    where = f"--data-dir={directory / 'api'}", f"--port={port}"
     return (SERVER, *where, f"--write-kubeconfig={directory / 'kubeconfig'}", "--log-level=warning")
 
 
-async def _kubeconfig(directory: Path, server: KeptProcess) -> Path:
-    found = directory / "kubeconfig"
-    port = int(next(item for item in server.arguments if "--port=" in item).partition("=")[2])
-    async with asyncio.timeout(START_SECONDS):
-        while not (found.exists() and await asyncio.to_thread(is_ready, port)):
-            await asyncio.sleep(0.1)
-    return found
+def _is_up(kubeconfig: Path, port: int) -> bool:
+    return kubeconfig.exists() and is_ready(port)
 
 
 def _arguments(made: ZonalCluster) -> dict[str, tuple[str, ...]]:
