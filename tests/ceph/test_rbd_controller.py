@@ -90,7 +90,6 @@ async def test_a_class_without_zones_has_one_pool(driver: Running, ground: Journ
 @pytest.mark.parametrize(
     "parameters",
     [
-        pytest.param({}, id="no-pool"),
         pytest.param(CLASS | {"encrypted": "true"}, id="encrypted"),
         pytest.param(CLASS | {"topologyConstrainedPools": "[]"}, id="no-pools"),
         pytest.param(CLASS | {"imageFeatures": "teleport"}, id="unknown-feature"),
@@ -101,6 +100,13 @@ async def test_a_class_that_cannot_be_is_refused(
 ) -> None:
     answer = await driver.cannot_create(mib=1, parameters=parameters)
     assert answer is DriverFailure.REJECTED
+
+
+async def test_a_class_without_a_pool_is_refused_where_the_driver_has_none_either(
+    cluster: LoopbackCluster, tmp_path: Path
+) -> None:
+    async with rbd_driver(cluster, tmp_path, pool="") as driver:
+        assert await driver.cannot_create(mib=1, parameters={}) is DriverFailure.REJECTED
 
 
 async def test_a_pool_that_ceph_does_not_have_has_no_room(driver: Running) -> None:
