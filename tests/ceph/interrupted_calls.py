@@ -120,12 +120,13 @@ class JournalGround:
         return begun.reserved.place
 
     async def delete(self, crash: Crash | None = None) -> None:
-        """That there is none is no error."""
+        """That there is none is no error. What was deleted half-way is cleaned, as on a start."""
         runner = self.runner(crash or Crash())
         calls = JournaledAssets(self.journal, runner)
         known: JournalRecord | None = await runner.run(find_request_record(self.journal, REQUEST))
         if known is None:
             await calls.give_up(REQUEST)
+            await calls.clean()
         else:
             await calls.remove(known.place, self._remove)
 

@@ -1,12 +1,17 @@
 import contextlib
+import time
 from collections.abc import AsyncIterator
+from uuid import uuid4
 
 import pytest
 
+from plimsoll.decide.ceph.journal.places import ImageRequest
+from plimsoll.decide.ceph.journal.reservations import give_up, reserve
 from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError
 from plimsoll.wire.ceph.connection import PoolScope
 from plimsoll.wire.ceph.errors import CephFailure
 from plimsoll.wire.ceph.objects import ObjectWrite, RadosObjects
+from tests.ceph.connections import LIMITS
 from tests.ceph.interrupted_calls import (
     MIB,
     Crash,
@@ -130,6 +135,30 @@ async def test_a_zone_that_died_stops_no_retry_in_another(
         assert place.pool.name == POOLS["zone-b"]
     await ground.calls(Crash()).clean()
     await ground.assert_only(place)
+
+
+async def test_leftovers_in_a_dead_zone_hold_up_no_other(
+    cluster: LoopbackCluster, ground: JournalGround
+) -> None:
+    await ground.create("zone-b")
+    for number in range(3):
+        await leave(ground, f"pvc-left-{number}", "zone-a")
+    with cluster.dead_zone("zone-a"):
+        began = time.monotonic()
+        await ground.delete()
+        assert time.monotonic() - began < LIMITS.operation.total_seconds()
+        down = [ground.pools[POOLS["zone-a"]].id]
+        assert await ground.calls(Crash()).clean(down=down) == 3
+        assert time.monotonic() - began < LIMITS.operation.total_seconds()
+    assert await ground.calls(Crash()).clean() == 0
+
+
+async def leave(ground: JournalGround, request_name: str, zone: str) -> None:
+    """As a driver that died after it had given up its attempt."""
+    runner, pool = ground.runner(Crash()), ground.pools[POOLS[zone]]
+    request = ImageRequest(request_name=request_name, pool=pool, uuid=str(uuid4()))
+    await runner.run(reserve(ground.journal, request))
+    await runner.run(give_up(ground.journal, request_name))
 
 
 async def test_a_zone_that_dies_during_a_create_is_told_and_left_clean(

@@ -111,6 +111,9 @@ def test_a_zone_that_is_down_keeps_its_own_leftovers_only() -> None:
         moved = ImageRequest(request_name=f"pvc-{pool.name}", pool=JOURNAL_POOL, uuid=ceph.uuid())
         ceph.table.run(reserve(JOURNAL, moved))
     ceph.table.down.add("zone-a")
+    asked = len(ceph.table.carried_out)
+    assert ceph.table.run(clean(JOURNAL, is_asked=lambda id_: id_ == JOURNAL_POOL.id)) == 2
+    assert len(ceph.table.carried_out) == asked + 1
     assert ceph.table.run(clean(JOURNAL)) == 1
     assert ceph.table.objects["zone-b"] == {}
     ceph.table.down.clear()

@@ -155,7 +155,7 @@ def test_an_attempt_that_is_given_up_is_a_leftover_while_its_zone_is_down() -> N
     table = RadosTable(pools=POOLS)
     attempt = reserved(table)
     table.down.add(A.name)
-    assert table.run(give_up(JOURNAL, REQUEST)) is None
+    assert table.run(give_up(JOURNAL, REQUEST)) == attempt.place
     keys = table.objects[JOURNAL.pool.name][DIRECTORY]
     assert keys == {JOURNAL.leftover_key(JOURNAL.entry(attempt.place)): attempt.place.name}
 

@@ -3,6 +3,8 @@
 What is to be removed is written down in the directory first, so that any later call can go on.
 """
 
+from collections.abc import Callable
+
 from plimsoll.decide.ceph.journal.layout import CephPoolRef
 from plimsoll.decide.ceph.journal.lookup import find_attributes, find_keeper, read_request
 from plimsoll.decide.ceph.journal.operations import (
@@ -54,10 +56,13 @@ def _remove_leftover(journal: CephJournal, place: ImagePlace) -> RadosSteps[Jour
     return PROBLEMS[answer.problem]
 
 
-def clean(journal: CephJournal) -> RadosSteps[int | JournalProblem]:
+def clean(
+    journal: CephJournal, *, is_asked: Callable[[int], bool] = lambda _: True
+) -> RadosSteps[int | JournalProblem]:
     """Removes what is left of all attempts that were given up; answers how many it could not.
 
-    A zone that is down keeps the leftovers of its own pools, and no others.
+    A pool that is down keeps its leftovers, and lets each of them be waited for: callers that know
+    of such pools, by their ids, do not let them be asked.
     """
     answer = yield ReadKeys(object=journal.directory, prefix=LEFTOVER)
     if answer.problem is RadosProblem.NOT_FOUND:
@@ -66,18 +71,20 @@ def clean(journal: CephJournal) -> RadosSteps[int | JournalProblem]:
         return PROBLEMS[answer.problem]
     kept = 0
     for key, image_name in answer.values.items():
-        problem = yield from _clean_one(journal, key, image_name)
+        problem = yield from _clean_one(journal, key, image_name, is_asked)
         kept += problem is not None
     return kept
 
 
 def _clean_one(
-    journal: CephJournal, key: str, image_name: str
+    journal: CephJournal, key: str, image_name: str, is_asked: Callable[[int], bool]
 ) -> RadosSteps[JournalProblem | None]:
     try:
         entry = parse_leftover(key)
     except ValueError:
         return JournalProblem.BAD_POOL_ID
+    if not is_asked(journal.pool_id(entry)):
+        return JournalProblem.IO_ERROR
     answer = yield FindPoolName(pool_id=journal.pool_id(entry))
     pool = CephPoolRef(answer.pool, journal.pool_id(entry))
     place = ImagePlace(pool=pool, uuid=entry.uuid, name=image_name)

@@ -281,10 +281,12 @@ def abandon(
     return failure or AttemptAbandoned()
 
 
-def give_up(journal: CephJournal, request_name: str) -> RadosSteps[JournalProblem | None]:
+def give_up(
+    journal: CephJournal, request_name: str
+) -> RadosSteps[ImagePlace | JournalProblem | None]:
     """Whatever is being made for the request becomes a leftover, which `clean` removes.
 
-    Needs the pool of the journal only.
+    Needs the pool of the journal only. None: nothing is being made, or its pool is gone.
     """
     state = yield from read_request(journal, request_name)
     if isinstance(state, JournalProblem):
@@ -302,7 +304,12 @@ def give_up(journal: CephJournal, request_name: str) -> RadosSteps[JournalProble
         values={journal.leftover_key(entry): state.image_name},
         removed=(key, making),
     )
-    return PROBLEMS[answer.problem] if answer.problem else None
+    if answer.problem:
+        return PROBLEMS[answer.problem]
+    pool = yield from find_pool(journal, entry)
+    if pool is None or isinstance(pool, JournalProblem):
+        return pool
+    return ImagePlace(pool=pool, uuid=entry.uuid, name=state.image_name)
 
 
 def _overtaken(

@@ -38,7 +38,7 @@ def report(*up: int, rule_id: int = 0, min_size: int = 1, app: str = "rbd") -> C
     stats = {"max_avail": 4 * GIB, "stored": GIB, "quota_bytes": 0}
     return ClusterReport(
         df={"pools": [{"name": "p", "stats": stats}]},
-        pools=[{"pool_name": "p", "crush_rule": rule_id, "min_size": min_size}],
+        pools=[{"pool_name": "p", "pool_id": 7, "crush_rule": rule_id, "min_size": min_size}],
         tree=tree(*up),
         rules=RULES,
         applications={"p": {app: {}}},
@@ -66,6 +66,11 @@ def test_a_pool_is_up_if_it_can_be_written_to(
 ) -> None:
     found = report(*up, rule_id=rule_id, min_size=min_size).usages()["p"]
     assert found.is_up is is_up
+
+
+def test_pools_that_are_down_are_told_by_their_ids() -> None:
+    assert report(0).down_pools() == frozenset()
+    assert report(1, 2).down_pools() == {7}
 
 
 def test_pools_for_other_uses_are_left_out() -> None:

@@ -63,6 +63,10 @@ class ClusterDomains:
         found = await asyncio.gather(*map(self._has_journal, pools))
         return [pool for pool, has_one in zip(pools, found, strict=True) if has_one]
 
+    async def find_down(self) -> frozenset[int]:
+        """The ids of pools that no data can be written to. Raises CephError."""
+        return (await read_report(self._connection)).down_pools()
+
     async def _has_journal(self, pool: str) -> bool:
         directory = JournalLayout(kind=JournalKind.VOLUME).directory(pool).name
         try:

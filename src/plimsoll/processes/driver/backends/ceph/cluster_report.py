@@ -48,6 +48,10 @@ class ClusterReport:
         alive = sum(self._alive(take, type_) for take, type_ in _choices(steps))
         return alive >= int(pool["min_size"])
 
+    def down_pools(self) -> frozenset[int]:
+        """The ids of those that no data can be written to."""
+        return frozenset(int(item["pool_id"]) for item in self.pools if not self._is_up(item))
+
     def used_pools(self) -> Sequence[Mapping[str, Any]]:
         """The details of those that are meant for images."""
         return [

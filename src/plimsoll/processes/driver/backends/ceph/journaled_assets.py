@@ -4,12 +4,13 @@ A caller is answered after the journal has finished the attempt. What a crash le
 next call for the same request, in this zone or another, or by `clean`.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
 from plimsoll.decide.ceph.journal.operations import JournalProblem
 from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace, ImageRequest
-from plimsoll.decide.ceph.journal.removal import clean, forget
+from plimsoll.decide.ceph.journal.removal import clean, forget, remove_pieces
 from plimsoll.decide.ceph.journal.reservations import (
     KnownImage,
     ReservedImage,
@@ -61,20 +62,23 @@ class JournaledAssets:
         except CephError as error:
             if error.failure in CERTAIN:
                 await self._runner.run(abandon(self._journal, found))
-                await self.clean()
             raise
         return BegunAsset(journal=self._journal, reserved=found, asset_id=asset_id)
 
     async def give_up(self, request_name: str) -> None:
         """Whatever is being made for the request. What cannot be removed now is a leftover."""
-        await self._runner.run(give_up(self._journal, request_name))
-        await self.clean()
+        place: ImagePlace | None = await self._runner.run(give_up(self._journal, request_name))
+        if place is not None:
+            with suppress(JournalError):
+                await self._runner.run(remove_pieces(self._journal, place))
 
     async def remove(self, place: ImagePlace, remove: RemoveAsset) -> None:
+        """With the leftovers of its pool, which has answered just now."""
         await remove(place)
         await self._runner.run(forget(self._journal, place.pool, place.uuid))
-        await self.clean()
+        await self._runner.run(clean(self._journal, is_asked=lambda id_: id_ == place.pool.id))
 
-    async def clean(self) -> int:
-        """Removes what attempts left that were given up; answers how many it could not."""
-        return await self._runner.run(clean(self._journal))
+    async def clean(self, *, down: Collection[int] = ()) -> int:
+        """Removes what attempts left that were given up; answers how many it could not. Pools that
+        are known to be down, by their ids, are not asked."""
+        return await self._runner.run(clean(self._journal, is_asked=lambda id_: id_ not in down))

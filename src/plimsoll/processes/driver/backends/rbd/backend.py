@@ -267,8 +267,9 @@ class RbdBackend:
         """What earlier attempts left; a zone that is down keeps its own until the next start."""
         for table in (self.records.volumes, self.records.snapshots):
             try:
+                down = await self._domains.find_down()
                 for journal in await table.journals():
-                    await JournaledAssets(journal, self._cluster.runner).clean()
+                    await JournaledAssets(journal, self._cluster.runner).clean(down=down)
             except (CephError, JournalError) as error:
                 log.warning("leftovers not removed", extra={"error": str(error)})
 
