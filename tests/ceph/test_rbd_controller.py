@@ -1,17 +1,27 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from plimsoll.decide.ceph.journal.operations import (
+    RadosAnswer,
+    RadosOperation,
+    WriteRadosObject,
+)
 from plimsoll.decide.ceph.volume_ids import decompose_volume_id
+from plimsoll.processes.driver.backends.rbd.backend import RbdBackend
+from plimsoll.wire.ceph.connection import PoolScope
+from plimsoll.wire.ceph.errors import CephError, CephFailure
+from plimsoll.wire.ceph.objects import ObjectWrite, RadosObjects
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import CsiStatusError, DriverError, DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
 from tests.ceph.interrupted_calls import JournalGround, journal_ground
-from tests.ceph.loopback_cluster import POOLS, LoopbackCluster
+from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import CLASS, rbd_driver
 from tests.processes.driver.drivers import MIB, ZONE, Running
 
@@ -244,5 +254,72 @@ async def test_of_two_changes_at_the_same_time_one_begins_again(
 
 
 async def test_ids_that_no_driver_made_up_lead_nowhere(driver: Running) -> None:
-    for id_ in ("rbd-1", "x" * 100, "0001-0024-" + "f" * 36 + "-0000000000000001-" + "0" * 36):
+    for id_ in ("rbd-1", "x" * 100):
         await driver.delete(id_)
+
+
+async def test_a_volume_of_another_cluster_is_not_taken_for_deleted(driver: Running) -> None:
+    with pytest.raises(DriverError, match="is of cluster ffff"):
+        await driver.delete("0001-0024-" + "f" * 36 + "-0000000000000001-" + "0" * 36)
+
+
+async def test_a_class_with_a_pool_that_is_not_there_stops_no_other(driver: Running) -> None:
+    volume = await create(driver)
+    await driver.capacity("zone-a", {"pool": "typo"})
+    assert await driver.volume_ids() == [volume.volume_id]
+    await driver.delete(volume.volume_id)
+
+
+async def test_a_record_that_cannot_be_read_stops_no_call_for_others(
+    driver: Running, ground: JournalGround
+) -> None:
+    bad = f"plimsoll.record.{ground.pools[A].id:016x}/{'0' * 36}"
+    directory = RadosObjects(ground.connection, PoolScope(pool=JOURNAL))
+    await directory.write("csi.volumes.default", ObjectWrite(values={bad: "{}", f"{bad}0": "{"}))
+    volume = await create(driver)
+    assert await driver.volume_ids() == [volume.volume_id]
+    assert await free_mib(driver, "zone-a") > 0
+    await driver.delete(volume.volume_id)
+    await directory.write("csi.volumes.default", ObjectWrite(removed=(bad, f"{bad}0")))
+
+
+async def test_what_becomes_of_a_volume_is_written_also_if_the_answer_to_its_making_was_lost(
+    driver: Running, ground: JournalGround
+) -> None:
+    with answers_lost(driver, after="plimsoll.making.data"):
+        await driver.cannot_create(mib=64, zones=["zone-a"], parameters=CLASS)
+    volume = await create(driver)
+    await driver.driver.record_first_publish(volume.volume_id)
+    assert '"firstPublishedAt":"' in "".join((await ground.contents()).directory.values())
+    await driver.delete(volume.volume_id)
+    assert await driver.volume_ids() == []
+
+
+@contextmanager
+def answers_lost(running: Running, *, after: str) -> Iterator[None]:
+    """Of the write that takes this key away: it is carried out, and fails."""
+    backend = running.driver.backend
+    assert isinstance(backend, RbdBackend)
+    runner = backend._cluster.runner  # noqa: SLF001 - where answers arrive
+    carried_out = runner._carried_out  # noqa: SLF001 - where answers arrive
+
+    async def lose(operation: RadosOperation) -> RadosAnswer:
+        answer = await carried_out(operation)
+        if isinstance(operation, WriteRadosObject) and operation.removed == (after,):
+            raise CephError(CephFailure.TIMED_OUT, "pool journal")
+        return answer
+
+    runner._carried_out = lose  # type: ignore[method-assign]  # noqa: SLF001 - for the block
+    try:
+        yield
+    finally:
+        runner._carried_out = carried_out  # type: ignore[method-assign]  # noqa: SLF001 - as it was
+
+
+async def test_what_an_interrupted_copy_left_does_not_keep_its_source(
+    driver: Running, ground: JournalGround
+) -> None:
+    volume = await create(driver)
+    ((pool, (image,)),) = (await ground.contents()).images.items()
+    await ground.images(pool).take_snapshot(image, "plimsoll-for-csi-vol-1")
+    await driver.delete(volume.volume_id)

@@ -76,6 +76,8 @@ class VolumeRecord(LedgerRecord, frozen=True, kw_only=True):
     """The size that the file system was grown to; 0: never grown."""
     growing_bytes: int = 0
     """The size that it is being grown to, which its placement has already; 0: it is not."""
+    is_inline: bool = False
+    """A pod specifies it, and it goes when the pod does."""
     is_adopted: bool = False
     """Another program made it, and its mode is not known before it is used."""
     revision: int = 0

@@ -156,7 +156,12 @@ class CephConnection:
             raise CephError(CephFailure.TIMED_OUT, where, "the call was given up") from error
         except foreign as error:
             number = getattr(error, "errno", None) or 0
-            raise ceph_error(number, where, "" if number else str(error)) from error
+            failed = ceph_error(number, where, "" if number else str(error))
+            if failed.failure is CephFailure.FENCED:
+                # This client gets no answer any more: the next call connects anew. What other calls
+                # still have of it goes with them.
+                self._cluster = None
+            raise failed from error
 
     async def close(self) -> None:
         cluster, self._cluster = self._cluster, None

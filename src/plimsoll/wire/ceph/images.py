@@ -130,6 +130,21 @@ class RbdImages:
 
         return await self._on_image(name, found, read_only=True)
 
+    async def is_written(self, name: str) -> bool:
+        """Whether any part of it, or of what it was cloned from, was ever written to."""
+
+        def is_written(image: Any) -> bool:
+            found: list[bool] = []
+
+            def note(_offset: int, _length: int, exists: bool) -> None:  # noqa: FBT001 - librbd's
+                if exists:
+                    found.append(exists)
+
+            image.diff_iterate(0, image.size(), None, note, True, True)
+            return bool(found)
+
+        return await self._on_image(name, is_written, read_only=True)
+
     async def take_snapshot(self, name: str, snapshot: str) -> None:
         await self._on_image(name, lambda image: image.create_snap(snapshot))
 

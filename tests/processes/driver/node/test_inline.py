@@ -90,3 +90,14 @@ async def test_a_restart_in_the_middle_loses_track_of_nothing(ground_dir: Path) 
         await ground.unpublish(HANDLE)
         assert volumes(ground) == []
         assert left_mounted(ground_dir) == []
+
+
+async def test_the_volume_of_a_claim_is_none_whatever_its_name(ground: Ground) -> None:
+    volume_id = await ground.create("inline-of-a-claim")
+    await ground.stage(volume_id)
+    (await ground.publish(volume_id) / "file").write_text("content")
+    await ground.leave(volume_id)
+    await ground.stage(volume_id)
+    assert (await ground.publish(volume_id) / "file").read_text() == "content"
+    await ground.leave(volume_id)
+    await ground.delete(volume_id)

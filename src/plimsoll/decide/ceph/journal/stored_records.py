@@ -118,10 +118,16 @@ def _journals(journal: CephJournal) -> Iterator[CephJournal]:
         yield CephJournal(pool=pool, layout=journal.layout)
 
 
-def write_record(stored: JournalRecord, text: str) -> RadosSteps[JournalProblem | None]:
-    """`Changed`: another driver has written since the record was read."""
+def write_record(
+    stored: JournalRecord, text: str, *, is_removal: bool = False
+) -> RadosSteps[JournalProblem | None]:
+    """`Changed`: another driver has written since the record was read, or, for a removal, a node
+    has begun to write to the image since."""
     key = stored.journal.record_key(stored.place)
-    return (yield from _write(stored.journal, {key: stored.text}, {key: text}))
+    expected = {key: stored.text}
+    if is_removal:
+        expected[stored.journal.writer_key(stored.place)] = stored.writer
+    return (yield from _write(stored.journal, expected, {key: text}))
 
 
 def write_writer(

@@ -106,6 +106,7 @@ class Creation:
                 created_at=driver.clock.now(),
                 source_volume=wanted.source_volume,
                 source_snapshot=wanted.source_snapshot,
+                is_inline=wanted.is_inline,
             )
             volume = await driver.records.volumes.put(record)
         return await self._fill(volume, origin)

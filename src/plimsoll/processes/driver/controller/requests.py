@@ -18,6 +18,7 @@ from plimsoll.wire.csi.transport import NO_METADATA, Metadata
 NAME_BYTES = 128
 """The longest name, or id, that CSI lets a driver count on."""
 METADATA_PREFIX = "csi.storage.k8s.io/"
+EPHEMERAL = f"{METADATA_PREFIX}ephemeral"
 """Parameters by which a provisioner names the claim of a volume; they choose nothing."""
 
 AccessMode = csi.VolumeCapability.AccessMode
@@ -62,6 +63,8 @@ class VolumeRequest:
     requirement: TopologyRequirement
     is_delayed: bool | None = None
     """Whether the first preferred segment is that of a selected node; None: it is not known."""
+    is_inline: bool = False
+    """Whether a pod specifies it itself, without a claim."""
 
     @property
     def backend_request(self) -> BackendRequest:
@@ -96,6 +99,7 @@ def parse_create(
         source_snapshot=_source_snapshot(source, features),
         requirement=parse_requirement(request.accessibility_requirements),
         is_delayed=_is_delayed(metadata),
+        is_inline=request.parameters.get(EPHEMERAL) == "true",
     )
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.processes.driver.controller.creation import Creation
+from plimsoll.processes.driver.controller.requests import EPHEMERAL
 from plimsoll.processes.driver.node.node_context import NodeContext
 from plimsoll.processes.driver.records import VolumeRecord
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.refusals import invalid_argument
 
-EPHEMERAL = "csi.storage.k8s.io/ephemeral"
 PREFIX = "inline-"
 SIZE = "size"
 
@@ -31,10 +31,11 @@ class Inline:
 
     async def find(self, handle: str) -> VolumeRecord | None:
         """The volume that a pod knows by that handle."""
-        return await self._context.driver.records.volumes.find_by_name(f"{PREFIX}{handle}", {})
+        found = await self._context.driver.records.volumes.find_by_name(f"{PREFIX}{handle}", {})
+        return found if found is not None and found.is_inline else None
 
     def is_one(self, volume: VolumeRecord) -> bool:
-        return volume.name.startswith(PREFIX)
+        return volume.is_inline
 
     def staged_at(self, volume: VolumeRecord) -> Path:
         """kubelet does not stage it: the driver does, in a directory of its own."""

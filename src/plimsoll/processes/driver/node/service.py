@@ -42,6 +42,9 @@ CAPABILITIES = (
 )
 
 
+FindVolume = Callable[[str], Awaitable[VolumeRecord | None]]
+
+
 class NodeService:
     def __init__(self, driver: Driver, node: NodeSettings, settings: BackendSettings) -> None:
         own = state_dir(settings.data_dir, node.id)
@@ -115,8 +118,8 @@ class NodeService:
             self._withholding.forget_gone(volume)
 
         # A volume that is gone needs no unstaging, and a repeated call must succeed.
-        if await self._find(volume_id) is not None:
-            await self._alone(volume_id, unstage)
+        if await self._find_any(volume_id) is not None:
+            await self._alone(volume_id, unstage, finds=self._find_any)
         return csi.NodeUnstageVolumeResponse()
 
     async def publish(self, request: csi.NodePublishVolumeRequest) -> csi.NodePublishVolumeResponse:
@@ -151,7 +154,7 @@ class NodeService:
     ) -> csi.NodeUnpublishVolumeResponse:
         volume_id = required(request.volume_id, "volume_id")
         target = _path(request.target_path, "target_path")
-        volume = await self._find(volume_id)
+        volume = await self._find_any(volume_id)
 
         async def unpublish(volume: VolumeRecord) -> None:
             await self._publishing.unpublish(volume, target)
@@ -160,7 +163,7 @@ class NodeService:
                 await self._staging.unstage(volume, self._inline.staged_at(volume))
 
         if volume is not None:
-            await self._alone(volume_id, unpublish)
+            await self._alone(volume_id, unpublish, finds=self._find_any)
             if self._inline.is_one(volume):
                 await self._inline.remove(volume)
         return csi.NodeUnpublishVolumeResponse()
@@ -216,12 +219,17 @@ class NodeService:
         if not any(self._context.place(volume, candidate) for candidate in candidates):
             raise not_found(f"volume {volume.id}: is not at {path}")
 
-    async def _alone(self, volume_id: str, work: Callable[[VolumeRecord], Awaitable[None]]) -> None:
-        volume_id = (await self._volume(volume_id)).id
+    async def _alone(
+        self,
+        volume_id: str,
+        work: Callable[[VolumeRecord], Awaitable[None]],
+        finds: FindVolume | None = None,
+    ) -> None:
+        volume_id = (await self._volume(volume_id, finds)).id
 
         async def told() -> None:
             with failures_told(volume_id):
-                await work(await self._volume(volume_id))
+                await work(await self._volume(volume_id, finds))
 
         driver = self._context.driver
 
@@ -231,14 +239,19 @@ class NodeService:
 
         await driver.work.alone(in_turn, node_key(volume_id, self._context.node.id))
 
-    async def _volume(self, volume_id: str) -> VolumeRecord:
+    async def _volume(self, volume_id: str, finds: FindVolume | None = None) -> VolumeRecord:
         """Raises CsiStatusError (NOT_FOUND)."""
-        return await self._find(volume_id) or await self._context.driver.volume(volume_id)
+        found = await (finds or self._find)(volume_id)
+        return found or await self._context.driver.volume(volume_id)
 
     async def _find(self, volume_id: str) -> VolumeRecord | None:
-        known = await self._context.driver.records.volumes.find(volume_id)
-        known = known or await self._inline.find(volume_id)
+        known = await self._find_any(volume_id)
         return known if known is not None and known.phase is RecordPhase.READY else None
+
+    async def _find_any(self, volume_id: str) -> VolumeRecord | None:
+        """Also one that is being removed: what is mounted of it has to go all the more."""
+        known = await self._context.driver.records.volumes.find(volume_id)
+        return known or await self._inline.find(volume_id)
 
 
 def _path(given: str, field: str) -> Path:

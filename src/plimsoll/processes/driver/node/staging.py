@@ -87,7 +87,7 @@ class Staging:
         """A file system that is whole, and as large as it can be made before mounting."""
         device = source.devices[0]
         found = await filesystems.content_of(device)
-        if not found and volume.filesystem_bytes:
+        if not found and (volume.filesystem_bytes or volume.first_published_at):
             raise internal(
                 f"volume {volume.id}: its file system has vanished; it is not replaced by an empty"
                 " one. Restore the volume from a snapshot"

@@ -16,7 +16,6 @@ from plimsoll.processes.driver.backends.ceph.ceph_cluster import failures_of
 from plimsoll.processes.driver.backends.ceph.cluster_report import ClusterReport
 from plimsoll.processes.driver.domains.protocol import DomainCondition
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
-from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.objects import RadosObjects
 
 
@@ -69,12 +68,7 @@ class ClusterDomains:
 
     async def _has_journal(self, pool: str) -> bool:
         directory = JournalLayout(kind=JournalKind.VOLUME).directory(pool).name
-        try:
-            return await RadosObjects(self._connection, PoolScope(pool=pool)).exists(directory)
-        except CephError as error:
-            if error.failure is CephFailure.TIMED_OUT:
-                return False
-            raise
+        return await RadosObjects(self._connection, PoolScope(pool=pool)).exists(directory)
 
 
 def bucket_of(tree: CrushTree, domain: Mapping[str, str], levels: Sequence[str]) -> int | None:

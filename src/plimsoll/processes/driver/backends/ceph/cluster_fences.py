@@ -51,17 +51,20 @@ class ClusterFences:
         if await self.is_fenced(domain):
             return
         with failures_of(f"domain {dict(domain)}"):
-            await self._write(domain, FenceState.BEGUN)
-            await self._records.leases.end_all(domain)
-            await self._write(domain, FenceState.COMPLETE)
+            journals = await self._journals()
+            await self._write(journals, domain, FenceState.BEGUN)
+            await self._records.leases.end_all(journals, domain)
+            await self._write(journals, domain, FenceState.COMPLETE)
 
     async def release(self, domain: Mapping[str, str]) -> None:
         with failures_of(f"domain {dict(domain)}"):
             for journal in await self._journals():
                 await self._cluster.runner.run(remove_fence(journal, domain))
 
-    async def _write(self, domain: Mapping[str, str], state: FenceState) -> None:
-        for journal in await self._journals():
+    async def _write(
+        self, journals: Sequence[CephJournal], domain: Mapping[str, str], state: FenceState
+    ) -> None:
+        for journal in journals:
             await self._cluster.runner.run(write_fence(journal, domain, state))
 
     async def _journals(self) -> Sequence[CephJournal]:

@@ -6,6 +6,7 @@ Each change compares the record with the one that it began with, and is refused 
 driver was first.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
@@ -18,6 +19,7 @@ from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace
 from plimsoll.decide.ceph.journal.reservations import AttemptFinished, finish
 from plimsoll.decide.ceph.journal.stored_records import (
     JournalRecord,
+    ListedRecords,
     find_record,
     find_request_record,
     list_records,
@@ -38,7 +40,9 @@ from plimsoll.processes.driver.records import (
     VolumeRecord,
 )
 from plimsoll.runtime.ids import Ids
-from plimsoll.wire.csi.refusals import aborted
+from plimsoll.wire.csi.refusals import aborted, failed_precondition
+
+log = logging.getLogger(__name__)
 
 Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord)
 
@@ -68,6 +72,8 @@ class ClusterTable(Generic[Entry]):
         self.making: dict[str, Entry] = {}
         self.seen: dict[str, Entry] = {}
         """By id; of all journals that are known, when last looked at."""
+        self._listed: dict[str, list[tuple[str, Entry]]] = {}
+        """The same, by the pool of the journal."""
 
     def know_journal(self, pool: str) -> bool:
         """Whether it was known before."""
@@ -77,10 +83,11 @@ class ClusterTable(Generic[Entry]):
         return is_known
 
     async def journals(self) -> Sequence[CephJournal]:
-        """Raises CephError."""
+        """Those whose pools there are. Raises CephError."""
         self.know_journal(await self._only_pool())
         layout = self._settings.layout
-        return [await self._cluster.journal(pool, layout) for pool in self._pools]
+        known = await self._cluster.connection.pool_ids() if self._pools else {}
+        return [await self._cluster.journal(pool, layout) for pool in self._pools if pool in known]
 
     async def _only_pool(self) -> str:
         """Empty: there may be several."""
@@ -119,7 +126,10 @@ class ClusterTable(Generic[Entry]):
             return None
         with failures_of(id_):
             if not await self._cluster.is_called(parsed.cluster_id):
-                return None
+                raise failed_precondition(
+                    f"{id_}: is of cluster {parsed.cluster_id}, and this driver serves"
+                    f" {await self._cluster.id()}; look at the option clusterId"
+                )
         return DirectoryEntry(parsed.uuid, parsed.pool_id)
 
     async def _find(self, entry: DirectoryEntry) -> JournalRecord | None:
@@ -143,6 +153,9 @@ class ClusterTable(Generic[Entry]):
             self._forget(id_)
             return None
         self._stored[id_] = found
+        # A call that lost its answer may have finished it: the cluster has it, so nothing is begun.
+        self._begun.pop(id_, None)
+        self.making.pop(id_, None)
         entry = self._read(found.text) if found.text else await self._settings.adopt(id_, found)
         if entry is not None:
             self.seen[id_] = entry
@@ -198,7 +211,8 @@ class ClusterTable(Generic[Entry]):
         before = self._stored[entry.id]
         self._check(entry, before)
         text = msgspec.json.encode(changed).decode()
-        await self._cluster.runner.run(write_record(before, text))
+        is_removal = entry.phase is RecordPhase.REMOVING
+        await self._cluster.runner.run(write_record(before, text, is_removal=is_removal))
         self._keep(changed, replace(before, text=text))
         return changed
 
@@ -218,10 +232,12 @@ class ClusterTable(Generic[Entry]):
         text = msgspec.json.encode(finished).decode()
         steps = finish(begun.journal, begun.reserved, begun.asset_id, record=text)
         ended = await self._cluster.runner.run(steps)
-        if not isinstance(ended, AttemptFinished):
-            raise JournalError(JournalProblem.CHANGED, None)
         self._forget(entry.id)
-        self._keep(finished, JournalRecord(journal=begun.journal, place=place, text=text))
+        stored = await self._find(DirectoryEntry(place.uuid, place.pool.id))
+        # Another driver may have finished the same attempt, with a record of its own.
+        if not isinstance(ended, AttemptFinished) or stored is None or stored.text != text:
+            raise JournalError(JournalProblem.CHANGED, None)
+        self._keep(finished, stored)
         return finished
 
     async def drop(self, id_: str) -> None:
@@ -246,18 +262,37 @@ class ClusterTable(Generic[Entry]):
     # What the backend asks
 
     async def look(self) -> None:
-        """At all records that there are. Raises CsiStatusError."""
+        """At all records that there are. A journal that does not answer counts as it did before,
+        unless none does. Raises CsiStatusError."""
         with failures_of("the journal"):
-            cluster_id = await self._cluster.id()
-            found: dict[str, Entry] = {}
-            for journal in await self.journals():
-                listed = await self._cluster.runner.run(list_records(journal))
-                for entry, text in listed.records.items():
-                    own = CephVolumeId(
-                        cluster_id=cluster_id, pool_id=journal.pool_id(entry), uuid=entry.uuid
-                    )
-                    found[compose_volume_id(own)] = self._read(text)
-        self.seen = found
+            journals = await self.journals()
+            failures = [error for each in journals if (error := await self._look_at(each))]
+            if failures and len(failures) == len(journals):
+                raise failures[0]
+        self.seen = {id_: entry for listed in self._listed.values() for id_, entry in listed}
+
+    async def _look_at(self, journal: CephJournal) -> JournalError | None:
+        try:
+            listed: ListedRecords = await self._cluster.runner.run(list_records(journal))
+        except JournalError as error:
+            log.warning("journal not read", extra={"pool": journal.pool.name, "error": str(error)})
+            return error
+        found = [await self._listed_entry(journal, *each) for each in listed.records.items()]
+        self._listed[journal.pool.name] = [each for each in found if each is not None]
+        return None
+
+    async def _listed_entry(
+        self, journal: CephJournal, entry: DirectoryEntry, text: str
+    ) -> tuple[str, Entry] | None:
+        """None: a record of a newer version, or a broken one; it stops no call for others."""
+        own = CephVolumeId(
+            cluster_id=await self._cluster.id(), pool_id=journal.pool_id(entry), uuid=entry.uuid
+        )
+        try:
+            return compose_volume_id(own), self._read(text)
+        except (JournalError, ValueError) as error:
+            log.warning("record not read", extra={"uuid": entry.uuid, "error": str(error)})
+            return None
 
     def begun(self, id_: str, asset: BegunAsset) -> None:
         """From here on it exists; the next `put` gives it to its request."""

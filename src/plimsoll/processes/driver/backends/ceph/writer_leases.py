@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from plimsoll.decide.ceph.journal.fences import is_within, list_fences
+from plimsoll.decide.ceph.journal.fences import MOST_LABELS, is_within, list_fences
 from plimsoll.decide.ceph.journal.layout import DirectoryEntry
 from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace
 from plimsoll.decide.ceph.journal.stored_records import (
@@ -25,7 +25,7 @@ from plimsoll.decide.ceph.journal.stored_records import (
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
 from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable
 from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError
-from plimsoll.processes.driver.records import LedgerRecord, VolumeRecord
+from plimsoll.processes.driver.records import LedgerRecord, RecordPhase, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.csi.refusals import failed_precondition, not_found
@@ -63,6 +63,11 @@ class WriterLeases:
 
     async def take(self, volume: VolumeRecord, node: NodeSettings) -> None:
         """Before the node opens the image. Raises CsiStatusError while another one writes to it."""
+        if len(node.topology) > MOST_LABELS:
+            raise failed_precondition(
+                f"node {node.id}: has {len(node.topology)} topology labels, and a fence knows"
+                f" {MOST_LABELS} at most; advertise fewer"
+            )
         stored = await self._stored(volume)
         await self._end(volume, stored, by=node.id)
         await self._wait_unwatched(volume, stored)
@@ -77,6 +82,9 @@ class WriterLeases:
         lease = parse_lease(stored.writer)
         if lease is None or lease.node_id != node_id:
             raise failed_precondition(f"volume {volume.id}: another node has opened it meanwhile")
+        known = await self._volumes.find(volume.id)
+        if known is None or known.phase is not RecordPhase.READY:
+            raise not_found(f"volume {volume.id}: is being removed")
         await self._write(volume, stored, msgspec.structs.replace(lease, address=address))
 
     async def give_back(self, volume: VolumeRecord, node_id: str) -> None:
@@ -147,9 +155,11 @@ class WriterLeases:
                 f"volume {volume.id}: is open on node {lease.node_id}, and one node at a time can"
                 " write to it; unstage it there first"
             )
-        with failures_of(f"volume {volume.id}"):
-            for address in {lease.address, *alive} - {""}:
-                await self.block(address)
+        # Under a lease without an address nothing was mounted: then no client is known to be its.
+        if lease.address:
+            with failures_of(f"volume {volume.id}"):
+                await self.block(lease.address)
+                await self._cluster.connection.wait_for_newest_map()
 
     async def _alive(
         self, volume: VolumeRecord, stored: JournalRecord, lease: WriterLease
@@ -187,10 +197,10 @@ class WriterLeases:
         found = await self._cluster.runner.run(list_fences(journal))
         return any(is_within(topology, each.domain) for each in found)
 
-    async def end_all(self, domain: Mapping[str, str]) -> None:
+    async def end_all(self, journals: Sequence[CephJournal], domain: Mapping[str, str]) -> None:
         """Of the nodes in a domain that is fenced: their clients can write no more afterwards.
         Raises CephError and JournalError."""
-        for journal in await self._volumes.journals():
+        for journal in journals:
             listed: ListedRecords = await self._cluster.runner.run(list_records(journal))
             for entry, text in listed.writers.items():
                 lease = parse_lease(text)

@@ -1,8 +1,8 @@
 """Volumes that ceph-csi made, as this driver sees them: found by their ids, without a record.
 
-Ceph knows the size of such an image and nothing else: whether it has a file system shows when it is
-used. It counts as published, so that it is never rolled back, and what is in it is never replaced
-by an empty file system.
+Ceph knows the size of such an image, and whether anything was ever written to it: whether that is a
+file system shows when it is used. One that was written to counts as published, so that it is never
+rolled back, and what is in it is never replaced by an empty file system.
 """
 
 from plimsoll.decide.ceph.journal.stored_records import JournalRecord
@@ -18,6 +18,7 @@ from plimsoll.runtime.clock import Clock
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.images import RbdImages
+from plimsoll.wire.csi.refusals import failed_precondition
 
 
 class ImageAdoption:
@@ -40,12 +41,20 @@ class ImageAdoption:
             placement=VolumePlacement(pools=(pool,), parts=(Part(extent=pool, bytes=size or 0),)),
             phase=RecordPhase.REMOVING if size is None else RecordPhase.READY,
             created_at=now,
-            first_published_at=now,
+            first_published_at=now if size and await self._is_written(stored) else None,
         )
 
     async def snapshot(self, id_: str, stored: JournalRecord) -> SnapshotRecord | None:  # noqa: ARG002 - none
-        """Snapshots of ceph-csi are left to it: they are images that share blocks with others."""
-        return None
+        """Snapshots of ceph-csi are left to it: they are images that share blocks with others.
+        Raises CsiStatusError."""
+        raise failed_precondition(
+            f"snapshot {id_}: was taken by ceph-csi, and only ceph-csi can use or delete it"
+        )
+
+    async def _is_written(self, stored: JournalRecord) -> bool:
+        place = stored.place
+        scope = PoolScope(pool=place.pool.name, namespace=stored.journal.layout.namespace)
+        return await RbdImages(self._connection, scope).is_written(place.name)
 
     async def _size(self, stored: JournalRecord) -> int | None:
         place = stored.place

@@ -48,7 +48,7 @@ from plimsoll.processes.driver.backends.protocol import (
 )
 from plimsoll.processes.driver.backends.rbd.adoption import ImageAdoption
 from plimsoll.processes.driver.backends.rbd.class_parameters import RbdClass, parse_class
-from plimsoll.processes.driver.backends.rbd.copies import copy_image
+from plimsoll.processes.driver.backends.rbd.copies import copy_image, remove_copy_snapshots
 from plimsoll.processes.driver.backends.rbd.fuse_devices import FuseDevices
 from plimsoll.processes.driver.backends.rbd.image_assets import (
     ImageRemoval,
@@ -337,6 +337,7 @@ class RbdBackend:
             await calls.remove(stored.place, self._remove_image)
 
     async def _remove_image(self, place: ImagePlace) -> None:
+        await remove_copy_snapshots(self._images(place), place.name)
         await remove_if_there(self._images(place), place.name)
 
     async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:
@@ -355,6 +356,9 @@ class RbdBackend:
         _refuse(f"volume {volume.id}: needs no attaching to node {node_id}")
 
     # On the node
+
+    async def mend(self, volume: VolumeRecord, node_id: str) -> None:
+        await self._node_images.check(volume, node_id)
 
     async def open(self, volume: VolumeRecord, node_id: str) -> Source:
         return await self._node_images.open(volume, await self._place_of(volume), node_id)

@@ -32,3 +32,17 @@ async def copy_image(source: RbdImages, origin: str, target: RbdImages, new: New
 async def _remove_snapshot(images: RbdImages, name: str, snapshot: str) -> None:
     if snapshot in (await images.facts(name)).snapshots:
         await images.remove_snapshot(name, snapshot)
+
+
+async def remove_copy_snapshots(images: RbdImages, name: str) -> None:
+    """What copies left that were interrupted; the image is being removed, so none is made any more.
+    Raises CephError."""
+    try:
+        found = (await images.facts(name)).snapshots
+    except CephError as error:
+        if error.failure is CephFailure.NOT_FOUND:
+            return
+        raise
+    for snapshot in found:
+        if snapshot.startswith(SNAPSHOT_PREFIX):
+            await images.remove_snapshot(name, snapshot)

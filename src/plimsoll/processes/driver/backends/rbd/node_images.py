@@ -4,6 +4,7 @@ An image that is open here has the lease of this node, with the address of the c
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,11 +16,11 @@ from plimsoll.processes.driver.backends.protocol import DeviceSource, Source
 from plimsoll.processes.driver.backends.rbd.fuse_devices import FuseDevices
 from plimsoll.processes.driver.node.filesystems import EXT4
 from plimsoll.processes.driver.records import VolumeRecord
-from plimsoll.processes.driver.settings import BackendSettings
+from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.images import RbdImages
-from plimsoll.wire.csi.refusals import failed_precondition
+from plimsoll.wire.csi.refusals import failed_precondition, unavailable
 
 TRIES = 50
 PAUSE = timedelta(milliseconds=100)
@@ -38,10 +39,12 @@ class NodeImages:
         self._records = records
         self._clock = settings.clock
         self._nodes = {node.id: node for node in settings.nodes}
+        self._homes = settings.homes
 
     async def open(self, volume: VolumeRecord, place: ImagePlace, node_id: str) -> Source:
         """Raises CsiStatusError."""
         if (present := self._devices.find(place.name)) is not None:
+            await self.check(volume, node_id)
             with failures_of(_name(volume)):
                 await self._devices.resize(place.name)
             return _source(volume, present)
@@ -51,7 +54,7 @@ class NodeImages:
         if self._devices.is_shown(place.name):
             # A driver died while it opened the image. Its client would be blocked with the lease.
             await self.close(volume, node_id)
-        await self._records.leases.take(volume, self._nodes[node_id])
+        await self._records.leases.take(volume, self._located(node_id))
         is_alone = False
         try:
             with failures_of(_name(volume)):
@@ -63,6 +66,25 @@ class NodeImages:
             if not is_alone:
                 await self.close(volume, node_id)
         return _source(volume, device)
+
+    def _located(self, node_id: str) -> NodeSettings:
+        """With what labels tell of it now: by that its domain is fenced. Raises CsiStatusError."""
+        if status := self._homes.why_unknown(node_id):
+            raise unavailable(status)
+        node = self._nodes[node_id]
+        return replace(node, topology={**node.topology, **self._homes.told(node_id)})
+
+    async def check(self, volume: VolumeRecord, node_id: str) -> None:
+        """Raises CsiStatusError if the volume is open here, and another node may have it by now."""
+        if self.opened(volume) is None:
+            return
+        with failures_of(_name(volume)):
+            is_cut_off = await self._is_cut_off(volume, node_id)
+        if is_cut_off:
+            raise failed_precondition(
+                f"{_name(volume)}: was cut off from Ceph on node {node_id}, and what is mounted"
+                " there is old; unpublish and unstage it first"
+            )
 
     async def _client_of(self, volume: VolumeRecord, place: ImagePlace) -> str:
         """The address of the one client that has the image open by now."""
