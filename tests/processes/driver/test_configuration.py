@@ -60,7 +60,7 @@ def test_a_disk_may_have_a_size(text: str, disk: Disk) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"backend": "tape"}, "--backend: tape: known are local, lvm, pools"),
+        ({"backend": "tape"}, "--backend: tape: known are cephfs, local, lvm, pools, rbd"),
         ({"driverName": "Not A Name"}, "--driver-name"),
         ({"driverName": "x" * 60}, "at most 54"),
         ({"disks": ["/srv=much"]}, "--disk: /srv=much"),

@@ -35,15 +35,14 @@ async def attach(file: Path) -> Path:
     return present[0] if present else await attach_new(file)
 
 
-async def attach_new(file: Path, *, looks_at_others: bool = True) -> Path:
+async def attach_new(file: Path) -> Path:
     """A device of its own for that file, at which only losetup looks.
 
-    losetup looks at the files behind all other devices first, so that no two processes attach the
-    same one. It hangs while one of those files does not answer, as in a file system that is served
-    over a network: where there may be such files, it must not look.
+    losetup could look at the files behind all other devices first, so that no two processes attach
+    the same one. It would hang while one of them does not answer, as an image of Ceph in a zone
+    that is down. A driver is alone with its files, so there is no need to look.
     """
-    careful = ["--nooverlap"] if looks_at_others else []
-    completed = await run(["losetup", "--find", "--show", *careful, file], within=WITHIN)
+    completed = await run(["losetup", "--find", "--show", file], within=WITHIN)
     device = Path(completed.stdout.strip())
     _keep_blocks(device)
     return device

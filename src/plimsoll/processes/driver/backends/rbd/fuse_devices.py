@@ -79,7 +79,7 @@ class FuseDevices:
             # A thread that can be given up: rbd-fuse may wait for Ceph, for as long as it takes.
             while not await in_thread_within(WITHIN, file.exists, OSError):
                 await self._clock.sleep(PAUSE)
-        return await loop_devices.attach_new(file, looks_at_others=False)
+        return await loop_devices.attach_new(file)
 
     def find(self, image: str) -> Path | None:
         file = self._file(image)
