@@ -42,11 +42,18 @@ class ClusterFilesystem:
         for name in METADATA_SERVERS:
             (cluster.directory / f"mds.{name}").mkdir()
             cluster.start(f"mds.{name}")
-        return cls(cluster)
+        made = cls(cluster)
+        cluster.until(made._has_figures, "there are no figures of the data pools")
+        return made
 
     def wait_until_served(self) -> None:
         """One server is active, and the other stands by."""
         self.cluster.until(self._is_served, "the metadata servers are not as they should be")
+
+    def _has_figures(self) -> bool:
+        """Ceph knows how full a new pool is only after a moment."""
+        listed = self.cluster.command("df", detail="detail")["pools"]
+        return set(DATA_POOLS.values()) <= {pool["name"] for pool in listed}
 
     def _is_served(self) -> bool:
         return sorted(self._servers().values()) == [ACTIVE, STANDBY]
