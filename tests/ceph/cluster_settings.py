@@ -20,7 +20,7 @@ METADATA_SERVERS = ("m", "n")
 GIB = 1 << 30
 
 DRIVER_CAPS = {
-    "mon": 'profile rbd, allow command "osd blocklist"',
+    "mon": "profile rbd",
     "osd": "profile rbd",
     "mgr": "profile rbd",
 }
