@@ -94,10 +94,13 @@ def detach_loop_devices(directory: Path) -> None:
 
 
 def _ends_well(*command: str) -> bool:
-    """A command that hangs on a dead cluster is given up."""
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
-        return done.returncode == 0
+    """A command that hangs on a dead cluster is given up, also where it cannot be killed."""
+    no = subprocess.DEVNULL
+    with contextlib.suppress(OSError):
+        started = subprocess.Popen(command, stdin=no, stdout=no, stderr=no)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return started.wait(PATIENCE) == 0
+        started.kill()
     return False
 
 

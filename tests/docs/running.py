@@ -16,6 +16,8 @@ from tests.docs.pages import script
 from tests.kubectl.command import find_kubectl
 
 ON_A_CLUSTER = "a cluster of plimsoll up"
+ON_CEPH = "a Ceph cluster"
+"""Run by tests/ceph."""
 GROUPS = {
     ON_A_CLUSTER: [
         "docs/tutorial/first-cluster.md",
@@ -35,6 +37,7 @@ GROUPS = {
     ],
     "a driver alone": ["docs/how-to/simulate-network-storage.md"],
     "a simulated cluster": ["docs/how-to/simulate-a-cluster.md"],
+    ON_CEPH: ["docs/tutorial/ceph-zones.md"],
     "a driver on local disks": ["docs/how-to/use-local-disks.md"],
 }
 SECONDS = 540

@@ -1,7 +1,8 @@
 """Every command of every page is run, in the order of the page, or is marked with why it is not.
 
 The pages on a cluster of `plimsoll up` take as long as all others together, and have a file of
-their own (`test_pages_on_a_cluster`): files are what the processes of a test run share out.
+their own (`test_pages_on_a_cluster`): files are what the processes of a test run share out. Pages
+on Ceph are run by `make test-ceph`, where there is one.
 """
 
 from itertools import chain
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import DOCUMENTS, ROOT, SKIPS, STARTS, Block, blocks, name_of, shell_blocks
-from tests.docs.running import GROUPS, ON_A_CLUSTER, SECONDS, type_group, typed
+from tests.docs.running import GROUPS, ON_A_CLUSTER, ON_CEPH, SECONDS, type_group, typed
 
 GUIDES = [page for page in DOCUMENTS if page.parent.name in ("how-to", "tutorial")]
 IN_THE_REPOSITORY = ["docs/how-to/replay-conversations.md"]
@@ -61,7 +62,9 @@ def test_a_block_that_is_not_run(page: str, reason: str) -> None:
 
 
 @pytest.mark.timeout(SECONDS + 20)
-@pytest.mark.parametrize("group", [group for group in GROUPS if group != ON_A_CLUSTER])
+@pytest.mark.parametrize(
+    "group", [group for group in GROUPS if group not in (ON_A_CLUSTER, ON_CEPH)]
+)
 def test_the_commands_of_pages_work_in_their_order(group: str, short: Path, tmp_path: Path) -> None:
     type_group(group, short, tmp_path)
 
