@@ -15,15 +15,20 @@ from dataclasses import dataclass
 import msgspec
 
 from bench.measurement import Measurement
+from bench.preemption import measure_preemption
 from plimsoll.api.core import Node, NodeStatus
-from plimsoll.api.meta import ApiObject, ObjectKey, ObjectMeta
+from plimsoll.api.meta import ApiObject, ObjectKey, ObjectMeta, OwnerReference
 from plimsoll.api.pods import (
+    Affinity,
     ClaimVolume,
     Container,
     ContainerResources,
     Pod,
+    PodAffinity,
+    PodAffinityTerm,
     PodSpec,
     PodVolume,
+    TopologySpreadConstraint,
 )
 from plimsoll.api.selectors.label import LabelSelectorSpec
 from plimsoll.api.selectors.node import NodeRequirementSpec, NodeSelectorSpec, NodeTermSpec
@@ -47,6 +52,7 @@ from plimsoll.api.volumes import (
     VolumeSpec,
     VolumeStatus,
 )
+from plimsoll.api.workloads import ReplicaSet, ReplicaSpec
 from plimsoll.decide.annotations import BIND_COMPLETED, SELECTED_NODE
 from plimsoll.decide.capacity.pools import POOLS, PublishedPool, pools_text
 from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
@@ -76,8 +82,12 @@ the decision, and reported some time after that."""
 @dataclass(frozen=True, slots=True)
 class Workload:
     name: str
-    claims: tuple[Callable[[int, int], Iterator[ApiObject]], ...]
+    claims: tuple[Callable[[int, int], Iterator[ApiObject]], ...] = ()
     """For each claim of a pod what makes it, given the number of the pod and of the claim."""
+    pod: Callable[[Pod, int], Pod] = lambda pod, _: pod
+    """What becomes of a pod, given its number."""
+    setup: Callable[[], Iterator[ApiObject]] = lambda: iter(())
+    """What the cluster has beside nodes and storage."""
 
 
 def measure_scheduling(say: Callable[[str], None]) -> list[Measurement]:
@@ -86,11 +96,13 @@ def measure_scheduling(say: Callable[[str], None]) -> list[Measurement]:
         for workload in WORKLOADS:
             say(f"  {workload.name}, {nodes} nodes")
             found.append(_measured(workload, nodes))
+        say(f"  preemption, {nodes} nodes")
+        found.append(measure_preemption(nodes))
     return found
 
 
 def _measured(workload: Workload, nodes: int) -> Measurement:
-    columns = Columns.of(a_cluster(nodes))
+    columns = Columns.of((*a_cluster(nodes), *workload.setup()))
     pods = [*_waiting(workload, columns)]
     kernel, flight = Kernel(columns), Flight()
     gc.collect()
@@ -246,7 +258,24 @@ def _waiting(workload: Workload, columns: Columns) -> Iterator[Pod]:
         for which, make in enumerate(workload.claims):
             for object_ in make(number, which):
                 columns.put(object_)
-        yield a_pod(number, len(workload.claims))
+        yield workload.pod(a_pod(number, len(workload.claims)), number)
+
+
+def keeping_apart(sets: int) -> Callable[[Pod, int], Pod]:
+    """Pods of so many sets, each of which has at most one pod on each node."""
+
+    def kept(pod: Pod, number: int) -> Pod:
+        labels = {"app": f"app-{number % sets}"}
+        selector = LabelSelectorSpec(match_labels=labels)
+        term = PodAffinityTerm(label_selector=selector, topology_key=HOST)
+        affinity = Affinity(pod_anti_affinity=PodAffinity(required=(term,)))
+        return msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(pod.metadata, labels=labels),
+            spec=msgspec.structs.replace(pod.spec, affinity=affinity),
+        )
+
+    return kept
 
 
 def a_pod(number: int, claims: int) -> Pod:
@@ -309,8 +338,52 @@ def pooled(number: int, which: int) -> Iterator[ApiObject]:
     yield a_claim(number, which, POOLED)
 
 
+def app_of(number: int) -> str:
+    return f"app-{number % SHAPES}"
+
+
+def replica_sets() -> Iterator[ApiObject]:
+    for number in range(SHAPES):
+        selector = LabelSelectorSpec(match_labels={"app": app_of(number)})
+        yield ReplicaSet(
+            metadata=ObjectMeta(name=app_of(number), namespace="bench"),
+            spec=ReplicaSpec(selector=selector),
+        )
+
+
+def owned(pod: Pod, number: int) -> Pod:
+    """One of a ReplicaSet: nodes are scored by where the others are."""
+    app = app_of(number)
+    owner = OwnerReference(
+        api_version="apps/v1", kind="ReplicaSet", name=app, uid=app, controller=True
+    )
+    metadata = msgspec.structs.replace(pod.metadata, labels={"app": app}, owner_references=(owner,))
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def spread(pod: Pod, number: int) -> Pod:
+    """Over zones and over nodes, each strictly."""
+    labels = {"app": app_of(number)}
+    constraints = tuple(
+        TopologySpreadConstraint(
+            topology_key=key,
+            max_skew=1,
+            when_unsatisfiable="DoNotSchedule",
+            label_selector=LabelSelectorSpec(match_labels=labels),
+        )
+        for key in (ZONE, HOST)
+    )
+    spec = msgspec.structs.replace(pod.spec, topology_spread_constraints=constraints)
+    metadata = msgspec.structs.replace(pod.metadata, labels=labels)
+    return msgspec.structs.replace(pod, metadata=metadata, spec=spec)
+
+
 WORKLOADS = (
-    Workload("no volumes", ()),
+    Workload("no volumes"),
+    Workload("no volumes, of ReplicaSets", (), owned, replica_sets),
+    Workload("no volumes, hard spread by zone and node", (), spread),
+    Workload("anti-affinity by hostname, sets of 10", (), keeping_apart(105)),
+    Workload("anti-affinity by hostname, sets of 350", (), keeping_apart(3)),
     Workload("bound volume", (bound,)),
     Workload("static delayed binding", (static,)),
     Workload("dynamic delayed binding, capacity", (dynamic,)),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from plimsoll.api.core import Node
+from plimsoll.api.core import Namespace, Node, Service
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
@@ -16,6 +16,7 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from plimsoll.decide.scheduling.reasons import Judgement
 from plimsoll.decide.scheduling.view import Cluster
 
@@ -31,14 +32,19 @@ KINDS: dict[str, type[ApiObject]] = {
     "csiStorageCapacities": CSIStorageCapacity,
     "volumeAttachments": VolumeAttachment,
     "pods": Pod,
+    "namespaces": Namespace,
+    "services": Service,
+    "replicationControllers": ReplicationController,
+    "replicaSets": ReplicaSet,
+    "statefulSets": StatefulSet,
 }
 
 
 def cluster_of(case: Document) -> Cluster:
-    return Cluster.of(_objects(case))
+    return Cluster.of(objects_of(case))
 
 
-def _objects(case: Document) -> Iterator[ApiObject]:
+def objects_of(case: Document) -> Iterator[ApiObject]:
     for name, type_ in KINDS.items():
         for document in case.get(name) or ():
             yield from_document(type_, document)

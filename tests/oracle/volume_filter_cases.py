@@ -35,7 +35,7 @@ def volumerestrictions(case: dict[str, Any]) -> Answer:
     for gone in cluster.pods:
         node = gone.spec.node_name
         others = [other for other in cluster.pods_on(node) if other is not gone]
-        judgement = volume_restrictions.judge(pod, claims.without(gone), others)
+        judgement = volume_restrictions.judge(pod, claims.with_pod(gone, -1), others)
         removed[str(gone.key)] = {"node": node, "filter": shown(judgement)}
     return {"preFilter": shown(FIT), "nodes": nodes, "afterRemovingPod": removed}
 

@@ -14,12 +14,8 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.decide.scheduling.queue.volume_wakeups import (
-    QueueingHint,
-    after_add,
-    after_delete,
-    after_update,
-)
+from plimsoll.decide.scheduling.queue.hints import QueueingHint
+from plimsoll.decide.scheduling.queue.volume_wakeups import after_add, after_delete, after_update
 from plimsoll.decide.scheduling.reasons import Rule
 
 KINDS: dict[str, type[ApiObject]] = {

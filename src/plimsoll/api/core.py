@@ -81,12 +81,30 @@ class Secret(ApiObject, frozen=True, kw_only=True):
         return f"Secret({str(self.key)!r}, keys={sorted(self.data)})"
 
 
+class ServicePort(ApiStruct, frozen=True, kw_only=True):
+    name: str = ""
+    protocol: str = "TCP"
+    port: int = 0
+    target_port: int | str = 0
+    """The number of a container's port, or its name; 0 stands for `port`."""
+    app_protocol: str | None = None
+
+
 class ServiceSpec(ApiStruct, frozen=True, kw_only=True):
+    type: str = ""
     selector: Mapping[str, str] = msgspec.field(default_factory=dict)
+    cluster_ip: str = msgspec.field(default="", name="clusterIP")
+    ports: tuple[ServicePort, ...] = ()
+    publish_not_ready_addresses: bool = False
 
 
 class Service(ApiObject, frozen=True, kw_only=True):
     spec: ServiceSpec = ServiceSpec()
+
+    @property
+    def is_headless(self) -> bool:
+        """Clients find the pods themselves, by their addresses."""
+        return self.spec.cluster_ip == "None"
 
 
 class LimitRangeItem(ApiStruct, frozen=True, kw_only=True):

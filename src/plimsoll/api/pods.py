@@ -87,6 +87,7 @@ class TopologySpreadConstraint(ApiStruct, frozen=True, kw_only=True):
 
 
 class ContainerPort(ApiStruct, frozen=True, kw_only=True):
+    name: str = ""
     container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
@@ -108,12 +109,19 @@ class VolumeUse(ApiStruct, frozen=True, kw_only=True):
     name: str = ""
 
 
+class ContainerRestartRule(ApiStruct, frozen=True, kw_only=True):
+    """What is restarted after certain ends of a container."""
+
+    action: str = ""
+
+
 class Container(ApiStruct, frozen=True, kw_only=True):
     name: str = ""
     image: str = ""
     resources: ContainerResources = ContainerResources()
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str | None = None
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     volume_mounts: tuple[VolumeUse, ...] = ()
     volume_devices: tuple[VolumeUse, ...] = ()
 
@@ -192,9 +200,13 @@ class PodSpec(ApiStruct, frozen=True, kw_only=True):
     priority_class_name: str = ""
     preemption_policy: str | None = None
     host_network: bool = False
+    host_users: bool | None = None
+    """False: the users of its containers are not those of the node."""
     resource_claims: tuple[PodResourceClaim, ...] = ()
     termination_grace_period_seconds: int | None = None
     service_account_name: str = ""
+    hostname: str = ""
+    subdomain: str = ""
     security_context: PodSecurityContext | None = None
 
     @property

@@ -114,6 +114,22 @@ def _resource(entry: Document) -> Resource:
     )
 
 
+CUSTOM_GROUP = "snapshot.storage.k8s.io"
+"""Its kinds are known to all processes, and served by a server that has their definitions."""
+
+
+@cache
+def builtin_resources() -> tuple[Resource, ...]:
+    """Those that every server has without a definition."""
+    return tuple(r for r in all_resources() if r.group != CUSTOM_GROUP)
+
+
+@cache
+def builtin_by_path() -> dict[tuple[str, str, str], Resource]:
+    """By (group, version, plural)."""
+    return {(r.group, r.version, r.plural): r for r in builtin_resources()}
+
+
 @cache
 def resources_by_path() -> dict[tuple[str, str, str], Resource]:
     """By (group, version, plural)."""

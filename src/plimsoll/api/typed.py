@@ -24,6 +24,7 @@ from plimsoll.api.core import (
     ServiceAccount,
 )
 from plimsoll.api.meta import ApiObject, ApiStruct
+from plimsoll.api.networking import Endpoints, EndpointSlice
 from plimsoll.api.pods import Pod
 from plimsoll.api.policy import PodDisruptionBudget, PriorityClass
 from plimsoll.api.registry import Document
@@ -52,6 +53,7 @@ T = TypeVar("T", bound=ApiStruct)
 
 CORE = (
     ConfigMap,
+    Endpoints,
     Event,
     LimitRange,
     Namespace,
@@ -80,6 +82,7 @@ BY_GROUP: dict[str, tuple[type[ApiObject], ...]] = {
     "apps": APPS,
     "batch": (CronJob, Job),
     "coordination.k8s.io": (Lease,),
+    "discovery.k8s.io": (EndpointSlice,),
     "policy": (PodDisruptionBudget,),
     "scheduling.k8s.io": (PriorityClass,),
     "snapshot.storage.k8s.io": SNAPSHOTS,

@@ -13,7 +13,7 @@ from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.reasons import Reason
 from tests.builders import HOSTNAME, a_capacity, a_claim, a_class, a_driver, a_node, a_pod
 from tests.decide.explain.faults import FAULTS
-from tests.decide.scheduling.builders import a_local_class
+from tests.decide.scheduling.builders import a_local_class, ranked
 
 GIB = 2**30
 ALONG_WITH = {
@@ -105,3 +105,18 @@ def test_five_thousand_nodes_fit_on_a_page() -> None:
     explanation = explained(a_pod(claims=["data"], requests={"cpu": "2"}), *objects)
     assert len(explanation.groups) == 6
     assert sum(len(group.nodes) for group in explanation.groups) == 5000
+
+
+def test_a_node_that_is_promised_to_another_pod_is_told_to_be_full() -> None:
+    promised = ranked(a_pod("promised", requests={"cpu": "3"}), 10, nominated="a")
+    pod = ranked(a_pod(requests={"cpu": "2"}), 1)
+    kernel = Kernel(Columns.of([a_node("a", cpu="4"), a_node("b", cpu="1"), promised]))
+    assert explain_pod(pod, kernel).fitting == ("a",)
+
+    kernel.columns.nominations.put(promised)
+
+    explanation = explain_pod(pod, kernel)
+    assert explanation.state is PodState.UNSCHEDULABLE
+    assert explanation.fitting == ()
+    assert codes(explanation) == {Reason.INSUFFICIENT_RESOURCE}
+    assert "2 Insufficient cpu" in explanation.message

@@ -1,6 +1,7 @@
 """Clusters and pods for tests of scheduling, on top of `tests.builders`."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TypeVar
 
 import msgspec
@@ -15,12 +16,18 @@ from plimsoll.api.pods import (
     PodSpec,
     PodVolume,
 )
+from plimsoll.api.policy import (
+    DisruptionBudgetSpec,
+    DisruptionBudgetStatus,
+    PodDisruptionBudget,
+)
+from plimsoll.api.selectors.label import LabelSelectorSpec
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.assume import AssumingStore
 from plimsoll.decide.annotations import BIND_COMPLETED
-from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.decide.scheduling.view import Cluster
 from tests.builders import CLASS, HOSTNAME, a_class, meta
 
@@ -107,3 +114,20 @@ def flags_by_node(kernel: Kernel, pod: Pod) -> dict[str, int] | Rejected:
         return judged
     names = enumerate(kernel.columns.index.names)
     return {name: int(judged.flags[slot]) for slot, name in names if name}
+
+
+def ranked(pod: Pod, priority: int, *, started: datetime | None = None, nominated: str = "") -> Pod:
+    """With a priority, a time since which it runs, and a node that was promised to it."""
+    spec = msgspec.structs.replace(pod.spec, priority=priority)
+    status = msgspec.structs.replace(pod.status, start_time=started, nominated_node_name=nominated)
+    return msgspec.structs.replace(pod, spec=spec, status=status)
+
+
+def a_budget(
+    name: str = "budget", *, labels: Mapping[str, str], allowed: int = 0
+) -> PodDisruptionBudget:
+    return PodDisruptionBudget(
+        metadata=meta(name, "default"),
+        spec=DisruptionBudgetSpec(selector=LabelSelectorSpec(match_labels=labels)),
+        status=DisruptionBudgetStatus(disruptions_allowed=allowed),
+    )

@@ -2,8 +2,9 @@ from hypothesis import given, settings
 
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.resources import Demands
-from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
+from plimsoll.decide.scheduling.judge import Judge, KernelSettings
 from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from tests.decide.scheduling.columns import plain
 from tests.decide.scheduling.columns.clusters import Chance, a_new_pod, a_random_cluster, seeds
 

@@ -15,10 +15,14 @@ from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.reasons import Reason, Rule
 from plimsoll.decide.scheduling.rules import (
+    image_locality,
+    node_affinity,
     node_resources_balanced_allocation,
     node_resources_fit as resources,
 )
+from plimsoll.decide.scheduling.rules.inter_pod_affinity import score as pod_affinity
 from plimsoll.decide.scheduling.rules.node_affinity import AffinityTerms
+from plimsoll.decide.scheduling.rules.pod_topology_spread.filter import find_unreadable_preferences
 from plimsoll.decide.scheduling.rules.taint_toleration import SOFT, tolerates_softly
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, score
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
@@ -250,6 +254,9 @@ def test_volumes_that_were_given_away_are_not_given_twice() -> None:
 def best_node(pod: Pod, view: Cluster, attempt: int, refused: list[str]) -> str | None:
     """The choice of kube-scheduler's rules, worked out node by node."""
     totals = plain_totals(pod, view)
+    if len(totals) > 1 and (node_affinity.find_unreadable(pod) or find_unreadable_preferences(pod)):
+        # Nodes are compared only where there are several.
+        return None
     others = {name: total for name, total in totals.items() if name not in refused}
     if not others:
         return next((name for name in refused if name in totals), None)
@@ -270,6 +277,12 @@ def plain_totals(pod: Pod, view: Cluster) -> dict[str, int]:
         for name, node in feasible.items()
     }
     wishes = {name: terms.preferred.score(node.labels, name) for name, node in feasible.items()}
+    reports = image_locality.read_reports(view.nodes.values())
+    spread = plain.spread_scores(pod, [*feasible.values()], view)
+    weights = pod_affinity.prepare_score(pod, view)
+    neighbours = pod_affinity.normalized(
+        {name: pod_affinity.score(weights, node) for name, node in feasible.items()}
+    )
     totals = {}
     for name, node in feasible.items():
         load, volumes = plain.load_of(name, view), plain.volumes_for(pod, node, view)
@@ -278,6 +291,9 @@ def plain_totals(pod: Pod, view: Cluster) -> dict[str, int]:
             + node_resources_balanced_allocation.score(wanted, node, load)
             + 3 * (100 - 100 * taints[name] // max(1, *taints.values(), 1))
             + 2 * (100 * wishes[name] // max(1, *wishes.values(), 1))
+            + 2 * spread.get(name, 0)
+            + pod_affinity.WEIGHT * neighbours[name]
+            + image_locality.score(pod, node, reports, len(view.nodes))
             + (score(volumes, DEFAULT_SHAPE) if isinstance(volumes, PodVolumes) else 0)
         )
     return totals

@@ -1,5 +1,6 @@
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from plimsoll.api.meta import Condition
 from plimsoll.api.pods import (
@@ -74,6 +75,14 @@ def test_a_pod_that_is_resized_holds_the_most_of_before_and_after() -> None:
 
 def test_a_size_that_the_node_refused_is_not_held() -> None:
     assert held_by(resizing(reason="Infeasible")).milli_cpu == 2000
+
+
+def test_nothing_is_assumed_in_place_of_a_size_that_the_node_refused() -> None:
+    granted = ContainerStatus(name="main", allocated_resources={"cpu": "1m", "memory": "1"})
+    pod = resizing(reason="Infeasible")
+    pod = replace(pod, status=replace(pod.status, container_statuses=(granted,)))
+
+    assert non_zero_requests(pod) == (1, 1)
 
 
 def test_a_node_that_keeps_account_of_the_whole_pod_is_believed() -> None:

@@ -11,7 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from plimsoll.api.pods import Pod, SchedulingGate
 from plimsoll.decide.scheduling.flags import AnyRule, NodeRule
 from plimsoll.decide.scheduling.reasons import Rule
-from plimsoll.processes.scheduler.queue import SWEEP_AFTER, QueuePlace, SchedulingQueue
+from plimsoll.processes.scheduler.queue import SWEEP_AFTER, SchedulingQueue
+from plimsoll.processes.scheduler.waiting import QueuePlace
 from tests.builders import a_pod
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -48,10 +49,12 @@ def names(queue: SchedulingQueue, now: datetime) -> list[str]:
     return found
 
 
-def refused(rules: frozenset[AnyRule], *, times: int = 1) -> SchedulingQueue:
+def refused(
+    rules: frozenset[AnyRule], *, times: int = 1, pod: Pod | None = None
+) -> SchedulingQueue:
     """A queue with one pod that these rules turned away, now."""
     queue = SchedulingQueue()
-    queue.put(a_pod(), NOW)
+    queue.put(pod or a_pod(), NOW)
     for _ in range(times):
         entry = queue.pop(NOW)
         assert entry is not None
@@ -148,10 +151,52 @@ def test_a_note_in_its_status_does_not_wake_a_pod() -> None:
     assert place_of(queue) is QueuePlace.UNSCHEDULABLE
 
 
-def test_a_pod_that_asks_for_something_else_is_tried_again() -> None:
-    queue = refused(ROOM)
+def test_a_pod_that_asks_for_less_is_tried_again_where_room_was_missing() -> None:
+    queue = refused(ROOM, pod=a_pod(requests={"cpu": "2"}))
     queue.put(a_pod(requests={"cpu": "1"}), NOW + 60 * SECOND)
     assert names(queue, NOW + 60 * SECOND) == ["web-0"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "after"),
+    [
+        pytest.param(ROOM, a_pod(requests={"cpu": "3"}), id="it-asks-for-more"),
+        pytest.param(ROOM, a_pod(requests={"cpu": "2"}, labels={"a": "b"}), id="of-no-concern"),
+        pytest.param(VOLUMES, a_pod(requests={"cpu": "1"}), id="of-no-concern-to-its-volumes"),
+    ],
+)
+def test_a_change_of_its_own_that_cannot_help_does_not_wake_a_pod(
+    rules: frozenset[AnyRule], after: Pod
+) -> None:
+    queue = refused(rules, pod=a_pod(requests={"cpu": "2"}))
+    queue.put(after, NOW + 60 * SECOND)
+    assert place_of(queue) is QueuePlace.UNSCHEDULABLE
+
+
+def test_a_pod_is_woken_for_what_it_asks_now() -> None:
+    queue = refused(ROOM, pod=a_pod(requests={"cpu": "2"}))
+    queue.put(a_pod(requests={"cpu": "3"}), NOW)
+    large = a_pod(requests={"cpu": "3"})
+    assert queue.wake(lambda pod, _rule: pod == large, NOW) == 1
+
+
+def test_a_rule_is_asked_once_for_pods_that_are_alike() -> None:
+    queue = SchedulingQueue()
+    for number in range(3):
+        queue.put(a_pod(f"web-{number}"), NOW)
+    queue.put(a_pod("large", requests={"cpu": "9"}), NOW)
+    while entry := queue.pop(NOW):
+        queue.refuse(entry, ROOM | VOLUMES, NOW)
+    asked: list[tuple[str, AnyRule]] = []
+
+    def helps(pod: Pod, rule: AnyRule) -> bool:
+        asked.append((pod.name, rule))
+        return rule is NodeRule.RESOURCES and pod.name != "large"
+
+    assert queue.wake(helps, NOW + 60 * SECOND, rules=ROOM) == 3
+    assert asked == [("web-0", NodeRule.RESOURCES), ("large", NodeRule.RESOURCES)]
+    assert names(queue, NOW + 60 * SECOND) == ["web-0", "web-1", "web-2"]
+    assert queue.unschedulable_by_rule()[NodeRule.RESOURCES, "default-scheduler"] == 1
 
 
 def test_a_pod_that_is_gone_is_forgotten_even_in_the_middle_of_its_attempt() -> None:
@@ -178,7 +223,7 @@ def test_a_namesake_starts_from_the_beginning() -> None:
 
 def test_it_can_be_told_which_rules_turned_pods_away() -> None:
     queue = refused(VOLUMES | ROOM)
-    counted = {rule for rule, number in queue.unschedulable_by_rule().items() if number}
+    counted = {rule for (rule, _), number in queue.unschedulable_by_rule().items() if number}
     assert counted == {Rule.VOLUME_BINDING, NodeRule.RESOURCES}
     queue.remove(a_pod().key)
     assert not any(queue.unschedulable_by_rule().values())

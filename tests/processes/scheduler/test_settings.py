@@ -9,12 +9,15 @@ import yaml
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.profiles.profile import DEFAULT_PROFILE, SchedulerPlugin
+from plimsoll.decide.scheduling.profiles.resource_scoring import Strategy
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point
 from plimsoll.processes.scheduler.settings import (
     SchedulerSettings,
     backoff_of,
     lease_of,
     load,
+    profiles_of,
     shape_of,
 )
 from plimsoll.runtime.config import ConfigError
@@ -98,12 +101,33 @@ def test_flags_are_stronger_than_a_configuration_of_kube_scheduler(tmp_path: Pat
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        pytest.param({"extenders": []}, "extenders", id="unknown-key"),
+        pytest.param({"extender": []}, "extender", id="unknown-key"),
+        pytest.param(
+            {"extenders": [{"urlPrefix": "http://localhost"}]},
+            "extenders: Plimsoll calls none",
+            id="extenders",
+        ),
         pytest.param(
             {"profiles": profile(bindTimeout=1)}, "bindTimeout", id="unknown-key-of-the-plugin"
         ),
         pytest.param(
-            {"profiles": profile(bindTimeoutSeconds=-1)}, "must not be negative", id="negative"
+            {"profiles": profile(bindTimeoutSeconds=-1)},
+            "Invalid value: -1: should not be a negative value",
+            id="negative",
+        ),
+        pytest.param(
+            {"podInitialBackoffSeconds": 0},
+            "podInitialBackoffSeconds: Invalid value: 0: must be greater than 0",
+            id="no-backoff",
+        ),
+        pytest.param(
+            {"podInitialBackoffSeconds": 20},
+            "podMaxBackoffSeconds: Invalid value: 10: must be greater than or equal to",
+            id="backoff-beyond-its-limit",
+        ),
+        pytest.param({"parallelism": 0}, "greater than zero", id="nothing-at-once"),
+        pytest.param(
+            {"percentageOfNodesToScore": 101}, r"not in valid range \[0-100\]", id="no-percentage"
         ),
         pytest.param(
             {"profiles": profile(shape=[])}, "at least one point", id="shape-without-points"
@@ -123,12 +147,14 @@ def test_flags_are_stronger_than_a_configuration_of_kube_scheduler(tmp_path: Pat
             id="shape-out-of-range",
         ),
         pytest.param(
-            {"profiles": [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {}}]}]},
-            "only VolumeBinding",
-            id="another-plugin",
+            {"profiles": [{"pluginConfig": [{"name": "Coscheduling", "args": {}}]}]},
+            "Coscheduling: has no arguments",
+            id="a-plugin-of-others",
         ),
-        pytest.param({"profiles": [{}, {}]}, "run a scheduler for each", id="two-profiles"),
-        pytest.param({"profiles": [{"plugins": {}}]}, "plugins", id="other-plugins"),
+        pytest.param({"profiles": [{}, {}]}, "schedulerName: Required value", id="no-names"),
+        pytest.param(
+            {"profiles": [{"plugins": {"placement": {}}}]}, "placement", id="an-unknown-step"
+        ),
         pytest.param(
             {"apiVersion": "kubescheduler.config.k8s.io/v1beta1"}, "v1beta1", id="old-version"
         ),
@@ -139,6 +165,58 @@ def test_what_is_not_understood_is_an_error(
 ) -> None:
     with pytest.raises(ConfigError, match=complaint):
         load(kube(tmp_path, **fields), {}, {})
+
+
+@pytest.mark.parametrize(
+    ("second", "complaint"),
+    [
+        pytest.param(
+            "VolumeBinding", r'pluginConfig\[1\]: Duplicate value: "VolumeBinding"', id="it"
+        ),
+        pytest.param(
+            "NodeResourcesFit", r"pluginConfig\[1\].args: .*unknown field x", id="another"
+        ),
+    ],
+)
+def test_what_a_single_profile_says_of_volumes_hides_no_mistake_after_it(
+    tmp_path: Path, second: str, complaint: str
+) -> None:
+    (only,) = profile(bindTimeoutSeconds=60)
+    only["pluginConfig"].append({"name": second, "args": {"x": 1}})
+    with pytest.raises(ConfigError, match=complaint):
+        profiles_of(load(kube(tmp_path, profiles=[only]), {}, {}))
+
+
+def test_several_profiles_have_names_and_settings_of_their_own(tmp_path: Path) -> None:
+    packing = {
+        "schedulerName": "packing",
+        "pluginConfig": [
+            {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 0}},
+            {
+                "name": "NodeResourcesFit",
+                "args": {"scoringStrategy": {"type": "MostAllocated"}},
+            },
+        ],
+    }
+    file = kube(tmp_path, profiles=[{"schedulerName": "default-scheduler"}, packing])
+    settings = load(file, {}, {})
+    usual, other = profiles_of(settings)
+    assert settings.scheduler_name == usual.name == "default-scheduler"
+    assert usual.profile == DEFAULT_PROFILE
+    assert usual.bind_timeout == timedelta(minutes=10)
+    assert other.name == "packing"
+    assert other.profile.resources.strategy is Strategy.MOST_ALLOCATED
+    assert other.bind_timeout == timedelta()
+    with pytest.raises(ConfigError, match="names of their own"):
+        load(file, {}, {"scheduler_name": "third"})
+
+
+def test_our_own_file_may_hold_profiles_too(tmp_path: Path) -> None:
+    plugins = {"score": {"disabled": [{"name": "ImageLocality"}]}}
+    file = written(tmp_path, schedulerName="ours", profiles=[{"plugins": plugins}])
+    (only,) = profiles_of(load(file, {}, {}))
+    assert only.name == "ours"
+    assert only.profile.weights[SchedulerPlugin.IMAGE_LOCALITY] == 0
 
 
 def test_unknown_keys_of_our_own_file_are_errors(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def _reach(volume: str, kernel: Kernel) -> int | None:
     found = kernel.columns.volume(volume)
     if found is None:
         return None
-    return sum(is_reachable(found, node.labels) for node in kernel.columns.nodes())
+    return sum(is_reachable(found, node.labels) for node in kernel.columns.all_nodes())
 
 
 def _unsuited(claim: PersistentVolumeClaim, kernel: Kernel) -> tuple[Unsuited, ...]:

@@ -11,7 +11,7 @@ from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 
 INSUFFICIENT = "Insufficient "
 IN_BYTES = ("memory", "ephemeral-storage", "hugepages-")
-COUNTED = (Reason.ATTACH_LIMIT_REACHED, Reason.TOO_MANY_PODS)
+COUNTED = (Reason.ATTACH_LIMIT_REACHED, Reason.TOO_MANY_PODS, Reason.SPREAD_CONFLICT)
 
 
 class Unit(StrEnum):

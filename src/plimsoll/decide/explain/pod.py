@@ -21,9 +21,9 @@ from plimsoll.decide.explain.held_back import GroupStory, find_story, held_elsew
 from plimsoll.decide.explain.mounting import is_starting, mounting_troubles, node_troubles
 from plimsoll.decide.explain.provisioning import provisioning_troubles
 from plimsoll.decide.scheduling.columns.node_view import NodeView
-from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.reasons import Judgement, Rule
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.decide.scheduling.rules import volume_restrictions, volume_zone
 from plimsoll.decide.scheduling.rules.volume_binding import filter as volume_binding
 from plimsoll.decide.scheduling.rules.volume_binding.claims import (
@@ -91,7 +91,7 @@ class PodExplanation:
 def explain_pod(pod: Pod, kernel: Kernel, evidence: Evidence | None = None) -> PodExplanation:
     """`pod` need not be known to the kernel, but everything else has to."""
     claims = tuple(claim_progress(key, kernel.columns) for key in dict.fromkeys(pod.claims))
-    nodes = len(kernel.columns.nodes())
+    nodes = len(kernel.columns.all_nodes())
     story = find_story(pod, kernel.columns, evidence) if evidence else None
     settled = _settled(pod)
     if settled is None:
@@ -113,7 +113,7 @@ def _judged(
     decision = kernel.decide(pod, refused=[ended.node] if ended else ())
     everywhere = tuple(shared([trouble]) for trouble in _everywhere(pod, kernel))
     by_node = _by_node(pod, kernel)
-    nodes = len(kernel.columns.nodes())
+    nodes = len(kernel.columns.all_nodes())
     state, message = _outlook(decision, claims, nodes)
     if story is not None and state is PodState.WAITS_FOR_VOLUMES:
         message = story.message
@@ -223,7 +223,7 @@ def _by_node(pod: Pod, kernel: Kernel) -> dict[str, list[NodeTrouble]]:
     # What holds everywhere is said once, not for every node again.
     is_rejected = isinstance(kernel.judge(pod), Rejected)
     found: dict[str, list[NodeTrouble]] = {}
-    for node in kernel.columns.nodes():
+    for node in kernel.columns.all_nodes():
         explanation = kernel.explain_node(pod, node.name)
         troubles = found[node.name] = []
         for rule, judgement in explanation.judgements.items():

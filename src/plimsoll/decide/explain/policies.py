@@ -40,6 +40,8 @@ class ChosenPolicy:
     policy: Policy
     source: PolicySource
     sentence: str
+    profile: str = ""
+    """As the scheduler has published it; empty: the default one, or none that is known."""
 
 
 def choose_policy(
@@ -67,10 +69,16 @@ def choose_policy(
 
 
 def _published(scheduler: str, identity: PublishedScheduler, *, is_running: bool) -> ChosenPolicy:
-    sentence = f"published by scheduler {scheduler} on lease {identity.lease.key}"
+    with_profile = " with a profile" if identity.profile else ""
+    sentence = f"published{with_profile} by scheduler {scheduler} on lease {identity.lease.key}"
     if not is_running:
         sentence += ", which ran out"
-    return ChosenPolicy(policy=identity.policy, source=PolicySource.PUBLISHED, sentence=sentence)
+    return ChosenPolicy(
+        policy=identity.policy,
+        source=PolicySource.PUBLISHED,
+        sentence=sentence,
+        profile=identity.profile,
+    )
 
 
 def _has_kube_scheduler(leases: Iterable[Lease], now: datetime) -> bool:

@@ -153,7 +153,7 @@ def _stranded(claim: PersistentVolumeClaim, columns: Columns) -> Iterator[Shared
     volume = columns.volume(claim.spec.volume_name)
     if not node or volume is None or columns.node(node) is not None:
         return
-    if not any(is_reachable(volume, each.labels) for each in columns.nodes()):
+    if not any(is_reachable(volume, each.labels) for each in columns.all_nodes()):
         sentence = f"node {node}, which volume {volume.name} was made for, does not exist"
         about = SeenObject("Node", ObjectKey("", node))
         yield _trouble(claim, Reason.NODE_GONE, f"{sentence}; no other node reaches it", about)

@@ -17,8 +17,8 @@ from plimsoll.decide.annotations import BIND_COMPLETED, ROLLING_BACK, SELECTED_N
 from plimsoll.decide.claims.match import is_reachable
 from plimsoll.decide.claims.writes import ClaimPhase
 from plimsoll.decide.provisioning.holds import HOLD
-from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_bound
 from plimsoll.decide.workloads.owned import DAEMON_SET, REPLICA_SET, STATEFUL_SET
 

@@ -1,23 +1,28 @@
 """How many nodes speak against a pod, reason by reason, for the people who wait for it."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.nodes import mask_of
 from plimsoll.decide.scheduling.flags import (
     FIRST_SCALAR,
     LAST_SCALAR,
-    MEANINGS,
+    SCALARS,
     AnyRule,
     Blocked,
     Flags,
     NodeRule,
+    bits_in,
+    meanings_in,
     of_first_rule,
 )
 from plimsoll.decide.scheduling.judge import Judged
 from plimsoll.decide.scheduling.reasons import Reason, Rule
+from plimsoll.decide.scheduling.rules.narrowing import Narrowing
 from plimsoll.decide.scheduling.rules.node_volume_limits import LimitColumns
 
 
@@ -42,15 +47,39 @@ def counts(judged: Judged, columns: Columns, example: Example) -> tuple[Count, .
 
 def _counts(judged: Judged, columns: Columns, example: Example) -> Iterator[Count]:
     first = of_first_rule(judged.flags)
-    for flag, (rule, reason, sentence) in MEANINGS.items():
-        slots = np.flatnonzero(first & np.uint64(flag))
-        if not len(slots):
-            continue
+    if judged.narrowing is not None:
+        outside = judged.narrowing.outside(columns)
+        first = np.where(mask_of(outside, columns.index.size), np.uint64(0), first)
+        yield from _outside(judged.narrowing, outside.bit_count())
+    present = bits_in(first)
+    for flag, (rule, reason, sentence) in meanings_in(present):
+        is_said = first & np.uint64(flag)
         if flag is Blocked.LIMIT_DRIVER:
-            yield from _missing_drivers(judged, columns, set(slots.tolist()))
-        else:
-            yield Count(rule, reason, sentence or example(int(slots[0]), rule), len(slots))
-    yield from _scalars(judged, first)
+            yield from _missing_drivers(judged, columns, set(np.flatnonzero(is_said).tolist()))
+            continue
+        said = sentence or example(int(is_said.argmax()), rule)
+        yield Count(rule, reason, said, int(np.count_nonzero(is_said)))
+    if present & SCALARS:
+        yield from _scalars(judged, first)
+
+
+def sentences(first: Flags, scalars: Sequence[str]) -> Counter[str]:
+    """How many nodes each is about, given what the first rule says of each node; `scalars` are the
+    pod's resources beside the usual ones."""
+    found: Counter[str] = Counter()
+    present = bits_in(first)
+    for flag, (rule, _, sentence) in meanings_in(present):
+        found[sentence or str(rule)] += int(np.count_nonzero(first & np.uint64(flag)))
+    for bit, name in enumerate(scalars, FIRST_SCALAR):
+        if 1 << bit & present & SCALARS:
+            found[f"Insufficient {name}"] += int(np.count_nonzero(first & np.uint64(1 << bit)))
+    return found
+
+
+def _outside(narrowing: Narrowing, nodes: int) -> Iterator[Count]:
+    if nodes:
+        reason = Reason.NODE_AFFINITY_MISMATCH
+        yield Count(narrowing.rules[0], reason, narrowing.sentence, nodes)
 
 
 def _missing_drivers(judged: Judged, columns: Columns, slots: set[int]) -> Iterator[Count]:
@@ -62,7 +91,7 @@ def _missing_drivers(judged: Judged, columns: Columns, slots: set[int]) -> Itera
 
 
 def _scalars(judged: Judged, first: Flags) -> Iterator[Count]:
-    names = judged.node_fit.resources.scalars
+    names = judged.node_fit.required.scalars
     for number, name in enumerate(names):
         bit = min(FIRST_SCALAR + number, LAST_SCALAR)
         found = int(np.count_nonzero(first & np.uint64(1 << bit)))

@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll.decide.scheduling.columns.nodes import mask_of
-from plimsoll.decide.scheduling.reasons import Reason, Rule, Sentence
+from plimsoll.decide.scheduling.reasons import (
+    Finding,
+    Judgement,
+    Reason,
+    Rule,
+    Sentence,
+    Verdict,
+)
 
 Flags = NDArray[np.uint64]
 
@@ -24,7 +31,12 @@ class NodeRule(StrEnum):
     UNSCHEDULABLE = "NodeUnschedulable"
     TAINTS = "TaintToleration"
     NODE_AFFINITY = "NodeAffinity"
+    PORTS = "NodePorts"
     RESOURCES = "NodeResourcesFit"
+    SPREAD = "PodTopologySpread"
+    POD_AFFINITY = "InterPodAffinity"
+    DYNAMIC_RESOURCES = "DynamicResources"
+    FEATURES = "NodeDeclaredFeatures"
 
 
 AnyRule = Rule | NodeRule
@@ -37,7 +49,14 @@ class NodeSentence(StrEnum):
     UNSCHEDULABLE = "node(s) were unschedulable"
     TAINT = "node(s) had untolerated taint(s)"
     NODE_AFFINITY = "node(s) didn't match Pod's node affinity/selector"
+    PORTS = "node(s) didn't have free ports for the requested pod ports"
     TOO_MANY_PODS = "Too many pods"
+    SPREAD = "node(s) didn't match pod topology spread constraints"
+    SPREAD_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
+    POD_AFFINITY = "node(s) didn't match pod affinity rules"
+    POD_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
+    EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
+    FEATURES = "node(s) didn't match Pod's required features"
 
 
 class Blocked(IntFlag):
@@ -50,6 +69,7 @@ class Blocked(IntFlag):
     UNSCHEDULABLE = auto()
     TAINT = auto()
     NODE_AFFINITY = auto()
+    PORTS = auto()
 
     TOO_MANY_PODS = auto()
     CPU = auto()
@@ -86,8 +106,17 @@ class Blocked(IntFlag):
 
     ZONE = auto()
 
+    SPREAD_LABEL = auto()
+    SPREAD = auto()
+    POD_AFFINITY = auto()
+    POD_ANTI_AFFINITY = auto()
+    EXISTING_ANTI_AFFINITY = auto()
 
-FIRST_SCALAR = 40
+    RESOURCE_CLAIMS = auto()
+    FEATURES = auto()
+
+
+FIRST_SCALAR = 41
 LAST_SCALAR = 63
 """The bits from here to there stand for resources that the pod asks for beside the usual ones."""
 
@@ -110,6 +139,7 @@ MEANINGS: Mapping[Blocked, Meaning] = {
     Blocked.NODE_AFFINITY: Meaning(
         NodeRule.NODE_AFFINITY, Reason.NODE_AFFINITY_MISMATCH, NodeSentence.NODE_AFFINITY
     ),
+    Blocked.PORTS: Meaning(NodeRule.PORTS, Reason.PORT_CONFLICT, NodeSentence.PORTS),
     Blocked.TOO_MANY_PODS: Meaning(
         NodeRule.RESOURCES, Reason.TOO_MANY_PODS, NodeSentence.TOO_MANY_PODS
     ),
@@ -172,8 +202,39 @@ MEANINGS: Mapping[Blocked, Meaning] = {
         Rule.VOLUME_BINDING, Reason.CAPACITY_RESERVED, Sentence.NO_SPACE
     ),
     Blocked.ZONE: Meaning(Rule.VOLUME_ZONE, Reason.VOLUME_ZONE_CONFLICT, Sentence.ZONE),
+    Blocked.SPREAD_LABEL: Meaning(
+        NodeRule.SPREAD, Reason.SPREAD_CONFLICT, NodeSentence.SPREAD_LABEL
+    ),
+    Blocked.SPREAD: Meaning(NodeRule.SPREAD, Reason.SPREAD_CONFLICT, NodeSentence.SPREAD),
+    Blocked.POD_AFFINITY: Meaning(
+        NodeRule.POD_AFFINITY, Reason.POD_AFFINITY_CONFLICT, NodeSentence.POD_AFFINITY
+    ),
+    Blocked.POD_ANTI_AFFINITY: Meaning(
+        NodeRule.POD_AFFINITY, Reason.POD_ANTI_AFFINITY_CONFLICT, NodeSentence.POD_ANTI_AFFINITY
+    ),
+    Blocked.EXISTING_ANTI_AFFINITY: Meaning(
+        NodeRule.POD_AFFINITY,
+        Reason.POD_ANTI_AFFINITY_CONFLICT,
+        NodeSentence.EXISTING_ANTI_AFFINITY,
+    ),
+    Blocked.RESOURCE_CLAIMS: Meaning(
+        NodeRule.DYNAMIC_RESOURCES, Reason.RESOURCE_CLAIM_NOT_SUPPORTED, ""
+    ),
+    Blocked.FEATURES: Meaning(NodeRule.FEATURES, Reason.FEATURE_MISSING, NodeSentence.FEATURES),
 }
 
+MEANING_BY_BIT: Mapping[int, tuple[Blocked, Meaning]] = {
+    int(flag): (flag, meaning) for flag, meaning in MEANINGS.items()
+}
+"""Plain numbers: it is asked for every pod that waits."""
+
+
+def meanings_in(bits: int) -> list[tuple[Blocked, Meaning]]:
+    """Of the flags that are set, in the order of the rules."""
+    return [meant for bit, meant in MEANING_BY_BIT.items() if bit & bits]
+
+
+NO_NODE = int(Blocked.NO_NODE)
 RULES: tuple[AnyRule, ...] = tuple(dict.fromkeys(meaning.rule for meaning in MEANINGS.values()))
 SCALARS = sum(1 << bit for bit in range(FIRST_SCALAR, LAST_SCALAR + 1))
 
@@ -184,6 +245,52 @@ def bits_of_rule(rule: AnyRule) -> int:
 
 
 BITS_BY_RULE: Mapping[AnyRule, int] = {rule: bits_of_rule(rule) for rule in RULES}
+
+BITS_AFTER_RULE: Mapping[AnyRule, int] = {
+    rule: sum(BITS_BY_RULE[later] for later in RULES[place + 1 :])
+    for place, rule in enumerate(RULES)
+}
+"""Of the rules that kube-scheduler asks later."""
+
+
+RESOURCE_BITS = BITS_BY_RULE[NodeRule.RESOURCES]
+CURABLE = (
+    Blocked.PORTS
+    | Blocked.DISK
+    | Blocked.SINGLE_POD
+    | Blocked.LIMIT_DRIVER
+    | Blocked.LIMIT_REACHED
+    | Blocked.SPREAD
+    | Blocked.POD_ANTI_AFFINITY
+    | Blocked.EXISTING_ANTI_AFFINITY
+)
+"""Reasons for which a node is Unschedulable in kube-scheduler's words: other pods might make place.
+Resources are apart: it depends on how much of them the node has."""
+
+
+def judgement_of(flags: int, rule: AnyRule) -> Judgement:
+    """What a rule beside NodeResourcesFit says of a node, without numbers."""
+    found = [flag for flag in MEANINGS if flags & flag & BITS_BY_RULE[rule]]
+    verdict = Verdict.UNSCHEDULABLE if found and found[0] & CURABLE else Verdict.UNRESOLVABLE
+    findings = [
+        Finding(reason=reason, sentence=sentence or str(rule))
+        for _, reason, sentence in (MEANINGS[flag] for flag in found)
+    ]
+    return Judgement(verdict, tuple(findings))
+
+
+def bits_of_judgement(rule: AnyRule, judgement: Judgement, scalars: Iterable[str]) -> int:
+    """The flags for what a rule says; `scalars` are the pod's resources beside the usual ones."""
+    bits = 0
+    said = {(finding.reason, finding.sentence) for finding in judgement.findings}
+    for flag, (whose, reason, sentence) in MEANINGS.items():
+        is_said = any(why == reason and sentence in ("", text) for why, text in said)
+        if whose is rule and is_said:
+            bits |= flag
+    for bit, name in enumerate(scalars, FIRST_SCALAR):
+        if (Reason.INSUFFICIENT_RESOURCE, f"Insufficient {name}") in said:
+            bits |= 1 << min(bit, LAST_SCALAR)
+    return bits
 
 
 def no_flags(size: int) -> Flags:
@@ -203,9 +310,18 @@ def flags_of(found: Iterable[tuple[int, int]], size: int) -> Flags:
     return flags
 
 
+def bits_in(flags: Flags) -> int:
+    """All flags that some node has."""
+    return int(np.bitwise_or.reduce(flags)) if len(flags) else 0
+
+
 def of_first_rule(flags: Flags) -> Flags:
     """For each node only what the first rule says that speaks against it."""
-    found = flags & np.uint64(Blocked.NO_NODE)
-    for bits in BITS_BY_RULE.values():
-        found = np.where(found == 0, flags & np.uint64(bits), found)
+    present = bits_in(flags)
+    spoken = [bits for bits in BITS_BY_RULE.values() if bits & present]
+    found = flags & np.uint64(NO_NODE | spoken[0] if spoken else NO_NODE)
+    if present & NO_NODE:
+        found[flags & np.uint64(NO_NODE) != 0] = NO_NODE
+    for bits in spoken[1:]:
+        np.copyto(found, flags & np.uint64(bits), where=found == 0)
     return found

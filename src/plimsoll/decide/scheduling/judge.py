@@ -4,7 +4,7 @@ Reasons are bits per node, zero where nothing speaks against it. A pod that cann
 anywhere, whatever the nodes are like, is rejected with the findings of the rule that says so.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeGuard
 
@@ -13,17 +13,36 @@ from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.flags import AnyRule, Blocked, Flags, flags_of
+from plimsoll.decide.scheduling.flags import Blocked, Flags, NodeRule, flags_of
 from plimsoll.decide.scheduling.node_fit import NodeFit, NodeFits
 from plimsoll.decide.scheduling.picking import NOT_FEASIBLE, RANK_BITS
+from plimsoll.decide.scheduling.placement.preference import PlacementOverride, find_override
 from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.profiles.profile import DEFAULT_PROFILE, Profile, SchedulerPlugin
 from plimsoll.decide.scheduling.reasons import NOT_CONCERNED, Judgement, Rule
+from plimsoll.decide.scheduling.rule_fit import (
+    ColumnRule,
+    Rejected,
+    RuleScore,
+    WeighedScore,
+    column_rules,
+)
 from plimsoll.decide.scheduling.rules import (
+    node_affinity,
     node_volume_limits,
     preferred_topology,
     volume_restrictions,
     volume_zone,
 )
+from plimsoll.decide.scheduling.rules.dynamic_resources import DynamicResourceColumns
+from plimsoll.decide.scheduling.rules.image_locality import ImageLocalityColumns
+from plimsoll.decide.scheduling.rules.inter_pod_affinity.all_nodes import InterPodAffinityColumns
+from plimsoll.decide.scheduling.rules.narrowing import Narrowing, narrow
+from plimsoll.decide.scheduling.rules.node_declared_features import FeatureColumns
+from plimsoll.decide.scheduling.rules.node_ports import NodePortsColumns
+from plimsoll.decide.scheduling.rules.pod_topology_spread.columns import TopologySpreadColumns
+from plimsoll.decide.scheduling.rules.pod_topology_spread.default_constraints import defaults_of
+from plimsoll.decide.scheduling.rules.pod_topology_spread.filter import find_unreadable_preferences
 from plimsoll.decide.scheduling.rules.volume_binding import claims as pod_claims
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_binding import DelayedBindingFit
@@ -34,9 +53,9 @@ from plimsoll.decide.scheduling.rules.volume_binding.filter import (
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, ScoringShape
 from plimsoll.decide.scheduling.rules.volume_restrictions import SinglePodClaims
 from plimsoll.decide.scheduling.rules.volume_zone import ZoneDemand
+from plimsoll.decide.scheduling.view import ClusterView
 
 NO_CLAIMS = PodClaims((), ())
-TAINT_WEIGHT, PREFERENCE_WEIGHT = 3, 2
 BEST = 100
 
 
@@ -45,14 +64,7 @@ class KernelSettings:
     policy: Policy = Policy.DEFAULT
     shape: ScoringShape | None = DEFAULT_SHAPE
     """How good it is to fill storage; None: it does not matter."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """No node will do, whatever it is like."""
-
-    rule: AnyRule
-    judgement: Judgement
+    profile: Profile = DEFAULT_PROFILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +88,14 @@ class Judged:
     node_fit: NodeFit
     volumes: VolumeBindingFit
     flags: Flags
+    profile: Profile = DEFAULT_PROFILE
     locality: NDArray[np.int64] | None = None
     """How near the data of bound volumes is, from 0 to 100; None: that makes no difference."""
+    scores: tuple[RuleScore, ...] = ()
+    """By the rules about other pods and images, and by what classes and the pod say about the
+    placement of volumes."""
+    narrowing: Narrowing | None = None
+    """None: every node is looked at."""
 
     @property
     def delayed(self) -> DelayedBindingFit | None:
@@ -86,45 +104,73 @@ class Judged:
 
     @cached_property
     def is_feasible(self) -> NDArray[np.bool_]:
+        if self._has_no_more_flags:
+            return self.node_fit.is_feasible
         feasible: NDArray[np.bool_] = self.flags == 0
         return feasible
+
+    @property
+    def _has_no_more_flags(self) -> bool:
+        """Whether no rule speaks against a node but those that `NodeFit` has asked."""
+        return self.flags is self.node_fit.flags
 
     def totals(self) -> NDArray[np.int64]:
         """The sum of all scores, as weighted by kube-scheduler, and of what it does not know. Only
         nodes that will do count."""
-        total = self.node_fit.scores + TAINT_WEIGHT * BEST + self._preferences()
+        taints = self.profile.weights[SchedulerPlugin.TAINT_TOLERATION]
+        total = self.node_fit.scores + taints * BEST + self._preferences
         if self.volumes.delayed is not None:
-            total += self.volumes.delayed.scores
+            total += (
+                self.profile.weights[SchedulerPlugin.VOLUME_BINDING] * self.volumes.delayed.scores
+            )
         return total
 
     def total_of(self, slot: int) -> int:
-        preferred = np.asarray(self._preferences())
-        total = int(self.node_fit.scores[slot]) + TAINT_WEIGHT * BEST
-        total += int(preferred[slot]) if preferred.ndim else 0
-        delayed = self.volumes.delayed
-        return total + (0 if delayed is None else int(delayed.scores[slot]))
+        preferred = self._preferences
+        taints = self.profile.weights[SchedulerPlugin.TAINT_TOLERATION]
+        total = int(self.node_fit.scores[slot]) + taints * BEST
+        total += 0 if isinstance(preferred, int) else int(preferred[slot])
+        if (delayed := self.volumes.delayed) is None:
+            return total
+        return total + self.profile.weights[SchedulerPlugin.VOLUME_BINDING] * int(
+            delayed.scores[slot]
+        )
 
     def keys(self) -> NDArray[np.int64]:
         """By which nodes are sorted, the best last: the number of static matches where that
-        counts, the score, then the name. NOT_FEASIBLE where a node will not do."""
-        keys = self.node_fit.keys
-        if self.volumes.delayed is not None:
-            keys = keys + self.volumes.delayed.keys
-        preferred = np.asarray(self._preferences())
-        if preferred.ndim:
-            keys = keys + (preferred << RANK_BITS)
-        return np.where(self.is_feasible, keys, NOT_FEASIBLE)
+        counts, the score, then the name. Those of nodes that will not do are hopeless."""
+        is_masked = self._has_no_more_flags
+        keys = self.node_fit.feasible_keys if is_masked else self.node_fit.keys
+        if (delayed := self.volumes.delayed) is not None:
+            # The keys hold the score once.
+            more = self.profile.weights[SchedulerPlugin.VOLUME_BINDING] - 1
+            keys = keys + delayed.keys
+            keys = keys + more * (delayed.scores << RANK_BITS) if more else keys
+        preferred = self._preferences
+        if not isinstance(preferred, int):
+            shifted = preferred << RANK_BITS
+            shifted += keys
+            keys = shifted
+        return keys if is_masked else np.where(self.is_feasible, keys, NOT_FEASIBLE)
 
+    @cached_property
     def _preferences(self) -> NDArray[np.int64] | int:
         """What taints take away, and preferences of the pod and of its volumes add."""
-        total: NDArray[np.int64] | int = 0
+        parts = self._preference_parts()
+        return sum(parts[1:], parts[0]) if parts else 0
+
+    def _preference_parts(self) -> list[NDArray[np.int64]]:
+        parts = []
         if (taints := self.node_fit.soft_taints) is not None:
-            total = total - TAINT_WEIGHT * self._normalized(taints)
+            weight = self.profile.weights[SchedulerPlugin.TAINT_TOLERATION]
+            parts.append(-weight * self._normalized(taints))
         if (preferred := self.node_fit.preferences) is not None:
-            total = total + PREFERENCE_WEIGHT * self._normalized(preferred)
+            weight = self.profile.weights[SchedulerPlugin.NODE_AFFINITY]
+            parts.append(weight * self._normalized(preferred))
         if self.locality is not None:
-            total = total + preferred_topology.WEIGHT * self.locality
-        return total
+            parts.append(preferred_topology.WEIGHT * self.locality)
+        parts += [score.weighted(self.is_feasible) for score in self.scores]
+        return parts
 
     def _normalized(self, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         highest = max(int((raw * self.is_feasible).max(initial=0)), 1)
@@ -134,46 +180,91 @@ class Judged:
 class Judge:
     """With what it remembers between pods; belongs to one set of columns."""
 
-    def __init__(self, columns: Columns, settings: KernelSettings | None = None) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        settings: KernelSettings | None = None,
+        volume_binding: VolumeBindingColumns | None = None,
+    ) -> None:
+        """`volume_binding` may be shared by judges of one policy and shape."""
         self.columns = columns
         self.settings = settings or KernelSettings()
-        self._node_fits = NodeFits(columns)
-        self.volume_binding = VolumeBindingColumns(
+        self.profile = profile = self.settings.profile
+        self._ignored = np.uint64(profile.ignored_bits)
+        self._narrows = profile.asks(NodeRule.NODE_NAME) and profile.asks(NodeRule.NODE_AFFINITY)
+        self._node_fits = NodeFits(columns, profile)
+        spread, near = (
+            defaults_of(profile.spread),
+            InterPodAffinityColumns(columns, profile.affinity),
+        )
+        rules: tuple[tuple[SchedulerPlugin, ColumnRule], ...] = (
+            (SchedulerPlugin.NODE_PORTS, NodePortsColumns(columns)),
+            (SchedulerPlugin.POD_TOPOLOGY_SPREAD, TopologySpreadColumns(columns, spread)),
+            (SchedulerPlugin.INTER_POD_AFFINITY, near),
+            (SchedulerPlugin.DYNAMIC_RESOURCES, DynamicResourceColumns(columns)),
+            (SchedulerPlugin.IMAGE_LOCALITY, ImageLocalityColumns(columns)),
+            (SchedulerPlugin.NODE_DECLARED_FEATURES, FeatureColumns(columns)),
+        )
+        self._column_rules = column_rules(profile, rules)
+        """In kube-scheduler's order."""
+        self.volume_binding = volume_binding or VolumeBindingColumns(
             columns, self.settings.policy, self.settings.shape
         )
 
     def judge(self, pod: Pod) -> Judged | Rejected:
+        narrowing = narrow(pod) if self._narrows else None
+        if isinstance(narrowing, Rejected):
+            return narrowing
+        judged = self._judge_volumes(pod)
+        return judged if isinstance(judged, Rejected) else self._with_rules(judged, narrowing)
+
+    def _judge_volumes(self, pod: Pod) -> Judged | Rejected:
         if not pod.spec.volumes:
             node_fit = self._node_fits.of(pod)
-            return Judged(pod, node_fit, NO_BINDING, node_fit.flags)
-        prepared = self.prepare(pod)
+            return Judged(pod, node_fit, NO_BINDING, node_fit.flags, self.profile)
+        prepared = prepare_volumes(pod, self.columns, self.profile)
         if isinstance(prepared, Rejected):
             return prepared
         node_fit = self._node_fits.of(pod)
-        volumes = self.volume_binding.judge(prepared.claims)
+        volumes = self.volume_binding.judge(prepared.claims, self._override(pod))
         flags = self._with_volumes(pod, prepared, node_fit.flags, volumes)
-        return Judged(pod, node_fit, volumes, flags, self._locality(prepared))
+        judged = Judged(pod, node_fit, volumes, flags, self.profile, self._locality(prepared))
+        if volumes.delayed is None or volumes.delayed.placement is None:
+            return judged
+        score: RuleScore = volumes.delayed.placement
+        weight = self.profile.weights[SchedulerPlugin.VOLUME_BINDING]
+        return replace(judged, scores=(score if weight == 1 else WeighedScore(score, weight, 1),))
+
+    def _override(self, pod: Pod) -> PlacementOverride | None:
+        annotations = pod.metadata.annotations
+        if self.settings.policy is Policy.COMPATIBLE or not annotations:
+            return None
+        return find_override(annotations)
+
+    def _with_rules(self, judged: Judged, narrowing: Narrowing | None) -> Judged | Rejected:
+        pod, flags, scores = judged.pod, judged.flags, judged.scores
+        for rule in self._column_rules:
+            fit = rule.judge(pod)
+            if fit is None:
+                continue
+            if isinstance(fit, Rejected):
+                return fit
+            if fit.flags is not None:
+                flags = flags | fit.flags
+            if fit.score is not None:
+                scores = (*scores, fit.score)
+        if self._ignored:
+            flags = flags & ~self._ignored
+        if flags is judged.flags and scores is judged.scores and narrowing is None:
+            return judged
+        # `replace` takes as long as a rule.
+        node_fit, volumes, near = judged.node_fit, judged.volumes, judged.locality
+        return Judged(pod, node_fit, volumes, flags, self.profile, near, scores, narrowing)
 
     def _locality(self, prepared: PreparedPod) -> NDArray[np.int64] | None:
-        if self.settings.policy is Policy.COMPATIBLE:
+        if self.settings.policy is Policy.COMPATIBLE or not prepared.claims.bound:
             return None
         return preferred_topology.scores(prepared.claims.bound, self.columns)
-
-    def prepare(self, pod: Pod) -> PreparedPod | Rejected:
-        single_pod = volume_restrictions.prepare(pod, self.columns)
-        if _rejects(single_pod):
-            return Rejected(Rule.VOLUME_RESTRICTIONS, single_pod)
-        claims = pod_claims.prepare(pod, self.columns)
-        if _rejects(claims):
-            return Rejected(Rule.VOLUME_BINDING, claims)
-        demands = volume_zone.prepare(pod, self.columns)
-        if _rejects(demands):
-            return Rejected(Rule.VOLUME_ZONE, demands)
-        return PreparedPod(
-            claims if isinstance(claims, PodClaims) else NO_CLAIMS,
-            single_pod if isinstance(single_pod, SinglePodClaims) else None,
-            demands if isinstance(demands, tuple) else (),
-        )
 
     def _with_volumes(
         self, pod: Pod, prepared: PreparedPod, flags: Flags, volumes: VolumeBindingFit
@@ -189,6 +280,37 @@ class Judge:
             flags = flags | flags_of(found, self.columns.index.size)
         full = node_volume_limits.blocked(pod, self.columns)
         return flags if full is None else flags | full
+
+
+def find_scoring_error(pod: Pod) -> Rejected | None:
+    """Why nodes cannot be compared, by a policy that does without no preference."""
+    if unreadable := node_affinity.find_unreadable(pod):
+        return Rejected(NodeRule.NODE_AFFINITY, unreadable)
+    if unreadable := find_unreadable_preferences(pod):
+        return Rejected(NodeRule.SPREAD, unreadable)
+    return None
+
+
+def prepare_volumes(
+    pod: Pod, view: ClusterView, profile: Profile = DEFAULT_PROFILE
+) -> PreparedPod | Rejected:
+    """As the rules about volumes read it."""
+    single_pod = volume_restrictions.prepare(pod, view)
+    if _rejects(single_pod) and profile.asks(Rule.VOLUME_RESTRICTIONS):
+        return Rejected(Rule.VOLUME_RESTRICTIONS, single_pod)
+    claims = pod_claims.prepare(pod, view)
+    if _rejects(claims):
+        return Rejected(Rule.VOLUME_BINDING, claims)
+    found = claims if isinstance(claims, PodClaims) else NO_CLAIMS
+    # Of claims without a volume VolumeZone says nothing that VolumeBinding has not said.
+    demands = volume_zone.prepare(pod, view) if found.bound else NOT_CONCERNED
+    if _rejects(demands) and profile.asks(Rule.VOLUME_ZONE):
+        return Rejected(Rule.VOLUME_ZONE, demands)
+    return PreparedPod(
+        found,
+        single_pod if isinstance(single_pod, SinglePodClaims) else None,
+        demands if isinstance(demands, tuple) else (),
+    )
 
 
 def _rejects(prepared: object) -> TypeGuard[Judgement]:

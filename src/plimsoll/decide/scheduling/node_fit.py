@@ -4,6 +4,7 @@ When pods come and go only the nodes are judged again that they came to or went 
 change in more than their free resources, all of them are.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -14,9 +15,11 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.nodes import Slots
-from plimsoll.decide.scheduling.columns.resources import Demands
+from plimsoll.decide.scheduling.columns.resources import COMPARED, USUAL, Demands
 from plimsoll.decide.scheduling.flags import Blocked, Flags, flags_of
-from plimsoll.decide.scheduling.picking import RANK_BITS
+from plimsoll.decide.scheduling.picking import NOT_FEASIBLE, RANK_BITS
+from plimsoll.decide.scheduling.profiles.profile import DEFAULT_PROFILE, Profile, SchedulerPlugin
+from plimsoll.decide.scheduling.profiles.resource_scoring import LEAST_ALLOCATED
 from plimsoll.decide.scheduling.rules import (
     node_affinity,
     node_name,
@@ -29,8 +32,11 @@ from plimsoll.decide.scheduling.rules.node_affinity import AffinityTerms
 
 KEPT_SPECS = 256
 EVERYWHERE = slice(None)
+FEW = 4
+"""Up to so many nodes plain numbers are faster than arrays."""
 NO_FLAGS = np.zeros(0, np.uint64)
 NO_NUMBERS = np.zeros(0, np.int64)
+NO_NODES = np.zeros(0, np.bool_)
 
 
 @dataclass(slots=True)
@@ -39,8 +45,12 @@ class NodeFit:
 
     pod: Pod
     """One of those that have the spec."""
+    profile: Profile
     affinity: AffinityTerms
     resources: Demands
+    """What nodes are compared by."""
+    required: Demands
+    """What nodes must have: the same, without what the profile ignores."""
     labelled: Flags
     """By the rules about names, labels and taints, which do not change with pods."""
     flags: Flags
@@ -48,21 +58,31 @@ class NodeFit:
     """What all nodes are compared by alike: how full and how balanced they would be."""
     keys: NDArray[np.int64]
     """By which nodes are sorted, the best last: the score, then the name."""
+    is_feasible: NDArray[np.bool_]
+    """Whether no flag speaks against the node."""
+    feasible_keys: NDArray[np.int64]
+    """The same keys, NOT_FEASIBLE where a flag speaks against the node."""
     soft_taints: NDArray[np.int64] | None = None
     preferences: NDArray[np.int64] | None = None
     stamp: int = -1
     position: int = 0
 
     @classmethod
-    def of(cls, pod: Pod) -> "NodeFit":
+    def of(cls, pod: Pod, profile: Profile = DEFAULT_PROFILE) -> "NodeFit":
+        demands = Demands.of_waiting(pod)
+        has_more = profile.added_affinity is not None
         return cls(
             pod,
-            AffinityTerms.of(pod),
-            Demands.of_waiting(pod),
+            profile,
+            AffinityTerms.of(profile.with_added_affinity(pod) if has_more else pod),
+            demands,
+            required_demands(demands, profile),
             labelled=NO_FLAGS,
             flags=NO_FLAGS,
             scores=NO_NUMBERS,
             keys=NO_NUMBERS,
+            is_feasible=NO_NODES,
+            feasible_keys=NO_NUMBERS,
         )
 
     def refresh(self, columns: Columns) -> None:
@@ -75,47 +95,102 @@ class NodeFit:
             flags, self.scores = self._judge_resources(columns, EVERYWHERE)
             self.flags = self.labelled | flags
             self.keys = (self.scores << RANK_BITS) - columns.index.ranks
-        elif changed:
+            self.is_feasible = self.flags == 0
+            self.feasible_keys = np.where(self.is_feasible, self.keys, NOT_FEASIBLE)
+        elif len(changed) <= FEW and self.has_usual_scores:
+            for slot in changed:
+                self._judge_one(columns, slot)
+        else:
             at = np.fromiter(changed, np.intp, len(changed))
             flags, scores = self._judge_resources(columns, at)
-            self.flags[at] = self.labelled[at] | flags
-            self.scores[at] = scores
-            self.keys[at] = (scores << RANK_BITS) - columns.index.ranks[at]
+            flags |= self.labelled[at]
+            keys = (scores << RANK_BITS) - columns.index.ranks[at]
+            is_feasible = flags == 0
+            self.flags[at], self.scores[at], self.keys[at] = flags, scores, keys
+            self.is_feasible[at] = is_feasible
+            self.feasible_keys[at] = np.where(is_feasible, keys, NOT_FEASIBLE)
 
     def _judge_resources(
         self, columns: Columns, at: Slots | slice
     ) -> tuple[Flags, NDArray[np.int64]]:
-        rows = columns.resources.rows(at)
-        flags = node_resources_fit.blocked(self.resources, rows, columns.resources.scalars, at)
-        scores = node_resources_fit.scores(self.resources, rows)
-        scores += node_resources_balanced_allocation.scores(self.resources, rows)
-        return flags, scores
+        profile, wanted, there = self.profile, self.resources, columns.resources.at(at)
+        flags = node_resources_fit.blocked(self.required, there.usual, there.scalars, at)
+        scores: NDArray[np.int64] | None = None
+        if weight := profile.weights[SchedulerPlugin.NODE_RESOURCES_FIT]:
+            fit = node_resources_fit.scores_by(profile.resources, wanted, there)
+            scores = fit if weight == 1 else weight * fit
+        if weight := profile.weights[SchedulerPlugin.BALANCED_ALLOCATION]:
+            balanced = node_resources_balanced_allocation.scores_of(profile.balanced, wanted, there)
+            more = balanced if weight == 1 else weight * balanced
+            scores = more + (np.zeros(len(flags), np.int64) if scores is None else scores)
+        return flags, np.zeros(len(flags), np.int64) if scores is None else scores
+
+    def _judge_one(self, columns: Columns, slot: int) -> None:
+        row, weights = columns.resources.row(slot), self.profile.weights
+        flags = node_resources_fit.blocked_row(self.required, row)
+        fit = node_resources_fit.score_row(self.resources, row)
+        balanced = node_resources_balanced_allocation.score_row(self.resources, row)
+        score = weights[SchedulerPlugin.NODE_RESOURCES_FIT] * fit
+        score += weights[SchedulerPlugin.BALANCED_ALLOCATION] * balanced
+        flags |= int(self.labelled[slot])
+        key = (score << RANK_BITS) - int(columns.index.ranks[slot])
+        self.flags[slot], self.scores[slot], self.keys[slot] = flags, score, key
+        self.is_feasible[slot] = not flags
+        self.feasible_keys[slot] = NOT_FEASIBLE if flags else key
+
+    @property
+    def has_usual_scores(self) -> bool:
+        """Whether nothing but cpu and memory counts, and nothing else is asked for."""
+        is_usual = len(self.resources.amounts) == len(USUAL)
+        profile = self.profile
+        return is_usual and profile.resources == LEAST_ALLOCATED and profile.balanced == COMPARED
 
     def _read_labels(self, columns: Columns) -> None:
         alive, size = columns.index.alive, columns.index.size
-        found = (
-            (Blocked.NODE_NAME, node_name.blocked(self.pod, columns)),
-            (Blocked.UNSCHEDULABLE, node_unschedulable.blocked(self.pod, columns)),
-            (Blocked.TAINT, taint_toleration.blocked(self.pod, columns)),
-            (Blocked.NODE_AFFINITY, node_affinity.blocked(self.affinity, columns)),
-        )
+        found = [(flag, bits & alive) for flag, bits in self._labelled_by(columns)]
         no_node = (Blocked.NO_NODE, ~alive & ((1 << size) - 1))
-        self.labelled = flags_of([*((flag, bits & alive) for flag, bits in found), no_node], size)
-        self.soft_taints = taint_toleration.soft_taints(self.pod, columns)
-        self.preferences = node_affinity.preferences(self.affinity, columns)
+        self.labelled = flags_of([*found, no_node], size)
+        self.soft_taints = self.preferences = None
+        if columns.taints.nodes:
+            self.soft_taints = taint_toleration.soft_taints(self.pod, columns)
+        if self.affinity.preferred.terms:
+            self.preferences = node_affinity.preferences(self.affinity, columns)
         self.stamp = columns.stamp
+
+    def _labelled_by(self, columns: Columns) -> Iterator[tuple[Blocked, int]]:
+        """Only rules are asked that can have something to say."""
+        pod, taints = self.pod, columns.taints
+        if pod.spec.node_name:
+            yield Blocked.NODE_NAME, node_name.blocked(pod, columns)
+        if taints.unschedulable:
+            yield Blocked.UNSCHEDULABLE, node_unschedulable.blocked(pod, columns)
+        if taints.nodes:
+            yield Blocked.TAINT, taint_toleration.blocked(pod, columns)
+        if self.affinity.required is not None:
+            yield Blocked.NODE_AFFINITY, node_affinity.blocked(self.affinity, columns)
+
+
+def required_demands(demands: Demands, profile: Profile) -> Demands:
+    """Without extended resources that the profile ignores."""
+    if not (profile.ignored_resources or profile.ignored_groups):
+        return demands
+    counted = {
+        n: amount for n, amount in demands.amounts.items() if not profile.ignores_resource(n)
+    }
+    return demands if len(counted) == len(demands.amounts) else Demands(counted, demands.non_zero)
 
 
 class NodeFits:
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, profile: Profile = DEFAULT_PROFILE) -> None:
         self._columns = columns
+        self._profile = profile
         self._kept: KeptResults[bytes, NodeFit] = KeptResults(KEPT_SPECS)
 
     def of(self, pod: Pod) -> NodeFit:
         fingerprint = _fingerprint(pod)
         node_fit = self._kept.get(fingerprint)
         if node_fit is None:
-            node_fit = self._kept.keep(fingerprint, NodeFit.of(pod))
+            node_fit = self._kept.keep(fingerprint, NodeFit.of(pod, self._profile))
         node_fit.refresh(self._columns)
         return node_fit
 
@@ -127,7 +202,7 @@ def _fingerprint(pod: Pod) -> bytes:
         (
             spec.node_name,
             spec.node_selector,
-            spec.affinity,
+            spec.affinity and spec.affinity.node_affinity,
             spec.tolerations,
             spec.containers,
             spec.init_containers,

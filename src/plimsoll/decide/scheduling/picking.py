@@ -16,13 +16,18 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
 
 NOT_FEASIBLE = -(2**62)
-"""The key of a node that will not do."""
-RANK_BITS = 24
+"""The key of a node that will not do, give or take what it scores."""
+HOPELESS = NOT_FEASIBLE // 2
+"""All keys of nodes that will do are higher, refused ones as well."""
+RANK_BITS = 20
 """Keys end in the place of the node's name: no cluster has more nodes than these bits can count."""
-STATIC_BITS = RANK_BITS + 16
-"""A volume that exists weighs more than any score."""
+STATIC_BITS = RANK_BITS + 20
+"""A volume that exists weighs more than any score: the weights of a profile are 500 together, and
+those of classes can make tenfold of it, of 100 each."""
+HEADROOM_BITS = 52
+"""That too little capacity would be left weighs more than any number of volumes that exist."""
 REFUSED_BITS = 53
-"""A refusal weighs more than any score and any number of volumes that exist."""
+"""A refusal weighs more than all of these."""
 MOST_STEPS = 255
 """So many refusals can be told apart before keys leave 64 bits."""
 
@@ -39,7 +44,7 @@ def put_back(
     later = keys.copy()
     for step, name in enumerate(refused, 1):
         slot = index.find(name)
-        if slot is not None and later[slot] != NOT_FEASIBLE:
+        if slot is not None and later[slot] > HOPELESS:
             later[slot] -= min(step, MOST_STEPS) << REFUSED_BITS
     return later
 
@@ -48,11 +53,16 @@ def pick(keys: NDArray[np.int64], index: NodeIndex, turn: int) -> int | None:
     """A slot; None: no node will do. Keys end in the rank of the node's name, see `Judged.keys`."""
     best = int(keys.argmax())
     highest = int(keys[best])
-    if highest == NOT_FEASIBLE:
+    if highest <= HOPELESS:
         return None
-    is_equal = keys > highest + int(index.ranks[best]) - (1 << RANK_BITS)
+    ranks = index.ranks
+    is_equal = keys > highest + int(ranks[best]) - (1 << RANK_BITS)
     count = int(np.count_nonzero(is_equal))
     if count == 1:
         return best
-    by_name = index.by_name
-    return int(by_name[is_equal[by_name]][turn % count])
+    place = turn % count
+    if count > len(keys) // 4:
+        by_name = index.by_name
+        return int(by_name[is_equal[by_name]][place])
+    equal = is_equal.nonzero()[0]
+    return int(equal[ranks[equal].argpartition(place)[place]])

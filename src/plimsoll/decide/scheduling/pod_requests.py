@@ -48,6 +48,11 @@ def held_by(pod: Pod) -> Amounts:
     return _amounts(_held(pod, {}))
 
 
+def held_quantities(pod: Pod) -> Mapping[str, Quantity]:
+    """The same exactly, with every resource that the pod names."""
+    return _held(pod, {})
+
+
 def non_zero_requests(pod: Pod) -> tuple[int, int]:
     """Thousandths of a cpu, and memory, with something assumed where a container does not say.
 
@@ -79,7 +84,8 @@ def _in_spec(container: Container) -> Totals:
 def _held(pod: Pod, defaults: Totals) -> Totals:
     """`defaults` stand in for what a container does not ask for, in every view."""
     wanted, granted, in_effect = _views(pod, defaults)
-    totals = _of_containers(pod, wanted)
+    # What the node will never give does not count, not even what stands in for it.
+    totals = {} if _is_resize_refused(pod) else _of_containers(pod, wanted)
     whole = pod.status
     if whole.allocated_resources and whole.resources and whole.resources.requests:
         # The node keeps account of the pod as a whole, and knows better than the sum.
@@ -123,6 +129,8 @@ def _views(pod: Pod, defaults: Totals) -> tuple[Requested, Requested, Requested]
 
 def _is_resize_refused(pod: Pod) -> bool:
     """The node will never give what the spec asks for now."""
+    if not pod.status.conditions:
+        return False
     pending = find_condition(pod.status.conditions, "PodResizePending")
     return pending is not None and pending.reason == "Infeasible"
 

@@ -26,6 +26,9 @@ OUR_NAME = "plimsoll"
 SCHEDULER_PURPOSE = "scheduler"
 SCHEDULER_NAME = "plimsoll.dev/scheduler-name"
 POLICY = "plimsoll.dev/policy"
+PROFILE = "plimsoll.dev/profile"
+"""How the scheduler judges pods of this name, if otherwise than by default: a profile of a
+KubeSchedulerConfiguration, as JSON."""
 RECORD_NAMESPACES = "plimsoll.dev/record-namespaces"
 """Where the scheduler believes records of provisioners; names, separated by commas."""
 SYSTEM_NAMESPACE = "kube-system"
@@ -42,7 +45,8 @@ class Policy(StrEnum):
     DEFAULT = "default"
     """The same, but where greedy matching fails volumes are assigned as well as they can be, the
     new volumes of a pod are judged together and beside those in flight, nodes near the data of a
-    pod's volumes are preferred, and nodes that were refused to a pod are remembered."""
+    pod's volumes are preferred, classes and pods say where new volumes go, and nodes that were
+    refused to a pod are remembered."""
 
 
 POLICIES = {policy.value: policy for policy in Policy}
@@ -60,6 +64,8 @@ class Announcement:
     now: datetime
     record_namespaces: frozenset[str] = frozenset()
     """Where it believes records of provisioners."""
+    profile: str = ""
+    """As JSON; empty: the default one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,11 @@ class PublishedScheduler:
 
     policy: Policy
     lease: Lease
+
+    @property
+    def profile(self) -> str:
+        """As JSON; empty: the default one."""
+        return self.lease.annotations.get(PROFILE, "")
 
 
 def scheduler_of(pod: Pod) -> str:
@@ -97,6 +108,7 @@ def identity_document(told: Announcement, namespace: str) -> Document:
                 SCHEDULER_NAME: told.scheduler_name,
                 POLICY: told.policy.value,
                 RECORD_NAMESPACES: ",".join(sorted(told.record_namespaces)),
+                PROFILE: told.profile,
             },
         },
         "spec": {
@@ -122,6 +134,14 @@ def record_namespaces(leases: Iterable[Lease]) -> frozenset[str]:
         if lease.namespace == SYSTEM_NAMESPACE and lease.labels.get(PURPOSE) == SCHEDULER_PURPOSE
     )
     return frozenset({SYSTEM_NAMESPACE}).union(*map(parse_namespaces, told))
+
+
+def holder_of(lease: Lease) -> tuple[str, str] | None:
+    """The scheduler that the lease is about, and which copy of it runs. None: it is about none."""
+    name = lease.annotations.get(SCHEDULER_NAME, "")
+    if lease.labels.get(PURPOSE) != SCHEDULER_PURPOSE or not name:
+        return None
+    return name, lease.spec.holder_identity or ""
 
 
 def find_identities(scheduler_name: str, leases: Iterable[Lease]) -> list[PublishedScheduler]:

@@ -67,6 +67,10 @@ class Reason(StrEnum):
     POD_ANTI_AFFINITY_CONFLICT = "PodAntiAffinityConflict"
     SPREAD_CONFLICT = "SpreadConflict"
     PORT_CONFLICT = "PortConflict"
+    RESOURCE_CLAIM_NOT_SUPPORTED = "ResourceClaimNotSupported"
+    """The pod names claims for devices, which the scheduler cannot allocate."""
+    FEATURE_MISSING = "FeatureMissing"
+    """The pod needs something that the node's kubelet does not declare."""
 
 
 class Rule(StrEnum):
@@ -126,7 +130,7 @@ class Finding:
     claim: ObjectKey | None = None
     about: SeenObject | None = None
     wanted: int | None = None
-    """In bytes, or as a number of volumes."""
+    """In bytes, or as a number of volumes or pods."""
     seen: int | None = None
 
 

@@ -6,13 +6,14 @@ true; `NodeView` is the part of it that is about one node, so that an explanatio
 every volume; `Cluster` holds plain lists, for callers that have no columns to keep up to date.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, Self, TypeVar
 
-from plimsoll.api.core import Node
+from plimsoll.api.core import Namespace, Node, Service
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
+from plimsoll.api.selectors.label import LabelSelector, LabelSelectorSpec
 from plimsoll.api.storage import (
     CSIDriver,
     CSINode,
@@ -21,11 +22,33 @@ from plimsoll.api.storage import (
     VolumeAttachment,
 )
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 
 T = TypeVar("T", bound=ApiObject)
 
+SelectingWorkload = ReplicaSet | ReplicationController | StatefulSet
+"""Kinds of controllers whose selectors tell which pods are alike."""
+WorkloadKey = tuple[str, ObjectKey]
+"""The kind, and the name."""
+
 
 class ClusterView(Protocol):
+    def all_nodes(self) -> Sequence[Node]:
+        """In the order of their names."""
+        ...
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """None: there is no such namespace."""
+        ...
+
+    def services_selecting(self, pod: Pod) -> Sequence[Mapping[str, str]]:
+        """The selectors of the Services that select the pod, in the order of their names."""
+        ...
+
+    def workload_selector(self, key: WorkloadKey) -> LabelSelectorSpec | None:
+        """None: there is no such controller, or it has no selector."""
+        ...
+
     def claim(self, key: ObjectKey) -> PersistentVolumeClaim | None: ...
 
     def volume(self, name: str) -> PersistentVolume | None: ...
@@ -68,6 +91,9 @@ class Cluster:
     capacities: Sequence[CSIStorageCapacity] = ()
     attachments: Sequence[VolumeAttachment] = ()
     pods: Sequence[Pod] = ()
+    namespaces: Mapping[str, Namespace] = field(default_factory=dict)
+    services: Sequence[Service] = ()
+    workloads: Mapping[WorkloadKey, SelectingWorkload] = field(default_factory=dict)
 
     @classmethod
     def of(cls, objects: Iterable[ApiObject]) -> Self:
@@ -89,7 +115,25 @@ class Cluster:
             capacities=sorted(capacities, key=lambda capacity: capacity.key),
             attachments=_all(by_type, VolumeAttachment),
             pods=_all(by_type, Pod),
+            namespaces={each.name: each for each in _all(by_type, Namespace)},
+            services=sorted(_all(by_type, Service), key=lambda service: service.key),
+            workloads={workload_key(each): each for each in _workloads(by_type)},
         )
+
+    def all_nodes(self) -> Sequence[Node]:
+        return [node for _, node in sorted(self.nodes.items())]
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        found = self.namespaces.get(name)
+        return None if found is None else found.labels
+
+    def services_selecting(self, pod: Pod) -> Sequence[Mapping[str, str]]:
+        own = (each.spec.selector for each in self.services if each.namespace == pod.namespace)
+        return [labels for labels in own if LabelSelector.of_labels(labels).matches(pod.labels)]
+
+    def workload_selector(self, key: WorkloadKey) -> LabelSelectorSpec | None:
+        found = self.workloads.get(key)
+        return None if found is None else selector_of(found)
 
     def node(self, name: str) -> Node | None:
         return self.nodes.get(name)
@@ -134,6 +178,16 @@ class Cluster:
         )
 
 
+def workload_key(workload: SelectingWorkload) -> WorkloadKey:
+    return type(workload).__name__, workload.key
+
+
+def selector_of(workload: SelectingWorkload) -> LabelSelectorSpec | None:
+    if isinstance(workload, ReplicationController):
+        return LabelSelectorSpec(match_labels=workload.spec.selector)
+    return workload.spec.selector
+
+
 def claim_names(pod: Pod) -> list[str]:
     """The claims that the pod names itself, as often as it does; not those of ephemeral volumes."""
     claims = (volume.persistent_volume_claim for volume in pod.spec.volumes)
@@ -142,3 +196,9 @@ def claim_names(pod: Pod) -> list[str]:
 
 def _all(by_type: Mapping[type[ApiObject], list[ApiObject]], type_: type[T]) -> list[T]:
     return [object_ for object_ in by_type.get(type_, ()) if isinstance(object_, type_)]
+
+
+def _workloads(by_type: Mapping[type[ApiObject], list[ApiObject]]) -> Iterator[SelectingWorkload]:
+    yield from _all(by_type, ReplicaSet)
+    yield from _all(by_type, ReplicationController)
+    yield from _all(by_type, StatefulSet)

@@ -9,29 +9,37 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import assert_never
 
-from plimsoll.api.core import Lease
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.binding.bind_volumes import AllBound, Choice
 from plimsoll.decide.scheduling.flags import AnyRule
-from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
-from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_any_pod
+from plimsoll.decide.scheduling.preemption.eligibility import NotEligible
+from plimsoll.decide.scheduling.preemption.messages import preemption_text
+from plimsoll.decide.scheduling.preemption.preemptor import NoPreemption, Preemption
+from plimsoll.decide.scheduling.queue.affinity_wakeups import terms_of_others
+from plimsoll.decide.scheduling.queue.capacity_wakeups import drivers_of, shares_capacity
+from plimsoll.decide.scheduling.queue.wakeups import ClusterChange, concerns, may_help_any_pod
 from plimsoll.decide.scheduling.reasons import Finding, Reason, Rule, Verdict, unschedulable
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.decide.scheduling.rules.volume_binding.capacity_use import capacity_uses
 from plimsoll.processes.scheduler.binding.binder import Binder, BindingFailed, BindingStage
 from plimsoll.processes.scheduler.binding.groups import Groups
 from plimsoll.processes.scheduler.events import (
+    PodRefusal,
     PodScheduledReason,
-    Reporter,
     refusal_text,
     with_code,
 )
+from plimsoll.processes.scheduler.evictions import Evictions
 from plimsoll.processes.scheduler.metrics import AttemptResult, SchedulerMetrics, VolumeOperation
-from plimsoll.processes.scheduler.queue import QueuedPod, SchedulingQueue
+from plimsoll.processes.scheduler.queue import SchedulingQueue
 from plimsoll.processes.scheduler.refusals import RefusalLearner, RefusalPause
+from plimsoll.processes.scheduler.reporter import Reporter
 from plimsoll.processes.scheduler.state import SchedulerState
+from plimsoll.processes.scheduler.waiting import QueuedPod
 from plimsoll.runtime.clock import NO_TIME, Clock
 
 log = logging.getLogger(__name__)
@@ -50,6 +58,7 @@ class Parts:
     queue: SchedulingQueue
     binder: Binder
     reporter: Reporter
+    evictions: Evictions
     metrics: SchedulerMetrics
     clock: Clock
     refusals: RefusalLearner | None
@@ -63,8 +72,6 @@ class Cycle:
         self._parts = parts
         self._is_ours = is_ours
         self._changed = asyncio.Event()
-        self._ended = 0
-        """How many reservations had ended when pods were last woken for that."""
         parts.state.on_observed(self.observe)
 
     async def run(self) -> None:
@@ -105,33 +112,47 @@ class Cycle:
             self._observe_pod(either.key)
             if self._parts.groups is not None:
                 self._parts.groups.observe_pod()
-        if isinstance(either, Lease):
-            self._observe_record()
         if may_help_any_pod(before, after):
             self._wake(before, after)
-
-    def _observe_record(self) -> None:
-        """Pods may fit where an attempt that was given up took room until now."""
-        parts = self._parts
-        ended = parts.kernel.columns.reservations.ended
-        if ended != self._ended and parts.queue.wake(_is_about_claims, parts.clock.now()):
-            self._changed.set()
-        self._ended = ended
+        self._wake_for_capacity()
 
     def _observe_pod(self, key: ObjectKey) -> None:
         queue = self._parts.queue
         seen = self._parts.state.stores.pod(key)
+        nominations = self._parts.kernel.columns.nominations
         if seen is None or seen.spec.node_name or seen.is_being_deleted:
             queue.remove(key)
+            nominations.remove(key)
         elif self._is_ours(seen):
             queue.put(seen, self._parts.clock.now())
+            if not self._parts.state.is_placed(key):
+                nominations.put(seen)
             self._changed.set()
 
     def _wake(self, before: ApiObject | None, after: ApiObject | None) -> None:
-        view = self._parts.kernel.columns
+        kernel = self._parts.kernel
+        change = ClusterChange.of(before, after, terms_of_others(kernel.columns))
 
         def may_help(pod: Pod, rule: AnyRule) -> bool:
-            return helps(rule, pod, before, after) and concerns(pod, before, after, view)
+            asked = kernel.profile_of(pod).as_judged(pod, rule)
+            return change.helps_alike(rule, asked) and concerns(pod, before, after, kernel.columns)
+
+        woken = self._parts.queue.wake_after(change, may_help, self._parts.clock.now())
+        if woken:
+            self._changed.set()
+        if woken and log.isEnabledFor(logging.DEBUG):
+            _tell_woken(woken, after or before)
+
+    def _wake_for_capacity(self) -> None:
+        """Pods may fit where something else was decided, or begun, until now."""
+        kernel = self._parts.kernel
+        freed = kernel.columns.reservations.take_freed()
+        if not freed:
+            return
+        drivers = drivers_of(freed, kernel.columns)
+
+        def may_help(pod: Pod, rule: AnyRule) -> bool:
+            return _is_about_claims(pod, rule) and shares_capacity(pod, drivers, kernel.columns)
 
         if self._parts.queue.wake(may_help, self._parts.clock.now()):
             self._changed.set()
@@ -141,6 +162,7 @@ class Cycle:
         now = self._parts.clock.now()
         if self._parts.kernel.advance(now):
             self._parts.queue.wake(_is_about_claims, now)
+        self._wake_for_capacity()
 
     # One pod
 
@@ -156,7 +178,7 @@ class Cycle:
         parts.metrics.judged(parts.clock.monotonic() - began)
         parts.metrics.capacity_used(capacity_uses(pod, parts.kernel.columns))
         if isinstance(decision, NoNode):
-            self._refuse(entry, decision, began)
+            self._refuse_or_preempt(entry, decision, began, bindings)
             return
         if parts.refusals and (pause := parts.refusals.find_pause(pod, decision.node)):
             self._pause(entry, pause, began)
@@ -168,10 +190,64 @@ class Cycle:
             self._fail(entry, choice, began)
             return
         entry.reasons = frozenset()
-        parts.state.place(pod, decision.node)
+        if placed := parts.state.place(pod, decision.node):
+            # Pods that want this one near them are judged beside it from now on.
+            self._wake(pod, placed)
+        parts.kernel.columns.nominations.remove(pod.key)
         parts.kernel.columns.reservations.decide_pod(pod.key)
         log.debug("pod placed", extra={"pod": str(pod.key), "node": decision.node})
         bindings.create_task(self._bind(entry, decision, choice, began), name=f"bind {pod.key}")
+
+    def _refuse_or_preempt(
+        self, entry: QueuedPod, refused: NoNode, began: float, evictions: asyncio.TaskGroup
+    ) -> None:
+        """Where no node will do, less important pods may have to leave one."""
+        parts, pod = self._parts, entry.pod
+        if not may_preempt(refused):
+            parts.kernel.columns.nominations.nominate(pod, "")
+            self._refuse(entry, refused, began, nominated="")
+            return
+        if not parts.kernel.profile_of(pod).preempts:
+            self._refuse(entry, refused, began)
+            return
+        if parts.evictions.is_under_way(pod):
+            waiting = preemption_text(NotEligible.VICTIMS_LEAVING)
+            self._refuse(entry, replace(refused, preemption=waiting), began)
+            return
+        outcome = parts.kernel.preempt(refused, attempt=entry.attempts)
+        parts.metrics.preemption_tried()
+        refused = replace(refused, preemption=outcome.message)
+        match outcome:
+            case NoPreemption(keeps_nomination=True):
+                self._refuse(entry, refused, began)
+            case NoPreemption():
+                parts.kernel.columns.nominations.nominate(pod, "")
+                self._refuse(entry, refused, began, nominated="")
+            case Preemption():
+                self._preempt(entry, outcome, evictions)
+                self._refuse(entry, refused, began, nominated=outcome.node)
+            case _:
+                assert_never(outcome)
+
+    def _preempt(
+        self, entry: QueuedPod, preemption: Preemption, evictions: asyncio.TaskGroup
+    ) -> None:
+        parts, pod = self._parts, entry.pod
+        nominations = parts.kernel.columns.nominations
+        nominations.nominate(pod, preemption.node)
+        for loser in preemption.losers:
+            nominations.nominate(loser, "")
+        parts.metrics.preempted(preemption)
+        parts.evictions.begin(pod, preemption)
+        evictions.create_task(self._evict(pod, preemption), name=f"evict for {pod.key}")
+
+    async def _evict(self, pod: Pod, preemption: Preemption) -> None:
+        parts = self._parts
+        if await parts.evictions.carry_out(pod, preemption):
+            return
+        # Maybe no victim was told to leave: then no end of a pod wakes it.
+        if parts.queue.wake(lambda each, _: each.uid == pod.uid, parts.clock.now()):
+            self._changed.set()
 
     def _hold_up(self, entry: QueuedPod, obstacle: Finding, began: float) -> None:
         """No node is looked for before something else has come to its end."""
@@ -183,16 +259,20 @@ class Cycle:
         nodes = len(self._parts.kernel.columns.index)
         self._refuse(entry, NoNode(nodes=nodes, rejected=rejected), began)
 
-    def _refuse(self, entry: QueuedPod, refused: NoNode, began: float) -> None:
+    def _refuse(
+        self, entry: QueuedPod, refused: NoNode, began: float, nominated: str | None = None
+    ) -> None:
         parts = self._parts
         message = refusal_text(refused)
         entry.reasons = frozenset(refused.reasons)
         if refused.rejected and refused.rejected.judgement.verdict is Verdict.ERROR:
             self._tell_failure(entry, message, began)
             return
-        log.debug("pod refused", extra={"pod": str(entry.key), "why": message})
-        parts.metrics.ended(AttemptResult.UNSCHEDULABLE, began)
-        parts.reporter.not_scheduled(entry.pod, PodScheduledReason.UNSCHEDULABLE, message)
+        rules = sorted(refused.rules)
+        log.debug("pod refused", extra={"pod": str(entry.key), "why": message, "rules": rules})
+        parts.metrics.ended(entry.pod, AttemptResult.UNSCHEDULABLE, began)
+        told = PodRefusal(PodScheduledReason.UNSCHEDULABLE, message, nominated)
+        parts.reporter.not_scheduled(entry.pod, told)
         parts.queue.refuse(entry, frozenset(refused.rules), parts.clock.now())
         parts.kernel.columns.reservations.refuse_pod(entry.key)
 
@@ -201,11 +281,12 @@ class Cycle:
         and delete them. It is told once."""
         parts = self._parts
         entry.reasons = frozenset({pause.why.reason})
-        parts.metrics.ended(AttemptResult.UNSCHEDULABLE, began)
+        parts.metrics.ended(entry.pod, AttemptResult.UNSCHEDULABLE, began)
         if entry.until != pause.until:
             log.debug("pod paused", extra={"pod": str(entry.key), "why": pause.why.sentence})
             message = with_code(pause.why.sentence, pause.why.reason)
-            parts.reporter.not_scheduled(entry.pod, PodScheduledReason.UNSCHEDULABLE, message)
+            told = PodRefusal(PodScheduledReason.UNSCHEDULABLE, message)
+            parts.reporter.not_scheduled(entry.pod, told)
         parts.queue.pause(entry, pause.until, parts.clock.now())
 
     def _fail(self, entry: QueuedPod, failed: Finding | BindingFailed, began: float) -> None:
@@ -218,12 +299,15 @@ class Cycle:
         self._tell_failure(entry, with_code(failed.sentence, failed.reason), began)
 
     def _tell_failure(self, entry: QueuedPod, message: str, began: float) -> None:
+        """Whatever went wrong, no node is promised to the pod any more."""
         log.warning("attempt failed", extra={"pod": str(entry.key), "why": message})
-        self._parts.reporter.not_scheduled(entry.pod, PodScheduledReason.SCHEDULER_ERROR, message)
+        self._parts.kernel.columns.nominations.nominate(entry.pod, "")
+        told = PodRefusal(PodScheduledReason.SCHEDULER_ERROR, message, nominated="")
+        self._parts.reporter.not_scheduled(entry.pod, told)
         self._try_again(entry, began)
 
     def _try_again(self, entry: QueuedPod, began: float) -> None:
-        self._parts.metrics.ended(AttemptResult.ERROR, began)
+        self._parts.metrics.ended(entry.pod, AttemptResult.ERROR, began)
         self._parts.queue.fail(entry, self._parts.clock.now())
         self._changed.set()
 
@@ -243,7 +327,7 @@ class Cycle:
             parts.queue.fail(entry, parts.clock.now())
             raise
         if failed is None:
-            parts.metrics.ended(AttemptResult.SCHEDULED, began)
+            parts.metrics.ended(pod, AttemptResult.SCHEDULED, began)
             parts.metrics.scheduled(entry)
             parts.reporter.scheduled(pod, placed.node)
             return
@@ -272,10 +356,25 @@ class Cycle:
         placed = state.displace(pod)
         if placed is not None:
             self._wake(placed, None)
+        if (waiting := self._parts.queue.find(pod.key)) is not None:
+            self._parts.kernel.columns.nominations.put(waiting.pod)
         for binding in choice.static if isinstance(choice, Choice) else ():
             if volume := state.stores.volumes.snapshot().get(binding.volume.key):
                 self._wake(binding.volume, volume)
+        self._wake_for_capacity()
+
+
+def _tell_woken(woken: list[ObjectKey], changed: ApiObject | None) -> None:
+    by = f"{type(changed).__name__} {changed.key}" if changed is not None else ""
+    for key in woken:
+        log.debug("pod woken", extra={"pod": str(key), "by": by})
 
 
 def _is_about_claims(pod: Pod, rule: AnyRule) -> bool:
     return rule is Rule.VOLUME_BINDING and bool(pod.claims)
+
+
+def may_preempt(refused: NoNode) -> bool:
+    """Not where no decision was possible, or there is no node at all."""
+    is_error = refused.rejected and refused.rejected.judgement.verdict is Verdict.ERROR
+    return bool(refused.nodes) and not is_error

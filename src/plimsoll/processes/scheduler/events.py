@@ -4,28 +4,22 @@ The sentences are those that users of kubectl know, with the number of nodes tha
 own codes follow in brackets.
 """
 
-import asyncio
-import logging
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
-from plimsoll.api.meta import Condition, ObjectKey, find_condition, wire_time
+from plimsoll.api.meta import Condition, find_condition, wire_time
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document
 from plimsoll.decide.plan import Emit, EventType, Patch, Plan
 from plimsoll.decide.resources import PODS
 from plimsoll.decide.scheduling.kernel import NoNode
+from plimsoll.decide.scheduling.policy import scheduler_of
 from plimsoll.decide.scheduling.reasons import Reason
-from plimsoll.enact.enactor import Enactor
-from plimsoll.runtime.clock import Clock
-
-log = logging.getLogger(__name__)
 
 POD_SCHEDULED = "PodScheduled"
-WORKERS = 4
 
 
 class SchedulingEventReason(StrEnum):
@@ -33,6 +27,10 @@ class SchedulingEventReason(StrEnum):
 
     SCHEDULED = "Scheduled"
     FAILED_SCHEDULING = "FailedScheduling"
+    PREEMPTED = "Preempted"
+    """The pod left its node for a more important one."""
+    PLACEMENT_UNREADABLE = "PlacementUnreadable"
+    """What a class or a pod says about the placement of volumes is ignored."""
 
 
 class PodScheduledReason(StrEnum):
@@ -54,33 +52,61 @@ def with_code(sentence: str, reason: Reason | None) -> str:
 def scheduled(pod: Pod, node: str) -> Plan:
     message = f"Successfully assigned {pod.key} to {node}"
     emit = Emit(
-        regarding=_identity(pod),
+        regarding=identity_of(pod),
         type=EventType.NORMAL,
         reason=SchedulingEventReason.SCHEDULED,
         message=message,
+        reporter=scheduler_of(pod),
     )
     return Plan(reason=SchedulingEventReason.SCHEDULED, writes=(emit,))
 
 
-def not_scheduled(pod: Pod, why: PodScheduledReason, message: str, now: datetime) -> Plan:
+@dataclass(frozen=True, slots=True)
+class PodRefusal:
+    """What a pod without a node is told."""
+
+    why: PodScheduledReason
+    message: str
+    nominated: str | None = None
+    """The node that it is promised, empty if none is any more; None: that does not change."""
+
+
+def not_scheduled(pod: Pod, refusal: PodRefusal, now: datetime) -> Plan:
     emit = Emit(
-        regarding=_identity(pod),
+        regarding=identity_of(pod),
         type=EventType.WARNING,
         reason=SchedulingEventReason.FAILED_SCHEDULING,
-        message=message,
+        message=refusal.message,
+        reporter=scheduler_of(pod),
     )
-    conditions = _conditions(pod, why, message, now)
-    if conditions is None:
-        return Plan(reason=why, writes=(emit,))
+    return Plan(reason=refusal.why, writes=(emit, *refused_status(pod, refusal, now)))
+
+
+def refused_status(pod: Pod, refusal: PodRefusal, now: datetime) -> tuple[Patch, ...]:
+    """None: the pod says the same already."""
+    status = _changed_status(pod, refusal, now)
+    if not status:
+        return ()
     patch = Patch(
         resource=PODS,
         key=pod.key,
-        patch={"status": {"conditions": conditions}},
+        patch={"status": status},
         version=pod.metadata.resource_version,
         uid=pod.uid,
         subresource="status",
     )
-    return Plan(reason=why, writes=(emit, patch))
+    return (patch,)
+
+
+def _changed_status(pod: Pod, refusal: PodRefusal, now: datetime) -> Document:
+    """Empty: it says the same already."""
+    status: Document = {}
+    conditions = _conditions(pod, refusal.why, refusal.message, now)
+    if conditions is not None:
+        status["conditions"] = conditions
+    if refusal.nominated is not None and refusal.nominated != pod.status.nominated_node_name:
+        status["nominatedNodeName"] = refusal.nominated or None
+    return status
 
 
 def _conditions(
@@ -108,7 +134,8 @@ def _document(condition: Condition) -> Document:
     return document | {name: wire_time(at) for name, at in times.items() if at is not None}
 
 
-def _identity(pod: Pod) -> Document:
+def identity_of(pod: Pod) -> Document:
+    """For events about the pod."""
     metadata = {
         "name": pod.name,
         "namespace": pod.namespace,
@@ -116,44 +143,3 @@ def _identity(pod: Pod) -> Document:
         "resourceVersion": pod.metadata.resource_version,
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
-
-
-class Reporter:
-    """Writes what is to be told, beside the scheduling. Of two conditions the newer counts.
-
-    One that cannot be written is not tried again: the next attempt brings a fresh one.
-    """
-
-    def __init__(self, enactor: Enactor, clock: Clock) -> None:
-        self._enactor = enactor
-        self._clock = clock
-        self._plans: dict[ObjectKey, Plan] = {}
-        self._changed = asyncio.Event()
-
-    def scheduled(self, pod: Pod, node: str) -> None:
-        self._add(pod, scheduled(pod, node))
-
-    def not_scheduled(self, pod: Pod, why: PodScheduledReason, message: str) -> None:
-        self._add(pod, not_scheduled(pod, why, message, self._clock.now()))
-
-    def _add(self, pod: Pod, plan: Plan) -> None:
-        before = self._plans.pop(pod.key, None)
-        told = tuple(write for write in before.writes if isinstance(write, Emit)) if before else ()
-        self._plans[pod.key] = replace(plan, writes=told + plan.writes)
-        self._changed.set()
-
-    async def run(self) -> None:
-        """Never returns; cancel it."""
-        async with asyncio.TaskGroup() as group:
-            for number in range(WORKERS):
-                group.create_task(self._work(), name=f"reporter {number}")
-
-    async def _work(self) -> None:
-        while True:
-            while self._plans:
-                key = next(iter(self._plans))
-                plan = self._plans.pop(key)
-                log.debug("decided", extra={"pod": str(key), "why": plan.reason})
-                await self._enactor.enact(plan)
-            self._changed.clear()
-            await self._changed.wait()

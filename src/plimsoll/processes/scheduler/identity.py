@@ -1,4 +1,5 @@
-"""Tells on a lease, again and again, which pods this scheduler schedules and by which policy.
+"""Tells on a lease, again and again, which pods this scheduler schedules, by which policy and by
+which profile.
 
 Scheduling never waits for it: where the scheduler may not write the lease, `explain` has to assume
 the policy, and says so.
@@ -13,6 +14,7 @@ from plimsoll.decide.scheduling.policy import (
     Announcement,
     identity_document,
 )
+from plimsoll.processes.scheduler.configuration.published import published_profiles
 from plimsoll.processes.scheduler.settings import SchedulerSettings, trusted_namespaces
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import documents
@@ -34,17 +36,20 @@ class SchedulerIdentity:
     async def run(self) -> None:
         """Never returns; cancel it."""
         began_at = self._client.clock.now()
+        profiles = published_profiles(self._settings)
         while True:
-            await self._announce(
-                Announcement(
-                    scheduler_name=self._settings.scheduler_name,
-                    policy=self._settings.policy,
-                    holder=self._holder,
-                    began_at=began_at,
-                    record_namespaces=trusted_namespaces(self._settings),
-                    now=self._client.clock.now(),
+            for name, profile in profiles.items():
+                await self._announce(
+                    Announcement(
+                        scheduler_name=name,
+                        policy=self._settings.policy,
+                        holder=self._holder,
+                        began_at=began_at,
+                        record_namespaces=trusted_namespaces(self._settings),
+                        now=self._client.clock.now(),
+                        profile=profile,
+                    )
                 )
-            )
             await self._client.clock.sleep(RENEWED_EVERY)
 
     async def _announce(self, told: Announcement) -> None:

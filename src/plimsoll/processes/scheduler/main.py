@@ -5,7 +5,12 @@ from collections.abc import Callable
 
 from plimsoll.processes.scheduler.identity import SchedulerIdentity
 from plimsoll.processes.scheduler.running import Scheduler
-from plimsoll.processes.scheduler.settings import COMPONENT, SchedulerSettings, lease_of
+from plimsoll.processes.scheduler.settings import (
+    COMPONENT,
+    SchedulerSettings,
+    lease_of,
+    profiles_of,
+)
 from plimsoll.reconcile.process import (
     LoopProcess,
     OnReady,
@@ -62,7 +67,8 @@ async def run(settings: SchedulerSettings, on_ready: OnReady) -> None:
         process = SchedulerProcess(settings, client)
 
         async def work(url: str) -> None:
-            pods = f"pods of {settings.scheduler_name}, policy {settings.policy}"
+            names = ", ".join(each.name for each in profiles_of(settings))
+            pods = f"pods of {names}, policy {settings.policy}"
             ready = f"plimsoll scheduler ready; metrics {url}/metrics; {pods}"
             await process.run(lambda: on_ready(ready))
 

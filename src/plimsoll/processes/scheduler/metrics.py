@@ -3,22 +3,28 @@
 What kube-scheduler counts has its names; what only Plimsoll knows, such as codes, has ours.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from enum import StrEnum
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from plimsoll.api.pods import Pod
+from plimsoll.decide.scheduling.flags import RULES
+from plimsoll.decide.scheduling.policy import scheduler_of
+from plimsoll.decide.scheduling.preemption.preemptor import Preemption
 from plimsoll.decide.scheduling.reasons import Reason
 from plimsoll.decide.scheduling.rules.volume_binding.capacity_use import CapacityUse
-from plimsoll.processes.scheduler.queue import Cause, QueuedPod, QueuePlace, SchedulingQueue
+from plimsoll.processes.scheduler.queue import Cause, SchedulingQueue
+from plimsoll.processes.scheduler.waiting import QueuedPod, QueuePlace
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.metrics import Children, Metrics
 
 ATTEMPT_BUCKETS = tuple(0.001 * 2**power for power in range(15))
 ALGORITHM_BUCKETS = tuple(0.0001 * 2**power for power in range(17))
 POD_BUCKETS = tuple(0.01 * 2**power for power in range(20))
+VICTIM_BUCKETS = tuple(float(2**power) for power in range(7))
 ATTEMPTS_BUCKETS = tuple(float(2**power) for power in range(5))
 QUEUES = (QueuePlace.ACTIVE, QueuePlace.BACKOFF, QueuePlace.UNSCHEDULABLE, QueuePlace.GATED)
 MANY = 15
@@ -47,9 +53,8 @@ class GroupEnd(StrEnum):
 
 
 class SchedulerMetrics:
-    def __init__(self, metrics: Metrics, clock: Clock, profile: str) -> None:
+    def __init__(self, metrics: Metrics, clock: Clock) -> None:
         self._clock = clock
-        self._profile = profile
         self._attempts = Children(
             metrics.counter(
                 "scheduler_schedule_attempts_total",
@@ -119,6 +124,27 @@ class SchedulerMetrics:
                 ["result"],
             )
         )
+        self._preemption_attempts = metrics.counter(
+            "scheduler_preemption_attempts_total",
+            "Attempts to have pods evicted for one that no node would do for.",
+            (),
+        )
+        self._victims = metrics.histogram(
+            "scheduler_preemption_victims",
+            "Pods that had to leave a node for a more important one, in one go.",
+            (),
+            VICTIM_BUCKETS,
+        )
+        self._victims_by_budget = Children(
+            metrics.counter(
+                "plimsoll_scheduler_preemption_victims_total",
+                "Pods that had to leave a node for a more important one, by whether a "
+                "PodDisruptionBudget protected them.",
+                ["protected"],
+            )
+        )
+        for is_protected in ("true", "false"):
+            self._victims_by_budget.labels(is_protected)
         for end in GroupEnd:
             self._groups.labels(end.value)
         for result in AttemptResult:
@@ -128,6 +154,15 @@ class SchedulerMetrics:
 
     def group_ended(self, end: GroupEnd) -> None:
         self._groups.labels(end.value).inc()
+
+    def preemption_tried(self) -> None:
+        self._preemption_attempts.inc()
+
+    def preempted(self, preemption: Preemption) -> None:
+        number = len(preemption.victims)
+        self._victims.observe(number)
+        self._victims_by_budget.labels("true").inc(preemption.violations)
+        self._victims_by_budget.labels("false").inc(number - preemption.violations)
 
     def capacity_used(self, uses: Iterable[CapacityUse]) -> None:
         for use in uses:
@@ -142,8 +177,8 @@ class SchedulerMetrics:
     def volumes_failed(self, operation: VolumeOperation) -> None:
         self._volume_errors.labels(operation.value).inc()
 
-    def ended(self, result: AttemptResult, began: float) -> None:
-        labels = (result.value, self._profile)
+    def ended(self, pod: Pod, result: AttemptResult, began: float) -> None:
+        labels = (result.value, scheduler_of(pod))
         self._attempts.labels(*labels).inc()
         self._results.labels(result.value).inc()
         self._attempt_times.labels(*labels).observe(self._clock.monotonic() - began)
@@ -159,9 +194,9 @@ class SchedulerMetrics:
 class PendingPods(Collector):
     """Counted when the metrics are read."""
 
-    def __init__(self, queue: SchedulingQueue, profile: str) -> None:
+    def __init__(self, queue: SchedulingQueue, profiles: Sequence[str]) -> None:
         self._queue = queue
-        self._profile = profile
+        self._profiles = profiles
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         pending = GaugeMetricFamily(
@@ -175,8 +210,10 @@ class PendingPods(Collector):
         counts = self._queue.counts()
         for place in QUEUES:
             pending.add_metric([place.value], counts[place])
-        for rule, number in self._queue.unschedulable_by_rule().items():
-            turned_away.add_metric([rule.value, self._profile], number)
+        numbers = self._queue.unschedulable_by_rule()
+        for profile in self._profiles:
+            for rule in RULES:
+                turned_away.add_metric([rule.value, profile], numbers[rule, profile])
         by_code = GaugeMetricFamily(
             "plimsoll_scheduler_unschedulable_pods",
             "Pods whose last attempt came to nothing, by code; a pod counts once for each code.",

@@ -9,7 +9,7 @@ looks at a clock.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -17,23 +17,15 @@ from heapq import heappop, heappush
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.decide.scheduling.flags import RULES, AnyRule
+from plimsoll.decide.scheduling.flags import RULES, AnyRule, NodeRule
+from plimsoll.decide.scheduling.policy import scheduler_of
 from plimsoll.decide.scheduling.queue.backoff import Attempts, PodBackoff
 from plimsoll.decide.scheduling.queue.order import Turn, turn_of
+from plimsoll.decide.scheduling.queue.wakeups import ClusterChange, helps_itself
 from plimsoll.decide.scheduling.reasons import Reason
+from plimsoll.processes.scheduler.waiting import Helps, QueuedPod, QueuePlace, WaitingPods
 
 SWEEP_AFTER = timedelta(minutes=5)
-
-
-class QueuePlace(StrEnum):
-    """As kube-scheduler calls its queues."""
-
-    ACTIVE = "active"
-    BACKOFF = "backoff"
-    UNSCHEDULABLE = "unschedulable"
-    GATED = "gated"
-    IN_FLIGHT = "in flight"
-    """Being judged or bound; in no queue."""
 
 
 class Cause(StrEnum):
@@ -45,30 +37,6 @@ class Cause(StrEnum):
     REFUSED = "ScheduleAttemptFailure"
     PAUSE_OVER = "BackoffComplete"
     SWEPT = "UnschedulableTimeout"
-
-
-@dataclass(slots=True)
-class QueuedPod:
-    pod: Pod
-    added_at: datetime
-    """When it could first have been tried."""
-    since: datetime
-    """When its last attempt ended, or when it was added."""
-    place: QueuePlace
-    tries: Attempts = field(default_factory=Attempts)
-    attempts: int = 0
-    rules: frozenset[AnyRule] = frozenset()
-    """Those that turned it away; none: every change may help."""
-    reasons: frozenset[Reason] = frozenset()
-    """Why its last attempt came to nothing; none: it has not ended, or no code is known."""
-    until: datetime | None = None
-    """When it is tried again although no change may help; None: only the usual sweep does."""
-    ticket: int = 0
-    """The newest one; older ones do not count any more."""
-
-    @property
-    def key(self) -> ObjectKey:
-        return self.pod.key
 
 
 @dataclass(order=True, slots=True)
@@ -90,8 +58,7 @@ class SchedulingQueue:
         self._backoff = backoff or PodBackoff()
         self._on_entry = on_entry
         self._entries: dict[ObjectKey, QueuedPod] = {}
-        self._unschedulable: dict[ObjectKey, QueuedPod] = {}
-        self._rules: Counter[AnyRule] = Counter()
+        self._unschedulable = WaitingPods()
         self._active: list[_Ticket] = []
         self._pausing: list[_Ticket] = []
         self._early: list[_Ticket] = []
@@ -103,8 +70,11 @@ class SchedulingQueue:
         counted = Counter(entry.place for entry in self._entries.values())
         return {place: counted[place] for place in QueuePlace}
 
-    def unschedulable_by_rule(self) -> dict[AnyRule, int]:
-        return {rule: self._rules[rule] for rule in RULES}
+    def unschedulable_by_rule(self) -> Counter[tuple[AnyRule, str]]:
+        """And by the scheduler that the pod names."""
+        return Counter(
+            (rule, scheduler_of(entry.pod)) for entry in self._unschedulable for rule in entry.rules
+        )
 
     def unschedulable_by_reason(self) -> Counter[Reason]:
         """A pod counts once for each reason."""
@@ -122,8 +92,8 @@ class SchedulingQueue:
             self.remove(pod.key)
             self._admit(pod, now)
             return
-        helps = _may_help(entry.pod, pod)
-        entry.pod = pod
+        helps = _may_help(entry, pod)
+        self._unschedulable.replace_pod(entry, pod)
         match entry.place:
             case QueuePlace.GATED if not pod.spec.scheduling_gates:
                 entry.added_at = entry.since = now
@@ -143,7 +113,7 @@ class SchedulingQueue:
         """The pod is gone, has its node, or belongs to another scheduler."""
         entry = self._entries.pop(key, None)
         if entry is not None:
-            self._leave(entry)
+            self._unschedulable.remove(entry)
             entry.place = QueuePlace.IN_FLIGHT
 
     # Attempts
@@ -199,16 +169,31 @@ class SchedulingQueue:
 
     # Time and other objects
 
-    def wake(self, helps: Callable[[Pod, AnyRule], bool], now: datetime) -> int:
-        """Something changed that may help pods which these rules turned away; how many woke?"""
-        woken = [
-            entry
-            for entry in self._unschedulable.values()
-            if not entry.rules or any(helps(entry.pod, rule) for rule in sorted(entry.rules))
-        ]
-        for entry in woken:
+    def wake(self, helps: Helps, now: datetime, *, rules: Collection[AnyRule] = RULES) -> int:
+        """Something changed that may help pods which these rules turned away; how many woke? Pods
+        that no rule in particular turned away wake as well."""
+        woken = self._unschedulable.helped(helps, rules) + self._unschedulable.without_rules()
+        return len(self._wake_all(woken, now))
+
+    def wake_after(self, change: ClusterChange, helps: Helps, now: datetime) -> list[ObjectKey]:
+        """The same after a change of the cluster, which `helps` knows; one of the pods that are
+        alike stands for all. Which pods woke?"""
+        waiting = self._unschedulable
+        woken = waiting.helped(helps, change.rules)
+        if change.avoiding:
+            refused = waiting.refused_by(NodeRule.POD_AFFINITY)
+            woken += [entry for entry in refused if change.ends_avoidance(entry.pod)]
+        if not change.only_takes:
+            woken += waiting.without_rules()
+        return self._wake_all(woken, now)
+
+    def _wake_all(self, woken: Iterable[QueuedPod], now: datetime) -> list[ObjectKey]:
+        """In the order in which they came."""
+        by_ticket = {entry.ticket: entry for entry in woken}
+        in_order = [by_ticket[ticket] for ticket in sorted(by_ticket)]
+        for entry in in_order:
             self._wake(entry, now, Cause.HELPED)
-        return len(woken)
+        return [entry.key for entry in in_order]
 
     def flush(self, now: datetime) -> None:
         """Let out those whose time has come."""
@@ -220,7 +205,7 @@ class SchedulingQueue:
             ticket = heappop(self._awaited)
             if self._is_valid(ticket):
                 self._enter(ticket.entry, QueuePlace.ACTIVE, Cause.PAUSE_OVER)
-        # The dictionary is in the order of `since`: the first is due first.
+        # They are in the order of `since`: the first is due first.
         for entry in [*self._overdue(now)]:
             self._wake(entry, now, Cause.SWEPT)
 
@@ -233,11 +218,11 @@ class SchedulingQueue:
         first = (*self._pausing[:1], *self._awaited[:1])
         times = [ticket.turn for ticket in first if isinstance(ticket.turn, datetime)]
         if self._unschedulable:
-            times.append(next(iter(self._unschedulable.values())).since + SWEEP_AFTER)
+            times.append(next(iter(self._unschedulable)).since + SWEEP_AFTER)
         return min(times, default=None)
 
     def _overdue(self, now: datetime) -> Iterator[QueuedPod]:
-        for entry in self._unschedulable.values():
+        for entry in self._unschedulable:
             if entry.since + SWEEP_AFTER > now:
                 return
             yield entry
@@ -255,7 +240,7 @@ class SchedulingQueue:
         self._enter(entry, QueuePlace.ACTIVE if is_over else QueuePlace.BACKOFF, cause)
 
     def _enter(self, entry: QueuedPod, place: QueuePlace, cause: Cause) -> None:
-        self._leave(entry)
+        self._unschedulable.remove(entry)
         self._number += 1
         entry.place, entry.ticket = place, self._number
         if place is QueuePlace.ACTIVE:
@@ -265,8 +250,7 @@ class SchedulingQueue:
             if not entry.tries.consecutive_errors and entry.until is None:
                 self._give_ticket(self._early, entry, turn_of(entry.pod, entry.since))
         elif place is QueuePlace.UNSCHEDULABLE:
-            self._unschedulable[entry.key] = entry
-            self._rules.update(entry.rules)
+            self._unschedulable.add(entry)
             if entry.until is not None:
                 self._give_ticket(self._awaited, entry, entry.until)
         self._on_entry(place, cause)
@@ -274,10 +258,6 @@ class SchedulingQueue:
     def _free_at(self, entry: QueuedPod) -> datetime:
         free_at = self._backoff.free_at(entry.tries, entry.since) or entry.since
         return free_at if entry.until is None else min(free_at, entry.until)
-
-    def _leave(self, entry: QueuedPod) -> None:
-        if self._unschedulable.pop(entry.key, None) is not None:
-            self._rules.subtract(entry.rules)
 
     def _give_ticket(self, heap: list[_Ticket], entry: QueuedPod, turn: Turn | datetime) -> None:
         heappush(heap, _Ticket(turn, entry.ticket, entry))
@@ -289,6 +269,10 @@ class SchedulingQueue:
         return self._entries.get(entry.key) is entry
 
 
-def _may_help(before: Pod, after: Pod) -> bool:
-    """Whether something else is asked for. Our own notes in the status are no reason to wake."""
-    return before.spec != after.spec or before.labels != after.labels
+def _may_help(entry: QueuedPod, after: Pod) -> bool:
+    """Whether something else is asked for that a rule cares for which turned the pod away. Our own
+    notes in the status are no reason to wake it."""
+    before = entry.pod
+    if before.spec == after.spec and before.labels == after.labels:
+        return False
+    return not entry.rules or any(helps_itself(rule, before, after) for rule in entry.rules)

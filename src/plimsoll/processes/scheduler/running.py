@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import KernelSettings as JudgeSettings
 from plimsoll.decide.scheduling.kernel import Kernel
-from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.policy import Policy, scheduler_of
 from plimsoll.enact.enactor import Enactor
 from plimsoll.enact.events import EventRecorder, RecorderSettings
 from plimsoll.processes.scheduler.binding.binder import Binder
@@ -15,15 +14,18 @@ from plimsoll.processes.scheduler.binding.context import BindingContext
 from plimsoll.processes.scheduler.binding.group_book import GroupBook
 from plimsoll.processes.scheduler.binding.groups import Groups
 from plimsoll.processes.scheduler.class_pools import complain_of_class_pool
+from plimsoll.processes.scheduler.configuration.published import judged_by
 from plimsoll.processes.scheduler.cycle import Cycle, Parts
-from plimsoll.processes.scheduler.events import Reporter
+from plimsoll.processes.scheduler.evictions import Evictions
 from plimsoll.processes.scheduler.metrics import PendingPods, SchedulerMetrics
+from plimsoll.processes.scheduler.placement_complaints import complaining_of_placement
 from plimsoll.processes.scheduler.queue import SchedulingQueue
 from plimsoll.processes.scheduler.refusals import RefusalLearner
+from plimsoll.processes.scheduler.reporter import Reporter
 from plimsoll.processes.scheduler.settings import (
     SchedulerSettings,
     backoff_of,
-    shape_of,
+    profiles_of,
     trusted_namespaces,
 )
 from plimsoll.processes.scheduler.state import ChangeHandler, SchedulerState
@@ -58,23 +60,29 @@ class Scheduler:
         is_default = settings.policy is Policy.DEFAULT
         self.state = SchedulerState(trusted_namespaces(settings) if is_default else ())
         enactor = Enactor(client, recorder)
-        counted = SchedulerMetrics(metrics, client.clock, settings.scheduler_name)
-        self.kernel = kernel = Kernel(Columns(), JudgeSettings(settings.policy, shape_of(settings)))
+        counted = SchedulerMetrics(metrics, client.clock)
+        profiles = {each.name: each for each in profiles_of(settings)}
+        by_name = {name: judged_by(each, settings.policy) for name, each in profiles.items()}
+        self.kernel = kernel = Kernel(Columns(), next(iter(by_name.values())), by_name)
         kernel.advance(client.clock.now())
         self.state.on_change(following(kernel.columns))
         self.state.on_observed(complain_of_class_pool)
         self.queue = SchedulingQueue(backoff_of(settings), on_entry=counted.entered)
-        self._reporter = Reporter(enactor, client.clock)
+        self._reporter = Reporter(enactor, client)
 
         def is_ours(pod: Pod) -> bool:
-            return _scheduler_of(pod) == settings.scheduler_name
+            return scheduler_of(pod) in profiles
 
         self.refusals: RefusalLearner | None = None
         """None: the policy remembers nothing."""
         if is_default:
             self.refusals = RefusalLearner(client, self.state, is_ours=is_ours)
+            self.state.on_observed(complaining_of_placement(self._reporter.tell, is_ours=is_ours))
         binding = BindingContext(
-            client=client, enactor=enactor, state=self.state, timeout=settings.bind_timeout
+            client=client,
+            enactor=enactor,
+            state=self.state,
+            timeouts={name: each.bind_timeout for name, each in profiles.items()},
         )
         book = GroupBook(client, settings.leader_elect_namespace)
         self._left_groups = Groups(
@@ -89,13 +97,14 @@ class Scheduler:
             queue=self.queue,
             binder=Binder(binding, self.groups),
             reporter=self._reporter,
+            evictions=Evictions(client, enactor, self.state),
             metrics=counted,
             clock=client.clock,
             refusals=self.refusals,
             groups=self.groups,
         )
         self._cycle = Cycle(parts, is_ours=is_ours)
-        metrics.registry.register(PendingPods(self.queue, settings.scheduler_name))
+        metrics.registry.register(PendingPods(self.queue, tuple(profiles)))
 
     @property
     def is_synced(self) -> bool:
@@ -131,7 +140,3 @@ def following(columns: Columns) -> ChangeHandler:
             columns.remove(before)
 
     return follow
-
-
-def _scheduler_of(pod: Pod) -> str:
-    return pod.spec.scheduler_name or "default-scheduler"

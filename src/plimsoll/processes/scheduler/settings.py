@@ -1,11 +1,12 @@
 """Settings of the scheduler: our own file, or the KubeSchedulerConfiguration of kube-scheduler.
 
-Of the latter, what concerns volumes, the queue, leadership and the connection is understood. What
-could change decisions and is not understood is an error, never silently left out.
+Of the latter, profiles, the queue, leadership and the connection are understood. What could change
+decisions and is not understood is an error, never silently left out.
 """
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,8 +17,19 @@ from msgspec import Meta
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.scheduling.policy import Policy, parse_namespaces
+from plimsoll.decide.scheduling.profiles.profile import SchedulerPlugin
 from plimsoll.decide.scheduling.queue.backoff import PodBackoff
 from plimsoll.decide.scheduling.rules.volume_binding.score import DEFAULT_SHAPE, Point, ScoringShape
+from plimsoll.processes.scheduler.configuration.arguments import (
+    API_VERSION,
+    read_volume_arguments,
+)
+from plimsoll.processes.scheduler.configuration.form import (
+    PluginArguments,
+    ProfileSettings,
+    ShapePoint,
+)
+from plimsoll.processes.scheduler.configuration.profiles import NamedProfile, read_profiles
 from plimsoll.reconcile.options import (
     KubeconfigContext,
     KubeconfigPath,
@@ -39,13 +51,6 @@ COMPONENT = "plimsoll-scheduler"
 DEFAULT_NAME = "plimsoll"
 PREFIX = "PLIMSOLL_SCHEDULER"
 KIND = "KubeSchedulerConfiguration"
-API_VERSION = "kubescheduler.config.k8s.io/v1"
-VOLUME_BINDING = "VolumeBinding"
-
-
-class ShapePoint(config.Settings, frozen=True, kw_only=True):
-    utilization: int
-    score: int
 
 
 class SchedulerSettings(config.Settings, frozen=True, kw_only=True):
@@ -118,6 +123,14 @@ class SchedulerSettings(config.Settings, frozen=True, kw_only=True):
             " the better."
         ),
     ] = ()
+    profiles: Annotated[
+        tuple[ProfileSettings, ...],
+        Meta(
+            description="How pods are judged, by scheduler name, as a KubeSchedulerConfiguration"
+            " has it. Empty: as kube-scheduler does by default. With more than one, their names"
+            " count instead of `schedulerName`."
+        ),
+    ] = ()
     pod_initial_backoff: Annotated[
         timedelta, Meta(description="For how long a pod waits after its first attempt in vain.")
     ] = timedelta(seconds=1)
@@ -151,6 +164,15 @@ def shape_of(settings: SchedulerSettings) -> ScoringShape:
         raise ConfigError(str(error)) from error
 
 
+def profiles_of(settings: SchedulerSettings) -> tuple[NamedProfile, ...]:
+    """At least one. Raises ConfigError."""
+    usual = NamedProfile(
+        name=settings.scheduler_name, bind_timeout=settings.bind_timeout, shape=shape_of(settings)
+    )
+    found = read_profiles(settings.profiles, usual)
+    return found if len(found) > 1 else (replace(found[0], name=settings.scheduler_name),)
+
+
 def backoff_of(settings: SchedulerSettings) -> PodBackoff:
     return PodBackoff(first=settings.pod_initial_backoff, limit=settings.pod_max_backoff)
 
@@ -171,8 +193,13 @@ def load(
     settings = load_settings(SchedulerSettings, sources)
     if not settings.scheduler_name:
         raise ConfigError("schedulerName: must not be empty")
-    shape_of(settings)
-    return settings
+    names = [each.name for each in profiles_of(settings)]
+    if len(names) > 1 and settings.scheduler_name not in (DEFAULT_NAME, names[0]):
+        raise ConfigError(
+            f"schedulerName: {settings.scheduler_name}: the profiles have names of their own;"
+            " leave it out"
+        )
+    return msgspec.structs.replace(settings, scheduler_name=names[0])
 
 
 def _foreign_document(file: Path) -> dict[str, Any] | None:
@@ -209,24 +236,6 @@ class _Connection(_Struct, frozen=True, kw_only=True):
     kubeconfig: str | None = None
 
 
-class _VolumeBindingArgs(_Strict, frozen=True, kw_only=True):
-    api_version: str = API_VERSION
-    kind: str = "VolumeBindingArgs"
-    bind_timeout_seconds: int | None = None
-    shape: tuple[ShapePoint, ...] | None = None
-
-
-class _PluginConfig(_Strict, frozen=True, kw_only=True):
-    name: str
-    args: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class _Profile(_Strict, frozen=True, kw_only=True):
-    scheduler_name: str | None = None
-    plugin_config: tuple[_PluginConfig, ...] = ()
-    percentage_of_nodes_to_score: int | None = None
-
-
 class _Configuration(_Strict, frozen=True, kw_only=True):
     api_version: str
     kind: str
@@ -234,27 +243,38 @@ class _Configuration(_Strict, frozen=True, kw_only=True):
     client_connection: _Connection = _Connection()
     pod_initial_backoff_seconds: int | None = None
     pod_max_backoff_seconds: int | None = None
-    profiles: tuple[_Profile, ...] = ()
+    profiles: tuple[ProfileSettings, ...] = ()
+    extenders: tuple[dict[str, Any], ...] = ()
     # Every node is judged for every pod, in one go: there is nothing to set.
     parallelism: int | None = None
     percentage_of_nodes_to_score: int | None = None
+    # How the process is looked into and when it reads: decisions are the same.
+    enable_profiling: bool | None = None
+    enable_contention_profiling: bool | None = None
+    delay_cache_until_active: bool | None = None
 
 
 def _translated(document: dict[str, Any], where: str) -> dict[str, Any]:
     """By the names of our own settings; only what is set."""
     try:
         foreign = msgspec.json.decode(msgspec.json.encode(document), type=_Configuration)
-        if foreign.api_version != API_VERSION:
-            raise ConfigError(f"{where}: apiVersion: {foreign.api_version}; only {API_VERSION}")
-        if len(foreign.profiles) > 1:
-            raise ConfigError(f"{where}: profiles: one is understood; run a scheduler for each")
-        profile = foreign.profiles[0] if foreign.profiles else _Profile()
-        volumes = _volume_arguments(profile)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {str(error).replace('`', '')}") from error
+    if foreign.api_version != API_VERSION:
+        raise ConfigError(f"{where}: apiVersion: {foreign.api_version}; only {API_VERSION}")
+    _check_numbers(foreign, where)
+    if foreign.extenders:
+        raise ConfigError(
+            f"{where}: extenders: Plimsoll calls none; leave them out, or keep kube-scheduler for"
+            " the pods that need them"
+        )
+    try:
+        profiles = _translated_profiles(foreign.profiles)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
     leadership = foreign.leader_election
     found: dict[str, Any] = {
-        "scheduler_name": profile.scheduler_name,
+        **profiles,
         "kubeconfig": foreign.client_connection.kubeconfig,
         "leader_elect": leadership.leader_elect,
         "leader_elect_name": leadership.resource_name,
@@ -262,32 +282,68 @@ def _translated(document: dict[str, Any], where: str) -> dict[str, Any]:
         "leader_elect_lease_duration": leadership.lease_duration,
         "leader_elect_renew_deadline": leadership.renew_deadline,
         "leader_elect_retry_period": leadership.retry_period,
-        "bind_timeout": _seconds(volumes.bind_timeout_seconds, "bindTimeoutSeconds", where),
-        "shape": volumes.shape and msgspec.to_builtins(volumes.shape),
-        "pod_initial_backoff": _seconds(
-            foreign.pod_initial_backoff_seconds, "podInitialBackoffSeconds", where
-        ),
-        "pod_max_backoff": _seconds(foreign.pod_max_backoff_seconds, "podMaxBackoffSeconds", where),
+        **_translated_backoff(foreign, where),
     }
-    if volumes.shape == ():
-        raise ConfigError(f"{where}: shape: Required value: at least one point must be specified")
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _volume_arguments(profile: _Profile) -> _VolumeBindingArgs:
-    arguments = _VolumeBindingArgs()
-    for plugin in profile.plugin_config:
-        if plugin.name != VOLUME_BINDING:
-            raise msgspec.ValidationError(
-                f"pluginConfig: {plugin.name}: only {VOLUME_BINDING} can be configured"
-            )
-        arguments = msgspec.json.decode(plugin.args, type=_VolumeBindingArgs)
-    return arguments
+def _translated_profiles(profiles: tuple[ProfileSettings, ...]) -> dict[str, Any]:
+    """What a single profile says of its name and of volumes, the environment and flags may
+    replace."""
+    if not profiles:
+        return {}
+    if len(profiles) > 1:
+        names = {"scheduler_name": profiles[0].scheduler_name or None}
+        return {**names, "profiles": msgspec.to_builtins(profiles)}
+    (profile,) = profiles
+    volumes = read_volume_arguments(profile.plugin_config, "profiles[0].pluginConfig")
+    points = volumes.shape and [
+        {"utilization": point.utilization, "score": point.score} for point in volumes.shape.points
+    ]
+    # What was read here stays as a name, so that the others keep their places in complaints.
+    others = [
+        PluginArguments(name=each.name) if each.name == SchedulerPlugin.VOLUME_BINDING else each
+        for each in profile.plugin_config
+    ]
+    rest = msgspec.structs.replace(profile, plugin_config=tuple(others))
+    return {
+        "scheduler_name": profile.scheduler_name or None,
+        "bind_timeout": volumes.bind_timeout,
+        "shape": points,
+        "profiles": msgspec.to_builtins((rest,)),
+    }
 
 
-def _seconds(number: int | None, key: str, where: str) -> timedelta | None:
-    if number is None:
-        return None
-    if number < 0:
-        raise ConfigError(f"{where}: {key}: Invalid value: {number}: must not be negative")
-    return timedelta(seconds=number)
+def _translated_backoff(foreign: _Configuration, where: str) -> dict[str, timedelta | None]:
+    first, limit = foreign.pod_initial_backoff_seconds, foreign.pod_max_backoff_seconds
+    if first is not None and first <= 0:
+        raise ConfigError(
+            f"{where}: podInitialBackoffSeconds: Invalid value: {first}: must be greater than 0"
+        )
+    usual = SchedulerSettings()
+    least = usual.pod_initial_backoff if first is None else timedelta(seconds=first)
+    most = usual.pod_max_backoff if limit is None else timedelta(seconds=limit)
+    if most < least:
+        raise ConfigError(
+            f"{where}: podMaxBackoffSeconds: Invalid value: {most.total_seconds():.0f}: must be"
+            " greater than or equal to PodInitialBackoffSeconds"
+        )
+    return {
+        "pod_initial_backoff": None if first is None else least,
+        "pod_max_backoff": None if limit is None else most,
+    }
+
+
+def _check_numbers(foreign: _Configuration, where: str) -> None:
+    """They have no effect here, and must be what kube-scheduler takes."""
+    if foreign.parallelism is not None and foreign.parallelism <= 0:
+        raise ConfigError(
+            f"{where}: parallelism: Invalid value: {foreign.parallelism}: should be an integer"
+            " value greater than zero"
+        )
+    percentage = foreign.percentage_of_nodes_to_score
+    if percentage is not None and not 0 <= percentage <= 100:  # noqa: PLR2004  it is a percentage
+        raise ConfigError(
+            f"{where}: percentageOfNodesToScore: Invalid value: {percentage}: not in valid range"
+            " [0-100]"
+        )

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from plimsoll.api.core import Lease, Node
+from plimsoll.api.core import Lease, Namespace, Node, Service
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
+from plimsoll.api.policy import PodDisruptionBudget
 from plimsoll.api.storage import (
     CSIDriver,
     CSINode,
@@ -21,6 +22,7 @@ from plimsoll.api.storage import (
     VolumeAttachment,
 )
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from plimsoll.cache.assume import AssumingStore
 from plimsoll.cache.informer import Handler, Informer
 from plimsoll.cache.store import Sink, Store, StoreChange
@@ -64,6 +66,12 @@ class Stores:
         self.csi_nodes: Store[CSINode] = Store()
         self.capacities: Store[CSIStorageCapacity] = Store()
         self.attachments: Store[VolumeAttachment] = Store()
+        self.services: Store[Service] = Store()
+        self.replication_controllers: Store[ReplicationController] = Store()
+        self.replica_sets: Store[ReplicaSet] = Store()
+        self.stateful_sets: Store[StatefulSet] = Store()
+        self.budgets: Store[PodDisruptionBudget] = Store()
+        self.namespaces: Store[Namespace] = Store()
         self.records: Store[Lease] = Store({BY_CLAIM: _claim_uid, BY_DRIVER: _driver})
         """What provisioners note; see `decide.provisioning.intents`."""
 
@@ -110,6 +118,12 @@ class Stores:
             self.volumes,
             self.claims,
             self.attachments,
+            self.services,
+            self.replication_controllers,
+            self.replica_sets,
+            self.stateful_sets,
+            self.budgets,
+            self.namespaces,
             self.records,
             self.pods,
         )
@@ -174,8 +188,14 @@ class SchedulerState:
         self._watch(client, CSINode, stores.csi_nodes, other)
         self._watch(client, CSIStorageCapacity, stores.capacities, other)
         self._watch(client, VolumeAttachment, stores.attachments, other)
+        self._watch(client, Service, stores.services, other)
+        self._watch(client, ReplicationController, stores.replication_controllers, other)
+        self._watch(client, ReplicaSet, stores.replica_sets, other)
+        self._watch(client, StatefulSet, stores.stateful_sets, other)
+        self._watch(client, Namespace, stores.namespaces, other)
         self._watch(client, PersistentVolume, stores.volumes, other)
         self._watch(client, PersistentVolumeClaim, stores.claims, other)
+        self._watch(client, PodDisruptionBudget, stores.budgets, other)
         self._watch(client, Pod, stores.pods, self.observe_pod)
         if self._record_namespaces:
             self._records = self._watch_records(client)
@@ -220,11 +240,19 @@ class SchedulerState:
 
     # What was decided
 
-    def place(self, pod: Pod, node: str) -> None:
-        """Assume that the pod goes there, until the watch shows where it is."""
+    def place(self, pod: Pod, node: str) -> Pod | None:
+        """Assume that the pod goes there, until the watch shows where it is. Returns it with its
+        node; None: nothing is other than before."""
         change = self.stores.pods.assume(pod.key, _on_node(pod.uid, node), deadline=FOR_EVER)
-        if change is not None:
-            self._tell(self._handlers, change.before, change.after)
+        if change is None:
+            return None
+        self._tell(self._handlers, change.before, change.after)
+        return change.after
+
+    def is_placed(self, key: ObjectKey) -> bool:
+        """Whether the pod has a node, or is assumed to go to one."""
+        believed = self.stores.pods.snapshot().get(key)
+        return believed is not None and bool(believed.spec.node_name)
 
     def displace(self, pod: Pod) -> Pod | None:
         """It does not go there after all. Returns it as it was believed to be; None: it is gone.

@@ -11,19 +11,30 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from plimsoll.api.core import Node, NodeSpec, NodeStatus, Taint
+from plimsoll.api.core import (
+    ContainerImage,
+    Node,
+    NodeSpec,
+    NodeStatus,
+    Service,
+    ServiceSpec,
+    Taint,
+)
 from plimsoll.api.meta import ApiObject, ObjectMeta, ObjectReference, OwnerReference
 from plimsoll.api.pods import (
     Affinity,
     ClaimVolume,
     Container,
     ContainerResources,
+    ContainerRestartRule,
     EphemeralVolume,
     NodeAffinity,
     Pod,
+    PodResourceClaim,
     PodSpec,
     PodVolume,
     Toleration,
+    TopologySpreadConstraint,
 )
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.selectors.label import LabelRequirementSpec, LabelSelectorSpec
@@ -60,6 +71,14 @@ from plimsoll.api.volumes import (
     VolumeSpec,
     VolumeStatus,
 )
+from plimsoll.api.workloads import (
+    ReplicaSet,
+    ReplicaSpec,
+    ReplicationController,
+    ReplicationControllerSpec,
+    StatefulSet,
+    StatefulSetSpec,
+)
 from plimsoll.decide.annotations import (
     BIND_COMPLETED,
     MIGRATED_PLUGINS,
@@ -76,6 +95,7 @@ from plimsoll.decide.capacity.pools import (
 from plimsoll.decide.capacity.tokens import CAPACITY_TOKEN
 from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.decide.preferred_topology import preferred_text
+from tests.decide.scheduling.columns import neighbours
 
 T = TypeVar("T")
 
@@ -93,7 +113,7 @@ VOLUMES = ["v1", "v2", "v3", "v4", "v5", "v6", "v7"]
 MODES = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteOncePod"]
 SIZES = ["1Gi", "2Gi", "3Gi", "5Gi"]
 ODD_SIZES = ["0", "1500m", "1700m", "10E", "1e999999999"]
-PODS = ["p1", "p2", "p3"]
+PODS = ["p1", "p2", "p3", "p4"]
 NAMESPACE = "default"
 DELAYED = "WaitForFirstConsumer"
 LONG_AGO = datetime(2025, 1, 1, tzinfo=UTC)
@@ -136,6 +156,26 @@ def taint(chance: Chance) -> Taint:
     )
 
 
+FEATURES = ["RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"]
+
+
+def features(chance: Chance) -> tuple[str, ...]:
+    return tuple(chance.some(FEATURES, most=2)) if chance.happens(50) else ()
+
+
+IMAGES = [
+    ContainerImage(names=("web:1", "registry.example.com:5000/web:1"), size_bytes=500 * 2**20),
+    ContainerImage(names=("db:latest",), size_bytes=3000 * 2**20),
+    ContainerImage(names=("tiny:1",), size_bytes=2**20),
+    ContainerImage(names=None, size_bytes=7),
+]
+"""Each always of one size: otherwise scores would depend on who reported it first."""
+
+
+def images(chance: Chance) -> tuple[ContainerImage, ...]:
+    return tuple(chance.some(IMAGES, most=4))
+
+
 def a_random_node(chance: Chance) -> Node:
     name = chance.choice(NODES)
     room = {
@@ -153,7 +193,9 @@ def a_random_node(chance: Chance) -> Node:
             unschedulable=chance.happens(8),
             taints=tuple(taints.values()) if chance.happens(25) else (),
         ),
-        status=NodeStatus(allocatable=room),
+        status=NodeStatus(
+            allocatable=room, declared_features=features(chance), images=images(chance)
+        ),
     )
 
 
@@ -428,6 +470,9 @@ def pod_volumes(chance: Chance, claims: Sequence[str]) -> list[PodVolume]:
     return found
 
 
+RESTART_ALL = ContainerRestartRule(action="RestartAllContainers")
+
+
 def pod_spec(chance: Chance, node: str, claims: Sequence[str]) -> PodSpec:
     requests = {
         name: chance.usually(usual, [other], 85)
@@ -457,19 +502,128 @@ def pod_spec(chance: Chance, node: str, claims: Sequence[str]) -> PodSpec:
     )
     return PodSpec(
         node_name=node,
-        containers=(Container(name="main", resources=ContainerResources(requests=requests)),),
+        containers=(
+            Container(
+                name="main",
+                image=chance.choice(["web:1", "registry.example.com:5000/web:1", "db", "other"]),
+                resources=ContainerResources(requests=requests),
+                ports=neighbours.some_ports(chance),
+                restart_policy_rules=(RESTART_ALL,) if chance.happens(5) else (),
+            ),
+        ),
         volumes=tuple(pod_volumes(chance, claims)),
         node_selector={ZONE: "a"} if chance.happens(10) else {},
-        affinity=Affinity(node_affinity=affinity),
+        affinity=Affinity(
+            node_affinity=affinity,
+            pod_affinity=neighbours.some_affinity(chance),
+            pod_anti_affinity=neighbours.some_affinity(chance),
+        ),
         tolerations=tuple(tolerations),
+        resource_claims=(PodResourceClaim(name="gpu"),) if chance.happens(3) else (),
+        host_network=chance.happens(10),
+        host_users=chance.usually(None, [False, True], 50),
+        topology_spread_constraints=spread_constraints(chance) if not node else (),
     )
 
 
 def a_placed_pod(chance: Chance) -> Pod:
     name = chance.choice(PODS)
     return Pod(
-        metadata=ObjectMeta(name=name, namespace=NAMESPACE, uid=f"uid-{name}"),
+        metadata=ObjectMeta(
+            name=name,
+            namespace=chance.usually(NAMESPACE, neighbours.NAMESPACES),
+            uid=f"uid-{name}",
+            labels=neighbours.pod_labels(chance),
+            deletion_timestamp=LONG_AGO if chance.happens(10) else None,
+        ),
         spec=pod_spec(chance, chance.choice(NODES), CLAIMS),
+    )
+
+
+def a_pod_of_a_crowd(chance: Chance) -> Pod:
+    """One of those that are counted by rules about other pods."""
+    name, node = f"crowd-{chance.randint(1, 12)}", chance.choice([*NODES, "gone"])
+    return Pod(
+        metadata=ObjectMeta(
+            name=name,
+            namespace=chance.usually(NAMESPACE, ["other"], 90),
+            uid=f"uid-{name}",
+            labels=neighbours.pod_labels(chance),
+            deletion_timestamp=LONG_AGO if chance.happens(10) else None,
+        ),
+        spec=PodSpec(node_name=node if chance.happens(95) else ""),
+    )
+
+
+POD_SELECTORS = [
+    LabelSelectorSpec(match_labels={"app": "web"}),
+    LabelSelectorSpec(match_labels={"app": "web", "hash": "1"}),
+    LabelSelectorSpec(
+        match_expressions=(LabelRequirementSpec(key="app", operator="In", values=("web", "db")),)
+    ),
+    LabelSelectorSpec(match_expressions=(LabelRequirementSpec(key="hash", operator="Exists"),)),
+    LabelSelectorSpec(
+        match_expressions=(LabelRequirementSpec(key="app", operator="NotIn", values=("db",)),)
+    ),
+    LabelSelectorSpec(),
+    None,
+]
+NO_SELECTOR = LabelSelectorSpec(
+    match_expressions=(LabelRequirementSpec(key="app", operator="Nonsense"),)
+)
+
+
+def spread_constraints(chance: Chance) -> tuple[TopologySpreadConstraint, ...]:
+    number = chance.usually(0, [1, 2, 3], 50)
+    return tuple(spread_constraint(chance) for _ in range(number))
+
+
+def spread_constraint(chance: Chance) -> TopologySpreadConstraint:
+    selector = chance.usually(POD_SELECTORS[0], POD_SELECTORS, 40)
+    return TopologySpreadConstraint(
+        max_skew=chance.usually(1, [0, 2, 3]),
+        topology_key=chance.choice([ZONE, ZONE, HOST, HOST, "disk"]),
+        when_unsatisfiable=chance.choice(["DoNotSchedule", "ScheduleAnyway"]),
+        label_selector=chance.usually(selector, [NO_SELECTOR], 97),
+        min_domains=chance.usually(None, [1, 2, 3, 5]),
+        node_affinity_policy=chance.usually(None, ["Honor", "Ignore"]),
+        node_taints_policy=chance.usually(None, ["Honor", "Ignore"], 50),
+        match_label_keys=chance.usually((), [("hash",), ("hash", "none")]),
+    )
+
+
+WORKLOADS = ["w1", "w2"]
+
+
+def a_random_service(chance: Chance) -> Service:
+    selector = chance.choice([{"app": "web"}, {"app": "db"}, {"hash": "1"}, {}])
+    return Service(
+        metadata=ObjectMeta(name=chance.choice(["s1", "s2"]), namespace=NAMESPACE),
+        spec=ServiceSpec(selector=selector),
+    )
+
+
+def a_random_workload(chance: Chance) -> ApiObject:
+    metadata = ObjectMeta(name=chance.choice(WORKLOADS), namespace=NAMESPACE)
+    selector = chance.usually(chance.choice(POD_SELECTORS), [NO_SELECTOR], 95)
+    match chance.choice(["ReplicaSet", "StatefulSet", "ReplicationController"]):
+        case "ReplicaSet":
+            return ReplicaSet(metadata=metadata, spec=ReplicaSpec(selector=selector))
+        case "StatefulSet":
+            return StatefulSet(metadata=metadata, spec=StatefulSetSpec(selector=selector))
+        case _:
+            spec = ReplicationControllerSpec(selector=neighbours.pod_labels(chance))
+            return ReplicationController(metadata=metadata, spec=spec)
+
+
+def a_random_owner(chance: Chance) -> OwnerReference:
+    kind = chance.choice(["ReplicaSet", "StatefulSet", "ReplicationController", "Job"])
+    return OwnerReference(
+        api_version=chance.usually("v1" if kind.endswith("er") else "apps/v1", ["v1"], 90),
+        kind=kind,
+        name=chance.choice(WORKLOADS),
+        uid="uid-owner",
+        controller=chance.happens(95),
     )
 
 
@@ -478,7 +632,13 @@ def a_new_pod(chance: Chance, objects: Iterable[ApiObject] = ()) -> Pod:
     known = [each.name for each in objects if isinstance(each, PersistentVolumeClaim)]
     claims = known if known and chance.happens(95) else CLAIMS
     return Pod(
-        metadata=ObjectMeta(name="new", namespace=NAMESPACE, uid="uid-new"),
+        metadata=ObjectMeta(
+            name="new",
+            namespace=NAMESPACE,
+            uid="uid-new",
+            labels=neighbours.pod_labels(chance),
+            owner_references=(a_random_owner(chance),) if chance.happens(60) else (),
+        ),
         spec=pod_spec(chance, "", [name for name in claims if "-" not in name]),
     )
 
@@ -492,7 +652,11 @@ KINDS: Sequence[tuple[Callable[[Chance], ApiObject], int]] = (
     (a_random_csi_node, 4),
     (a_random_capacity, 5),
     (a_random_attachment, 2),
-    (a_placed_pod, 3),
+    (a_placed_pod, 5),
+    (neighbours.a_random_namespace, 2),
+    (a_pod_of_a_crowd, 8),
+    (a_random_service, 2),
+    (a_random_workload, 3),
 )
 """What there is, and about how much of it a cluster has."""
 

@@ -5,11 +5,14 @@ from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.resources import Demands, Load
 from plimsoll.decide.scheduling.flags import FIRST_SCALAR, MEANINGS, AnyRule, NodeRule
-from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.reasons import FIT, Judgement, Rule
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.decide.scheduling.rules import (
+    dynamic_resources,
     node_affinity,
+    node_declared_features,
     node_name,
+    node_ports,
     node_resources_fit,
     node_unschedulable,
     node_volume_limits as volume_limits,
@@ -17,7 +20,13 @@ from plimsoll.decide.scheduling.rules import (
     volume_restrictions,
     volume_zone,
 )
+from plimsoll.decide.scheduling.rules.inter_pod_affinity import filter as inter_pod_affinity
+from plimsoll.decide.scheduling.rules.narrowing import narrow
 from plimsoll.decide.scheduling.rules.node_affinity import AffinityTerms
+from plimsoll.decide.scheduling.rules.pod_topology_spread import (
+    filter as topology_spread,
+    score as spread_score,
+)
 from plimsoll.decide.scheduling.rules.volume_binding import (
     claims as pod_claims,
     filter as volume_binding,
@@ -35,10 +44,15 @@ def cluster_of(objects: list[ApiObject]) -> Cluster:
 
 
 def rejection(pod: Pod, view: Cluster) -> Rejected | None:
+    narrowing = narrow(pod)
+    if isinstance(narrowing, Rejected):
+        return narrowing
     for rule, prepared in (
         (Rule.VOLUME_RESTRICTIONS, volume_restrictions.prepare(pod, view)),
         (Rule.VOLUME_BINDING, pod_claims.prepare(pod, view)),
         (Rule.VOLUME_ZONE, volume_zone.prepare(pod, view)),
+        (NodeRule.SPREAD, topology_spread.prepare(pod, view)),
+        (NodeRule.POD_AFFINITY, inter_pod_affinity.prepare(pod, view)),
     ):
         if isinstance(prepared, Judgement) and not prepared.is_fit:
             return Rejected(rule, prepared)
@@ -58,6 +72,7 @@ def judgements(pod: Pod, node: Node, view: Cluster) -> dict[AnyRule, Judgement]:
         NodeRule.UNSCHEDULABLE: node_unschedulable.judge(pod, node),
         NodeRule.TAINTS: taint_toleration.judge(pod, node),
         NodeRule.NODE_AFFINITY: node_affinity.judge(AffinityTerms.of(pod), node),
+        NodeRule.PORTS: _ports(pod, node, view),
         NodeRule.RESOURCES: node_resources_fit.judge(
             Demands.of_waiting(pod), node, load_of(node.name, view)
         ),
@@ -65,6 +80,10 @@ def judgements(pod: Pod, node: Node, view: Cluster) -> dict[AnyRule, Judgement]:
         Rule.VOLUME_LIMITS: _limits(pod, node, view),
         Rule.VOLUME_BINDING: _binding(pod, node, view),
         Rule.VOLUME_ZONE: _zone(pod, node, view),
+        NodeRule.SPREAD: _spread(pod, node, view),
+        NodeRule.POD_AFFINITY: _pod_affinity(pod, node, view),
+        NodeRule.DYNAMIC_RESOURCES: dynamic_resources.judge(pod),
+        NodeRule.FEATURES: node_declared_features.judge(pod, node),
     }
 
 
@@ -87,6 +106,31 @@ def meant(flags: int, demands: Demands) -> Said:
         if flags >> (FIRST_SCALAR + number) & 1:
             found.add((NodeRule.RESOURCES, f"Insufficient {name}"))
     return found
+
+
+def sentences_of(flags: int, demands: Demands) -> list[str]:
+    """What kube-scheduler says for bits that stand for the same sentence on every node."""
+    found = {meaning.sentence for flag, meaning in MEANINGS.items() if flags & flag}
+    found |= {
+        f"Insufficient {name}"
+        for number, name in enumerate(demands.scalars)
+        if flags >> (FIRST_SCALAR + number) & 1
+    }
+    return sorted(map(str, found))
+
+
+def _ports(pod: Pod, node: Node, view: Cluster) -> Judgement:
+    wanted = node_ports.prepare(pod)
+    if isinstance(wanted, Judgement):
+        return wanted
+    return node_ports.judge(wanted, node, node_ports.used_ports(view.pods_on(node.name)))
+
+
+def _pod_affinity(pod: Pod, node: Node, view: Cluster) -> Judgement:
+    prepared = inter_pod_affinity.prepare(pod, view)
+    if isinstance(prepared, Judgement):
+        return prepared
+    return inter_pod_affinity.judge(prepared, node)
 
 
 def _restrictions(pod: Pod, node: Node, view: Cluster) -> Judgement:
@@ -116,3 +160,20 @@ def _binding(pod: Pod, node: Node, view: Cluster) -> Judgement:
 def _zone(pod: Pod, node: Node, view: Cluster) -> Judgement:
     prepared = volume_zone.prepare(pod, view)
     return prepared if isinstance(prepared, Judgement) else volume_zone.judge(prepared, node)
+
+
+def _spread(pod: Pod, node: Node, view: Cluster) -> Judgement:
+    prepared = topology_spread.prepare(pod, view)
+    return prepared if isinstance(prepared, Judgement) else topology_spread.judge(prepared, node)
+
+
+def spread_scores(pod: Pod, feasible: list[Node], view: Cluster) -> dict[str, int]:
+    """From 0 to 100 by node; empty if the rule has nothing to say."""
+    try:
+        soft = spread_score.prepare(pod, view)
+    except ValueError:
+        return {}
+    if soft is None:
+        return {}
+    raw = spread_score.raw_scores(pod, soft, feasible, view)
+    return spread_score.normalized(raw, feasible)

@@ -4,8 +4,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from plimsoll.api.meta import ApiObject
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import Judge, Rejected
+from plimsoll.decide.scheduling.judge import Judge
 from plimsoll.decide.scheduling.kernel import Kernel
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from tests.decide.scheduling.builders import flags_by_node
 from tests.decide.scheduling.columns.clusters import (
     Chance,

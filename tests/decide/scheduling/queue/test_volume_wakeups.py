@@ -7,12 +7,8 @@ from plimsoll.api.selectors.topology import TopologyTermSpec
 from plimsoll.api.storage import AttachmentSpec, CSINode, VolumeAttachment
 from plimsoll.api.volumes import AwsElasticBlockStore, AzureDisk, CsiSource
 from plimsoll.decide.annotations import MIGRATED_PLUGINS
-from plimsoll.decide.scheduling.queue.volume_wakeups import (
-    Hint,
-    after_add,
-    after_delete,
-    after_update,
-)
+from plimsoll.decide.scheduling.queue.hints import Hint
+from plimsoll.decide.scheduling.queue.volume_wakeups import after_add, after_delete, after_update
 from plimsoll.decide.scheduling.reasons import Rule
 from tests.builders import (
     DRIVER,

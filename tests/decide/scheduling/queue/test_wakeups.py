@@ -1,27 +1,41 @@
 """Pods are woken by what can help them, and by nothing else."""
 
+from random import Random
+
 import msgspec
 import pytest
+from hypothesis import given, strategies as st
 
 from plimsoll.api.core import Node, NodeSpec, Taint
 from plimsoll.api.meta import ApiObject, Condition
-from plimsoll.api.storage import CSIDriver, CSIStorageCapacity
+from plimsoll.api.pods import Pod
+from plimsoll.api.storage import CSIStorageCapacity
+from plimsoll.api.typed import from_document
 from plimsoll.decide.capacity.pools import POOLS, PublishedPool, pools_text
 from plimsoll.decide.capacity.volume_sizes import Cost
+from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.flags import AnyRule, NodeRule
-from plimsoll.decide.scheduling.queue.wakeups import concerns, helps, may_help_any_pod
+from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
+from plimsoll.decide.scheduling.queue.affinity_wakeups import terms_of_others
+from plimsoll.decide.scheduling.queue.wakeups import (
+    ClusterChange,
+    concerns,
+    helps,
+    may_help_any_pod,
+)
 from plimsoll.decide.scheduling.reasons import Rule
 from tests.builders import (
     a_capacity,
     a_claim,
     a_class,
     a_csi_node,
-    a_driver,
     a_node,
     a_pod,
     a_volume,
 )
 from tests.decide.scheduling.builders import a_cluster, bound
+from tests.decide.scheduling.queue.clusters import a_change, a_crowd, a_pod_of
+from tests.oracle.runner import HERE, read_cases
 
 BUSY = a_pod("busy", node="node-1", requests={"cpu": "1"})
 WAITING = a_pod(requests={"cpu": "2"}, claims=["data"])
@@ -132,7 +146,7 @@ def test_a_node_that_matches_from_now_on_helps() -> None:
     [
         pytest.param(a_node(), beating(a_node()), id="heartbeat"),
         pytest.param(a_pod(), None, id="a-pod-without-node-goes"),
-        pytest.param(None, BUSY, id="a-pod-starts"),
+        pytest.param(None, a_pod(), id="a-pod-without-node-comes"),
         pytest.param(
             BUSY,
             msgspec.structs.replace(
@@ -170,8 +184,18 @@ CLUSTER = a_cluster(a_claim())
 def test_volumes_capacities_and_classes_concern_those_who_ask_for_them(
     object_: ApiObject, *, expected: bool
 ) -> None:
-    assert concerns(WAITING, None, object_, CLUSTER) is expected
     assert concerns(WAITING, object_, object_, CLUSTER) is expected
+    assert concerns(WAITING, object_, None, CLUSTER) is expected
+
+
+def test_a_class_that_comes_concerns_every_pod_as_it_does_in_kube_scheduler() -> None:
+    assert concerns(WAITING, None, a_class("slow"), CLUSTER)
+
+
+def test_other_volumes_and_capacities_that_come_do_not() -> None:
+    assert not concerns(WAITING, None, a_volume(class_name="slow"), CLUSTER)
+    other = a_capacity(segment={}, gib=1, class_name="slow")
+    assert not concerns(WAITING, None, other, CLUSTER)
 
 
 def test_the_volume_that_a_claim_names_concerns_its_pod() -> None:
@@ -180,21 +204,73 @@ def test_the_volume_that_a_claim_names_concerns_its_pod() -> None:
     assert not concerns(WAITING, None, a_volume("volume-2", class_name="slow"), cluster)
 
 
+def nominated(pod: Pod, node: str) -> Pod:
+    status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+    return msgspec.structs.replace(pod, status=status)
+
+
 @pytest.mark.parametrize(
-    "after",
+    ("before", "after", "expected"),
     [
-        pytest.param(
-            msgspec.structs.replace(
-                a_driver(), spec=msgspec.structs.replace(a_driver().spec, storage_capacity=False)
-            ),
-            id="switched-off",
-        ),
-        pytest.param(None, id="deleted"),
+        pytest.param(nominated(a_pod("x"), "node-1"), a_pod("x"), True, id="given-up"),
+        pytest.param(nominated(a_pod("x"), "node-2"), a_pod("x", node="node-1"), True, id="moved"),
+        pytest.param(nominated(a_pod("x"), "node-1"), a_pod("x", node="node-1"), False, id="kept"),
+        pytest.param(a_pod("x"), nominated(a_pod("x"), "node-1"), False, id="nominated"),
     ],
 )
-def test_pods_with_claims_wake_when_room_does_not_count_any_more(after: CSIDriver | None) -> None:
-    waiting = a_pod(claims=("data",))
-    assert helps(Rule.VOLUME_BINDING, waiting, a_driver(), after)
-    assert not helps(Rule.VOLUME_BINDING, a_pod(), a_driver(), after)
-    assert not helps(Rule.VOLUME_BINDING, waiting, after, a_driver())
-    assert not helps(Rule.VOLUME_LIMITS, waiting, a_driver(), after)
+def test_a_pod_that_is_not_meant_for_a_node_any_more_leaves_it(
+    before: Pod, after: Pod, *, expected: bool
+) -> None:
+    assert may_help_any_pod(before, after)
+    assert helps(NodeRule.RESOURCES, WAITING, before, after) is expected
+
+
+def test_a_pod_that_comes_helps_only_those_that_look_at_other_pods() -> None:
+    change = ClusterChange.of(a_pod("busy"), BUSY)
+    assert change.only_takes
+    assert change.rules == {NodeRule.SPREAD, NodeRule.POD_AFFINITY}
+    assert not ClusterChange.of(BUSY, None).only_takes
+
+
+def test_a_feature_that_a_node_declares_from_now_on_helps() -> None:
+    capable = msgspec.structs.replace(
+        a_node(), status=msgspec.structs.replace(a_node().status, declared_features=("New",))
+    )
+    assert may_help_any_pod(a_node(), capable)
+    assert helps(NodeRule.FEATURES, WAITING, a_node(), capable)
+    assert not helps(NodeRule.FEATURES, WAITING, capable, a_node())
+
+
+def test_kube_schedulers_hints_wake_pods_here_too() -> None:
+    """Whatever else does: the rules about other pods have wider tests of their own."""
+    told = 0
+    for case in read_cases(HERE / "hints.jsonl.gz"):
+        given, pod = case["input"], from_document(Pod, case["input"]["pod"])
+        if given["resource"] == "TargetPod":
+            continue
+        type_: type[ApiObject] = Node if given["resource"] == "Node" else Pod
+        old, new = (given[name] and from_document(type_, given[name]) for name in ("old", "new"))
+        for hints in case["expect"]["hints"].values():
+            for rule in (rule for rule in NodeRule if hints.get(rule) == "Queue"):
+                assert helps(rule, pod, old, new), (case["id"], rule)
+                told += 1
+    assert told > 0
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_change_after_which_a_node_would_do_always_wakes_the_pod(seed: int) -> None:
+    """Whatever rule refused it: for pods without volumes, kube-scheduler's gaps are closed."""
+    chance = Random(seed)
+    objects = a_crowd(chance)
+    pod = a_pod_of(chance, "waiting")
+    columns = Columns.of(objects)
+    refused = Kernel(columns).decide(pod)
+    before, after = a_change(chance, objects)
+    if after is not None:
+        columns.put(after)
+    elif before is not None:
+        columns.remove(before)
+    if isinstance(refused, NoNode) and isinstance(Kernel(columns).decide(pod), Placement):
+        assert may_help_any_pod(before, after)
+        change = ClusterChange.of(before, after, terms_of_others(columns))
+        assert any(change.helps(rule, pod) for rule in refused.rules)

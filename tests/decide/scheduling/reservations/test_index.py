@@ -485,6 +485,28 @@ def test_a_node_that_is_taken_off_after_its_intent_has_ended_reserves_nothing() 
     assert seen.is_placed()
 
 
+def test_the_classes_are_told_for_which_less_is_reserved() -> None:
+    seen = Watched(capacity(10), OTHER, USER)
+    reservations = seen.columns.reservations
+    assert reservations.take_freed() == frozenset()
+    reservations.remove_claim(OTHER.key)
+    assert reservations.take_freed() == {"fast"}
+    assert reservations.take_freed() == frozenset()
+
+
+def test_nothing_is_freed_while_the_volume_of_a_claim_without_a_node_may_be_begun() -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.columns.reservations.take_freed()
+    seen.put(USER, BARE)
+    assert not seen.columns.reservations.take_freed()
+    intent = an_intent(OTHER, IntentState.CALLING)
+    seen.put(intent)
+    assert not seen.columns.reservations.take_freed()
+    seen.columns.remove(intent)
+    assert seen.columns.reservations.take_freed() == {"fast"}
+
+
 def test_drivers_that_declare_nothing_are_not_charged_unless_told_to() -> None:
     plain = capacity(10, declared=False)
     assert fits(plain, OTHER, USER)

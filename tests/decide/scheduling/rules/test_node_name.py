@@ -22,7 +22,7 @@ def test_all_nodes_at_once_are_judged_like_each_by_itself(seed: int) -> None:
 
     blocked = node_name.blocked(pod, columns)
 
-    refused = {node.name for node in columns.nodes() if not node_name.judge(pod, node).is_fit}
+    refused = {node.name for node in columns.all_nodes() if not node_name.judge(pod, node).is_fit}
     found = slots_of(blocked & columns.index.alive)
     assert {columns.index.names[slot] for slot in found} == refused
 

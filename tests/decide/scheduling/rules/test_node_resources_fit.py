@@ -10,8 +10,10 @@ from plimsoll.decide.scheduling.columns.resources import (
     ResourceColumns,
 )
 from plimsoll.decide.scheduling.flags import FIRST_SCALAR, Blocked
+from plimsoll.decide.scheduling.profiles.resource_scoring import ResourceScoring, Strategy
 from plimsoll.decide.scheduling.reasons import Reason, Verdict
 from plimsoll.decide.scheduling.rules import node_resources_balanced_allocation, node_resources_fit
+from plimsoll.decide.scheduling.rules.volume_binding.score import Point, ScoringShape
 from tests.builders import a_node, a_pod
 from tests.decide.scheduling.columns.clusters import (
     Chance,
@@ -22,6 +24,14 @@ from tests.decide.scheduling.columns.clusters import (
 )
 
 ALL = slice(None)
+MANY = (("cpu", 1), ("ephemeral-storage", 3), ("example.com/gpu", 2))
+SHAPE = ScoringShape((Point(0, 0), Point(40, 10), Point(100, 2)))
+STRATEGIES = (
+    ResourceScoring(),
+    ResourceScoring(Strategy.LEAST_ALLOCATED, MANY),
+    ResourceScoring(Strategy.MOST_ALLOCATED, MANY),
+    ResourceScoring(Strategy.REQUESTED_TO_CAPACITY_RATIO, MANY, SHAPE),
+)
 NAMES = {
     "Too many pods": Blocked.TOO_MANY_PODS,
     "Insufficient cpu": Blocked.CPU,
@@ -57,6 +67,38 @@ def test_all_nodes_at_once_are_judged_and_scored_like_each_by_itself(seed: int) 
             assert flags[place] == sum(NAMES[sentence] for sentence in sentences)
             assert scores[place] == node_resources_fit.score(demands, node, load)
             assert balanced[place] == node_resources_balanced_allocation.score(demands, node, load)
+        for scoring in STRATEGIES:
+            by_strategy = node_resources_fit.scores_by(scoring, demands, columns.at(at))
+            for place, slot in enumerate(np.arange(5)[at] if isinstance(at, slice) else at):
+                node, load = nodes[slot]
+                expected = node_resources_fit.score(demands, node, load, scoring)
+                assert by_strategy[place] == expected
+        names = ("cpu", "example.com/gpu", "ephemeral-storage")
+        by_names = node_resources_balanced_allocation.scores_of(names, demands, columns.at(at))
+        for place, slot in enumerate(np.arange(5)[at] if isinstance(at, slice) else at):
+            node, load = nodes[slot]
+            plain = node_resources_balanced_allocation.score(demands, node, load, names)
+            assert (scores * 0 + by_names)[place] == plain
+
+
+@given(seed=seeds)
+@settings(max_examples=100, deadline=None)
+def test_one_node_is_judged_and_scored_by_its_row_as_by_arrays(seed: int) -> None:
+    chance, index = Chance(seed), NodeIndex()
+    columns, load = ResourceColumns(index), Load()
+    for _ in range(chance.randint(0, 3)):
+        load.add(Demands.of_placed(a_placed_pod(chance)), 1)
+    columns.write(index.add("n"), NodeResources.of(a_random_node(chance)), load)
+    demands, row = Demands.of_waiting(a_new_pod(chance)), columns.row(0)
+    rows = columns.rows(np.array([0]))
+
+    assert (
+        node_resources_fit.blocked_row(demands, row)
+        == (node_resources_fit.blocked_usual(demands, rows)[0])
+    )
+    assert node_resources_fit.score_row(demands, row) == node_resources_fit.scores(demands, rows)[0]
+    balanced = node_resources_balanced_allocation.scores(demands, rows) + np.zeros(1, np.int64)
+    assert node_resources_balanced_allocation.score_row(demands, row) == balanced[0]
 
 
 def test_a_finding_has_the_numbers_and_tells_full_from_too_small() -> None:

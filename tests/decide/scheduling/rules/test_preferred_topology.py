@@ -6,9 +6,10 @@ from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.annotations import PREFERRED_TOPOLOGY
 from plimsoll.decide.preferred_topology import preferred_text
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
+from plimsoll.decide.scheduling.judge import Judge, KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel, Placement
 from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.decide.scheduling.rules import preferred_topology
 from tests.builders import a_claim, a_node, a_pod, a_volume
 from tests.decide.scheduling.builders import bound

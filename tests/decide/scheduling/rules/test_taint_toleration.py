@@ -27,14 +27,13 @@ def test_all_nodes_at_once_are_judged_like_each_by_itself(seed: int) -> None:
     blocked = taint_toleration.blocked(pod, columns)
 
     refused = {
-        node.name for node in columns.nodes() if not taint_toleration.judge(pod, node).is_fit
+        node.name for node in columns.all_nodes() if not taint_toleration.judge(pod, node).is_fit
     }
     found = slots_of(blocked & columns.index.alive)
     assert {columns.index.names[slot] for slot in found} == refused
     soft = taint_toleration.soft_taints(pod, columns)
-    for node in columns.nodes():
-        avoided = [t for t in node.spec.taints if t.effect == SOFT]
-        number = sum(not tolerates_softly(pod, taint) for taint in avoided)
+    for node in columns.all_nodes():
+        number = taint_toleration.avoided(pod, node)
         assert (0 if soft is None else soft[columns.index.find(node.name)]) == number
 
 

@@ -67,7 +67,7 @@ def test_a_claim_for_one_pod_keeps_a_second_one_away_from_every_node() -> None:
     assert [finding.reason for finding in judgement.findings] == [
         Reason.READ_WRITE_ONCE_POD_CONFLICT
     ]
-    assert judge(pod, claims.without(a_pod("other", claims=["data"])), ()).is_fit
+    assert judge(pod, claims.with_pod(a_pod("other", claims=["data"]), -1), ()).is_fit
 
 
 def test_a_claim_that_no_other_pod_uses_is_no_obstacle() -> None:

@@ -102,5 +102,5 @@ def test_nodes_outside_the_zones_of_volumes_are_those_that_the_plain_rule_refuse
 
     outside = volume_zone.blocked(demands, columns)
 
-    refused = [node for node in columns.nodes() if not volume_zone.judge(demands, node).is_fit]
+    refused = [node for node in columns.all_nodes() if not volume_zone.judge(demands, node).is_fit]
     assert {columns.index.names[slot] for slot in slots_of(outside)} == {n.name for n in refused}

@@ -8,9 +8,11 @@ cluster one node at a time.
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
-from plimsoll.api.core import Lease, Node
+from plimsoll.api.core import Lease, Namespace, Node, NodeStatus, Service
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
+from plimsoll.api.policy import PodDisruptionBudget
+from plimsoll.api.selectors.label import LabelSelectorSpec
 from plimsoll.api.storage import (
     CSIDriver,
     CSINode,
@@ -19,18 +21,33 @@ from plimsoll.api.storage import (
     VolumeAttachment,
 )
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from plimsoll.decide.scheduling.columns.attachments import AttachColumns
 from plimsoll.decide.scheduling.columns.capacity import CapacityColumns
 from plimsoll.decide.scheduling.columns.changes import ChangeLog
 from plimsoll.decide.scheduling.columns.claims import ClaimIndex
+from plimsoll.decide.scheduling.columns.domains import DomainColumns
 from plimsoll.decide.scheduling.columns.held_volumes import HeldVolumes
 from plimsoll.decide.scheduling.columns.labels import LabelIndex, TaintIndex
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
-from plimsoll.decide.scheduling.columns.pods import PodIndex
+from plimsoll.decide.scheduling.columns.pods.budgets import DisruptionBudgets
+from plimsoll.decide.scheduling.columns.pods.counts import PodCounts
+from plimsoll.decide.scheduling.columns.pods.index import PodIndex
+from plimsoll.decide.scheduling.columns.pods.nominations import Nominations
+from plimsoll.decide.scheduling.columns.pods.ports import PortIndex
+from plimsoll.decide.scheduling.columns.pods.promised_loads import PromisedLoads
+from plimsoll.decide.scheduling.columns.pods.terms import PlacedTerms
+from plimsoll.decide.scheduling.columns.pods.workloads import WorkloadSelectors
+from plimsoll.decide.scheduling.columns.reported.features import FeatureIndex
+from plimsoll.decide.scheduling.columns.reported.images import ImageIndex
 from plimsoll.decide.scheduling.columns.resources import NodeResources, ResourceColumns
 from plimsoll.decide.scheduling.columns.segments import Segments
 from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
+from plimsoll.decide.scheduling.pod_terms import Labels
 from plimsoll.decide.scheduling.reservations.index import ReservationIndex
+from plimsoll.decide.scheduling.view import WorkloadKey
+
+NO_STATUS = NodeStatus()
 
 
 class Columns:
@@ -38,12 +55,25 @@ class Columns:
         self.index = NodeIndex()
         self.labels = LabelIndex(self.index)
         self.segments = Segments(self.labels)
+        self.domains = DomainColumns(self.index)
         self.taints = TaintIndex()
+        self.features = FeatureIndex()
+        self.images = ImageIndex()
         self.resources = ResourceColumns(self.index)
         self.capacity = CapacityColumns(self.index, self.segments)
         self.volumes = VolumeColumns(self.index, self.segments)
         self.attach = AttachColumns(self.index)
         self.pods = PodIndex()
+        self.namespaces: dict[str, Labels] = {}
+        """The labels of all namespaces, by name."""
+        self.pod_counts = PodCounts(self.index, self.namespaces)
+        self.ports = PortIndex()
+        self.workloads = WorkloadSelectors()
+        self.pod_terms = PlacedTerms(self.index)
+        self.budgets = DisruptionBudgets()
+        self.nominations = Nominations()
+        """Pods that wait in a queue; the queue's owner tells of them."""
+        self.promised = PromisedLoads(self.nominations, self.pods.read)
         self.claims = ClaimIndex()
         self.held = HeldVolumes()
         self.reservations = ReservationIndex()
@@ -92,6 +122,14 @@ class Columns:
                 self.held.put_attachment(object_, self)
             case Lease():
                 self.reservations.put_record(object_, self.capacity.reports)
+            case Namespace():
+                self._put_namespace(object_)
+            case Service():
+                self.workloads.put_service(object_)
+            case ReplicaSet() | ReplicationController() | StatefulSet():
+                self.workloads.put(object_)
+            case PodDisruptionBudget():
+                self.budgets.put(object_)
             case _:
                 pass
 
@@ -125,6 +163,15 @@ class Columns:
                 self.held.remove_attachment(object_.name, self.attach)
             case Lease():
                 self.reservations.remove_record(object_.key)
+            case Namespace():
+                if self.namespaces.pop(object_.name, None) is not None:
+                    self.pod_counts.change_namespace()
+            case Service():
+                self.workloads.remove_service(object_.key)
+            case ReplicaSet() | ReplicationController() | StatefulSet():
+                self.workloads.remove(object_)
+            case PodDisruptionBudget():
+                self.budgets.remove(object_.key)
             case _:
                 pass
 
@@ -138,15 +185,26 @@ class Columns:
         old_labels = None if old is None else old.labels
         if is_new or old_labels != node.labels:
             self.labels.change(slot, old_labels or {}, node.labels)
+            self.domains.change(slot, node.labels)
             self._cross(slot, self.segments.crossings(old_labels, node.labels))
         if is_new:
             self.attach.add_node(name, slot)
+            for pod in self.pods.on(name):
+                self._count_pod(pod, slot, 1)
         self.taints.change(slot, old, node)
+        self._put_status(slot, NO_STATUS if old is None else old.status, node.status)
         if is_new or old is None or _distinction(old) != _distinction(node):
             self.stamp += 1
         if old is None or old.status.allocatable != node.status.allocatable:
             self.resources.write(slot, NodeResources.of(node), self.pods.load_of(name))
             self.loads.mark(slot)
+
+    def _put_status(self, slot: int, old: NodeStatus, new: NodeStatus) -> None:
+        """What the node's kubelet tells beside the resources, mostly as before."""
+        if old.declared_features != new.declared_features:
+            self.features.change(slot, old.declared_features, new.declared_features)
+        if old.images != new.images:
+            self.images.change(slot, old.images, new.images)
 
     def _remove_node(self, key: ObjectKey) -> None:
         node = self._nodes.pop(key.name, None)
@@ -154,9 +212,14 @@ class Columns:
             return
         slot = self.index.remove(node.name)
         self.labels.change(slot, node.labels, {})
+        self.domains.change(slot, None)
+        self.pod_counts.clear_node(slot)
+        for pod in self.pods.on(node.name):
+            self._count_neighbour(pod, slot, -1)
         self._cross(slot, self.segments.crossings(node.labels, None))
         self.attach.remove_node(node.name, slot)
         self.taints.change(slot, node, None)
+        self._put_status(slot, node.status, NO_STATUS)
         self.resources.clear(slot)
         self.loads.mark(slot)
         self.stamp += 1
@@ -173,20 +236,41 @@ class Columns:
         if not pod.spec.node_name or pod.is_finished:
             return
         self.pods.add(pod)
+        self._move_pod(pod, 1)
         self.held.count(pod, self)
         self._write_load(pod.spec.node_name)
 
     def _remove_pod(self, key: ObjectKey) -> None:
         pod = self.pods.remove(key)
         if pod is not None:
+            self._move_pod(pod, -1)
             self.held.forget(pod, self.attach)
             self._write_load(pod.spec.node_name)
+
+    def _move_pod(self, pod: Pod, step: int) -> None:
+        slot = self.index.find(pod.spec.node_name)
+        if slot is not None:
+            self._count_pod(pod, slot, step)
+
+    def _count_pod(self, pod: Pod, slot: int, step: int) -> None:
+        self.pod_counts.add(pod, slot, step)
+        self._count_neighbour(pod, slot, step)
+
+    def _count_neighbour(self, pod: Pod, slot: int, step: int) -> None:
+        self.ports.add(pod, slot, step)
+        self.pod_terms.add(pod, slot, step)
 
     def _write_load(self, node: str) -> None:
         slot = self.index.find(node)
         if slot is not None:
             self.resources.write_load(slot, self.pods.load_of(node))
             self.loads.mark(slot)
+
+    def _put_namespace(self, namespace: Namespace) -> None:
+        is_other = self.namespaces.get(namespace.name) != namespace.labels
+        self.namespaces[namespace.name] = namespace.labels
+        if is_other:
+            self.pod_counts.change_namespace()
 
     def _put_claim(self, claim: PersistentVolumeClaim) -> None:
         old = self.claims.by_key.get(claim.key)
@@ -262,9 +346,17 @@ class Columns:
     def node(self, name: str) -> Node | None:
         return self._nodes.get(name)
 
-    def nodes(self) -> list[Node]:
-        """By name."""
+    def all_nodes(self) -> list[Node]:
         return [node for _, node in sorted(self._nodes.items())]
+
+    def namespace_labels(self, name: str) -> Labels | None:
+        return self.namespaces.get(name)
+
+    def services_selecting(self, pod: Pod) -> Sequence[Labels]:
+        return self.workloads.services_selecting(pod)
+
+    def workload_selector(self, key: WorkloadKey) -> LabelSelectorSpec | None:
+        return self.workloads.get(key)
 
     def claim(self, key: ObjectKey) -> PersistentVolumeClaim | None:
         return self.claims.by_key.get(key)
@@ -304,12 +396,20 @@ class Columns:
         twin.index = self.index.fork()
         twin.labels = self.labels.fork(twin.index)
         twin.segments = self.segments.fork(twin.labels)
-        twin.taints = self.taints.fork()
+        twin.domains = self.domains.fork(twin.index)
+        twin.taints, twin.features = self.taints.fork(), self.features.fork()
+        twin.images = self.images.fork()
         twin.resources = self.resources.fork(twin.index)
         twin.capacity = self.capacity.fork(twin.index, twin.segments)
         twin.volumes = self.volumes.fork(twin.index, twin.segments)
         twin.attach = self.attach.fork(twin.index)
         twin.pods, twin.claims, twin.held = self.pods.fork(), self.claims.fork(), self.held.fork()
+        twin.namespaces = self.namespaces.copy()
+        twin.pod_counts = self.pod_counts.fork(twin.index, twin.namespaces)
+        twin.workloads = self.workloads.fork()
+        twin.ports, twin.pod_terms = self.ports.fork(), self.pod_terms.fork(twin.index)
+        twin.budgets, twin.nominations = self.budgets.fork(), self.nominations.fork()
+        twin.promised = PromisedLoads(twin.nominations, twin.pods.read)
         twin.reservations = self.reservations.fork()
         twin.loads = self.loads.fork()
         twin.stamp, twin.classes_stamp = self.stamp, self.classes_stamp

@@ -160,17 +160,18 @@ class TaintIndex:
     """Which nodes have which taints, and which take no pods at all."""
 
     def __init__(self) -> None:
-        self._nodes: dict[TaintKey, int] = {}
+        self.nodes: dict[TaintKey, int] = {}
+        """The nodes with each taint, as bits; no taint that none has. Not to be written to."""
         self.unschedulable = 0
 
     def change(self, slot: int, old: Node | None, new: Node | None) -> None:
         bit = 1 << slot
         for key in _taint_keys(old) - _taint_keys(new):
-            self._nodes[key] &= ~bit
-            if not self._nodes[key]:
-                del self._nodes[key]
+            self.nodes[key] &= ~bit
+            if not self.nodes[key]:
+                del self.nodes[key]
         for key in _taint_keys(new) - _taint_keys(old):
-            self._nodes[key] = self._nodes.get(key, 0) | bit
+            self.nodes[key] = self.nodes.get(key, 0) | bit
         is_closed = new is not None and new.spec.unschedulable
         self.unschedulable = self.unschedulable & ~bit | (bit if is_closed else 0)
 
@@ -180,13 +181,13 @@ class TaintIndex:
         wanted = tuple(effects)
         return [
             (Taint(key=key, value=value, effect=effect), bits)
-            for (key, value, effect, _), bits in self._nodes.items()
+            for (key, value, effect, _), bits in self.nodes.items()
             if effect in wanted
         ]
 
     def fork(self) -> "TaintIndex":
         twin = TaintIndex()
-        twin._nodes, twin.unschedulable = self._nodes.copy(), self.unschedulable
+        twin.nodes, twin.unschedulable = self.nodes.copy(), self.unschedulable
         return twin
 
 

@@ -7,6 +7,7 @@ node, or kept for one of the pod's claims. The answers are the same, without the
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.selectors.label import LabelSelectorSpec
@@ -19,6 +20,8 @@ from plimsoll.api.storage import (
 )
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.pod_terms import Labels
+from plimsoll.decide.scheduling.view import WorkloadKey
 
 NO_LABEL_VALUE = "no node has this"
 
@@ -28,6 +31,18 @@ class NodeView:
     columns: Columns
     slot: int
     claims: tuple[ObjectKey, ...]
+
+    def all_nodes(self) -> Sequence[Node]:
+        return self.columns.all_nodes()
+
+    def namespace_labels(self, name: str) -> Labels | None:
+        return self.columns.namespace_labels(name)
+
+    def services_selecting(self, pod: Pod) -> Sequence[Labels]:
+        return self.columns.services_selecting(pod)
+
+    def workload_selector(self, key: WorkloadKey) -> LabelSelectorSpec | None:
+        return self.columns.workload_selector(key)
 
     def claim(self, key: ObjectKey) -> PersistentVolumeClaim | None:
         return self.columns.claim(key)

@@ -35,6 +35,9 @@ ALL_ROWS, USED_ROWS, NON_ZERO_ROWS = slice(0, 4), slice(4, 8), slice(8, 10)
 LOAD_ROWS, ROWS = slice(4, 10), 10
 COMPARED_ROWS, COMPARED_USED_ROWS = slice(1, 3), slice(5, 7)
 ALL, USED = 0, 1
+LARGEST_AMOUNT = 2**54
+"""What one pod counts for at most where pods are summed up: what all pods of a node take must be a
+number of 64 bits."""
 LARGEST = 2**62 - 1
 """Larger numbers are cut: the sum of two must still be a number of 64 bits."""
 
@@ -86,11 +89,31 @@ class Demands:
         return sorted(name for name in self.amounts if name not in USUAL)
 
     @cached_property
-    def least_rest(self) -> NDArray[np.int64]:
-        """What must be left of the usual resources, as a column. A pod that asks for nothing fits
-        even where too much is taken."""
+    def fingerprint(self) -> tuple[tuple[str, int], ...]:
+        """The amounts, to be found by."""
+        return tuple(sorted(self.amounts.items()))
+
+    @cached_property
+    def usual(self) -> tuple[int, ...]:
+        """Of the usual resources, not beyond `LARGEST_AMOUNT`."""
+        return tuple(min(self.amounts[name], LARGEST_AMOUNT) for name in USUAL)
+
+    @cached_property
+    def least(self) -> tuple[int, ...]:
+        """What must be left of the usual resources. A pod that asks for nothing fits even where too
+        much is taken."""
         wanted = (self.amounts.get(name, 0) for name in USUAL)
-        return _column(amount if amount > 0 else -2 * LARGEST for amount in wanted)
+        return tuple(amount if amount > 0 else -2 * LARGEST for amount in wanted)
+
+    @cached_property
+    def least_rest(self) -> NDArray[np.int64]:
+        """The same as a column."""
+        return _column(self.least)
+
+    @cached_property
+    def compared(self) -> tuple[int, ...]:
+        """The cpu and the memory that the pod takes."""
+        return tuple(_cut(self.amounts.get(name, 0)) for name in COMPARED)
 
     @cached_property
     def non_zero_rows(self) -> NDArray[np.int64]:
@@ -99,7 +122,7 @@ class Demands:
     @cached_property
     def steps(self) -> NDArray[np.int64]:
         """What is added to the use of cpu and memory: at first nothing, then what the pod takes."""
-        wanted = _column(_cut(self.amounts.get(name, 0)) for name in COMPARED)
+        wanted = _column(self.compared)
         return np.stack([wanted * 0, wanted])
 
 
@@ -133,6 +156,30 @@ class Load:
         return Load(self.amounts.copy(), self.non_zero)
 
 
+@dataclass(frozen=True, slots=True)
+class ResourceRows:
+    """The resources of the nodes in some slots, in the order of `at`."""
+
+    usual: NDArray[np.int64]
+    scalars: Mapping[str, NodeTable]
+    at: Slots | slice
+
+    @property
+    def length(self) -> int:
+        return int(self.usual.shape[1])
+
+    def used_and_all(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What is taken of a resource, and what there is of it."""
+        if name in USUAL:
+            place = USUAL.index(name)
+            return self.usual[USED_ROWS][place], self.usual[ALL_ROWS][place]
+        table = self.scalars.get(name)
+        if table is None:
+            nothing = np.zeros(self.length, np.int64)
+            return nothing, nothing
+        return table.values[USED, self.at], table.values[ALL, self.at]
+
+
 class ResourceColumns:
     """The usual resources are rows of one table, all others have a table each."""
 
@@ -142,10 +189,18 @@ class ResourceColumns:
         self.scalars: dict[str, NodeTable] = {}
         """By resource, what there is and what is taken of it."""
 
+    def at(self, slots: Slots | slice) -> ResourceRows:
+        return ResourceRows(self.rows(slots), self.scalars, slots)
+
     def rows(self, at: Slots | slice) -> NDArray[np.int64]:
         """The usual resources of the nodes in some slots, in the order of `at`."""
         values = self._usual.values
         return values if isinstance(at, slice) else values.take(at, axis=1)
+
+    def row(self, slot: int) -> list[int]:
+        """The usual resources of one node."""
+        row: list[int] = self._usual.values[:, slot].tolist()
+        return row
 
     def write(self, slot: int, allocatable: NodeResources, load: Load) -> None:
         self._usual.values[ALL_ROWS, slot] = [_cut(allocatable.get(name)) for name in USUAL]

@@ -5,9 +5,7 @@ them says that it might judge otherwise now; all other changes cost the pod noth
 cannot tell wakes it.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from plimsoll.api.core import Node
@@ -25,6 +23,7 @@ from plimsoll.decide.annotations import MIGRATED_PLUGINS
 from plimsoll.decide.csi.in_tree import inline_source
 from plimsoll.decide.scheduling.columns.attachables import can_be_limited, volume_limits
 from plimsoll.decide.scheduling.columns.capacity import largest_volume
+from plimsoll.decide.scheduling.queue.hints import Hint, QueueingHint, always, answer
 from plimsoll.decide.scheduling.reasons import Rule
 from plimsoll.decide.scheduling.rules.volume_restrictions import find_disk_conflict
 from plimsoll.decide.scheduling.rules.volume_zone import zone_demands
@@ -32,19 +31,7 @@ from plimsoll.decide.scheduling.view import claim_names
 
 T = TypeVar("T", bound=ApiObject)
 
-
-class Hint(StrEnum):
-    WAKE = "Queue"
-    LET_WAIT = "QueueSkip"
-    NOT_CONCERNED = "NotRegistered"
-    """The rule never looks at such changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueingHint:
-    hint: Hint
-    complaint: str = ""
-    """What kept the rule from telling; the pod is woken then."""
+NOT_CONCERNED = QueueingHint(Hint.NOT_CONCERNED)
 
 
 Test = Callable[[Pod, Any], bool]
@@ -54,28 +41,15 @@ Comparison = Callable[[Pod, Any, Any], bool]
 
 
 def after_add(rule: Rule, pod: Pod, new: ApiObject) -> QueueingHint:
-    return _answer(ADDED.get((rule, type(new))), pod, new)
+    return answer(ADDED.get((rule, type(new))), pod, new)
 
 
 def after_update(rule: Rule, pod: Pod, old: T, new: T) -> QueueingHint:
-    return _answer(UPDATED.get((rule, type(new))), pod, old, new)
+    return answer(UPDATED.get((rule, type(new))), pod, old, new)
 
 
 def after_delete(rule: Rule, pod: Pod, old: ApiObject) -> QueueingHint:
-    return _answer(DELETED.get((rule, type(old))), pod, old)
-
-
-def _answer(test: Callable[..., bool] | None, pod: Pod, *objects: ApiObject) -> QueueingHint:
-    if test is None:
-        return QueueingHint(Hint.NOT_CONCERNED)
-    try:
-        return QueueingHint(Hint.WAKE if test(pod, *objects) else Hint.LET_WAIT)
-    except ValueError as error:
-        return QueueingHint(Hint.WAKE, str(error))
-
-
-def _always(*_objects: object) -> bool:
-    return True
+    return answer(DELETED.get((rule, type(old))), pod, old)
 
 
 def _is_used_by(pod: Pod, claim: PersistentVolumeClaim) -> bool:
@@ -159,31 +133,31 @@ def _is_attached_likewise(pod: Pod, old: VolumeAttachment) -> bool:
 
 
 ADDED: Mapping[tuple[Rule, type[ApiObject]], Test] = {
-    (Rule.VOLUME_BINDING, StorageClass): _always,
+    (Rule.VOLUME_BINDING, StorageClass): always,
     (Rule.VOLUME_BINDING, PersistentVolumeClaim): _is_used_by,
-    (Rule.VOLUME_BINDING, PersistentVolume): _always,
-    (Rule.VOLUME_BINDING, Node): _always,
-    (Rule.VOLUME_BINDING, CSINode): _always,
-    (Rule.VOLUME_BINDING, CSIStorageCapacity): _always,
-    (Rule.VOLUME_LIMITS, CSINode): _always,
+    (Rule.VOLUME_BINDING, PersistentVolume): always,
+    (Rule.VOLUME_BINDING, Node): always,
+    (Rule.VOLUME_BINDING, CSINode): always,
+    (Rule.VOLUME_BINDING, CSIStorageCapacity): always,
+    (Rule.VOLUME_LIMITS, CSINode): always,
     (Rule.VOLUME_LIMITS, PersistentVolumeClaim): _is_used_by,
-    (Rule.VOLUME_RESTRICTIONS, Node): _always,
+    (Rule.VOLUME_RESTRICTIONS, Node): always,
     (Rule.VOLUME_RESTRICTIONS, PersistentVolumeClaim): _is_named_by,
     (Rule.VOLUME_ZONE, StorageClass): _waits_for_consumer,
-    (Rule.VOLUME_ZONE, Node): _always,
+    (Rule.VOLUME_ZONE, Node): always,
     (Rule.VOLUME_ZONE, PersistentVolumeClaim): _is_named_by,
-    (Rule.VOLUME_ZONE, PersistentVolume): _always,
+    (Rule.VOLUME_ZONE, PersistentVolume): always,
 }
 UPDATED: Mapping[tuple[Rule, type[ApiObject]], Comparison] = {
     (Rule.VOLUME_BINDING, StorageClass): _allows_other_places,
     (Rule.VOLUME_BINDING, PersistentVolumeClaim): _is_used_now,
-    (Rule.VOLUME_BINDING, PersistentVolume): _always,
-    (Rule.VOLUME_BINDING, Node): _always,
+    (Rule.VOLUME_BINDING, PersistentVolume): always,
+    (Rule.VOLUME_BINDING, Node): always,
     (Rule.VOLUME_BINDING, CSINode): _leaves_other_plugins,
     (Rule.VOLUME_BINDING, CSIDriver): _stopped_counting,
     (Rule.VOLUME_BINDING, CSIStorageCapacity): _has_more_capacity,
     (Rule.VOLUME_LIMITS, CSINode): _takes_more_volumes,
-    (Rule.VOLUME_ZONE, Node): _always,
+    (Rule.VOLUME_ZONE, Node): always,
     (Rule.VOLUME_ZONE, PersistentVolumeClaim): _is_named_now,
     (Rule.VOLUME_ZONE, PersistentVolume): _has_other_zones,
 }
@@ -194,3 +168,25 @@ DELETED: Mapping[tuple[Rule, type[ApiObject]], Test] = {
     (Rule.VOLUME_RESTRICTIONS, Pod): _frees_volume,
 }
 """Pods that had a node, or were about to get one."""
+
+
+def hint_about(
+    rule: Rule, pod: Pod, before: ApiObject | None, after: ApiObject | None
+) -> QueueingHint:
+    """None: the object was not, or is no more."""
+    if after is None:
+        return NOT_CONCERNED if before is None else after_delete(rule, pod, before)
+    if before is None:
+        return after_add(rule, pod, after)
+    if isinstance(after, Node) and before.labels == after.labels:
+        return NOT_CONCERNED
+    return after_update(rule, pod, before, after)
+
+
+def rules_asked(before: ApiObject | None, after: ApiObject | None) -> frozenset[Rule]:
+    """The rules that look at such a change at all."""
+    if after is None:
+        table: Iterable[tuple[Rule, type[ApiObject]]] = DELETED
+    else:
+        table = ADDED if before is None else UPDATED
+    return frozenset(rule for rule, type_ in table if isinstance(after or before, type_))

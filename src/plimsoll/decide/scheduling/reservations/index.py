@@ -18,6 +18,7 @@ claim does for long.
 An attempt that is left to an administrator reserves until reports count in what there is of it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -79,8 +80,8 @@ class ReservationIndex:
         self.by_key: dict[ReservationKey, Reservation] = {}
         self._found: dict[ObjectKey, dict[ReservationKey, Reservation]] = {}
         """The same, by claim."""
-        self.ended = 0
-        """How many have ended so far, or went to another node."""
+        self._freed: set[str] = set()
+        """Storage classes, see `take_freed`."""
         self._changes: list[ReservationKey] = []
         self._forgotten = 0
         self._claims: dict[ObjectKey, PersistentVolumeClaim] = {}
@@ -207,6 +208,8 @@ class ReservationIndex:
             self._begin(key)
         if found:
             self._found[key] = found
+        if before and before != found:
+            self._freed |= _freed_classes(before.values(), found.values())
         for each in dict.fromkeys((*before, *found)):
             if before.get(each) != found.get(each):
                 self._put(each, found.get(each))
@@ -226,12 +229,16 @@ class ReservationIndex:
             self.deadlines.shorten(wait)
 
     def _put(self, key: ReservationKey, found: Reservation | None) -> None:
-        before = self.by_key.pop(key, None)
+        self.by_key.pop(key, None)
         if found is not None:
             self.by_key[key] = found
-        if before is not None and (found is None or found.node != before.node):
-            self.ended += 1
         self._mark(key)
+
+    def take_freed(self) -> frozenset[str]:
+        """The storage classes for whose claims less is reserved at some node than when this was
+        last asked, or was in between."""
+        freed, self._freed = self._freed, set()
+        return frozenset(freed)
 
     @property
     def position(self) -> int:
@@ -346,7 +353,17 @@ class ReservationIndex:
     def fork(self) -> "ReservationIndex":
         twin = ReservationIndex()
         twin.by_key, twin._found = self.by_key.copy(), self._found.copy()
-        twin.ended, twin._claims = self.ended, self._claims.copy()
+        twin._freed, twin._claims = self._freed.copy(), self._claims.copy()
         twin.selections, twin._users = self.selections.fork(), self._users.fork()
         twin.volumes, twin.attempts = self.volumes.fork(), self.attempts.fork()
         return twin
+
+
+def _freed_classes(before: Iterable[Reservation], after: Iterable[Reservation]) -> set[str]:
+    """A reservation that takes the place of another one frees nothing."""
+    freed: Counter[tuple[str, str]] = Counter()
+    for each in before:
+        freed[each.storage_class, each.node] += each.size
+    for each in after:
+        freed[each.storage_class, each.node] -= each.size
+    return {class_ for (class_, _), size in freed.items() if size > 0}

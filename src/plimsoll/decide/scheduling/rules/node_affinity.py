@@ -8,13 +8,21 @@ from numpy.typing import NDArray
 
 from plimsoll.api.core import Node
 from plimsoll.api.pods import Pod
-from plimsoll.api.selectors.node import PreferredNodes, RequiredNodes
+from plimsoll.api.selectors.node import NodeTermSpec, PreferredNodes, RequiredNodes
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.nodes import weighted_sum
 from plimsoll.decide.scheduling.flags import NodeSentence
-from plimsoll.decide.scheduling.reasons import FIT, Judgement, Reason, unresolvable_node
+from plimsoll.decide.scheduling.reasons import (
+    FIT,
+    Finding,
+    Judgement,
+    Reason,
+    failed,
+    unresolvable_node,
+)
 
 NO_PREFERENCES = PreferredNodes()
+NAME_FIELD = "metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,40 @@ def _preferred(pod: Pod) -> PreferredNodes:
         return PreferredNodes.of(pod.spec.preferred_nodes)
     except ValueError:
         return NO_PREFERENCES
+
+
+def find_unreadable(pod: Pod) -> Judgement | None:
+    """What kube-scheduler gives up with when it compares nodes; None: preferences can be read."""
+    try:
+        PreferredNodes.of(pod.spec.preferred_nodes)
+    except ValueError as error:
+        sentence = f'running PreScore plugin "NodeAffinity": {error}'
+        return failed(Finding(reason=Reason.NODE_AFFINITY_MISMATCH, sentence=sentence))
+    return None
+
+
+def named_nodes(pod: Pod) -> frozenset[str] | None:
+    """The only nodes that are looked at; None: some term does not name any. Empty: no node can have
+    all the names that a term asks for."""
+    required = pod.spec.required_nodes
+    if required is None or not required.node_selector_terms:
+        return None
+    found: frozenset[str] = frozenset()
+    for term in required.node_selector_terms:
+        names = _named_by(term)
+        if names is None:
+            return None
+        found |= names
+    return found
+
+
+def _named_by(term: NodeTermSpec) -> frozenset[str] | None:
+    named = [
+        frozenset(each.values or ())
+        for each in term.match_fields
+        if (each.key, each.operator) == (NAME_FIELD, "In")
+    ]
+    return frozenset.intersection(*named) if named else None
 
 
 def judge(terms: AffinityTerms, node: Node) -> Judgement:

@@ -13,6 +13,11 @@ def judge(pod: Pod, node: Node) -> Judgement:
     return unresolvable_node(Reason.NODE_AFFINITY_MISMATCH, NodeSentence.NODE_NAME, node.name)
 
 
+def named_nodes(pod: Pod) -> frozenset[str] | None:
+    """The only node that is looked at; None: the pod names none."""
+    return frozenset({pod.spec.node_name}) if pod.spec.node_name else None
+
+
 # All nodes at once
 
 

@@ -1,10 +1,10 @@
 """NodeResourcesFit: whether a pod fits beside the others on a node, and how empty the node stays.
 
-Findings tell a node that is full from one that was never large enough. The score is that of
-kube-scheduler's default strategy, LeastAllocated.
+Findings tell a node that is full from one that was never large enough. Nodes are scored by
+kube-scheduler's default strategy, LeastAllocated, or by the one that the profile names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from plimsoll.decide.scheduling.columns.resources import (
     Demands,
     Load,
     NodeResources,
+    ResourceRows,
 )
 from plimsoll.decide.scheduling.flags import (
     FIRST_SCALAR,
@@ -33,6 +34,13 @@ from plimsoll.decide.scheduling.flags import (
     Flags,
     NodeSentence,
     flagged,
+)
+from plimsoll.decide.scheduling.pod_requests import EPHEMERAL_STORAGE, is_scalar
+from plimsoll.decide.scheduling.profiles.resource_scoring import (
+    LEAST_ALLOCATED,
+    ResourceScoring,
+    ResourceUse,
+    Strategy,
 )
 from plimsoll.decide.scheduling.reasons import (
     FIT,
@@ -44,9 +52,11 @@ from plimsoll.decide.scheduling.reasons import (
     unschedulable,
 )
 
+SCORED = (*COMPARED, EPHEMERAL_STORAGE)
 FLAGS_OF_USUAL = np.array(
     [Blocked.TOO_MANY_PODS, Blocked.CPU, Blocked.MEMORY, Blocked.EPHEMERAL_STORAGE], np.uint64
 )
+BITS_OF_USUAL: list[int] = FLAGS_OF_USUAL.tolist()
 BEST = 100
 
 
@@ -75,16 +85,24 @@ def _finding(name: str, node: Node, wanted: int, seen: int) -> Finding:
     return Finding(reason=reason, sentence=sentence, about=about, wanted=wanted, seen=seen)
 
 
-def score(demands: Demands, node: Node, load: Load) -> int:
-    """The emptier the better, from 0 to 100."""
+def score(
+    demands: Demands, node: Node, load: Load, scoring: ResourceScoring = LEAST_ALLOCATED
+) -> int:
+    """From 0 to 100; by default the emptier the better."""
     allocatable = NodeResources.of(node)
-    scores = []
-    for name, held, wanted in zip(COMPARED, load.non_zero, demands.non_zero, strict=True):
-        all_ = allocatable.get(name)
-        if all_:
-            used = held + wanted
-            scores.append(0 if used > all_ else (all_ - used) * BEST // all_)
-    return sum(scores) // len(scores) if scores else 0
+    held = dict(zip(COMPARED, load.non_zero, strict=True))
+    wanted = dict(zip(COMPARED, demands.non_zero, strict=True))
+    uses = []
+    for name, _ in scoring.weights:
+        if is_scored(name, demands):
+            used = held.get(name, load.get(name)) + wanted.get(name, demands.amounts.get(name, 0))
+            uses.append(ResourceUse(name, used, allocatable.get(name)))
+    return scoring.score(uses)
+
+
+def is_scored(name: str, demands: Demands) -> bool:
+    """Devices and the like count only for pods that ask for them."""
+    return name in SCORED or (is_scalar(name) and demands.amounts.get(name, 0) != 0)
 
 
 # All nodes at once
@@ -97,8 +115,7 @@ def blocked(
     at: Slots | slice,
 ) -> Flags:
     """By column of `rows`, which are those of `ResourceColumns` at the slots `at`."""
-    is_short = rows[ALL_ROWS] - rows[USED_ROWS] < demands.least_rest
-    found: Flags = FLAGS_OF_USUAL @ is_short
+    found = blocked_usual(demands, rows)
     for name, flag in scalar_flags(demands):
         table = scalars.get(name)
         if table is None:
@@ -106,6 +123,12 @@ def blocked(
             continue
         spare = table.values[ALL, at] - table.values[USED, at]
         found |= flagged(spare < demands.amounts[name], flag)
+    return found
+
+
+def blocked_usual(demands: Demands, rows: NDArray[np.int64]) -> Flags:
+    """The same for the usual resources alone."""
+    found: Flags = FLAGS_OF_USUAL @ (rows[ALL_ROWS] - rows[USED_ROWS] < demands.least_rest)
     return found
 
 
@@ -118,13 +141,98 @@ def scalar_flags(demands: Demands) -> list[tuple[str, int]]:
     return [(name, flag) for name, flag in flags if demands.amounts[name] > 0]
 
 
-def scores(demands: Demands, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """By column of `rows`, which come from `ResourceColumns`."""
-    all_ = rows[COMPARED_ROWS]
-    left = np.maximum(all_ - rows[NON_ZERO_ROWS] - demands.non_zero_rows, 0)
+def scores_by(
+    scoring: ResourceScoring, demands: Demands, resources: ResourceRows
+) -> NDArray[np.int64]:
+    """By node, in the order of the rows."""
+    if scoring is LEAST_ALLOCATED or scoring == LEAST_ALLOCATED:
+        return scores(demands, resources.usual)
+    total = weights = np.zeros(resources.length, np.int64)
+    for name, weight in scoring.weights:
+        if not is_scored(name, demands):
+            continue
+        used, all_ = _compared(name, demands, resources)
+        part = _parts(scoring, used, all_)
+        counts = (all_ > 0) & ((part > 0) | (scoring.shape is None))
+        total = total + np.where(counts, part * weight, 0)
+        weights = weights + np.where(counts, weight, 0)
+    shared = np.maximum(weights, 1)
+    if scoring.shape is None:
+        return total // shared
+    rounded: NDArray[np.int64] = (2 * total + weights) // (2 * shared)
+    return rounded
+
+
+def _compared(
+    name: str, demands: Demands, resources: ResourceRows
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What would be taken of a resource with the pod, and what there is of it."""
+    used, all_ = resources.used_and_all(name)
+    if name not in COMPARED:
+        return used + demands.amounts.get(name, 0), all_
+    place = COMPARED.index(name)
+    return resources.usual[NON_ZERO_ROWS][place] + demands.non_zero_rows[place], all_
+
+
+def _parts(
+    scoring: ResourceScoring, used: NDArray[np.int64], all_: NDArray[np.int64]
+) -> NDArray[np.int64]:
     # Where there is nothing the numbers do not matter, but must be numbers.
-    shares = left * BEST // np.maximum(all_, 1)
+    there = np.maximum(all_, 1)
+    if scoring.strategy is Strategy.LEAST_ALLOCATED:
+        parts = np.maximum(all_ - used, 0) * BEST // there
+    elif scoring.strategy is Strategy.MOST_ALLOCATED:
+        parts = np.minimum(used, all_) * BEST // there
+    else:
+        percent = np.where(used > all_, BEST, used * BEST // there).clip(0, BEST)
+        points = [scoring.shape.score(each) if scoring.shape else 0 for each in range(BEST + 1)]
+        parts = np.array(points, np.int64)[percent]
+    found: NDArray[np.int64] = parts
+    return found
+
+
+def scores(demands: Demands, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same for the default strategy."""
+    all_ = rows[COMPARED_ROWS]
+    # In place: for few nodes every array that is made takes as long as the sum.
+    left = all_ - rows[NON_ZERO_ROWS]
+    left -= demands.non_zero_rows
+    np.maximum(left, 0, out=left)
+    left *= BEST
+    if np.minimum.reduce(all_, axis=None, initial=1) > 0:
+        left //= all_
+        shared: NDArray[np.int64] = left[0] + left[1]
+        shared >>= 1
+        return shared
+    # Where there is nothing the numbers do not matter, but must be numbers.
+    left //= np.maximum(all_, 1)
     is_comparable: NDArray[np.bool_] = np.logical_and.reduce(all_ > 0, axis=0)
     # What a node has none of is left out; the other share then counts alone.
-    total: NDArray[np.int64] = shares.sum(axis=0)
+    total: NDArray[np.int64] = left[0] + left[1]
     return np.where(is_comparable, total // 2, total)
+
+
+# One node by its row
+
+
+def blocked_row(demands: Demands, row: Sequence[int]) -> int:
+    """The flags for the usual resources; `row` is one of `ResourceColumns`."""
+    found = 0
+    for place, least in enumerate(demands.least):
+        if row[place] - row[place + len(USUAL)] < least:
+            found |= BITS_OF_USUAL[place]
+    return found
+
+
+def score_row(demands: Demands, row: Sequence[int]) -> int:
+    """By the default strategy."""
+    (cpu, memory), (more_cpu, more_memory) = row[COMPARED_ROWS], demands.non_zero
+    used_cpu, used_memory = row[NON_ZERO_ROWS]
+    total = _share(cpu - used_cpu - more_cpu, cpu) + _share(
+        memory - used_memory - more_memory, memory
+    )
+    return total // 2 if cpu > 0 and memory > 0 else total
+
+
+def _share(left: int, all_: int) -> int:
+    return left * BEST // all_ if left > 0 and all_ > 0 else 0

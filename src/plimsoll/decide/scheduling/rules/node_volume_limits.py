@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.api.pods import Pod
+from plimsoll.api.pods import Pod, PodVolume
 from plimsoll.api.storage import CSINode
 from plimsoll.decide.scheduling.columns.attachables import (
     Attachable,
@@ -41,8 +41,16 @@ def prepare(pod: Pod) -> Judgement:
     return FIT if concerned else NOT_CONCERNED
 
 
-def judge(pod: Pod, node: str, view: ClusterView, *, demands_drivers: bool = True) -> Judgement:
-    """With `demands_drivers` a driver can ask that its pods go only where it is installed."""
+def judge(
+    pod: Pod,
+    node: str,
+    view: ClusterView,
+    *,
+    others: Iterable[Pod] | None = None,
+    demands_drivers: bool = True,
+) -> Judgement:
+    """`others` are the pods on the node; None: those that the view shows there. With
+    `demands_drivers` a driver can ask that its pods go only where it is installed."""
     csi_node = view.csi_node(node)
     try:
         new = attachables(pod, csi_node, view, is_new=True)
@@ -51,7 +59,7 @@ def judge(pod: Pod, node: str, view: ClusterView, *, demands_drivers: bool = Tru
         limits = volume_limits(csi_node)
         if not new or not limits:
             return FIT
-        used = _used_by_pods(view.pods_on(node), csi_node, view)
+        used = _used_by_pods(view.pods_on(node) if others is None else others, csi_node, view)
     except Undecided as undecided:
         return undecided.judgement
     attached = used | attached_to(node, view)
@@ -121,9 +129,22 @@ def _find_missing_driver(
 
 def blocked(pod: Pod, columns: Columns) -> Flags | None:
     """The flags of all nodes by slot; None: no node is blocked."""
-    if not any(can_be_limited(volume) for volume in pod.spec.volumes):
+    concerned = [volume for volume in pod.spec.volumes if can_be_limited(volume)]
+    if not concerned or not (_limits_any(columns) or any(map(_is_inline, concerned))):
         return None
     return LimitColumns(pod, columns).blocked()
+
+
+def _limits_any(columns: Columns) -> bool:
+    """Whether any driver has a limit on some node, or demands to be there."""
+    return bool(columns.attach.limited) or any(
+        driver.spec.prevent_pod_scheduling_if_missing for driver in columns.drivers.values()
+    )
+
+
+def _is_inline(volume: PodVolume) -> bool:
+    """One that may be unreadable, which counts even where nothing is limited."""
+    return volume.persistent_volume_claim is None and volume.ephemeral is None
 
 
 class LimitColumns:

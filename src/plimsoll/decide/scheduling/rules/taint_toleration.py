@@ -30,6 +30,12 @@ def judge(pod: Pod, node: Node) -> Judgement:
     return unresolvable_node(Reason.UNTOLERATED_TAINT, NodeSentence.TAINT, node.name)
 
 
+def avoided(pod: Pod, node: Node) -> int:
+    """How many taints of the node the pod would rather avoid."""
+    soft = (taint for taint in node.spec.taints if taint.effect == SOFT)
+    return sum(not tolerates_softly(pod, taint) for taint in soft)
+
+
 # All nodes at once
 
 

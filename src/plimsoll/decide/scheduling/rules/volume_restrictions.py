@@ -8,7 +8,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod, PodVolume
 from plimsoll.api.volumes import SINGLE_POD_MODE
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.pods import exclusive_disks
+from plimsoll.decide.scheduling.columns.pods.index import exclusive_disks
 from plimsoll.decide.scheduling.flags import Blocked
 from plimsoll.decide.scheduling.reasons import (
     FIT,
@@ -32,12 +32,12 @@ class SinglePodClaims:
     in_use: tuple[ObjectKey, ...]
     uses: int
 
-    def without(self, pod: Pod) -> "SinglePodClaims":
-        """As if a pod were gone. kube-scheduler counts it by the names of its claims, whatever
-        its namespace."""
+    def with_pod(self, pod: Pod, step: int) -> "SinglePodClaims":
+        """As if a pod came to some node (1), or left it (-1). kube-scheduler counts it by the
+        names of its claims, whatever its namespace."""
         names = [key.name for key in self.claims]
-        freed = sum(name in names for name in claim_names(pod))
-        return replace(self, uses=self.uses - freed)
+        used = sum(name in names for name in claim_names(pod))
+        return replace(self, uses=self.uses + step * used)
 
 
 def prepare(pod: Pod, view: ClusterView) -> SinglePodClaims | Judgement:

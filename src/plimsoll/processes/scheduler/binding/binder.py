@@ -85,7 +85,7 @@ class Binder:
         self._client = context.client
         self._enactor = context.enactor
         self._state = context.state
-        self._timeout = context.timeout
+        self._timeout_of = context.timeout_of
         self._waiters = context.waiters
         self._groups = groups
 
@@ -207,7 +207,7 @@ class Binder:
 
     async def _wait(self, pod: Pod, choice: Choice) -> Progress:
         try:
-            async with self._client.clock.timeout(self._timeout):
+            async with self._client.clock.timeout(self._timeout_of(pod)):
                 with self._waiters.waiting(pod, choice) as woken:
                     while True:
                         woken.clear()

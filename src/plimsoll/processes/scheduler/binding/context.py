@@ -1,8 +1,11 @@
 """What everything that binds volumes and pods works with."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from plimsoll.api.pods import Pod
+from plimsoll.decide.scheduling.policy import scheduler_of
 from plimsoll.enact.enactor import Enactor
 from plimsoll.processes.scheduler.binding.waiters import Waiters
 from plimsoll.processes.scheduler.state import SchedulerState
@@ -16,9 +19,12 @@ class BindingContext:
     client: KubeClient
     enactor: Enactor
     state: SchedulerState
-    timeout: timedelta = BIND_TIMEOUT
-    """How long a pod waits for its volumes."""
+    timeouts: Mapping[str, timedelta] = field(default_factory=dict)
+    """How long pods wait for their volumes, by scheduler name; others wait for BIND_TIMEOUT."""
     waiters: Waiters = field(default_factory=Waiters)
+
+    def timeout_of(self, pod: Pod) -> timedelta:
+        return self.timeouts.get(scheduler_of(pod), BIND_TIMEOUT)
 
     def __post_init__(self) -> None:
         self.state.on_observed(self.waiters.observe)

@@ -34,8 +34,9 @@ class GroupBook:
         self._namespace = namespace
         self._stored: dict[str, StoredGroup] = {}
         """By the uid of the pod."""
-        self._strays: frozenset[str] = frozenset()
-        """Uids of pods with groups that were not known when they were looked for last."""
+        self._strays: frozenset[tuple[str, str]] = frozenset()
+        """Uids of pods with groups that were not known when they were looked for last, and the
+        versions of their leases."""
         self.is_allowed = True
 
     def __len__(self) -> int:
@@ -55,19 +56,26 @@ class GroupBook:
         self._stored |= {stored.group.pod_uid: stored for stored in found}
 
     async def load_strays(self, is_left: Callable[[Group], bool]) -> bool:
-        """What an earlier leader stored after `load`, because it stood still between its permit and
-        its write: of that, what `is_left`. Whether there was any. One is taken over when it was
-        seen twice, so that none is mistaken for a stray which this process is about to store.
-        Raises KubeError."""
+        """What another scheduler stored after `load`: an earlier leader that stood still between
+        its permit and its write, or a second one without an election. Of that, what `is_left`.
+        Whether there was any. One is taken over when it was seen twice as it is, so that none is
+        mistaken for a stray which this process is about to store. Raises KubeError."""
         if not self.is_allowed:
             return False
-        listed = await self._list()
-        strays = {each.group.pod_uid: each for each in listed if is_left(each.group)}
-        strays = {uid: each for uid, each in strays.items() if uid not in self._stored}
-        taken = {uid: each for uid, each in strays.items() if uid in self._strays}
+        strays = {
+            (each.group.pod_uid, version_of(each.lease)): each
+            for each in await self._list()
+            if not self._is_known(each) and is_left(each.group)
+        }
+        taken = [each for key, each in strays.items() if key in self._strays]
         self._strays = frozenset(strays)
-        self._stored |= taken
+        self._stored |= {each.group.pod_uid: each for each in taken}
         return bool(taken)
+
+    def _is_known(self, listed: StoredGroup) -> bool:
+        """Whether no other scheduler has written it since this one did."""
+        known = self._stored.get(listed.group.pod_uid)
+        return known is not None and version_of(known.lease) == version_of(listed.lease)
 
     async def _list(self) -> list[StoredGroup]:
         selection = Selection(namespace=self._namespace, labels=f"{RECORD}={GROUP}")
@@ -126,3 +134,8 @@ class GroupBook:
             if error.failure is not Failure.NOT_FOUND:
                 raise
         self._stored.pop(pod_uid, None)
+
+
+def version_of(lease: Document) -> str:
+    version: str = lease["metadata"]["resourceVersion"]
+    return version

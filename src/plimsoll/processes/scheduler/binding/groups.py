@@ -194,7 +194,7 @@ class Groups:
             pod_uid=pod.uid,
             node=part.node,
             attempt=next_attempt(before, part.provisions, pod.uid),
-            deadline=self._client.clock.now() + self._context.timeout,
+            deadline=self._client.clock.now() + self._context.timeout_of(pod),
             claims=claims,
             before=None if before is None else before.ended,
         )
@@ -358,10 +358,16 @@ class Groups:
         while True:
             await self._client.clock.sleep(STRAYS_EVERY)
             try:
-                if await self.book.load_strays(lambda group: not self._has_waiting_pod(group)):
+                if await self.book.load_strays(self._is_left):
                     self._due.set()
             except KubeError as error:
                 log.warning("stray groups not looked for", extra={"why": str(error)})
+
+    def _is_left(self, group: Group) -> bool:
+        """Whether no binding of any scheduler works on it. One that does gives it up in time."""
+        is_late = self._client.clock.now() >= group.deadline
+        is_working = group.pod_uid in self._working
+        return not is_working and (is_late or not self._has_waiting_pod(group))
 
     def _has_waiting_pod(self, group: Group) -> bool:
         pod = self._state.stores.pod(group.pod_key)

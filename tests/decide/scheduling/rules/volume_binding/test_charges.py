@@ -17,9 +17,9 @@ from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.decide.provisioning.intents import CONTENT, Intent, IntentState, recorded_claim
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.flags import Blocked
-from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.reasons import Reason
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.decide.scheduling.rules.volume_binding.charges import (
     RESERVATIONS,
     PoolCharges,

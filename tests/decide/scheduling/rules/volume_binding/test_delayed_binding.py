@@ -2,8 +2,9 @@ from hypothesis import given, settings
 
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.flags import Blocked
-from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
+from plimsoll.decide.scheduling.judge import Judge, KernelSettings
 from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.decide.scheduling.rules.volume_binding.score import Point, ScoringShape, score
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
 from tests.decide.scheduling.columns import plain

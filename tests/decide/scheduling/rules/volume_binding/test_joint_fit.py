@@ -21,10 +21,11 @@ from plimsoll.decide.capacity.volume_sizes import Cost
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.resources import Demands
 from plimsoll.decide.scheduling.flags import Blocked
-from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
+from plimsoll.decide.scheduling.judge import Judge, KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel, NoNode, Placement
 from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.reasons import Judgement, Reason, Rule, SeenObject
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.decide.scheduling.rules.volume_binding.claims import PodClaims, prepare
 from plimsoll.decide.scheduling.rules.volume_binding.filter import judge
 from plimsoll.decide.scheduling.rules.volume_binding.joint_fit import JointFit

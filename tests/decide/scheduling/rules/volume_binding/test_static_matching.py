@@ -1,9 +1,10 @@
 from hypothesis import given, settings
 
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import Judge, KernelSettings, Rejected
+from plimsoll.decide.scheduling.judge import Judge, KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodVolumes
 from tests.builders import HOSTNAME, a_claim, a_class, a_node, a_pod, a_volume
 from tests.decide.scheduling.columns import plain

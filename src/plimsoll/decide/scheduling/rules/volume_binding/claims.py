@@ -103,7 +103,7 @@ def _objection(
     if claim.is_being_deleted:
         sentence = f'persistentvolumeclaim "{key.name}" is being deleted'
         return Finding(reason=Reason.CLAIM_DELETING, sentence=sentence, claim=key)
-    if ROLLING_BACK in claim.annotations:
+    if ROLLING_BACK in claim.metadata.annotations:
         sentence = f'persistentvolumeclaim "{key.name}" is being rolled back'
         return Finding(reason=Reason.CLAIM_DELETING, sentence=sentence, claim=key)
     if volume.persistent_volume_claim is None and not is_for_pod(claim, pod):
@@ -112,7 +112,7 @@ def _objection(
 
 
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.annotations
+    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
 def is_delayed(claim: PersistentVolumeClaim, view: ClusterView) -> bool:

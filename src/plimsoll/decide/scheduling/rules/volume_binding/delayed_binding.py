@@ -4,7 +4,7 @@ For all nodes at once, pods whose claims ask for the same share the answer. It i
 only for nodes where a volume or a capacity came, went or changed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from plimsoll.decide.scheduling.columns.segments import Cells
 from plimsoll.decide.scheduling.columns.volumes import NOT_MATCHED
 from plimsoll.decide.scheduling.flags import Blocked, Flags, flagged
 from plimsoll.decide.scheduling.picking import RANK_BITS, STATIC_BITS
+from plimsoll.decide.scheduling.placement.score import PlacedClaim, PlacementColumns, PlacementFit
 from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject, Sentence
 from plimsoll.decide.scheduling.rules.volume_binding.delayed_claims import (
@@ -122,9 +123,11 @@ class DelayedBindingFit:
     statics: NDArray[np.int64]
     """How many claims would get a volume that exists."""
     scores: NDArray[np.int64]
-    """From 0 to 100, by the shape."""
+    """From 0 to 100, by the shape; 0 where `placement` says it instead."""
     keys: NDArray[np.int64]
     """What is added to the keys by which nodes are sorted."""
+    placement: PlacementFit | None = None
+    """None: neither a class nor the pod prefers anything."""
 
 
 class _Matched(NamedTuple):
@@ -161,6 +164,7 @@ class DelayedBinding:
         new_volumes = ProvisioningRules(self._provisioning, self.joint_fit)
         self.static_matching = StaticMatching(columns, new_volumes, policy)
         self._usages = UsageColumns(shape)
+        self._placement = PlacementColumns(columns, self._usages)
         self._kept: KeptResults[tuple[object, ...], _KeptAnswer] = KeptResults(KEPT_ANSWERS)
 
     def judge(self, claims: DelayedClaims) -> DelayedBindingFit:
@@ -189,8 +193,9 @@ class DelayedBinding:
     def _judge_free(self, claims: DelayedClaims) -> DelayedBindingFit:
         if claims.has_kept:
             return self._evaluate(claims, EVERYWHERE)
-        signature = tuple(
-            (delayed.request, delayed.want, delayed.usage_class) for delayed in claims.free
+        signature = (
+            claims.override,
+            *((delayed.request, delayed.want, delayed.usage_class) for delayed in claims.free),
         )
         kept = self._kept.get(signature)
         if kept is None:
@@ -251,11 +256,19 @@ class DelayedBinding:
                 statics += matched.sizes != NOT_MATCHED
         scores = self._scores(claims, matches, new, length)
         answer = DelayedBindingFit(flags, statics, scores, scores)
+        rescued: Mapping[int, PodVolumes] = {}
         if self._policy is Policy.DEFAULT and claims.has_rivals:
-            self._rescue(claims, answer, at)
+            rescued = self._rescue(claims, answer, at)
         answer.keys = answer.scores << RANK_BITS
-        if self._policy is Policy.DEFAULT:
-            answer.keys += answer.statics << STATIC_BITS
+        if self._policy is Policy.COMPATIBLE:
+            return answer
+        answer.keys += answer.statics << STATIC_BITS
+        preferences = self._placement.preferences(claims)
+        if preferences is not None:
+            _correct(matches, claims.free, rescued)
+            placed = _placed(asked, matches, new)
+            answer.placement, answer.keys = self._placement.fit(placed, preferences, length)
+            answer.scores = np.zeros(length, np.int64)
         return answer
 
     def _refuse_together(
@@ -324,8 +337,12 @@ class DelayedBinding:
         ]
         return self._usages.scores(static, dynamic, length)
 
-    def _rescue(self, claims: DelayedClaims, answer: DelayedBindingFit, at: Slots | slice) -> None:
-        """Where greedy matching has left a claim without any volume, but others got one."""
+    def _rescue(
+        self, claims: DelayedClaims, answer: DelayedBindingFit, at: Slots | slice
+    ) -> dict[int, PodVolumes]:
+        """Where greedy matching has left a claim without any volume, but others got one. Returns
+        what the claims get there, by place in the answer."""
+        rescued: dict[int, PodVolumes] = {}
         for place in np.flatnonzero((answer.flags != 0) & (answer.statics > 0)).tolist():
             slot = place if isinstance(at, slice) else int(at[place])
             volumes = self.static_matching.assigned(claims, slot)
@@ -333,6 +350,38 @@ class DelayedBinding:
                 answer.flags[place] = 0
                 answer.statics[place] = len(volumes.static)
                 answer.scores[place] = score(volumes, self._shape) if self._shape else 0
+                rescued[place] = volumes
+        return rescued
+
+
+def _correct(
+    matches: Sequence[_Matched], free: Sequence[DelayedClaim], rescued: Mapping[int, PodVolumes]
+) -> None:
+    """Let the matches be those of the assignment where greedy matching failed."""
+    for place, volumes in rescued.items():
+        bindings = list(volumes.static)
+        for delayed, matched in zip(free, matches, strict=True):
+            if matched.sizes is None:
+                continue
+            own = next((each for each in bindings if each.claim is delayed.claim), None)
+            matched.sizes[place] = NOT_MATCHED
+            if own is not None:
+                # A claim that the pod names twice gets each of them once.
+                bindings.remove(own)
+                matched.sizes[place] = size_of(own.volume.spec.capacity).value
+
+
+def _placed(
+    asked: Sequence[DelayedClaim], matches: Sequence[_Matched], new: Sequence[ProvisioningFit]
+) -> list[PlacedClaim]:
+    """`matches` are those of the last of the claims, the others get new volumes anyway."""
+    unmatched = [_Matched(None)] * (len(asked) - len(matches))
+    return [
+        PlacedClaim(
+            delayed.request.class_name, delayed.request.size, matched.sizes, provisioned.capacities
+        )
+        for delayed, matched, provisioned in zip(asked, (*unmatched, *matches), new, strict=True)
+    ]
 
 
 def _are_same(tables: list[Cells], others: list[Cells]) -> bool:
@@ -362,3 +411,5 @@ def _write(answer: DelayedBindingFit, at: Slots, part: DelayedBindingFit) -> Non
     answer.statics[at] = part.statics
     answer.scores[at] = part.scores
     answer.keys[at] = part.keys
+    if answer.placement is not None and part.placement is not None:
+        answer.placement.values[:, at] = part.placement.values

@@ -10,6 +10,7 @@ from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.claims.match import Search, size_of
 from plimsoll.decide.scheduling.columns.free_volumes import Want, want_of
 from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
+from plimsoll.decide.scheduling.placement.preference import PlacementOverride
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import ProvisioningQuery
 
 
@@ -47,6 +48,8 @@ class DelayedClaims:
     """Whether two of them look for volumes of the same class."""
     has_kept: bool = False
     """Whether a volume is kept for one of them."""
+    override: PlacementOverride | None = None
+    """What the pod prefers, whatever its classes say; None: it leaves that to them."""
 
     @classmethod
     def of(cls, claims: Iterable[PersistentVolumeClaim], volumes: VolumeColumns) -> "DelayedClaims":

@@ -1,12 +1,13 @@
 """The rule VolumeBinding: which volumes a pod would get on a node, or why it cannot go there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from plimsoll.api.core import Node
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.flags import Blocked, Flags, flags_of
+from plimsoll.decide.scheduling.placement.preference import PlacementOverride
 from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.reasons import (
     Finding,
@@ -122,22 +123,25 @@ class VolumeBindingColumns:
     def __init__(self, columns: Columns, policy: Policy, shape: ScoringShape | None) -> None:
         self._columns = columns
         self.delayed = DelayedBinding(columns, policy, shape)
+        self.bind = self.delayed.static_matching.bind
+        """What is to be done for delay-bound claims on a node that passed."""
 
-    def judge(self, claims: PodClaims) -> VolumeBindingFit:
+    def judge(
+        self, claims: PodClaims, override: PlacementOverride | None = None
+    ) -> VolumeBindingFit:
+        """`override` is what the pod says about its placement."""
         found = [*bound_claims.blocked(claims.bound, self._columns)] if claims.bound else []
         bound = flags_of(found, self._columns.index.size) if found else None
         if not claims.delayed:
             return VolumeBindingFit(bound)
         delayed_claims = DelayedClaims.of(claims.delayed, self._columns.volumes)
+        if override is not None:
+            delayed_claims = replace(delayed_claims, override=override)
         delayed = self.delayed.judge(delayed_claims)
         flags = delayed.flags
         if bound is not None:
             flags = _without_moot(bound | flags, flags)
         return VolumeBindingFit(flags, delayed_claims, delayed)
-
-    def bind(self, claims: DelayedClaims, slot: int) -> PodVolumes:
-        """What is to be done for the claims on a node that passed."""
-        return self.delayed.static_matching.bind(claims, slot)
 
 
 def _without_moot(flags: Flags, delayed: Flags) -> Flags:

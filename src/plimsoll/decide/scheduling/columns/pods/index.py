@@ -1,6 +1,6 @@
 """The pods that are on nodes, found by node, by claim and by disk, and what they take together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -34,6 +34,18 @@ def _disks(volume: PodVolume) -> Iterator[Disk]:
         yield "rbd", rbd.pool, rbd.image
 
 
+class PlacedDemands:
+    """What pods take of their nodes, read once for all pods that take the same."""
+
+    def __init__(self) -> None:
+        self._kept: KeptResults[bytes, Demands] = KeptResults(KEPT_DEMANDS)
+
+    def of(self, pod: Pod) -> Demands:
+        fingerprint = _fingerprint(pod)
+        kept = self._kept.get(fingerprint)
+        return kept or self._kept.keep(fingerprint, Demands.of_placed(pod))
+
+
 class PodIndex:
     def __init__(self) -> None:
         self._pods: dict[ObjectKey, Pod] = {}
@@ -42,14 +54,25 @@ class PodIndex:
         self._loads: dict[str, Load] = {}
         self._using: dict[ObjectKey, set[ObjectKey]] = {}
         self._with_disk: dict[Disk, set[ObjectKey]] = {}
-        self._read: KeptResults[bytes, Demands] = KeptResults(KEPT_DEMANDS)
+        self.read = PlacedDemands()
 
     def get(self, key: ObjectKey) -> Pod | None:
         return self._pods.get(key)
 
+    def all(self) -> Iterable[Pod]:
+        return self._pods.values()
+
     def on(self, node: str) -> list[Pod]:
         """In the order of their keys."""
         return [pod for _, pod in sorted(self._on.get(node, {}).items())]
+
+    def by_key_on(self, node: str) -> Mapping[ObjectKey, Pod]:
+        """The same in no order. Not to be written to."""
+        return self._on.get(node, {})
+
+    def demands_of(self, key: ObjectKey) -> Demands:
+        """What a pod that is on a node takes of it."""
+        return self._demands[key]
 
     def load_of(self, node: str) -> Load:
         return self._loads.get(node) or Load()
@@ -66,12 +89,15 @@ class PodIndex:
         return {self._pods[key].spec.node_name for key in self._with_disk.get(disk, ())}
 
     def replace(self, pod: Pod) -> bool:
-        """Whether the pod was there and takes the same as before; then only its object is new."""
+        """Whether the pod was there and counts the same as before; then only its object is new."""
         old = self._pods.get(pod.key)
         is_same = (
             old is not None
             and old.uid == pod.uid
             and old.spec == pod.spec
+            and old.labels == pod.labels
+            and old.is_being_deleted == pod.is_being_deleted
+            and old.status.start_time == pod.status.start_time
             and not pod.is_finished
             and _fingerprint(old) == _fingerprint(pod)
         )
@@ -84,11 +110,7 @@ class PodIndex:
         key, node = pod.key, pod.spec.node_name
         self._pods[key] = pod
         self._on.setdefault(node, {})[key] = pod
-        fingerprint = _fingerprint(pod)
-        demands = self._read.get(fingerprint)
-        if demands is None:
-            demands = self._read.keep(fingerprint, Demands.of_placed(pod))
-        self._demands[key] = demands
+        demands = self._demands[key] = self.read.of(pod)
         self._loads.setdefault(node, Load()).add(demands, 1)
         for claim in pod.claims:
             self._using.setdefault(claim, set()).add(key)

@@ -1,7 +1,7 @@
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Container, Pod, PodSpec, PodStatus, PodVolume
 from plimsoll.api.volumes import GcePersistentDisk, Iscsi, Rbd
-from plimsoll.decide.scheduling.columns.pods import PodIndex, exclusive_disks
+from plimsoll.decide.scheduling.columns.pods.index import PlacedDemands, PodIndex, exclusive_disks
 from tests.builders import a_pod, meta
 
 
@@ -17,6 +17,14 @@ def test_a_node_carries_what_its_pods_ask_for() -> None:
     pods.remove(ObjectKey("default", "q"))
     assert pods.load_of("n").amounts == {}
     assert pods.remove(ObjectKey("default", "q")) is None
+
+
+def test_what_pods_take_is_read_once_for_all_that_ask_the_same() -> None:
+    demands = PlacedDemands()
+    read = demands.of(a_pod("p", node="n", requests={"cpu": "1"}))
+
+    assert demands.of(a_pod("q", node="m", requests={"cpu": "1"})) is read
+    assert demands.of(a_pod("r", requests={"cpu": "2"})).amounts["cpu"] == 2000
 
 
 def test_pods_are_found_by_node_in_the_order_of_their_names() -> None:

@@ -1,0 +1,1 @@
+"""What kubelets report of their nodes beside resources: declared features and images."""

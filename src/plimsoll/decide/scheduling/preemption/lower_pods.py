@@ -1,0 +1,195 @@
+"""The pods below a priority on every node, in columns: what each takes, in the order in which they
+are asked to come back when all of them have left.
+
+Only nodes that changed are read again: where pods came or went, or a budget allows another number.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll.api.meta import ObjectKey
+from plimsoll.api.pods import Pod
+from plimsoll.decide.scheduling.columns.changes import ChangeLog
+from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.resources import LARGEST_AMOUNT, USUAL, Demands
+from plimsoll.decide.scheduling.preemption.choice import LOWEST_PRIORITY
+from plimsoll.decide.scheduling.preemption.victims import NOT_STARTED
+
+LARGEST_TIME = 2**62
+MICROSECONDS = 1_000_000
+PRIORITY, STARTED, PROTECTED = 4, 5, 6
+"""Rows after those of the usual resources."""
+ROWS = 7
+FEW_PLACES = 8
+MINUTE, MINUTE_BITS = 60 * MICROSECONDS, 31
+LAST_MINUTE = (1 << MINUTE_BITS) - 1
+HOPELESS = 2**63 - 1
+"""The bound of a node that has no pods that could leave."""
+
+
+def start_number(pod: Pod) -> int:
+    """Microseconds; pods that have not started come last."""
+    at = pod.status.start_time
+    if at is None or at == NOT_STARTED:
+        return LARGEST_TIME
+    return int(at.timestamp() * MICROSECONDS)
+
+
+class RankedPod(NamedTuple):
+    """One of those that may be evicted: sorted, the most important comes first."""
+
+    above: int
+    """The priority, less than nothing if it is high."""
+    started: int
+    key: ObjectKey
+    pod: Pod
+
+
+def ranked_below(priority: int, pods: Mapping[ObjectKey, Pod]) -> list[RankedPod]:
+    """The same order as that of `pods_below`."""
+    found = [
+        RankedPod(-pod.priority, start_number(pod), key, pod)
+        for key, pod in pods.items()
+        if pod.priority < priority
+    ]
+    found.sort()
+    return found
+
+
+def bound_of(above: int, started: int) -> int:
+    """One number for a pod that leaves alone, of what `RankedPod` says of it: the greater, the more
+    it hurts. The time counts in minutes."""
+    minute = min(max(started // MINUTE, 0), LAST_MINUTE)
+    return (-above - LOWEST_PRIORITY << MINUTE_BITS) + LAST_MINUTE - minute
+
+
+class LowerPods:
+    """Of one priority; belongs to one set of columns."""
+
+    def __init__(self, priority: int, columns: Columns) -> None:
+        self.priority = priority
+        self.columns = columns
+        self.keys: dict[int, Sequence[ObjectKey]] = {}
+        """By slot, the pods in their order."""
+        self.table: NDArray[np.int64] = np.zeros((0, FEW_PLACES, ROWS), np.int64)
+        """By slot, place in the order, and row: one node is looked at more often than all are.
+        Where there is no pod all is zero."""
+        self.last: NDArray[np.int64] = np.zeros((0, ROWS), np.int64)
+        """By slot and row: the pod that comes last in the order."""
+        self.scalars: dict[str, NDArray[np.int64]] = {}
+        """Of each resource beside the usual ones, by slot and place."""
+        self.counts: NDArray[np.int64] = np.zeros(0, np.int64)
+        """By slot."""
+        self.bounds: NDArray[np.int64] = np.zeros(0, np.int64)
+        """By slot: freeing the node hurts at least as if one pod left that has this bound, whatever
+        the waiting pod asks for."""
+        self.changed = ChangeLog()
+        """Slots that were read again."""
+        self._budgets: dict[ObjectKey, set[int]] = {}
+        """Slots that have a pod of the budget."""
+        self._position = self._budget_position = self._promise_position = 0
+        self._stamp: tuple[int, int] | None = None
+
+    def refresh(self) -> None:
+        columns = self.columns
+        changed = columns.loads.since(self._position)
+        budgets = columns.budgets.changes.since(self._budget_position)
+        stamp = columns.budgets.stamp, columns.index.size
+        is_all = changed is None or budgets is None or stamp != self._stamp
+        self._position = columns.loads.position
+        self._budget_position, self._stamp = columns.budgets.changes.position, stamp
+        self._grow(places=0)
+        if is_all or changed is None or budgets is None:
+            self._read(range(columns.index.size))
+            return
+        for key in budgets:
+            changed |= self._budgets.get(key, set())
+        self._read(sorted(changed))
+        self._note_promises()
+
+    def _note_promises(self) -> None:
+        """Where a node was promised to others than before, more or less of it is free."""
+        nominations, index = self.columns.nominations, self.columns.index
+        nodes = nominations.changes.since(self._promise_position)
+        self._promise_position = nominations.changes.position
+        for slot in range(index.size) if nodes is None else map(index.find, nodes):
+            if slot is not None:
+                self.changed.mark(slot)
+
+    def _read(self, slots: Iterable[int]) -> None:
+        columns = self.columns
+        for slot in slots:
+            name = columns.index.names[slot]
+            ranked = ranked_below(self.priority, columns.pods.by_key_on(name)) if name else []
+            if ranked or slot in self.keys:
+                self._write(slot, ranked)
+            self.changed.mark(slot)
+
+    def _write(self, slot: int, ranked: list[RankedPod]) -> None:
+        self._grow(places=len(ranked))
+        self.bounds[slot] = bound_of(*ranked[-1][:2]) if ranked else HOPELESS
+        protected = self._protected(slot, ranked)
+        if protected:
+            ranked = sorted(ranked, key=lambda each: each.key not in protected)
+        demands = [self.columns.pods.demands_of(each.key) for each in ranked]
+        rows = [
+            (*taken.usual, -above, started, key in protected)
+            for taken, (above, started, key, _) in zip(demands, ranked, strict=True)
+        ]
+        self.table[slot] = 0
+        if rows:
+            self.table[slot, : len(rows)] = rows
+        self.last[slot] = rows[-1] if rows else 0
+        self.keys[slot] = [each.key for each in ranked]
+        self.counts[slot] = len(rows)
+        self._write_scalars(slot, demands)
+
+    def _protected(self, slot: int, ranked: Iterable[RankedPod]) -> set[ObjectKey]:
+        """Those that would go beyond a budget if all went."""
+        budgets = self.columns.budgets
+        if budgets.is_empty:
+            return set()
+        pods = [each.pod for each in ranked]
+        for pod in pods:
+            for key in budgets.selecting(pod):
+                self._budgets.setdefault(key, set()).add(slot)
+        return budgets.violated_by(pods)
+
+    def _write_scalars(self, slot: int, demands: Iterable[Demands]) -> None:
+        for amounts in self.scalars.values():
+            amounts[slot] = 0
+        for place, taken in enumerate(demands):
+            if len(taken.amounts) == len(USUAL):
+                continue
+            for name in taken.scalars:
+                if name not in self.scalars:
+                    self.scalars[name] = np.zeros(self.table.shape[:2], np.int64)
+                self.scalars[name][slot, place] = min(taken.amounts[name], LARGEST_AMOUNT)
+
+    def _grow(self, places: int) -> None:
+        old_size, old_places, _ = self.table.shape
+        size = self.columns.index.size
+        more = max(places, old_places)
+        if (more, size) == (old_places, old_size):
+            return
+        if more > old_places:
+            more = max(more, 2 * old_places)
+        slots, widths = (0, size - old_size), (0, more - old_places)
+        self.table = np.pad(self.table, (slots, widths, (0, 0)))
+        self.scalars = {name: np.pad(each, (slots, widths)) for name, each in self.scalars.items()}
+        self.last = np.pad(self.last, (slots, (0, 0)))
+        self.counts = np.pad(self.counts, slots)
+        self.bounds = np.pad(self.bounds, slots, constant_values=HOPELESS)
+
+    def rows_of(self, slot: int) -> list[list[int]]:
+        """Of one node, by place: what is in the rows of the table."""
+        rows: list[list[int]] = self.table[slot, : int(self.counts[slot])].tolist()
+        return rows
+
+    def held_of(self, name: str) -> NDArray[np.int64]:
+        """Of a resource beside the usual ones, by slot and place."""
+        held = self.scalars.get(name)
+        return np.zeros(self.table.shape[:2], np.int64) if held is None else held
