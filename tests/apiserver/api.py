@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.admission.webhooks.calls import WebhookClient
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.apiserver.main import make_server, running
+from plimsoll.apiserver.main import ServerOptions, make_server, running
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.revisions import HistoryLimits
 from plimsoll.apiserver.storage.store import LogStore, MemoryStore
@@ -149,7 +150,10 @@ class Watching:
 
 @asynccontextmanager
 async def serving(
-    store: LogStore | None = None, clock: Clock | None = None, limits: HistoryLimits | None = None
+    store: LogStore | None = None,
+    clock: Clock | None = None,
+    limits: HistoryLimits | None = None,
+    webhooks: WebhookClient | None = None,
 ) -> AsyncIterator[Api]:
     """A server on the store, in this event loop, for as long as the block lasts."""
     made = make_server(
@@ -157,6 +161,7 @@ async def serving(
         clock or SteppedClock(),
         seeded_ids(1),
         limits or HistoryLimits(),
+        options=ServerOptions(webhooks=webhooks),
     )
     async with running(made):
         yield Api(made)

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from plimsoll.apiserver.access.authorizer import DEFAULT_MODES, AuthorizationMode
+from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS, PluginChoice
 from plimsoll.apiserver.main import ApiServerSettings, ServingSockets, serving
 
 ANSWER_SECONDS = 10
@@ -88,6 +90,13 @@ class Socket:
 
 
 @asynccontextmanager
-async def listening(directory: Path) -> AsyncIterator[Socket]:
-    async with serving(ApiServerSettings(data_dir=directory / "data")) as up:
+async def listening(
+    directory: Path, modes: tuple[AuthorizationMode, ...] = DEFAULT_MODES
+) -> AsyncIterator[Socket]:
+    settings = ApiServerSettings(
+        data_dir=directory / "data",
+        admission_plugins=PluginChoice(disabled=FINISHED_BY_CONTROLLERS),
+        authorization_modes=modes,
+    )
+    async with serving(settings) as up:
         yield Socket(up)

@@ -6,9 +6,10 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from plimsoll.apiserver.http.identity import ANONYMOUS
+from plimsoll.apiserver.access.users import ANONYMOUS
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.storage.store import MemoryStore
+from plimsoll.apiserver.upkeep.bootstrap import reconcile_bootstrap_roles
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.transport import Request, StreamedResponse
@@ -36,6 +37,7 @@ async def test_the_caller_is_who_the_transport_says(api: Api) -> None:
     refused = await stranger.request(Request(method="GET", path=MAPS))
     assert refused.status == 403
     assert "system:anonymous" in msgspec.json.decode(refused.body)["message"]
+    await reconcile_bootstrap_roles(api.server.cluster)
     assert (await stranger.request(Request(method="GET", path="/readyz"))).status == 200
 
 

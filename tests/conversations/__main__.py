@@ -15,7 +15,6 @@ def parsed_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.conversations", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="recordings; by default our own")
     parser.add_argument("--only", default="", help="regular expression on conversation id or tag")
-    parser.add_argument("--all", action="store_true", help="also the topics that are not due yet")
     parser.add_argument("--server", help="URL of a running server; by default one is started")
     parser.add_argument("--token", help="the administrator's bearer token")
     parser.add_argument("--ca", type=Path, help="the file with the server's authority")
@@ -52,8 +51,6 @@ def main() -> int:
     arguments = parsed_arguments()
     choice = replay.Choice(
         only=arguments.only,
-        # A topic that is named is replayed, due or not.
-        without=frozenset() if arguments.all or arguments.only else replay.NOT_DUE_YET,
         strict_text=arguments.strict_text,
         jobs=arguments.jobs,
     )

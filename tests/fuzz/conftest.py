@@ -10,7 +10,7 @@ from tests.fuzz.exchange import Exchange
 from tests.servers import EmbeddedServer, Endpoint, is_ready
 
 # Raise it for a night's run; the default is thousands of requests in well under a minute.
-EXAMPLES = int(os.environ.get("PLIMSOLL_FUZZ_EXAMPLES", "1000"))
+EXAMPLES = int(os.environ.get("PLIMSOLL_FUZZ_EXAMPLES", "500"))
 
 settings.register_profile(
     "fuzz",

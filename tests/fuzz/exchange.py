@@ -1,6 +1,7 @@
 """Sends one request over a real connection and holds the answer to what every answer owes."""
 
 import contextlib
+import gzip
 import http.client
 import json
 import socket
@@ -9,9 +10,11 @@ from typing import Any
 
 import yaml
 
+from plimsoll.apiserver.model import protobuf
 from tests.servers import Endpoint
 
 SECONDS = 20
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 READ_LIMIT = 1 << 26
 # What the real server says, in plain text, where no API begins.
 NO_SUCH_PLACE = b"404 page not found\n"
@@ -34,6 +37,8 @@ class Reply:
     body: bytes
 
     def document(self) -> Any:
+        if self.media_type == PROTOBUF:
+            return protobuf.decode(self.body)
         is_yaml = self.media_type == "application/yaml"
         return yaml.safe_load(self.body) if is_yaml else json.loads(self.body)
 
@@ -78,6 +83,8 @@ class Exchange:
             self.close()
             return Reply(response.status, media_type, b"")
         body = response.read(READ_LIMIT)
+        if response.getheader("Content-Encoding") == "gzip" and body:
+            body = gzip.decompress(body)
         if response.will_close:
             self.close()
         return Reply(response.status, media_type, body)

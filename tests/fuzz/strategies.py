@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from plimsoll.api.registry import Resource, all_resources
+from plimsoll.apiserver.model import protobuf
 from tests.fuzz.exchange import Probe
 from tests.kubectl.manifests import EXAMPLES
 
@@ -50,6 +51,11 @@ ACCEPTS = st.one_of(
             "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
             "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
             "application/json;stream=watch",
+            "application/vnd.kubernetes.protobuf",
+            "application/vnd.kubernetes.protobuf;stream=watch,application/json;stream=watch",
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+            "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/yaml",
             "," * 50,
         ]
     ),
@@ -233,12 +239,35 @@ BROKEN_JSON = st.one_of(
         ]
     ),
 )
+MESSAGES = [
+    example
+    for example in EXAMPLES
+    if protobuf.is_known(example.manifest["apiVersion"], example.manifest["kind"])
+]
 PROTOBUF = st.one_of(
     st.binary(max_size=100).map(lambda data: b"k8s\x00" + data),
     st.tuples(st.sampled_from(EXAMPLES), st.binary(max_size=80)).map(
         lambda pair: b"k8s\x00" + _envelope(pair[0].manifest, pair[1])
     ),
 )
+
+
+@st.composite
+def damaged_messages(draw: st.DrawFn) -> bytes:
+    """A good object in protobuf, with some bytes of it changed, lost or doubled."""
+    body = bytearray(protobuf.encode(draw(st.sampled_from(MESSAGES)).named("target")))
+    for _ in range(draw(st.integers(1, 6))):
+        at = draw(st.integers(4, len(body) - 1))
+        match draw(st.sampled_from(["change", "lose", "double"])):
+            case "change":
+                body[at] = draw(st.integers(0, 255))
+            case "lose":
+                del body[at : at + draw(st.integers(1, 8))]
+            case _:
+                body[at:at] = body[at : at + draw(st.integers(1, 300))]
+        if len(body) < 6:
+            break
+    return bytes(body)
 
 
 def _envelope(manifest: dict[str, Any], raw: bytes) -> bytes:
@@ -270,6 +299,7 @@ def headers(draw: st.DrawFn) -> dict[str, str]:
     rare = {
         "Authorization": ["", "Bearer", "Bearer wrong", "Basic eDp5", "Digest x"],
         "Impersonate-User": ["somebody", ""],
+        "Accept-Encoding": ["gzip", "gzip;q=0", "identity, gzip;q=x", ",;,"],
         "Content-Encoding": ["gzip", "br", "nonsense"],
         "If-Match": ['"1"'],
         "If-None-Match": ["*", '"x"'],

@@ -1,5 +1,6 @@
 """Whatever is asked, the answer is an answer: no 5xx, no silence, and every refusal a Status."""
 
+import base64
 import itertools
 import json
 from typing import Any
@@ -96,6 +97,51 @@ def test_garbage_in_protobuf_is_answered(
     headers = {"Content-Type": "application/vnd.kubernetes.protobuf"}
     probe = Probe(method=method, path=path, headers=headers, body=body)
     assert_civil(probe, exchange.send(probe))
+
+
+@FUZZ
+@given(
+    body=strategies.damaged_messages(),
+    example=st.sampled_from(strategies.MESSAGES),
+    method=st.sampled_from(["POST", "PUT", "DELETE"]),
+    accept=strategies.ACCEPTS,
+)
+def test_damaged_messages_are_answered(
+    *, body: bytes, example: Example, method: str, accept: str, exchange: Exchange
+) -> None:
+    path = collection(example) + ("" if method == "POST" else "/target")
+    headers = {"Content-Type": "application/vnd.kubernetes.protobuf", "Accept": accept}
+    probe = Probe(method=method, path=path, headers=headers, body=body)
+    assert_civil(probe, exchange.send(probe))
+
+
+MARKER = "correct-horse-battery-staple"
+
+
+@FUZZ
+@given(data=st.data())
+def test_no_refusal_tells_what_a_secret_holds(data: st.DataObject, exchange: Exchange) -> None:
+    damaged = data.draw(strategies.JSON)
+    secret: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "target"},
+        "stringData": {"password": MARKER},
+        "data": {"token": base64.b64encode(MARKER.encode()).decode()},
+        "type": "Opaque",
+    }
+    place = data.draw(st.sampled_from(["metadata", "type", "immutable", "data", "stringData"]))
+    # The value is damaged, or stands where it does not belong.
+    secret[place] = data.draw(st.sampled_from([damaged, {"password": [MARKER]}, [MARKER], MARKER]))
+    body = json.dumps(secret).encode()
+    if data.draw(st.booleans()):
+        body = body[: data.draw(st.integers(0, len(body)))]
+    path = "/api/v1/namespaces/default/secrets?fieldValidation=Strict&dryRun=All"
+    probe = Probe(method="POST", path=path, headers={"Content-Type": "application/json"}, body=body)
+    reply = exchange.send(probe)
+    assert_civil(probe, reply)
+    if reply.code >= 400 and place not in ("metadata", "type"):
+        assert MARKER.encode() not in reply.body, reply
 
 
 @FUZZ

@@ -1,5 +1,6 @@
 """How objects go away, and how kubectl waits for what becomes of them."""
 
+import json
 from typing import Any
 
 import pytest
@@ -96,3 +97,28 @@ def test_rollout_status_ends_when_all_replicas_are_ready(kubectl: Kubectl) -> No
         )
         kubectl("patch", "sts", "web", "--subresource=status", "--type=merge", "-p", done)
         assert waiting.ends() == 0
+
+
+def test_drain_evicts_what_the_budget_allows(kubectl: Kubectl) -> None:
+    node = f"{kubectl.namespace}-node"
+    kubectl("create", "-f", "-", stdin=named({"apiVersion": "v1", "kind": "Node"}, node))
+    running = named(pod(nodeName=node), "web", labels={"app": "web"})
+    kubectl("create", "-f", "-", stdin=running)
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    _patch_status(kubectl, "pod/web", ready)
+    kubectl("create", "poddisruptionbudget", "web", "--selector=app=web", "--min-available=1")
+    counted = {"observedGeneration": 1, "currentHealthy": 1, "desiredHealthy": 1}
+    _patch_status(kubectl, "pdb/web", counted | {"disruptionsAllowed": 0, "expectedPods": 1})
+    drain = ("drain", node, "--force", "--grace-period=0", "--pod-selector=app=web")
+
+    refused = kubectl.refused(*drain, "--timeout=2s")
+    assert "violate the pod's disruption budget" in refused
+
+    _patch_status(kubectl, "pdb/web", {"disruptionsAllowed": 1, "currentHealthy": 2})
+    assert "pod/web evicted" in kubectl(*drain, "--timeout=30s")
+    assert "NotFound" in kubectl.refused("get", "pod", "web")
+
+
+def _patch_status(kubectl: Kubectl, what: str, status: dict[str, Any]) -> None:
+    patch = json.dumps({"status": status})
+    kubectl("patch", what, "--subresource=status", "--type=merge", "-p", patch)

@@ -7,9 +7,11 @@ validation as over HTTP. Nothing mutable is shared: bodies are bytes on both sid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from plimsoll.apiserver.access.impersonation import PREFIX
+from plimsoll.apiserver.access.users import ADMIN, User
 from plimsoll.apiserver.http.answers import Answer, Stream, warning_header
-from plimsoll.apiserver.http.identity import ADMIN, User
-from plimsoll.apiserver.server import ApiServer
+from plimsoll.apiserver.model.status import ApiError
+from plimsoll.apiserver.server import ApiServer, refused
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.transport import Request, Response, StreamedResponse
 
@@ -26,7 +28,7 @@ class InProcessTransport:
 
     async def serve(self, request: Request) -> Response:
         """The same, however long it takes: for a caller that minds the time itself."""
-        return await _response(request, await self._server.handle(request, self._user))
+        return await _response(request, await self._handled(request))
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
@@ -50,7 +52,7 @@ class InProcessTransport:
     ) -> None:
         """A watch from its beginning to its end, for a receiver that takes every line at once and
         minds the time itself: its head is given to `opened`, and each line to `send`."""
-        answer = await self._server.handle(request, self._user)
+        answer = await self._handled(request)
         opened(StreamedResponse(status=answer.status, headers=_headers(answer), body=answer.body))
         stream = answer.stream
         if stream is None:
@@ -66,15 +68,24 @@ class InProcessTransport:
 
     async def _answer(self, request: Request) -> Answer:
         if request.timeout is None:
-            return await self._server.handle(request, self._user)
+            return await self._handled(request)
         try:
             async with self._server.cluster.clock.timeout(request.timeout):
-                return await self._server.handle(request, self._user)
+                return await self._handled(request)
         except TimeoutError as error:
             operation = f"{request.method} {request.path}"
             raise KubeError(
                 Failure.UNKNOWN_OUTCOME, "no answer in time", operation=operation
             ) from error
+
+    async def _handled(self, request: Request) -> Answer:
+        user = self._user
+        if any(name.startswith(PREFIX) for name in request.headers):
+            try:
+                user = self._server.acting_user(user, request.headers.items())
+            except ApiError as error:
+                return refused(error, request)
+        return await self._server.handle(request, user)
 
     async def close(self) -> None:
         """There is nothing to let go of."""
@@ -103,5 +114,8 @@ async def _whole(request: Request, stream: Stream) -> bytes:
 
 async def _lines(stream: Stream) -> AsyncIterator[bytes]:
     async for chunk in stream.chunks:
+        if stream.has_frames:
+            yield chunk
+            continue
         for line in chunk.splitlines():
             yield line

@@ -19,29 +19,54 @@ from pathlib import Path
 import uvicorn
 import yaml
 
-from plimsoll.apiserver.admission.chain import Admission
+from plimsoll.apiserver.access.authorizer import (
+    DEFAULT_MODES,
+    AccessControl,
+    AuthorizationMode,
+)
+from plimsoll.apiserver.access.node_authorizer import NodeAuthorizer
+from plimsoll.apiserver.access.tokens.account_tokens import AccountTokens
+from plimsoll.apiserver.access.tokens.jwt import TokenKey
+from plimsoll.apiserver.admission.chain import SERVICE_ACCOUNT, Admission, PluginChoice
+from plimsoll.apiserver.admission.webhooks.calls import WebhookClient
+from plimsoll.apiserver.audit.log_file import AuditFileLimits, AuditLog, RotatedFile
+from plimsoll.apiserver.audit.policy import AuditPolicy
+from plimsoll.apiserver.audit.trail import AuditTrail
+from plimsoll.apiserver.definition_cleanup import DefinitionCleanup
 from plimsoll.apiserver.first_objects import create_first_objects
 from plimsoll.apiserver.http.app import AsgiApp
 from plimsoll.apiserver.http.certificates import ServerCredentials, load_or_create, private_write
 from plimsoll.apiserver.http.connections import ConnectionLimits
 from plimsoll.apiserver.http.handshakes import HandshakeLimits, TlsListener
+from plimsoll.apiserver.http.identity import Authenticator
 from plimsoll.apiserver.http.protocol import BoundedProtocol
 from plimsoll.apiserver.http.renewal import keep_current
 from plimsoll.apiserver.metrics import ServerMetrics
+from plimsoll.apiserver.model.kinds.networking.service_network import ServiceNetwork
 from plimsoll.apiserver.server import ApiServer
 from plimsoll.apiserver.storage.cluster import BOOKMARK_EVERY, StoredCluster, describe
+from plimsoll.apiserver.storage.definitions.custom_kinds import DEFINITIONS, CustomKinds
+from plimsoll.apiserver.storage.durable_objects import DurableObjects, keep_roles
+from plimsoll.apiserver.storage.encryption.sealed_store import Encryption, SealedStore
 from plimsoll.apiserver.storage.event_expiry import EventExpiry
 from plimsoll.apiserver.storage.heavy_work import HeavyWork
 from plimsoll.apiserver.storage.measured_store import MeasuredStore
 from plimsoll.apiserver.storage.revisions import HistoryLimits, Revisions
 from plimsoll.apiserver.storage.sqlite_file import FILE_NAME
 from plimsoll.apiserver.storage.sqlite_store import SqliteStore
-from plimsoll.apiserver.storage.store import LogStore
+from plimsoll.apiserver.storage.store import LogStore, StoreCorruptError
 from plimsoll.apiserver.storage.watch_hub import WatchHub
+from plimsoll.apiserver.upkeep.aggregated_roles import AggregatedRoles
+from plimsoll.apiserver.upkeep.bootstrap import reconcile_bootstrap_roles
+from plimsoll.apiserver.upkeep.default_accounts import DefaultAccounts
+from plimsoll.apiserver.upkeep.keeper import Keeper, Upkeep
+from plimsoll.apiserver.upkeep.root_certificates import RootCertificates
+from plimsoll.apiserver.upkeep.token_secrets import TokenSecrets
 from plimsoll.runtime.blocking import Blocking
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.ids import Ids, system_ids
 from plimsoll.runtime.signals import end_asked
+from plimsoll.wire.webhooks.on_demand import WebhooksOnDemand
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +85,13 @@ FAREWELL_SECONDS = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings:
+    policy: AuditPolicy
+    path: Path
+    limits: AuditFileLimits = field(default_factory=AuditFileLimits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiServerSettings:
     data_dir: Path
     port: int = 0
@@ -69,7 +101,13 @@ class ApiServerSettings:
     """How far back watches can resume and lists can go on."""
     event_ttl: timedelta = timedelta(hours=1)
     """How long events are kept after they were last written."""
-    disabled_admission_plugins: frozenset[str] = frozenset()
+    admission_plugins: PluginChoice = field(default_factory=PluginChoice)
+    service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
+    """What services get their addresses from."""
+    authorization_modes: tuple[AuthorizationMode, ...] = DEFAULT_MODES
+    audit: "AuditSettings | None" = None
+    encryption: Encryption = field(default_factory=Encryption)
+    """Of what the file holds."""
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=system_ids)
 
@@ -80,12 +118,24 @@ def limits_for(history: timedelta) -> HistoryLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    disabled_plugins: frozenset[str] = frozenset()
-    """Of the admission, by name."""
+    disabled_plugins: frozenset[str] = frozenset({SERVICE_ACCOUNT})
+    """Of the admission, by name. Accounts for pods are only made where sockets are served."""
+    enabled_plugins: frozenset[str] = frozenset()
+    """Of the admission: those that are off otherwise."""
     blocking: Blocking | None = None
     """What waits for a store that is not inline, in a server without threads; None: threads."""
+    service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
+    """What services get their addresses from."""
     bookmark_every: timedelta = BOOKMARK_EVERY
     """Of watches in which nothing happens."""
+    authorization_modes: tuple[AuthorizationMode, ...] = DEFAULT_MODES
+    admin_token: str = ""
+    """Empty: there is none, and the administrator is whom the transport says."""
+    token_key: TokenKey | None = None
+    """What signs the tokens of service accounts; None: a key that is lost with the server."""
+    audit: AuditTrail | None = None
+    webhooks: WebhookClient | None = None
+    """What calls admission webhooks; None: there is no network."""
 
 
 ORDINARY = ServerOptions()
@@ -103,18 +153,33 @@ def make_server(
     measured = MeasuredStore(store, clock)
     revisions = Revisions(measured, clock, limits, options.blocking)
     hub = WatchHub()
-    revisions.on_durable(hub.publish)
     revisions.load(describe)
+    custom = CustomKinds()
+    custom.load(revisions.collection(DEFINITIONS))
+    objects = DurableObjects(revisions)
+    access = AccessControl(nodes=NodeAuthorizer(objects), modes=options.authorization_modes)
+    # Before watchers are told: what they do next is already allowed and served, or not any more.
+    keep_roles(access.roles, revisions)
+    revisions.on_durable(custom.follow)
+    revisions.on_durable(hub.publish)
+    tokens = AccountTokens(objects, clock.now, options.token_key)
     cluster = StoredCluster(
         revisions=revisions,
         hub=hub,
         clock=clock,
         ids=ids,
+        custom=custom,
         work=HeavyWork(inline=store.inline or options.blocking is not None),
-        admission=Admission(disabled=options.disabled_plugins),
+        authenticator=Authenticator(tokens, admin_token=options.admin_token),
+        access=access,
+        admission=Admission(
+            plugins=PluginChoice(enabled=options.enabled_plugins, disabled=options.disabled_plugins)
+        ),
+        service_network=options.service_network,
         bookmark_every=options.bookmark_every,
+        webhooks=options.webhooks,
     )
-    return ApiServer(cluster, metrics=ServerMetrics(cluster, measured))
+    return ApiServer(cluster, metrics=ServerMetrics(cluster, measured), audit=options.audit)
 
 
 Tasks = frozenset["asyncio.Future[None]"]
@@ -124,10 +189,11 @@ Tasks = frozenset["asyncio.Future[None]"]
 async def running(server: ApiServer) -> AsyncIterator[Tasks]:
     """The server's own tasks, for as long as the block lasts; none of them ends by itself."""
     revisions = server.cluster.revisions
+    cleanup = DefinitionCleanup(server.cluster)
     # Not a TaskGroup: that would wrap what the block raises.
     tasks = frozenset(
         asyncio.ensure_future(endless)
-        for endless in (revisions.run_writer(), revisions.run_compactor())
+        for endless in (revisions.run_writer(), revisions.run_compactor(), cleanup.run())
     )
     try:
         await create_first_objects(server.cluster)
@@ -138,6 +204,10 @@ async def running(server: ApiServer) -> AsyncIterator[Tasks]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if server.cluster.webhooks is not None:
+            await server.cluster.webhooks.close()
+        if server.audit is not None:
+            await asyncio.to_thread(server.audit.close)
         server.cluster.work.close()
         revisions.close()
 
@@ -230,29 +300,37 @@ async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     credentials = load_or_create(settings.data_dir / "pki", settings.clock.now())
     with _listen(settings.port) as listener:
-        store = SqliteStore(
-            settings.data_dir / FILE_NAME, first=int(settings.clock.now().timestamp())
-        )
         made = make_server(
-            store,
+            _opened_store(settings),
             settings.clock,
             settings.ids,
             limits_for(settings.history),
-            options=ServerOptions(disabled_plugins=settings.disabled_admission_plugins),
+            options=ServerOptions(
+                disabled_plugins=settings.admission_plugins.disabled,
+                enabled_plugins=settings.admission_plugins.enabled,
+                service_network=settings.service_network,
+                authorization_modes=settings.authorization_modes,
+                admin_token=credentials.admin_token,
+                token_key=credentials.token_key,
+                webhooks=WebhooksOnDemand(),
+                audit=_audit_trail(settings),
+            ),
         )
         # What was loaded stays for long: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
         async with running(made) as tasks:
+            upkeep = await _begun_upkeep(made.cluster, credentials)
             url = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
             # Before the first answer: a client that finds the server ready finds the file as well.
             _write_kubeconfig(settings, url, credentials)
-            app = AsgiApp(made, settings.clock, admin_token=credentials.admin_token)
+            app = AsgiApp(made, settings.clock, made.cluster.authenticator)
             web = _Uvicorn(_web_config(app, credentials), settings.clock)
             task = asyncio.ensure_future(web.serve(sockets=[listener]))
             renewal = asyncio.ensure_future(_renew(settings, url, web))
             expiry = asyncio.ensure_future(EventExpiry(made.cluster, settings.event_ttl).run())
-            own = tasks | {task, expiry}
+            keeping = asyncio.ensure_future(upkeep.run())
+            own = tasks | {task, expiry, keeping}
             try:
                 await _started(web, task)
                 yield ServingSockets(url=url, server=made, credentials=credentials, tasks=own)
@@ -260,8 +338,44 @@ async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
                 made.cluster.hub.stop()
                 renewal.cancel()
                 expiry.cancel()
+                keeping.cancel()
                 await _stopped(web, task)
-                await asyncio.gather(task, renewal, expiry, return_exceptions=True)
+                await asyncio.gather(task, renewal, expiry, keeping, return_exceptions=True)
+
+
+def _opened_store(settings: ApiServerSettings) -> SealedStore:
+    """Raises StoreCorruptError, and EncryptionKeyError before anything is changed."""
+    path = settings.data_dir / FILE_NAME
+    plain = SqliteStore(path, first=int(settings.clock.now().timestamp()))
+    store = SealedStore(plain, settings.encryption, path)
+    try:
+        store.prepare()
+    except StoreCorruptError:
+        store.close()
+        raise
+    return store
+
+
+async def _begun_upkeep(cluster: StoredCluster, credentials: ServerCredentials) -> Upkeep:
+    """Roles, tokens and certificates are there before the first client asks for anything."""
+    await reconcile_bootstrap_roles(cluster)
+    authority = credentials.authority.read_bytes()
+    keepers: list[Keeper] = [AggregatedRoles(cluster), TokenSecrets(cluster, authority)]
+    if cluster.admission.mounts_tokens:
+        certificates = RootCertificates(cluster, authority)
+        certificates.refresh(cluster.revisions.collection("namespaces").keys())
+        keepers += [DefaultAccounts(cluster), certificates]
+    upkeep = Upkeep(cluster, keepers)
+    await upkeep.begin()
+    return upkeep
+
+
+def _audit_trail(settings: ApiServerSettings) -> AuditTrail | None:
+    wanted = settings.audit
+    if wanted is None:
+        return None
+    log = AuditLog(RotatedFile(wanted.path, wanted.limits, settings.clock.now))
+    return AuditTrail(wanted.policy, log, settings.clock, settings.ids)
 
 
 async def _stopped(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:

@@ -76,6 +76,10 @@ class ServerMetrics:
             self._registry.register(store.seconds)
         ProcessCollector(registry=self._registry)
 
+    def register(self, collector: Collector) -> None:
+        """Figures that another part of the server keeps."""
+        self._registry.register(collector)
+
     def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
         return Gauge(name, meaning, labels, registry=self._registry)
 

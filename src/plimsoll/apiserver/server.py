@@ -1,22 +1,34 @@
 """The embedded API server without any network: a request and a user in, an answer out."""
 
+import dataclasses
 import logging
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
+from plimsoll.apiserver.access.impersonation import Headers, acting_user
+from plimsoll.apiserver.access.users import User
 from plimsoll.apiserver.admission.warnings.deprecated import deprecations
-from plimsoll.apiserver.admission.warnings.not_enforced import ignored_headers
-from plimsoll.apiserver.http import informational
-from plimsoll.apiserver.http.answers import Answer, refusal
-from plimsoll.apiserver.http.identity import AdminsOnly, Authorizer, User
-from plimsoll.apiserver.http.negotiation import YAML, encode_yaml, refusal_type
-from plimsoll.apiserver.http.requests import Query, Target, parse_target
+from plimsoll.apiserver.audit.trail import AuditTrail
+from plimsoll.apiserver.http.answers import Answer, refusal, text_answer
+from plimsoll.apiserver.http.asking import attributes_of
+from plimsoll.apiserver.http.flow.levels import HEALTH, find_level
+from plimsoll.apiserver.http.flow.seat_metrics import SeatMetrics
+from plimsoll.apiserver.http.flow.seats import FairSeats, Seat, all_seats, width_of_list
+from plimsoll.apiserver.http.informational import OPENAPI_V2, Informational, ServerFacts
+from plimsoll.apiserver.http.negotiation import negotiated
+from plimsoll.apiserver.http.requests import (
+    PathMissingError,
+    Query,
+    Target,
+    is_resource_path,
+    parse_target,
+)
 from plimsoll.apiserver.metrics import ServerMetrics
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.heavy_work import SLOW_FORMAT_BYTES
+from plimsoll.apiserver.storage.resource_kinds import kind_of
 from plimsoll.apiserver.storage.store import StoreFailedError
 from plimsoll.apiserver.verbs.dispatch import ResourceRoutes
 from plimsoll.wire.transport import Request
@@ -28,28 +40,67 @@ class ApiServer:
     def __init__(
         self,
         cluster: StoredCluster,
-        authorizer: Authorizer | None = None,
         metrics: ServerMetrics | None = None,
+        audit: AuditTrail | None = None,
     ) -> None:
         self.cluster = cluster
         self.metrics = metrics or ServerMetrics(cluster)
-        self._authorizer = authorizer or AdminsOnly()
+        self.audit = audit
+        if audit is not None:
+            self.metrics.register(audit)
+        self.seats = all_seats(cluster.clock)
+        self.metrics.register(SeatMetrics(self.seats))
         self._routes = ResourceRoutes(cluster)
+        self._told = Informational(lambda: cluster.custom.resources)
 
     async def handle(self, request: Request, user: User) -> Answer:
         """Never raises for anything a client can send."""
         began = self.cluster.clock.monotonic()
         target = self._target(request.path)
+        followed = None if self.audit is None else self.audit.begin(request, target, user)
+        level = find_level(request.path, target, user)
         with self.metrics.in_flight(request):
-            answer = _completed(await self._handled(request, target, user), request, target)
+            if level is None:
+                handled = await self._handled(request, target, user)
+            else:
+                handled = await self._seated(self.seats[level.name], request, target, user)
+            answer = _completed(handled, target)
         seconds = self.cluster.clock.monotonic() - began
         self.metrics.observe(request, target, answer.status, seconds)
+        if followed is not None and self.audit is not None:
+            return self.audit.end(followed, answer)
         return answer
+
+    async def _seated(
+        self, seats: FairSeats, request: Request, target: Target | None, user: User
+    ) -> Answer:
+        """The answer to a request that competes with others; a long one keeps its seat until it
+        is sent."""
+        try:
+            seat = await seats.take(user.name, self._width(request, target))
+        except ApiError as error:
+            return refused(error, request)
+        answer = Answer()
+        try:
+            answer = await self._handled(request, target, user)
+        finally:
+            if answer.stream is None or not answer.stream.has_end:
+                seat.give_back()
+        return _given_back_at_end(answer, seat)
+
+    def _width(self, request: Request, target: Target | None) -> int:
+        """How many seats the request takes: a list as many as it has objects to look at."""
+        if target is None or target.name or request.method not in ("GET", "DELETE"):
+            return 1
+        return width_of_list(len(self.cluster.collection(kind_of(target.resource))))
 
     async def _handled(self, request: Request, target: Target | None, user: User) -> Answer:
         try:
             self._authorize(request, target, user)
-            return await self._answer(request, target, user)
+            answer = await self._answer(request, target, user)
+            return negotiated(answer, request) if target is not None else answer
+        except PathMissingError as error:
+            return text_answer(f"{error}\n", error.code)
         except ApiError as error:
             return await self._refused(error, request)
         except StoreFailedError as error:
@@ -70,70 +121,81 @@ class ApiServer:
             self._authorize(request, target, user)
         except ApiError as error:
             self.metrics.observe(request, target, error.code, 0.0)
+            self._audit_refusal(request, target, user, error)
             raise
 
+    def unauthenticated(self, request: Request, error: ApiError) -> None:
+        """A request whose credentials belong to no user was refused."""
+        target = self._target(request.path)
+        self.metrics.observe(request, target, error.code, 0.0)
+        self._audit_refusal(request, target, User(name=""), error)
+
+    def _audit_refusal(
+        self, request: Request, target: Target | None, user: User, error: ApiError
+    ) -> None:
+        followed = None if self.audit is None else self.audit.begin(request, target, user)
+        if followed is not None and self.audit is not None:
+            self.audit.end(followed, refusal(error))
+
     def _authorize(self, request: Request, target: Target | None, user: User) -> None:
-        if self._authorizer.allows(user, request.method, request.path):
-            return
-        verb = request.method.lower()
-        if target is None:
-            raise ApiError(
-                403,
-                "Forbidden",
-                f'forbidden: User "{user.name}" cannot {verb} path "{request.path}"',
-                {},
-            )
-        resource = target.resource
-        details: dict[str, Any] = {"name": target.name} if target.name else {}
-        if resource.group:
-            details["group"] = resource.group
-        details["kind"] = resource.plural
-        raise ApiError(
-            403,
-            "Forbidden",
-            f'{resource.qualified_name} is forbidden: User "{user.name}" cannot {verb} resource '
-            f'"{resource.plural}" in API group "{resource.group}"',
-            details,
-        )
+        # Most requests come from administrators: not even what is asked for needs to be found out.
+        # Questions of health are answered to all, whatever becomes of the roles.
+        is_health = request.method == "GET" and request.path in HEALTH
+        if not user.is_admin and not is_health:
+            self.cluster.access.check(user, attributes_of(request, target))
+
+    def acting_user(self, user: User, headers: Headers) -> User:
+        """Whom the request is answered for, if it asks for another user. Raises ApiError."""
+        return acting_user(user, headers, self.cluster.access)
 
     def _target(self, path: str) -> Target | None:
-        if not _is_resource_path(path):
+        if not is_resource_path(path):
             return None
         try:
-            return parse_target(path)
+            return parse_target(path, self.cluster.custom.find)
         except ApiError:
             return None
 
     async def _answer(self, request: Request, target: Target | None, user: User) -> Answer:
         if target is None:
-            if request.path == informational.OPENAPI_V2:
-                return await informational.openapi_v2(request)
-            failure = self.cluster.revisions.failure
-            told = informational.answer(request, failure=failure, metrics=self.metrics.text)
+            if request.path == OPENAPI_V2:
+                return await self._told.openapi_v2(request)
+            told = self._told.answer(request, self._facts())
             if told is not None:
                 return told
-            target = parse_target(request.path)
+            target = parse_target(request.path, self.cluster.custom.find)
         return await self._routes.answer(request, target, Query(request), user)
+
+    def _facts(self) -> ServerFacts:
+        return ServerFacts(
+            failure=self.cluster.revisions.failure,
+            metrics=self.metrics.text,
+            token_key=lambda: self.cluster.authenticator.tokens.key.public_document,
+        )
 
 
 def refused(error: ApiError, request: Request) -> Answer:
-    """The error as a Status, in YAML for those who read that."""
-    told = refusal(error)
-    if refusal_type(request) != YAML:
-        return told
-    return replace(told, content_type=YAML, body=encode_yaml(told.body))
+    """The error as a Status, in the format that the client reads."""
+    return negotiated(refusal(error), request)
 
 
-def _completed(answer: Answer, request: Request, target: Target | None) -> Answer:
+def _given_back_at_end(answer: Answer, seat: Seat) -> Answer:
+    stream = answer.stream
+    if stream is None or not stream.has_end:
+        return answer
+    close = stream.close
+
+    def close_both() -> None:
+        seat.give_back()
+        close()
+
+    return replace(answer, stream=dataclasses.replace(stream, close=close_both))
+
+
+def _completed(answer: Answer, target: Target | None) -> Answer:
     """With the warnings that every answer to such a request carries."""
-    warnings = (*deprecations(target), *ignored_headers(request.headers))
+    warnings = tuple(deprecations(target))
     return replace(answer, warnings=answer.warnings + warnings) if warnings else answer
-
-
-def _is_resource_path(path: str) -> bool:
-    parts = path.strip("/").split("/")
-    needed = {"api": 3, "apis": 4}.get(parts[0], 0)
-    return bool(needed) and len(parts) >= needed
 
 
 def _not_stored(error: StoreFailedError) -> ApiError:

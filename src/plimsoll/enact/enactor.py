@@ -98,7 +98,11 @@ class Enactor:
                 await self._delete(write)
             case Emit():
                 self._events.emit(
-                    reference_to(write.regarding), write.reason, write.message, type_=write.type
+                    reference_to(write.regarding),
+                    write.reason,
+                    write.message,
+                    type_=write.type,
+                    component=write.reporter,
                 )
             case _:
                 assert_never(write)

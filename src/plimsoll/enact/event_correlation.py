@@ -30,6 +30,8 @@ class Notice:
     reason: str
     message: str
     at: datetime
+    component: str = ""
+    """Who reports it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,14 +82,17 @@ class EventRecorder:
         message: str,
         *,
         type_: EventType = EventType.NORMAL,
+        component: str = "",
     ) -> None:
-        """Queue a notice: the reason in CamelCase, the message a sentence for the user."""
+        """Queue a notice: the reason in CamelCase, the message a sentence for the user. Empty
+        `component`: that of the settings reports it."""
         notice = Notice(
             regarding=regarding,
             type=type_,
             reason=reason,
             message=without_secrets(message),
             at=self._client.clock.now(),
+            component=component or self._settings.component,
         )
         if self._echoes.is_echo(notice):
             return
@@ -201,7 +204,7 @@ class EventRecorder:
             "resourceVersion": regarding.resource_version,
             "fieldPath": regarding.field_path,
         }
-        source = {"component": self._settings.component, "host": self._settings.instance}
+        source = {"component": notice.component, "host": self._settings.instance}
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -214,7 +217,7 @@ class EventRecorder:
             "firstTimestamp": at,
             "lastTimestamp": at,
             "count": 1,
-            "reportingComponent": self._settings.component,
+            "reportingComponent": notice.component,
             "reportingInstance": self._settings.instance,
         }
 

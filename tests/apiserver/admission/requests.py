@@ -1,12 +1,36 @@
 """A cluster of a few documents, and requests to it, as admission plugins see them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import msgspec
+
+from plimsoll.api.patch.documents import clone
 from plimsoll.api.registry import Document, Resource, all_resources
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
 
 NOW = datetime(2026, 11, 15, 21, 15, 17, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A document as it is stored."""
+
+    content: Document
+
+    @property
+    def raw(self) -> bytes:
+        return msgspec.json.encode(self.content)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        found: dict[str, str] = self.content["metadata"].get("labels") or {}
+        return found
+
+    def document(self) -> Document:
+        made: Document = clone(self.content)
+        return made
 
 
 class Objects:
@@ -28,6 +52,14 @@ class Objects:
             at = document["metadata"].get("namespace", "")
             if document["kind"] in kinds and (not namespace or at == namespace):
                 yield document
+
+    def versions(
+        self, group: str, plural: str, namespace: str = ""
+    ) -> Iterator[tuple[str, Version]]:
+        for document in self.list(group, plural, namespace):
+            meta = document["metadata"]
+            at = meta.get("namespace", "")
+            yield f"{at}/{meta['name']}" if at else meta["name"], Version(document)
 
 
 def resource_of(kind: str) -> Resource:

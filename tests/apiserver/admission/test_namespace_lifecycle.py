@@ -5,7 +5,7 @@ import pytest
 
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.apiserver.admission import namespace_lifecycle
-from plimsoll.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.apiserver.admission.attributes import Attributes, Operation, StoredVersion
 from plimsoll.apiserver.model.status import ApiError
 
 
@@ -23,6 +23,11 @@ class Namespaces:
 
     def list(self, _group: str, _plural: str, _namespace: str = "") -> Iterator[Document]:
         return iter(self._by_name.values())
+
+    def versions(
+        self, _group: str, _plural: str, _namespace: str = ""
+    ) -> Iterator[tuple[str, StoredVersion]]:
+        return iter(())
 
 
 CLUSTER = Namespaces(

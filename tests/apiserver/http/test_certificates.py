@@ -11,6 +11,7 @@ from cryptography import x509
 from plimsoll.apiserver.http.certificates import (
     LEAF_LIFE,
     RENEW_BEFORE,
+    client_credential,
     load_or_create,
     private_write,
 )
@@ -37,6 +38,33 @@ def test_everything_is_made_once_and_readable_for_the_owner_only(tmp_path: Path)
     assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert made.admin_token not in repr(made)
+
+
+def test_a_client_gets_a_certificate_of_its_name_and_groups_that_lasts_as_long_as_the_authority(
+    tmp_path: Path,
+) -> None:
+    load_or_create(tmp_path, NOW)
+    user = ("system:node:a", ("system:nodes", "others"))
+    made = client_credential(tmp_path, "a", user, NOW)
+    held = x509.load_pem_x509_certificate(made.certificate)
+    authority = certificate(tmp_path / "ca.crt")
+    held.verify_directly_issued_by(authority)
+    assert held.not_valid_after_utc == authority.not_valid_after_utc
+    named = [(part.rfc4514_attribute_name, part.value) for part in held.subject]
+    assert named == [("CN", "system:node:a"), ("O", "system:nodes"), ("O", "others")]
+    files = list((tmp_path / "clients").iterdir())
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    assert client_credential(tmp_path, "a", user, NOW + DAY) == made
+    assert "PRIVATE" not in repr(made)
+
+
+@pytest.mark.parametrize("user", [("b", ("system:nodes",)), ("a", ())])
+def test_a_client_that_is_another_user_gets_another_certificate(
+    tmp_path: Path, user: tuple[str, tuple[str, ...]]
+) -> None:
+    load_or_create(tmp_path, NOW)
+    before = client_credential(tmp_path, "a", ("a", ("system:nodes",)), NOW)
+    assert client_credential(tmp_path, "a", user, NOW).certificate != before.certificate
 
 
 def test_keys_and_certificates_fit_together(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_no_unknown_client_comes_in_when_known_clients_have_all_the_room() -> No
 async def test_a_client_is_served_while_strangers_fill_the_door(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits.ConnectionLimits.__init__, "__defaults__", (100, 4))
+    monkeypatch.setattr(limits.ConnectionLimits.__init__, "__defaults__", (100, 4, 100))
     async with listening(tmp_path) as server, server.connect() as known:
         await known.send(server.request("GET", "/api/v1/nodes"))
         assert await known.status() == 200

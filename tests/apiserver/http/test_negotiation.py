@@ -26,7 +26,7 @@ def asking(accept: str) -> AcceptedForm:
         pytest.param("", AcceptedForm(), id="nothing-said"),
         pytest.param("*/*", AcceptedForm(), id="anything"),
         pytest.param("application/json", AcceptedForm(), id="json"),
-        pytest.param(PROTOBUF, AcceptedForm(), id="protobuf-gets-json"),
+        pytest.param(PROTOBUF, AcceptedForm(media_type=PROTOBUF), id="protobuf"),
         pytest.param("application/yaml", AcceptedForm(media_type="application/yaml"), id="yaml"),
         pytest.param(f"{TABLE},application/json", AcceptedForm(form=MediaForm.TABLE), id="a-table"),
         pytest.param(METADATA, AcceptedForm(form=MediaForm.METADATA), id="metadata"),

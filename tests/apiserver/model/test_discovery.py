@@ -1,9 +1,16 @@
 from dataclasses import replace
 
-from plimsoll.api.registry import NOT_SERVED, Document, Resource, all_resources, resources_by_path
+from plimsoll.api.registry import (
+    NOT_SERVED,
+    Document,
+    Resource,
+    builtin_resources,
+    resources_by_path,
+)
 from plimsoll.apiserver.model import discovery
+from tests.apiserver.model.custom.definitions import snapshot_resources
 
-RESOURCES = all_resources()
+RESOURCES = (*builtin_resources(), *snapshot_resources())
 
 
 def entry(listed: Document | None, name: str) -> Document:

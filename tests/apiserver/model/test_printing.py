@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.registry import Document, all_resources, resources_by_path
+from plimsoll.api.registry import Document, builtin_resources, resources_by_path
 from plimsoll.apiserver.model.printing.ages import human_duration
 from plimsoll.apiserver.model.printing.tables import (
     partial_metadata,
@@ -11,9 +11,11 @@ from plimsoll.apiserver.model.printing.tables import (
     table,
     without_columns,
 )
+from tests.apiserver.model.custom.definitions import snapshot_resources
 
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
-RESOURCES = {(r.group, r.plural): r for r in all_resources()}
+SERVED = (*builtin_resources(), *snapshot_resources())
+RESOURCES = {(r.group, r.plural): r for r in SERVED}
 META = {"name": "x", "namespace": "ns", "creationTimestamp": "2030-01-01T11:59:55Z"}
 
 
@@ -524,7 +526,7 @@ def test_snapshots_show_what_is_missing_as_nothing() -> None:
     assert cells("volumesnapshotclasses", class_, group)[1:3] == ["d", "Retain"]
 
 
-@pytest.mark.parametrize("resource", all_resources(), ids=lambda r: f"{r.plural}.{r.version}")
+@pytest.mark.parametrize("resource", SERVED, ids=lambda r: f"{r.plural}.{r.version}")
 def test_every_kind_fills_its_columns_even_when_the_object_is_bare(resource: Any) -> None:
     shown = table(resource, [{"metadata": {"name": "x"}}], NOW)
     assert len(shown["rows"][0]["cells"]) == len(shown["columnDefinitions"])

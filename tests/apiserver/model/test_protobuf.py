@@ -1,13 +1,17 @@
 import struct
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import example, given, strategies as st
 
-from plimsoll.api.registry import Document, Resource, all_resources
-from plimsoll.apiserver.model.protobuf import PREFIX, decode, decode_message, encode
+from plimsoll.api.registry import Document, Resource, builtin_resources
+from plimsoll.apiserver.model.definitions import definitions
+from plimsoll.apiserver.model.messages.plans import message, message_of
+from plimsoll.apiserver.model.protobuf import PREFIX, decode, decode_message, encode, is_known
 from plimsoll.apiserver.model.schema import round_trip, schema_name
 from tests.api.recorded import Recorded, answered_objects
+from tests.apiserver.model.schema_documents import random_document
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 CORE = "k8s.io.api.core.v1"
@@ -237,6 +241,29 @@ def test_recorded_objects_survive_the_way_there_and_back(recorded: Recorded) -> 
     assert (back["kind"], back["apiVersion"]) == (document["kind"], document["apiVersion"])
 
 
+MESSAGES = sorted(
+    name
+    for name, schema in definitions().schemas.items()
+    if "properties" in schema and message_of(name) in definitions().protobuf
+)
+
+
+def test_every_built_in_kind_has_a_message() -> None:
+    assert [r for r in builtin_resources() if not is_known(r.api_version, r.kind)] == []
+
+
+@pytest.mark.parametrize("schema", MESSAGES, ids=lambda schema: schema.removeprefix("io.k8s."))
+def test_every_field_of_every_message_survives_the_way_there_and_back(schema: str) -> None:
+    for seed in range(5):
+        given = random_document(schema, Random(seed), depth=3)
+        document = round_trip(schema, given).document
+
+        written = message(message_of(schema)).write(document)
+
+        back = round_trip(schema, decode_message(message_of(schema), written)).document
+        assert back == document, seed
+
+
 def test_a_json_schema_survives_the_way_there_and_back() -> None:
     schema: Document = {
         "type": "object",
@@ -265,10 +292,10 @@ def test_a_kind_without_a_message_cannot_be_written() -> None:
 
 
 @given(
-    st.sampled_from([r for r in all_resources() if r.verbs]),
+    st.sampled_from([r for r in builtin_resources() if r.verbs]),
     st.binary(max_size=200),
 )
-@example(all_resources()[0], b"")
+@example(builtin_resources()[0], b"")
 def test_any_bytes_are_read_or_refused(resource: Resource, raw: bytes) -> None:
     try:
         document = decode(envelope(resource.api_version, resource.kind, raw))

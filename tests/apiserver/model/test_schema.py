@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from plimsoll.api.registry import all_resources
+from plimsoll.api.registry import builtin_resources
 from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.schema import SchemaError, duplicate_fields, round_trip, schema_name
 from tests.api.recorded import Recorded, answered_objects, sent_objects
@@ -221,7 +221,7 @@ def test_every_kind_has_a_schema(group: str, version: str, kind: str, schema: st
 
 
 def test_every_resource_has_a_schema() -> None:
-    for resource in all_resources():
+    for resource in builtin_resources():
         assert schema_name(resource.group, resource.version, resource.kind) in definitions().schemas
 
 

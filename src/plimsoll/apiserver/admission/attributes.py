@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -14,6 +14,20 @@ class Operation(StrEnum):
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
+
+
+class StoredVersion(Protocol):
+    """One version of a stored object; another version is another one."""
+
+    @property
+    def raw(self) -> bytes: ...
+
+    @property
+    def labels(self) -> dict[str, str]: ...
+
+    def document(self) -> Document:
+        """Without its kind and apiVersion; a copy."""
+        ...
 
 
 class Reader(Protocol):
@@ -28,6 +42,12 @@ class Reader(Protocol):
 
     def list(self, group: str, plural: str, namespace: str = "") -> Iterator[Document]:
         """All of a namespace, or of the cluster when it is empty, in the order of their keys."""
+        ...
+
+    def versions(
+        self, group: str, plural: str, namespace: str = ""
+    ) -> Iterator[tuple[str, StoredVersion]]:
+        """The same without reading them, each with its key."""
         ...
 
 
@@ -50,3 +70,13 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool
     reader: Reader
     warnings: list[str]
+    groups: tuple[str, ...] = ()
+    """Of the user."""
+    calls: Any = None
+    """What webhooks have answered so far: `admission.webhooks.calls.WebhookCalls`."""
+    policies: Any = None
+    """How policies are evaluated: `admission.policies.limits.PolicyAdmission`."""
+    requester: Any = None
+    """The user with all that is known of them: `access.users.User`."""
+    access: Any = None
+    """What users may do: `access.authorizer.AccessControl`."""

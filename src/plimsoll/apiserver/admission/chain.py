@@ -2,15 +2,17 @@
 
 Each is a plain function over Attributes, called for the resources that it is about; what else it
 does not care about it lets pass. They have the names that kube-apiserver gives them, by which they
-can be switched off.
+can be switched off, or on where they are off.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import lru_cache
 
 from plimsoll.api.registry import Resource
 from plimsoll.apiserver.admission import (
+    certificate_subject_restriction,
+    default_ingress_class,
     default_storage_class,
     default_toleration_seconds,
     limit_ranger,
@@ -19,11 +21,21 @@ from plimsoll.apiserver.admission import (
     pod_topology_labels,
     priority,
     runtime_class,
+    service_account,
     storage_object_in_use_protection,
     taint_nodes_by_condition,
 )
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.apiserver.admission.node_restriction import plugin as node_restriction
+from plimsoll.apiserver.admission.optional import pods as of_pods, requests as of_requests
+from plimsoll.apiserver.admission.pod_security import plugin as pod_security
+from plimsoll.apiserver.admission.policies import plugin as policies
 from plimsoll.apiserver.admission.quota import resource_quota
+from plimsoll.apiserver.admission.resizing import (
+    node_declared_feature_validator,
+    pod_resize_validator,
+)
+from plimsoll.apiserver.admission.webhooks import steps as webhooks
 
 Step = Callable[[Attributes], None]
 Concern = frozenset[tuple[str, str]] | None
@@ -34,113 +46,175 @@ PODS = frozenset({("", "pods")})
 CLAIMS = frozenset({("", "persistentvolumeclaims")})
 NODES = frozenset({("", "nodes")})
 PRIORITY_CLASSES = frozenset({(priority.GROUP, priority.CLASSES)})
+SERVICES = frozenset({("", "services")})
+INGRESSES = frozenset({(default_ingress_class.GROUP, "ingresses")})
+SIGNING_REQUESTS = frozenset({("certificates.k8s.io", "certificatesigningrequests")})
 PROTECTED = frozenset(storage_object_in_use_protection.FINALIZERS)
 
 LIFECYCLE = "NamespaceLifecycle"
+SERVICE_ACCOUNT = "ServiceAccount"
+NODE_RESTRICTION = "NodeRestriction"
 MUTATING: Plugins = (
     (LIFECYCLE, namespace_lifecycle.check, None),
     ("LimitRanger", limit_ranger.admit, PODS),
+    (SERVICE_ACCOUNT, service_account.admit, PODS),
+    (NODE_RESTRICTION, node_restriction.admit, node_restriction.CONCERN),
     ("TaintNodesByCondition", taint_nodes_by_condition.admit, NODES),
+    ("AlwaysPullImages", of_pods.pull_always, PODS),
     ("Priority", priority.admit, PODS),
     ("DefaultTolerationSeconds", default_toleration_seconds.admit, PODS),
+    ("ExtendedResourceToleration", of_pods.tolerate_extended_resources, PODS),
     ("RuntimeClass", runtime_class.admit, PODS),
     ("DefaultStorageClass", default_storage_class.admit, CLAIMS),
     ("StorageObjectInUseProtection", storage_object_in_use_protection.admit, PROTECTED),
+    ("DefaultIngressClass", default_ingress_class.admit, INGRESSES),
     ("PodTopologyLabels", pod_topology_labels.admit, PODS),
+    ("MutatingAdmissionWebhook", webhooks.mutate, None),
 )
 VALIDATING: Plugins = (
+    ("AlwaysAdmit", of_requests.admit_all, None),
+    ("NamespaceExists", of_requests.check_namespace, None),
+    ("LimitPodHardAntiAffinityTopology", of_pods.check_anti_affinity, PODS),
     ("LimitRanger", limit_ranger.check, PODS | CLAIMS),
+    (SERVICE_ACCOUNT, service_account.check, PODS),
+    ("PodSecurity", pod_security.check, pod_security.CONCERN),
     ("Priority", priority.check, PRIORITY_CLASSES),
     ("RuntimeClass", runtime_class.check, PODS),
     ("PersistentVolumeClaimResize", persistent_volume_claim_resize.check, CLAIMS),
+    (
+        "CertificateSubjectRestriction",
+        certificate_subject_restriction.check,
+        SIGNING_REQUESTS,
+    ),
+    ("DenyServiceExternalIPs", of_requests.check_external_addresses, SERVICES),
+    ("NodeDeclaredFeatureValidator", node_declared_feature_validator.check, PODS),
+    ("PodResizeValidator", pod_resize_validator.check, PODS),
+    ("ValidatingAdmissionPolicy", policies.check, None),
+    ("ValidatingAdmissionWebhook", webhooks.validate, None),
+    # After all that can refuse: it counts only what nothing else refuses.
     ("ResourceQuota", resource_quota.check, None),
+    ("AlwaysDeny", of_requests.deny_all, None),
 )
-FINISHED_BY_CONTROLLERS = frozenset({"TaintNodesByCondition"})
-"""Plugins whose work a controller ends: where none runs, they are better switched off."""
-PLUGINS = tuple(dict.fromkeys(name for name, _, _ in (*MUTATING, *VALIDATING)))
-NOT_BUILT = frozenset(
+OPTIONAL = frozenset(
     {
         "AlwaysAdmit",
         "AlwaysDeny",
         "AlwaysPullImages",
+        "DenyServiceExternalIPs",
+        "ExtendedResourceToleration",
+        "LimitPodHardAntiAffinityTopology",
+        "NamespaceExists",
+    }
+)
+"""Plugins that are off unless they are named."""
+FINISHED_BY_CONTROLLERS = frozenset({"TaintNodesByCondition", SERVICE_ACCOUNT})
+"""Plugins whose work a controller ends: where none runs, they are better switched off."""
+PLUGINS = tuple(dict.fromkeys(name for name, _, _ in (*MUTATING, *VALIDATING)))
+NOT_BUILT = frozenset(
+    {
         "CertificateApproval",
         "CertificateSigning",
-        "CertificateSubjectRestriction",
         "ClusterTrustBundleAttest",
-        "DefaultIngressClass",
-        "DenyServiceExternalIPs",
         "EventRateLimit",
-        "ExtendedResourceToleration",
         "ImagePolicyWebhook",
         "JobValidation",
-        "LimitPodHardAntiAffinityTopology",
         "MutatingAdmissionPolicy",
-        "MutatingAdmissionWebhook",
         "NamespaceAutoProvision",
-        "NamespaceExists",
-        "NodeDeclaredFeatureValidator",
-        "NodeRestriction",
         "OwnerReferencesPermissionEnforcement",
         "PodGroupProtection",
         "PodGroupWorkloadExists",
         "PodNodeSelector",
-        "PodResizeValidator",
-        "PodSecurity",
         "PodTolerationRestriction",
-        "ServiceAccount",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionWebhook",
     }
 )
 """Plugins of kube-apiserver that are not there, and so are always off."""
 
 
-def parse_disabled(text: str) -> frozenset[str]:
-    """Names of plugins, separated by commas. Raises ValueError for one that does not exist."""
-    names = frozenset(name.strip() for name in text.split(",") if name.strip())
-    unknown = names - NOT_BUILT - set(PLUGINS)
-    if unknown:
-        raise ValueError(
-            f"no admission plugin is called {', '.join(sorted(unknown))}; "
-            f"there are {', '.join(sorted(PLUGINS))}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginChoice:
+    """Which plugins are switched on and off, against the default."""
+
+    enabled: frozenset[str] = frozenset()
+    disabled: frozenset[str] = frozenset()
+
+    @property
+    def off(self) -> frozenset[str]:
+        return self.disabled | (OPTIONAL - self.enabled)
+
+
+def parse_plugins(*, enable: str, disable: str) -> PluginChoice:
+    """Names of plugins, separated by commas. Raises ValueError, in kube-apiserver's words."""
+    enabled, disabled = _names(enable), _names(disable)
+    known = NOT_BUILT | frozenset(PLUGINS)
+    errors = [
+        f'{flag} plugin "{name}" is unknown'
+        for flag, names in (
+            ("enable-admission-plugins", enabled),
+            ("disable-admission-plugins", disabled),
         )
-    return names
+        for name in sorted(names - known)
+    ]
+    if both := sorted(enabled & disabled):
+        listed = f"[{' '.join(both)}]"
+        errors.append(
+            f"{listed} in enable-admission-plugins and disable-admission-plugins overlapped"
+        )
+    errors += [
+        f"this server has no plugin {name} to enable" for name in sorted(enabled & NOT_BUILT)
+    ]
+    if errors:
+        raise ValueError(f"{'; '.join(errors)}; there are {', '.join(sorted(PLUGINS))}")
+    return PluginChoice(enabled=enabled, disabled=disabled)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
     """The plugins of one server."""
 
-    disabled: frozenset[str] = field(default_factory=frozenset)
+    plugins: PluginChoice = PluginChoice()
+
+    @property
+    def mounts_tokens(self) -> bool:
+        """Pods need accounts, and what their tokens are mounted with."""
+        return SERVICE_ACCOUNT not in self.plugins.disabled
 
     def admit(self, attributes: Attributes) -> None:
         """Before validation. Raises ApiError."""
-        for step in _mutating(attributes.resource, self.disabled):
+        for step in _mutating(attributes.resource, self.plugins):
             step(attributes)
 
     def check(self, attributes: Attributes) -> None:
         """After validation; all there is on deletion. Raises ApiError."""
-        if attributes.operation is Operation.DELETE and LIFECYCLE not in self.disabled:
-            namespace_lifecycle.check(attributes)
-        for step in _validating(attributes.resource, self.disabled):
+        if attributes.operation is Operation.DELETE:
+            if LIFECYCLE not in self.plugins.disabled:
+                namespace_lifecycle.check(attributes)
+            if NODE_RESTRICTION not in self.plugins.disabled:
+                node_restriction.on_deletion(attributes)
+            if "MutatingAdmissionWebhook" not in self.plugins.disabled:
+                webhooks.mutate(attributes)
+        for step in _validating(attributes.resource, self.plugins):
             step(attributes)
 
 
-@cache
-def _mutating(resource: Resource, disabled: frozenset[str]) -> tuple[Step, ...]:
-    return _steps(MUTATING, resource, disabled)
+@lru_cache(maxsize=1024)
+def _mutating(resource: Resource, choice: PluginChoice) -> tuple[Step, ...]:
+    return _steps(MUTATING, resource, choice.off)
 
 
-@cache
-def _validating(resource: Resource, disabled: frozenset[str]) -> tuple[Step, ...]:
-    return _steps(VALIDATING, resource, disabled)
+@lru_cache(maxsize=1024)
+def _validating(resource: Resource, choice: PluginChoice) -> tuple[Step, ...]:
+    return _steps(VALIDATING, resource, choice.off)
 
 
-def _steps(plugins: Plugins, resource: Resource, disabled: frozenset[str]) -> tuple[Step, ...]:
+def _steps(plugins: Plugins, resource: Resource, off: frozenset[str]) -> tuple[Step, ...]:
     """The plugins that a write of the resource passes."""
     place = (resource.group, resource.plural)
     return tuple(
         step
         for name, step, concern in plugins
-        if name not in disabled and (concern is None or place in concern)
+        if name not in off and (concern is None or place in concern)
     )

@@ -48,9 +48,9 @@ def check(attributes: Attributes) -> None:
 
 
 def _applies(attributes: Attributes) -> bool:
-    """New pods, whose resources are fixed from then on; claims whenever they change."""
+    """New pods, and those that are resized; claims whenever they change."""
     if attributes.subresource or attributes.resource.group:
-        return False
+        return attributes.subresource == "resize"
     if attributes.old is not None and "deletionTimestamp" in attributes.old["metadata"]:
         return False
     match attributes.resource.plural:

@@ -21,6 +21,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     """Shown by clients beside the answer."""
     stream: "Stream | None" = None
+    annotations: tuple[tuple[str, str], ...] = ()
+    """For the audit log; clients do not see them."""
+    is_document: bool = False
+    """An object that a handler has written as JSON; the client may want it in another format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +37,15 @@ class Stream:
     """Set when the receiver was too slow and must not be waited for."""
     has_end: bool = False
     """A list ends by itself; a watch lasts until either side leaves."""
+    has_frames: bool = False
+    """A watch in protobuf: what it sends is not made of lines."""
     pour: "Callable[[Callable[[bytes], None]], Awaitable[None]] | None" = None
     """Of a watch, instead of reading the chunks: every line is given to the function that is named,
     as soon as there is one."""
 
 
 def json_answer(document: Any, status: int = 200) -> Answer:
-    return Answer(status=status, body=msgspec.json.encode(document))
+    return Answer(status=status, body=msgspec.json.encode(document), is_document=True)
 
 
 def text_answer(text: str, status: int = 200) -> Answer:
@@ -56,6 +62,8 @@ def refusal(error: ApiError) -> Answer:
         body=msgspec.json.encode(error.document),
         headers=headers,
         warnings=error.warnings,
+        annotations=error.annotations,
+        is_document=True,
     )
 
 

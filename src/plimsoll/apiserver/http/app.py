@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl
 
 from msgspec.structs import replace
 
+from plimsoll.apiserver.access.impersonation import PREFIX as IMPERSONATE, Headers
+from plimsoll.apiserver.access.users import ANONYMOUS, User
 from plimsoll.apiserver.http.answers import Answer, Stream, refusal, warning_header
 from plimsoll.apiserver.http.bodies import (
     Bodies,
@@ -16,12 +18,9 @@ from plimsoll.apiserver.http.bodies import (
     Receive,
     is_announced,
 )
-from plimsoll.apiserver.http.identity import (
-    ANONYMOUS,
-    User,
-    user_for_certificate,
-    user_for_token,
-)
+from plimsoll.apiserver.http.compression import compressed
+from plimsoll.apiserver.http.connections import TooManyConnectionsError
+from plimsoll.apiserver.http.identity import Authenticator
 from plimsoll.apiserver.http.protocol import PEER, Peer
 from plimsoll.apiserver.model.status import ApiError, bad_request
 from plimsoll.runtime.clock import Clock
@@ -36,16 +35,22 @@ Send = Callable[[Message], Awaitable[None]]
 class RequestHandler(Protocol):
     """What answers requests once they were read: the server without any network."""
 
+    def acting_user(self, user: User, headers: Headers) -> User:
+        """Whom the request is answered for, if it asks for another user. Raises ApiError."""
+
     def authorize(self, request: Request, user: User) -> None:
         """Raises ApiError for those who may not ask, before any body is read."""
+
+    def unauthenticated(self, request: Request, error: ApiError) -> None:
+        """The credentials belong to no user: nothing more comes of the request."""
 
     async def handle(self, request: Request, user: User) -> Answer: ...
 
 
 class AsgiApp:
-    def __init__(self, handler: RequestHandler, clock: Clock, *, admin_token: str) -> None:
+    def __init__(self, handler: RequestHandler, clock: Clock, authenticator: Authenticator) -> None:
         self._handler = handler
-        self._admin_token = admin_token
+        self._authenticator = authenticator
         self._bodies = Bodies(clock)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -67,11 +72,12 @@ class AsgiApp:
         }
         try:
             request, user = self._authorized(scope, headers, peer)
-            async with self._bodies.read(headers, receive) as body:
-                return await self._handler.handle(replace(request, body=body), user)
+            async with self._bodies.read(headers, receive, user) as body:
+                answer = await self._handler.handle(replace(request, body=body), user)
+            return await compressed(answer, headers)
         except ApiError as error:
             told = refusal(error)
-            if not is_announced(headers):
+            if not is_announced(headers) and not isinstance(error, TooManyConnectionsError):
                 return told
             # What is left of the body is not read: no other request can follow it.
             peer.stop_reading()
@@ -81,24 +87,31 @@ class AsgiApp:
         self, scope: Message, headers: dict[str, str], peer: Peer
     ) -> tuple[Request, User]:
         """The request without its body: nothing is read from those who may not ask."""
-        user = self._user(headers, peer)
         request = Request(
             method=scope["method"],
             path=scope["raw_path"].decode("latin-1"),
             query=_query(scope["query_string"].decode("latin-1")),
             headers=headers,
         )
+        try:
+            sender = self._authenticator.user(headers, peer.certificate)
+            user = self._acting_user(sender, scope)
+        except ApiError as error:
+            self._handler.unauthenticated(request, error)
+            raise
         self._handler.authorize(request, user)
-        if user is not ANONYMOUS:
-            peer.recognise()
+        if sender is not ANONYMOUS and not peer.recognise("" if sender.is_admin else sender.name):
+            raise TooManyConnectionsError
         return request, user
 
-    def _user(self, headers: dict[str, str], peer: Peer) -> User:
-        if peer.certificate is not None and "authorization" not in headers:
-            return user_for_certificate(peer.certificate)
-        if "authorization" not in headers:
-            return ANONYMOUS
-        return user_for_token(headers["authorization"], self._admin_token)
+    def _acting_user(self, sender: User, scope: Message) -> User:
+        names = IMPERSONATE.encode()
+        asked = [
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in scope["headers"]
+            if name.startswith(names)
+        ]
+        return self._handler.acting_user(sender, asked) if asked else sender
 
 
 def _query(text: str) -> tuple[tuple[str, str], ...]:

@@ -3,17 +3,21 @@
 A body is read only after its sender was authorized.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
+from plimsoll.apiserver.access.users import User
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.runtime.clock import Clock
 
 BODY_LIMIT = 3 * 1024 * 1024
 BODIES_LIMIT = 64 * 1024 * 1024
 """For the bodies of all requests that are being read or worked on."""
+SHARE_LIMIT = 16 * 1024 * 1024
+"""The same for one user who is no administrator."""
 BODY_TIME = timedelta(seconds=60)
 
 Message = MutableMapping[str, Any]
@@ -57,22 +61,33 @@ class Bodies:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._held_bytes = 0
+        self._shares: Counter[str] = Counter()
+        """Bytes held by user, without administrators."""
 
     @asynccontextmanager
-    async def read(self, headers: Mapping[str, str], receive: Receive) -> AsyncIterator[bytes]:
+    async def read(
+        self, headers: Mapping[str, str], receive: Receive, user: User
+    ) -> AsyncIterator[bytes]:
         """The whole body, which counts for as long as the block lasts.
 
         Raises ApiError for what is too large, too slow or too much, and DisconnectedError.
         """
         chunks: list[bytes] = []
         try:
-            await self._read(headers, receive, chunks)
+            await self._read(headers, receive, chunks, "" if user.is_admin else user.name)
             yield chunks[0] if len(chunks) == 1 else b"".join(chunks)
         finally:
-            self._held_bytes -= sum(map(len, chunks))
+            self._let_go(sum(map(len, chunks)), user)
+
+    def _let_go(self, size: int, user: User) -> None:
+        self._held_bytes -= size
+        if size and not user.is_admin:
+            self._shares[user.name] -= size
+            if not self._shares[user.name]:
+                del self._shares[user.name]
 
     async def _read(
-        self, headers: Mapping[str, str], receive: Receive, chunks: list[bytes]
+        self, headers: Mapping[str, str], receive: Receive, chunks: list[bytes], sharer: str
     ) -> None:
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > BODY_LIMIT:
@@ -81,12 +96,12 @@ class Bodies:
             return
         try:
             async with self._clock.timeout(BODY_TIME):
-                while await self._read_chunk(receive, chunks):
+                while await self._read_chunk(receive, chunks, sharer):
                     pass
         except TimeoutError as error:
             raise _too_slow() from error
 
-    async def _read_chunk(self, receive: Receive, chunks: list[bytes]) -> bool:
+    async def _read_chunk(self, receive: Receive, chunks: list[bytes], sharer: str) -> bool:
         """Whether there is more to come."""
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -96,6 +111,8 @@ class Bodies:
         chunks.append(chunk)
         if sum(map(len, chunks)) > BODY_LIMIT:
             raise _too_large()
-        if self._held_bytes > BODIES_LIMIT:
+        if sharer:
+            self._shares[sharer] += len(chunk)
+        if self._held_bytes > BODIES_LIMIT or self._shares[sharer] > SHARE_LIMIT:
             raise _too_many()
         return bool(message.get("more_body"))

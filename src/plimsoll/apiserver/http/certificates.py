@@ -1,4 +1,5 @@
-"""The server's own certificate authority, and what it signs: the server, the administrator.
+"""The server's own certificate authority, and what it signs: the server, the administrator, and
+clients with rights of their own.
 
 Made once for a data directory and kept there, readable for its owner only. What the authority signs
 is made anew when it is about to end, or was damaged: clients need not know. The authority itself is
@@ -17,6 +18,8 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from plimsoll.apiserver.access.tokens.jwt import TokenKey, new_key
 
 AUTHORITY_LIFE = timedelta(days=3650)
 LEAF_LIFE = timedelta(days=365)
@@ -44,6 +47,8 @@ class ServerCredentials:
     admin_certificate: Path
     admin_key: Path
     admin_token: str
+    token_key: TokenKey
+    """What signs the tokens of service accounts."""
 
     def __repr__(self) -> str:
         return f"Credentials({self.authority.parent})"
@@ -70,8 +75,9 @@ def private_write(path: Path, content: bytes) -> None:
 def load_or_create(directory: Path, now: datetime) -> ServerCredentials:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     authority, authority_key = _authority(directory, now)
-    _leaf(directory / "server", (authority, authority_key), now, _server_extensions())
-    _leaf(directory / "admin", (authority, authority_key), now, _admin_extensions())
+    signer, valid = (authority, authority_key), (now - BACKDATED, now + LEAF_LIFE)
+    _leaf(directory / "server", signer, valid, _server_extensions())
+    _leaf(directory / "admin", signer, valid, _client_subject("admin", ("system:masters",)))
     return ServerCredentials(
         authority=directory / "ca.crt",
         server_certificate=directory / "server.crt",
@@ -79,7 +85,70 @@ def load_or_create(directory: Path, now: datetime) -> ServerCredentials:
         admin_certificate=directory / "admin.crt",
         admin_key=directory / "admin.key",
         admin_token=_token(directory / "admin.token"),
+        token_key=_token_key(directory),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCredential:
+    """In PEM: whom the server takes for the user that the certificate names."""
+
+    authority: bytes
+    certificate: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "ClientCredential()"
+
+
+def client_credential(
+    directory: Path, file_name: str, user: tuple[str, tuple[str, ...]], now: datetime
+) -> ClientCredential:
+    """For a user and its groups, signed by the authority of a server that has begun before.
+
+    It lasts as long as the authority: clients read it once, and may run for years. What is there
+    already is taken, if it will do. Raises UnreadableKeysError and OSError.
+    """
+    signer = _read_authority(directory / "ca.crt", directory / "ca.key")
+    clients = directory / "clients"
+    clients.mkdir(mode=0o700, exist_ok=True)
+    valid = (now - BACKDATED, signer[0].not_valid_after_utc)
+    certificate, key = _leaf(clients / file_name, signer, valid, _client_subject(*user))
+    return ClientCredential(
+        authority=(directory / "ca.crt").read_bytes(),
+        certificate=certificate.read_bytes(),
+        key=key.read_bytes(),
+    )
+
+
+def _token_key(directory: Path) -> TokenKey:
+    """Kept under kubeadm's names: other programs may need the key, or its public half."""
+    key, public = directory / "sa.key", directory / "sa.pub"
+    if key.exists():
+        held = _read_token_key(key)
+    else:
+        held = new_key()
+        private_write(key, _key_bytes(held.private))
+    private_write(
+        public,
+        held.private.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        ),
+    )
+    return held
+
+
+def _read_token_key(path: Path) -> TokenKey:
+    try:
+        held = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        held = None
+    if not isinstance(held, ec.EllipticCurvePrivateKey) or held.curve.name != "secp256r1":
+        raise UnreadableKeysError(
+            f"{path} is damaged or not a key of the curve P-256; put it back, or remove it for a "
+            "new one, with which all tokens of service accounts end"
+        )
+    return TokenKey(held)
 
 
 def _token(path: Path) -> str:
@@ -94,15 +163,13 @@ def _token(path: Path) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Subject:
     common_name: str
-    organization: str = ""
+    organizations: tuple[str, ...] = ()
     extensions: tuple[x509.ExtensionType, ...] = ()
 
     @property
     def name(self) -> x509.Name:
-        parts = [x509.NameAttribute(NameOID.COMMON_NAME, self.common_name)]
-        if self.organization:
-            parts.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, self.organization))
-        return x509.Name(parts)
+        named = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in self.organizations]
+        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, self.common_name), *named])
 
 
 def _server_extensions() -> _Subject:
@@ -117,10 +184,10 @@ def _server_extensions() -> _Subject:
     )
 
 
-def _admin_extensions() -> _Subject:
+def _client_subject(user: str, groups: tuple[str, ...]) -> _Subject:
     return _Subject(
-        common_name="admin",
-        organization="system:masters",
+        common_name=user,
+        organizations=groups,
         extensions=(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]),),
     )
 
@@ -171,21 +238,24 @@ def _pair(certificate: Path, key: Path) -> Signer | None:
     return (signed, held) if signed.public_key() == held.public_key() else None
 
 
-def _leaf(base: Path, signer: Signer, now: datetime, subject: _Subject) -> None:
+def _leaf(
+    base: Path, signer: Signer, valid: tuple[datetime, datetime], subject: _Subject
+) -> tuple[Path, Path]:
+    """The files of the certificate and its key; made if those that are there will not do."""
     certificate, key = base.with_suffix(".crt"), base.with_suffix(".key")
     if certificate.exists() and key.exists():
         pair = _pair(certificate, key)
-        if pair is not None and _is_current(pair[0], signer[0], now):
-            return
+        now = valid[0] + BACKDATED
+        if pair and pair[0].subject == subject.name and _is_current(pair[0], signer[0], now):
+            return certificate, key
     made = ec.generate_private_key(ec.SECP256R1())
-    builder = _builder(subject, made, (now - BACKDATED, now + LEAF_LIFE)).issuer_name(
-        signer[0].subject
-    )
+    builder = _builder(subject, made, valid).issuer_name(signer[0].subject)
     for extension in subject.extensions:
         builder = builder.add_extension(extension, critical=False)
     signed = builder.sign(signer[1], hashes.SHA256())
     private_write(key, _key_bytes(made))
     private_write(certificate, signed.public_bytes(serialization.Encoding.PEM))
+    return certificate, key
 
 
 def _is_current(held: x509.Certificate, authority: x509.Certificate, now: datetime) -> bool:

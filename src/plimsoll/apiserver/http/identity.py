@@ -1,67 +1,74 @@
-"""Who asks, and what they may do.
-
-Authentication happens where requests come in: the HTTP side reads tokens and certificates, the
-in-process transport carries its user with it. Authorization happens in the server, for both.
-"""
+"""Who sends a request: the bearer token or the certificate that it comes with."""
 
 import hmac
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
 
+from plimsoll.apiserver.access.tokens.account_tokens import (
+    AUDIENCES,
+    AccountTokens,
+    TokenIdentity,
+)
+from plimsoll.apiserver.access.tokens.jwt import InvalidTokenError
+from plimsoll.apiserver.access.users import ADMIN, ANONYMOUS, AUTHENTICATED, User
 from plimsoll.apiserver.model.status import ApiError
 
-MASTERS = "system:masters"
-OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
+AUTHORIZATION = "authorization"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
-    name: str
-    groups: tuple[str, ...] = ()
-    uid: str = ""
+class Authenticator:
+    """Knows the administrator's token and those of service accounts."""
 
-    @property
-    def is_admin(self) -> bool:
-        return MASTERS in self.groups
+    def __init__(self, tokens: AccountTokens, *, admin_token: str = "") -> None:
+        self.tokens = tokens
+        self._admin_token = admin_token.encode()
+
+    def user(self, headers: Mapping[str, str], certificate: dict[str, object] | None) -> User:
+        """Raises 401 for a token that is not valid; who shows nothing is anonymous."""
+        if AUTHORIZATION in headers:
+            return self._user_for_header(headers[AUTHORIZATION])
+        return ANONYMOUS if certificate is None else user_for_certificate(certificate)
+
+    def _user_for_header(self, header: str) -> User:
+        if not header:
+            return ANONYMOUS
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != "bearer":
+            raise unauthorized()
+        try:
+            return self.identify(token.strip(), AUDIENCES).user
+        except InvalidTokenError as error:
+            raise unauthorized() from error
+
+    def identify(self, token: str, audiences: tuple[str, ...]) -> TokenIdentity:
+        """Whose token it is, if it is meant for one of the audiences. Raises InvalidTokenError."""
+        given = token.encode()
+        # An empty token belongs to no user, even where the known one was lost.
+        if given and hmac.compare_digest(given, self._admin_token):
+            found = TokenIdentity(user=ADMIN, audiences=AUDIENCES)
+        else:
+            found = self.tokens.identify(token)
+        meant = tuple(each for each in audiences if each in found.audiences)
+        if not meant:
+            raise InvalidTokenError(
+                f"token audiences {_listed(found.audiences)} is invalid for the target audiences "
+                f"{_listed(audiences)}"
+            )
+        return TokenIdentity(user=found.user, audiences=meant)
 
 
-ADMIN = User(name="admin", groups=(MASTERS, "system:authenticated"))
-ANONYMOUS = User(name="system:anonymous", groups=("system:unauthenticated",))
-
-
-class Authorizer(Protocol):
-    def allows(self, user: User, method: str, path: str) -> bool: ...
-
-
-class AdminsOnly:
-    """Administrators may do everything, others only ask whether the server is well."""
-
-    def allows(self, user: User, method: str, path: str) -> bool:
-        if user.is_admin:
-            return True
-        return method in ("GET", "HEAD") and (
-            path in OPEN_PATHS or path.startswith(("/healthz/", "/livez/", "/readyz/"))
-        )
+def _listed(audiences: tuple[str, ...]) -> str:
+    return "[" + " ".join(f'"{each}"' for each in audiences) + "]"
 
 
 def unauthorized() -> ApiError:
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 
-def user_for_token(header: str, admin_token: str) -> User:
-    """The user of an Authorization header. Raises 401 for a token that no user has."""
-    if not header:
-        return ANONYMOUS
-    scheme, _, token = header.partition(" ")
-    given, known = token.strip().encode(), admin_token.encode()
-    # An empty token belongs to no user, even where the known one was lost.
-    if scheme.lower() == "bearer" and given and hmac.compare_digest(given, known):
-        return ADMIN
-    raise unauthorized()
-
-
 def user_for_certificate(certificate: dict[str, object]) -> User:
-    """The user that a client certificate names: common name, organizations as groups."""
+    """The user that a client certificate names: common name, organizations as groups.
+
+    Without a common name it names no user.
+    """
     names: dict[str, list[str]] = {}
     subject = certificate.get("subject", ())
     if isinstance(subject, tuple):
@@ -69,4 +76,6 @@ def user_for_certificate(certificate: dict[str, object]) -> User:
             for key, value in part:
                 names.setdefault(key, []).append(value)
     common = names.get("commonName", [""])[0]
-    return User(name=common, groups=(*names.get("organizationName", ()), "system:authenticated"))
+    if not common:
+        return ANONYMOUS
+    return User(name=common, groups=(*names.get("organizationName", ()), AUTHENTICATED))

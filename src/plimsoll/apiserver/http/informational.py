@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
-from functools import cache
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from plimsoll.api.registry import Document, all_resources
+from plimsoll.api.registry import Document, Resource
+from plimsoll.apiserver.access.tokens.claims import ISSUER
+from plimsoll.apiserver.access.tokens.jwt import ALGORITHM
 from plimsoll.apiserver.http.answers import Answer, json_answer, text_answer
-from plimsoll.apiserver.http.negotiation import YAML, encode_yaml, not_acceptable, wanted
+from plimsoll.apiserver.http.negotiation import negotiated, not_acceptable, wanted
 from plimsoll.apiserver.http.requests import method_not_allowed, resource_missing
 from plimsoll.apiserver.model import discovery
 from plimsoll.apiserver.model.openapi import document as openapi, swagger, swagger_protobuf
@@ -26,6 +29,18 @@ OPENAPI_V2_ASKED = (
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 )
 """The form's name, and the one that clients use, which is no media type."""
+TOLD = (
+    ".well-known/openid-configuration",
+    "healthz",
+    "livez",
+    "metrics",
+    "openapi/v2",
+    "openapi/v3",
+    "openid/v1/jwks",
+    "readyz",
+    "version",
+)
+"""Paths besides those of resources."""
 
 
 def version() -> dict[str, Any]:
@@ -46,52 +61,135 @@ def version() -> dict[str, Any]:
     }
 
 
-def answer(request: Request, *, failure: str, metrics: Callable[[], str]) -> Answer | None:
-    """None when the request is about a resource.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """What differs from one server to another."""
 
-    `failure` says why nothing can be stored, empty while all is well.
-    """
-    parts = request.path.strip("/").split("/")
-    match parts:
-        case ["healthz" | "livez" | "readyz" as probe, *_]:
-            return _only_get(request, lambda: _health(probe, failure))
-        case ["version"]:
-            return _only_get(request, lambda: json_answer(version()))
-        case ["metrics"]:
-            return _only_get(request, lambda: text_answer(metrics()))
-        case ["openapi", "v3", *rest]:
-            return _only_get(request, lambda: _openapi(rest))
-        case ["api" | "apis", *_] if len(parts) <= (2 if parts[0] == "api" else 3):
-            return _discovery(request, parts)
-        case ["api" | "apis", *_]:
+    failure: str
+    """Why nothing can be stored, empty while all is well."""
+    metrics: Callable[[], str]
+    token_key: Callable[[], Document]
+    """The public half of the key that signs tokens."""
+
+
+class Informational:
+    """Answers from what is served at the moment; long documents are made once for each state."""
+
+    def __init__(self, resources: Callable[[], tuple[Resource, ...]]) -> None:
+        self._resources = resources
+        self._made_for: tuple[Resource, ...] = ()
+        self._made: dict[tuple[str, ...], bytes] = {}
+
+    def answer(self, request: Request, facts: ServerFacts) -> Answer | None:
+        """None when the request is about a resource."""
+        parts = request.path.strip("/").split("/")
+        match parts:
+            case ["healthz" | "livez" | "readyz" as probe, *_]:
+                return _only_get(request, lambda: _health(probe, facts.failure))
+            case ["version"]:
+                return _only_get(request, lambda: json_answer(version()))
+            case ["metrics"]:
+                return _only_get(request, lambda: text_answer(facts.metrics()))
+            case ["openid", "v1", "jwks"]:
+                return _only_get(request, lambda: _keys(facts.token_key()))
+            case [".well-known", "openid-configuration"]:
+                return _only_get(request, lambda: _issuer(request.headers.get("host", "")))
+            case ["openapi", "v3", *rest]:
+                return _only_get(request, lambda: self._openapi(rest))
+            case ["api" | "apis", *_] if len(parts) <= (2 if parts[0] == "api" else 3):
+                return self._discovery(request, parts)
+            case ["api" | "apis", *_]:
+                return None
+            case [""]:
+                return _only_get(request, lambda: json_answer({"paths": self._paths()}))
+            case _:
+                return text_answer("404 page not found\n", 404)
+
+    async def openapi_v2(self, request: Request) -> Answer:
+        """The one document for older clients; made in a thread, because it takes its time."""
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed()
+        accept, resources = request.headers.get("accept", ""), self._resources()
+        if any(name in accept for name in OPENAPI_V2_ASKED):
+            body = await self._swagger("protobuf", partial(_swagger_protobuf, resources))
+            return Answer(body=body, content_type=OPENAPI_V2_PROTOBUF)
+        wanted(request, forms=frozenset())
+        return Answer(body=await self._swagger("json", partial(_swagger_json, resources)))
+
+    async def _swagger(self, form: str, make: Callable[[], bytes]) -> bytes:
+        made = self._current().get(("v2", form))
+        if made is None:
+            made = await asyncio.to_thread(make)
+            self._current()["v2", form] = made
+        return made
+
+    def _current(self) -> dict[tuple[str, ...], bytes]:
+        """What was made of the resources that are served now."""
+        resources = self._resources()
+        if resources is not self._made_for:
+            self._made_for, self._made = resources, {}
+        return self._made
+
+    def _paths(self) -> list[str]:
+        groups = sorted({f"/{resource.group_version_path}" for resource in self._resources()})
+        return ["/api", "/apis", *groups, *(f"/{path}" for path in TOLD)]
+
+    def _discovery(self, request: Request, parts: list[str]) -> Answer:
+        if request.method not in ("GET", "HEAD") and parts != ["apis"]:
+            raise method_not_allowed()
+        accept = request.headers.get("accept", "")
+        at_root = len(parts) == 1
+        if at_root and AGGREGATED in accept:
+            aggregated = self._aggregated(accept, parts[0])
+            if aggregated is not None:
+                return aggregated
+        wanted(request, forms=frozenset())
+        host = request.headers.get("host", "")
+        return negotiated(json_answer(_classic(self._resources(), parts, host)), request)
+
+    def _aggregated(self, accept: str, root: str) -> Answer | None:
+        for clause in accept.split(","):
+            text = clause.replace(" ", "")
+            if AGGREGATED not in text or "g=apidiscovery.k8s.io" not in text:
+                continue
+            for version_name in discovery.AGGREGATED_VERSIONS:
+                if f"v={version_name};" in f"{text};":
+                    return Answer(
+                        body=self._aggregated_body(root, version_name),
+                        content_type=(
+                            "application/json;g=apidiscovery.k8s.io;"
+                            f"v={version_name};as={AGGREGATED}"
+                        ),
+                    )
+        if "application/json," in f"{accept}," or "*/*" in accept:
             return None
-        case [""]:
-            return _only_get(request, lambda: json_answer({"paths": _paths()}))
-        case _:
-            return text_answer("404 page not found\n", 404)
+        raise not_acceptable()
+
+    def _aggregated_body(self, root: str, version_name: str) -> bytes:
+        made = self._current().get((root, version_name))
+        if made is None:
+            make = discovery.aggregated_core if root == "api" else discovery.aggregated_groups
+            made = msgspec.json.encode(make(self._resources(), version_name))
+            self._current()[root, version_name] = made
+        return made
+
+    def _openapi(self, rest: list[str]) -> Answer:
+        resources = self._resources()
+        if not rest:
+            return json_answer(openapi.index(resources))
+        path = "/".join(rest)
+        found = openapi.find_document(resources, path)
+        if found is None:
+            raise ApiError(404, "NotFound", f"there is no OpenAPI document for {path}", {})
+        return json_answer(found)
 
 
-async def openapi_v2(request: Request) -> Answer:
-    """The one document for older clients; made in a thread, because it takes its time."""
-    if request.method not in ("GET", "HEAD"):
-        raise method_not_allowed()
-    accept = request.headers.get("accept", "")
-    if any(name in accept for name in OPENAPI_V2_ASKED):
-        return Answer(
-            body=await asyncio.to_thread(_swagger_protobuf), content_type=OPENAPI_V2_PROTOBUF
-        )
-    wanted(request, forms=frozenset())
-    return Answer(body=await asyncio.to_thread(_swagger_json))
+def _swagger_json(resources: tuple[Resource, ...]) -> bytes:
+    return msgspec.json.encode(swagger.document(resources))
 
 
-@cache
-def _swagger_json() -> bytes:
-    return msgspec.json.encode(swagger.document(all_resources()))
-
-
-@cache
-def _swagger_protobuf() -> bytes:
-    return swagger_protobuf.encode(swagger.document(all_resources()))
+def _swagger_protobuf(resources: tuple[Resource, ...]) -> bytes:
+    return swagger_protobuf.encode(swagger.document(resources))
 
 
 def _only_get(request: Request, make: Any) -> Answer:
@@ -101,10 +199,22 @@ def _only_get(request: Request, make: Any) -> Answer:
     return made
 
 
-def _paths() -> list[str]:
-    groups = sorted({f"/{resource.group_version_path}" for resource in all_resources()})
-    told = ("healthz", "livez", "metrics", "openapi/v2", "openapi/v3", "readyz", "version")
-    return ["/api", "/apis", *groups, *(f"/{path}" for path in told)]
+def _keys(key: Document) -> Answer:
+    """What others need to verify tokens of service accounts."""
+    body = msgspec.json.encode({"keys": [key]})
+    return Answer(body=body, content_type="application/jwk-set+json")
+
+
+def _issuer(host: str) -> Answer:
+    return json_answer(
+        {
+            "issuer": ISSUER,
+            "jwks_uri": f"https://{host}/openid/v1/jwks",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": [ALGORITHM],
+        }
+    )
 
 
 def _health(probe: str, failure: str) -> Answer:
@@ -113,48 +223,7 @@ def _health(probe: str, failure: str) -> Answer:
     return text_answer("ok")
 
 
-def _discovery(request: Request, parts: list[str]) -> Answer:
-    if request.method not in ("GET", "HEAD") and parts != ["apis"]:
-        raise method_not_allowed()
-    accept = request.headers.get("accept", "")
-    at_root = len(parts) == 1
-    if at_root and AGGREGATED in accept:
-        aggregated = _aggregated(accept, parts[0])
-        if aggregated is not None:
-            return aggregated
-    form = wanted(request, forms=frozenset())
-    document = msgspec.json.encode(_classic(parts, request.headers.get("host", "")))
-    if form.media_type == YAML:
-        return Answer(body=encode_yaml(document), content_type=YAML)
-    return Answer(body=document)
-
-
-def _aggregated(accept: str, root: str) -> Answer | None:
-    for clause in accept.split(","):
-        text = clause.replace(" ", "")
-        if AGGREGATED not in text or "g=apidiscovery.k8s.io" not in text:
-            continue
-        for version_name in discovery.AGGREGATED_VERSIONS:
-            if f"v={version_name};" in f"{text};":
-                return Answer(
-                    body=_aggregated_body(root, version_name),
-                    content_type=(
-                        f"application/json;g=apidiscovery.k8s.io;v={version_name};as={AGGREGATED}"
-                    ),
-                )
-    if "application/json," in f"{accept}," or "*/*" in accept:
-        return None
-    raise not_acceptable()
-
-
-@cache
-def _aggregated_body(root: str, version_name: str) -> bytes:
-    make = discovery.aggregated_core if root == "api" else discovery.aggregated_groups
-    return msgspec.json.encode(make(all_resources(), version_name))
-
-
-def _classic(parts: list[str], host: str) -> Document:
-    resources = all_resources()
+def _classic(resources: tuple[Resource, ...], parts: list[str], host: str) -> Document:
     match parts:
         case ["api"]:
             found: Document | None = discovery.api_versions(host)
@@ -169,14 +238,3 @@ def _classic(parts: list[str], host: str) -> Document:
     if found is None:
         raise resource_missing()
     return found
-
-
-def _openapi(rest: list[str]) -> Answer:
-    resources = all_resources()
-    if not rest:
-        return json_answer(openapi.index(resources))
-    path = "/".join(rest)
-    found = openapi.find_document(resources, path)
-    if found is None:
-        raise ApiError(404, "NotFound", f"there is no OpenAPI document for {path}", {})
-    return json_answer(found)

@@ -6,8 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
+from plimsoll.api.registry import Resource
+from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.model import protobuf, yaml_text
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.json_text import check_size
 from plimsoll.apiserver.model.printing.tables import Version
 from plimsoll.apiserver.model.slices import decode_object
@@ -18,6 +22,7 @@ JSON = "application/json"
 YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 BODY_TYPES = (JSON, YAML, PROTOBUF)
+TEXT_TYPES = (JSON, YAML)
 META_GROUP = "meta.k8s.io"
 REMEMBERED_LENGTH = 500
 """Of a header; longer ones are rare, and would take memory."""
@@ -57,11 +62,12 @@ class AcceptedForm:
             raise not_acceptable(f"you requested {self.form}, but the answer is a list")
 
     def check_watch(self) -> None:
-        """A watch sends one object after the other, each on a line. Raises 406."""
+        """A watch sends one object after the other, on a line or in a frame each. Raises 406."""
         self.check_object()
         if self.media_type == YAML:
             raise not_acceptable(
-                f"only the following media types are accepted: {JSON};stream=watch"
+                "only the following media types are accepted: "
+                f"{JSON};stream=watch, {PROTOBUF};stream=watch"
             )
 
 
@@ -89,29 +95,49 @@ def _clauses(header: str) -> list[_Clause]:
     return sorted(clauses, key=lambda clause: (-clause.quality, clause.media_type == "*/*"))
 
 
-def not_acceptable(message: str = "") -> ApiError:
-    available = ", ".join(BODY_TYPES)
-    message = message or f"only the following media types are accepted: {available}"
+def not_acceptable(message: str = "", available: tuple[str, ...] = BODY_TYPES) -> ApiError:
+    available_types = ", ".join(available)
+    message = message or f"only the following media types are accepted: {available_types}"
     return ApiError(406, "NotAcceptable", message, {})
 
 
-def wanted(request: Request, *, forms: frozenset[MediaForm] = ALL_FORMS) -> AcceptedForm:
+def wanted(
+    request: Request,
+    *,
+    forms: frozenset[MediaForm] = ALL_FORMS,
+    object_types: tuple[str, ...] = BODY_TYPES,
+) -> AcceptedForm:
     """The best clause of the Accept header that can be served; 406 when there is none.
 
-    Whether the answer has the form that the clause asks for is not known yet.
+    Whether the answer has the form that the clause asks for is not known yet. `object_types` are
+    those that whole objects can be written in.
     """
     header = request.headers.get("accept", "")
     choose = _chosen_before if len(header) <= REMEMBERED_LENGTH else _chosen
-    choice = choose(header, forms)
+    choice = choose(header, forms, object_types)
     if choice is None:
-        raise not_acceptable()
+        raise not_acceptable(available=object_types)
     return choice
 
 
-def _chosen(header: str, forms: frozenset[MediaForm]) -> AcceptedForm | None:
+def wanted_of(request: Request, resource: Resource) -> AcceptedForm:
+    """The same for objects of the resource: custom kinds have no messages."""
+    return wanted(request, object_types=object_types(resource))
+
+
+def object_types(resource: Resource) -> tuple[str, ...]:
+    """In which formats objects of the resource are read and written."""
+    is_custom = isinstance(resource, CustomResource)
+    has_message = not is_custom and protobuf.is_known(resource.api_version, resource.kind)
+    return BODY_TYPES if has_message else TEXT_TYPES
+
+
+def _chosen(
+    header: str, forms: frozenset[MediaForm], object_types: tuple[str, ...]
+) -> AcceptedForm | None:
     if not header:
         return AcceptedForm()
-    choices = (_served(clause, forms) for clause in _clauses(header))
+    choices = (_served(clause, forms, object_types) for clause in _clauses(header))
     return next((choice for choice in choices if choice is not None), None)
 
 
@@ -120,22 +146,23 @@ _chosen_before = lru_cache(maxsize=256)(_chosen)
 
 
 def refusal_type(request: Request) -> str:
-    """In which format an error is told: it has one form, and every client reads JSON."""
+    """In which format a Status is told: it has one form, and every client reads JSON."""
     try:
         return wanted(request, forms=frozenset()).media_type
     except ApiError:
         return JSON
 
 
-def _served(clause: _Clause, forms: frozenset[MediaForm]) -> AcceptedForm | None:
+def _served(
+    clause: _Clause, forms: frozenset[MediaForm], object_types: tuple[str, ...]
+) -> AcceptedForm | None:
     if clause.media_type not in (*BODY_TYPES, "*/*"):
         return None
     if clause.parameters.get("stream", "") not in ("", "watch"):
         return None
-    # Protobuf is read, never written: every client that asks for it takes JSON as well.
-    media_type = YAML if clause.media_type == YAML else JSON
+    media_type = JSON if clause.media_type == "*/*" else clause.media_type
     if clause.parameters.keys().isdisjoint(("as", "g", "v")):
-        return AcceptedForm(media_type=media_type)
+        return AcceptedForm(media_type=media_type) if media_type in object_types else None
     form = clause.parameters.get("as", "")
     version = _META_VERSIONS.get(clause.parameters.get("v", ""))
     if clause.parameters.get("g") != META_GROUP or version is None or form not in forms:
@@ -143,6 +170,28 @@ def _served(clause: _Clause, forms: frozenset[MediaForm]) -> AcceptedForm | None
     if form == MediaForm.TABLE and clause.media_type == PROTOBUF:
         return None
     return AcceptedForm(media_type=media_type, form=MediaForm(form), version=version)
+
+
+def negotiated(answer: Answer, request: Request) -> Answer:
+    """A Status or a review, which handlers write as JSON, in the format that the client wants.
+
+    What was negotiated already, or has no message, stays as it is.
+    """
+    if not answer.is_document or "accept" not in request.headers:
+        return answer
+    media_type = refusal_type(request)
+    if media_type == YAML:
+        return structs.replace(answer, content_type=YAML, body=encode_yaml(answer.body))
+    if media_type == PROTOBUF:
+        return _in_protobuf(answer)
+    return answer
+
+
+def _in_protobuf(answer: Answer) -> Answer:
+    document = msgspec.json.decode(answer.body)
+    if not protobuf.is_known(document.get("apiVersion", ""), document.get("kind", "")):
+        return answer
+    return structs.replace(answer, content_type=PROTOBUF, body=protobuf.encode(document))
 
 
 def unsupported(media_type: str, supported: tuple[str, ...] = BODY_TYPES) -> ApiError:
@@ -162,21 +211,24 @@ def _media_type(header: str) -> str:
     return header.partition(";")[0].strip().lower()
 
 
-def decode_body(request: Request) -> Any:
-    """The body as JSON values; protobuf comes out in the form its JSON would have."""
+def decode_body(request: Request, types: tuple[str, ...] = BODY_TYPES) -> Any:
+    """The body as JSON values; protobuf comes out in the form its JSON would have.
+
+    Raises 415 for a format that is not among the types, and 400 for what cannot be read.
+    """
     media_type = body_type(request) or JSON
+    if media_type not in types:
+        raise unsupported(media_type, types)
     match media_type:
         case "application/json":
             return decode_json(request.body)
         case "application/yaml":
             return decode_yaml(request.body)
-        case "application/vnd.kubernetes.protobuf":
+        case _:
             try:
                 return protobuf.decode(request.body)
             except ValueError as error:
                 raise bad_request(f"the protobuf body cannot be read: {error}") from error
-        case _:
-            raise unsupported(media_type)
 
 
 def decode_json(body: bytes) -> Any:
@@ -213,5 +265,5 @@ def encode_yaml(document: bytes) -> bytes:
 
 
 def is_slow_format(media_type: str) -> bool:
-    """YAML and protobuf take longer to read and write than JSON does."""
-    return media_type in (YAML, PROTOBUF, "application/apply-patch+yaml")
+    """YAML takes much longer to read and write than the other formats do."""
+    return media_type in (YAML, "application/apply-patch+yaml")

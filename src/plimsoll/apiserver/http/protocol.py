@@ -41,8 +41,9 @@ class Peer:
     """The client certificate that the TLS handshake verified."""
     abort: Callable[[], None]
     """Cut the connection, whatever is still to be sent."""
-    recognise: Callable[[], None]
-    """Say that the client has shown credentials."""
+    recognise: Callable[[str], bool]
+    """Say that the client has shown credentials, and of whom; empty for administrators. False: the
+    user has too many connections, and this one should end."""
     stop_reading: Callable[[], None]
     """Take nothing more from it: it gets an answer and is sent away."""
 

@@ -3,16 +3,18 @@
 Everything here refuses bad input with an ApiError and knows nothing of stored objects.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from urllib.parse import unquote
 
-from plimsoll.api.registry import Resource, resources_by_path
-from plimsoll.apiserver.model.status import ApiError, bad_request
+from plimsoll.api.registry import Resource, builtin_by_path
+from plimsoll.apiserver.model.status import ApiError, bad_request, not_found
 from plimsoll.wire.transport import Request
 
 REMEMBERED_LENGTH = 300
 """Of a path; longer ones are rare, and would take memory."""
+PROXY = "proxy"
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 NOT_FOUND = "the server could not find the requested resource"
@@ -25,6 +27,13 @@ def resource_missing() -> ApiError:
 
 def method_not_allowed() -> ApiError:
     return ApiError(405, "MethodNotAllowed", NOT_ALLOWED, {})
+
+
+class PathMissingError(ApiError):
+    """Nothing is served there; told in plain text, as of any path that is not known."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "NotFound", "404 page not found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +57,49 @@ class Target:
         return f"{self.namespace}/" if self.namespace else ""
 
 
-def parse_target(path: str) -> Target:
-    """Raises 404 for what no resource of the registry answers to."""
-    return _parsed_before(path) if len(path) <= REMEMBERED_LENGTH else _parsed(path)
+FindResource = Callable[[str, str, str], Resource | None]
+"""By group, version and plural name."""
 
 
-def _parsed(path: str) -> Target:
+def is_resource_path(path: str) -> bool:
+    """Whether the path has the form of a resource's, served or not."""
+    parts = path.strip("/").split("/")
+    needed = {"api": 3, "apis": 4}.get(parts[0], 0)
+    return bool(needed) and len(parts) >= needed
+
+
+def no_resource(_group: str, _version: str, _plural: str) -> Resource | None:
+    return None
+
+
+def parse_target(path: str, find_custom: FindResource = no_resource) -> Target:
+    """Raises 404 for what neither the registry nor a definition knows."""
+    if not is_builtin(path):
+        return _parsed(path, find_custom)
+    try:
+        return _parsed_before(path) if len(path) <= REMEMBERED_LENGTH else _parsed(path)
+    except ApiError as missing:
+        try:
+            return _parsed(path, find_custom)
+        except PathMissingError:
+            raise missing from None
+
+
+def is_builtin(path: str) -> bool:
+    """Whether the path may be one of a resource that is built in: its group is."""
+    return not path.startswith("/apis/") or path.split("/", 3)[2] in _builtin_groups()
+
+
+@cache
+def _builtin_groups() -> frozenset[str]:
+    return frozenset(group for group, _, _ in builtin_by_path())
+
+
+def _builtin(group: str, version: str, plural: str) -> Resource | None:
+    return builtin_by_path().get((group, version, plural))
+
+
+def _parsed(path: str, find: FindResource = _builtin) -> Target:
     parts = path.strip("/").split("/")
     if "%" in path:
         parts = [unquote(part) for part in parts]
@@ -65,29 +111,33 @@ def _parsed(path: str) -> Target:
     watch = bool(parts) and parts[0] == "watch"
     if watch:
         parts = parts[1:]
-    return _named(group, version, parts, watch=watch)
+    return _named(group, version, parts, find, watch=watch)
 
 
 _parsed_before = lru_cache(maxsize=1024)(_parsed)
 """Clients ask for the same objects again and again: leases above all."""
 
 
-def _named(group: str, version: str, parts: list[str], *, watch: bool) -> Target:
+def _named(
+    group: str, version: str, parts: list[str], find: FindResource, *, watch: bool
+) -> Target:
     namespace = ""
     in_namespace = len(parts) > 2 and parts[0] == "namespaces"  # noqa: PLR2004 namespaces/NS/PLURAL
     if in_namespace and not (not group and parts[2] in NAMESPACE_SUBRESOURCES):
         namespace, parts = parts[1], parts[2:]
+    if parts[2:3] == [PROXY]:
+        parts = parts[:3]  # the rest is for the server that is reached through it
     if not parts or len(parts) > 3:  # noqa: PLR2004 PLURAL/NAME/SUBRESOURCE
         raise resource_missing()
-    resource = resources_by_path().get((group, version, parts[0]))
+    resource = find(group, version, parts[0])
     if resource is None or (namespace and not resource.namespaced):
-        raise resource_missing()
+        raise resource_missing() if find is _builtin else PathMissingError()
     name = parts[1] if len(parts) > 1 else ""
     subresource = parts[2] if len(parts) > 2 else ""  # noqa: PLR2004
     if name and resource.namespaced and not namespace:
         raise resource_missing()
     if subresource and resource.subresource(subresource) is None:
-        raise resource_missing()
+        raise resource_missing() if find is _builtin else not_found(resource, name)
     return Target(
         resource=resource, namespace=namespace, name=name, subresource=subresource, watch=watch
     )

@@ -1,7 +1,8 @@
 """What the definition of the API says of kinds: schemas, printed columns, protobuf messages.
 
-Loaded once from `tables/kubernetes.json.gz`, and from `tables/snapshots.json` for the three kinds
-that clusters get with the snapshot controller; nothing here is written by hand for one kind.
+Loaded once from `tables/kubernetes.json.gz`; nothing here is written by hand for one kind. The
+definitions of the snapshot kinds are in `tables/snapshots.json`: each cluster has them from its
+first moment on.
 """
 
 import gzip
@@ -32,26 +33,24 @@ class Definitions:
     """By `plural.version.group`, or `plural.version` for the core group."""
     schemas: dict[str, Document]
     protobuf: dict[str, list[Document]]
-    """Custom kinds have none: they are read and written as JSON alone."""
 
 
 @cache
 def definitions() -> Definitions:
     packed = resources.files(TABLES).joinpath("kubernetes.json.gz").read_bytes()
-    raw, custom = msgspec.json.decode(gzip.decompress(packed)), custom_definitions()
+    raw = msgspec.json.decode(gzip.decompress(packed))
     return Definitions(
         columns={
             name: tuple(msgspec.convert(c, PrinterColumn) for c in columns)
-            for name, columns in (raw["tables"] | custom["tables"]).items()
+            for name, columns in raw["tables"].items()
         },
-        schemas=raw["schemas"] | custom["schemas"],
+        schemas=raw["schemas"],
         protobuf=raw["protobuf"],
     )
 
 
-@cache
-def custom_definitions() -> Document:
-    """What the definitions of the snapshot kinds say; `shapes` is for the module of that name."""
+def snapshot_definitions() -> list[Document]:
+    """The CustomResourceDefinitions of the snapshot kinds."""
     raw = resources.files(TABLES).joinpath("snapshots.json").read_bytes()
-    decoded: Document = msgspec.json.decode(raw)
+    decoded: list[Document] = msgspec.json.decode(raw)
     return decoded

@@ -7,7 +7,7 @@ ones. The first version of a group in that order is the preferred one.
 from collections.abc import Iterable, Sequence
 
 from plimsoll.api.registry import Document, Resource, Subresource
-from plimsoll.apiserver.model.kinds.table import rules_for
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
 
 AGGREGATED_VERSIONS = ("v2", "v2beta1")
 
@@ -165,6 +165,6 @@ def _aggregated_subresource(resource: Resource, subresource: Subresource) -> Doc
 
 def _response_kind(owner: Resource | Subresource, kind: str) -> Document:
     """Real servers leave out the group version that the entry stands in, but for custom kinds."""
-    is_implied = isinstance(owner, Resource) and not rules_for(owner.group, owner.kind).is_custom
+    is_implied = isinstance(owner, Resource) and not isinstance(owner, CustomResource)
     group, version = ("", "") if is_implied else (owner.group, owner.version)
     return {"group": group, "version": version, "kind": kind}

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
+import msgspec
+
 
 class ErrorType(StrEnum):
     """Values are the cause reasons that clients see."""
@@ -118,5 +120,7 @@ def _shown(value: Any) -> str:
             return "null"
         case bool():
             return str(value).lower()
+        case list() | tuple() | dict():
+            return msgspec.json.encode(value).decode()
         case _:
             return str(value)

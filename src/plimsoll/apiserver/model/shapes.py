@@ -18,7 +18,7 @@ import msgspec
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model import scalars
-from plimsoll.apiserver.model.definitions import TABLES, custom_definitions, definitions
+from plimsoll.apiserver.model.definitions import TABLES, definitions
 from plimsoll.apiserver.model.scalars import Convert, SchemaError
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -121,9 +121,7 @@ class Struct:
 @cache
 def shapes() -> dict[str, dict[str, int]]:
     packed = resources.files(TABLES).joinpath("shapes.json.gz").read_bytes()
-    native = msgspec.json.decode(gzip.decompress(packed), type=dict[str, dict[str, int]])
-    custom: dict[str, dict[str, int]] = custom_definitions()["shapes"]
-    return native | custom
+    return msgspec.json.decode(gzip.decompress(packed), type=dict[str, dict[str, int]])
 
 
 _structs: dict[str, Struct] = {}

@@ -19,6 +19,8 @@ class ApiError(Exception):
         self.details = details
         self.metadata: Document = {}
         self.warnings: tuple[str, ...] = ()
+        self.annotations: tuple[tuple[str, str], ...] = ()
+        """For the audit log; clients do not see them."""
 
     @property
     def document(self) -> Document:

@@ -9,7 +9,12 @@ from typing import Protocol, Self
 import msgspec
 
 from plimsoll.api.registry import Document, Resource
+from plimsoll.apiserver.access.authorizer import AccessControl
 from plimsoll.apiserver.admission.chain import Admission
+from plimsoll.apiserver.admission.policies.limits import PolicyAdmission
+from plimsoll.apiserver.admission.webhooks.calls import WebhookCalls, WebhookClient
+from plimsoll.apiserver.http.identity import Authenticator
+from plimsoll.apiserver.model.kinds.networking.service_network import ServiceNetwork
 from plimsoll.apiserver.storage.collection import (
     Change,
     ChangeKind,
@@ -17,9 +22,14 @@ from plimsoll.apiserver.storage.collection import (
     StoredRecord,
     encode_raw,
 )
+from plimsoll.apiserver.storage.definitions.custom_kinds import CustomKinds
 from plimsoll.apiserver.storage.drafts import Draft
 from plimsoll.apiserver.storage.heavy_work import HeavyWork
-from plimsoll.apiserver.storage.resource_kinds import ResourceKind, stored_kind
+from plimsoll.apiserver.storage.resource_kinds import (
+    ResourceKind,
+    builtin_collections,
+    stored_kind,
+)
 from plimsoll.apiserver.storage.revisions import Revisions
 from plimsoll.apiserver.storage.watch_hub import WatchHub
 from plimsoll.runtime.clock import Clock
@@ -64,6 +74,13 @@ class NewestReader:
         for record in self._collection(group, plural).newest_records(prefix):
             yield record.document()
 
+    def versions(
+        self, group: str, plural: str, namespace: str = ""
+    ) -> Iterator[tuple[str, StoredRecord]]:
+        prefix = f"{namespace}/" if namespace else ""
+        for record in self._collection(group, plural).newest_records(prefix):
+            yield record.key, record
+
     def _collection(self, group: str, plural: str) -> Collection:
         return self._revisions.collection(f"{plural}.{group}" if group else plural)
 
@@ -80,11 +97,23 @@ class StoredCluster:
     clock: Clock
     ids: Ids
     work: HeavyWork
+    authenticator: Authenticator
+    access: AccessControl
     admission: Admission = field(default_factory=Admission)
+    custom: CustomKinds = field(default_factory=CustomKinds)
+    """What is served because of definitions."""
     sent_events: Counter[ResourcePath] = field(default_factory=Counter)
     """Events that were sent to watches."""
     draft: Draft | None = None
     """Where the changes of a large write wait until it is decided."""
+    service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
+    """What services get their addresses from."""
+    calls: WebhookCalls = field(default_factory=WebhookCalls)
+    """What webhooks have answered to the write that is decided on a draft."""
+    policies: PolicyAdmission = field(default_factory=PolicyAdmission)
+    """The policies that were compiled, and how long they may take."""
+    webhooks: WebhookClient | None = None
+    """None: there is no network, and webhooks are never reached."""
     bookmark_every: timedelta = BOOKMARK_EVERY
     """Of watches in which nothing happens."""
 
@@ -112,7 +141,8 @@ class StoredCluster:
     ) -> StoredRecord:
         """The stored form of a document, which is in the form of its stored kind."""
         labels = document["metadata"].get("labels", {})
-        fields = stored_kind(kind.collection).rules.selectable_fields(document)
+        reads_fields = kind.custom is not None
+        fields = {} if reads_fields else kind.stored.rules.selectable_fields(document)
         return StoredRecord(key, revision, encode_raw(document), labels, fields)
 
     def put(self, kind: ResourceKind, key: str, document: Document) -> StoredRecord:
@@ -135,5 +165,6 @@ class StoredCluster:
 def describe(collection: str, raw: bytes) -> tuple[dict[str, str], dict[str, str]]:
     """Labels and selectable fields of a stored document."""
     document = msgspec.json.decode(raw)
-    fields = stored_kind(collection).rules.selectable_fields(document)
+    is_builtin = collection in builtin_collections()
+    fields = stored_kind(collection).rules.selectable_fields(document) if is_builtin else {}
     return document["metadata"].get("labels", {}), fields

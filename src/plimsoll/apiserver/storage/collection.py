@@ -118,6 +118,10 @@ class Collection:
             return self._records.get(key)
         return None if pending.kind is ChangeKind.DELETED else pending.record
 
+    def pending_keys(self) -> list[str]:
+        """Of objects whose newest version is not durable yet."""
+        return list(self._pending)
+
     def keys(self, prefix: str = "", after: str = "") -> list[str]:
         """Durable keys that start with the prefix and come after a given one, in raw order."""
         start = bisect_left(self._keys, max(prefix, after))

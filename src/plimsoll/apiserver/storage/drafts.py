@@ -44,6 +44,9 @@ class DraftCollection(Collection):
             return None if change.kind is ChangeKind.DELETED else change.record
         return self._read.setdefault(key, self._real.newest(key))
 
+    def pending_keys(self) -> list[str]:
+        return [*self._listed(self._real.pending_keys), *self._pending]
+
     def newest_records(self, prefix: str = "") -> Iterator[StoredRecord]:
         stored = self._listed(lambda: list(self._real.newest_records(prefix)))
         found = {record.key: record for record in stored}

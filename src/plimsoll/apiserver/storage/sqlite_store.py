@@ -138,6 +138,31 @@ class SqliteStore:
                 checksums = (checksums - gone[0]) % SUM_LIMIT
         return replace(self._totals, compacted=revision, number=number, checksums=checksums)
 
+    def rewrite(self, rows: Sequence[LogRow]) -> None:
+        """Put other documents in the place of those that have the same revisions."""
+        self._transact(lambda: self._replace(rows))
+
+    def _replace(self, rows: Sequence[LogRow]) -> Totals:
+        checksums = self._totals.checksums
+        for row in rows:
+            place = (row.revision,)
+            (old,) = self._db.execute(
+                "SELECT checksum FROM log WHERE revision = ?", place
+            ).fetchone()
+            new = checksum(row)
+            self._db.execute(
+                "UPDATE log SET document = ?, checksum = ? WHERE revision = ?",
+                (row.document, new, row.revision),
+            )
+            checksums = (checksums - old + new) % SUM_LIMIT
+        return replace(self._totals, checksums=checksums)
+
+    def write_anew(self) -> None:
+        """The file and its write-ahead log keep nothing that was deleted or replaced."""
+        with damage_reported(self._path):
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def skip(self, gap: int) -> None:
         """Count on from much later, and forget all history.
 

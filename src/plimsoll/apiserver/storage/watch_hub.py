@@ -114,6 +114,8 @@ class WatchHub:
         self.stopping = False
         self._lines: dict[tuple[int, ChangeKind, bytes], SharedLine] = {}
         """What was sent last, by revision, kind of change and beginning of the document."""
+        self._frames: dict[tuple[int, ChangeKind, str], bytes] = {}
+        """The same by form."""
 
     def line(self, event: Event, type_head: bytes) -> SharedLine:
         """The event with the whole object, made once for all who watch it."""
@@ -124,6 +126,17 @@ class WatchHub:
             if len(self._lines) >= SHARED_LINES:
                 self._lines.clear()
             found = self._lines[named] = SharedLine(event_line(kind, record.render(type_head)))
+        return found
+
+    def frame(self, event: Event, form: str, make: Callable[[], bytes]) -> bytes:
+        """The event in a form that takes long to make, made once for all who watch it so."""
+        kind, record = event
+        named = (record.revision, kind, form)
+        found = self._frames.get(named)
+        if found is None:
+            if len(self._frames) >= SHARED_LINES:
+                self._frames.clear()
+            found = self._frames[named] = make()
         return found
 
     def open(self, collection: Collection, matches: Matches | None) -> Watcher:

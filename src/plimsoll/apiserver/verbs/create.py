@@ -1,6 +1,7 @@
 """POST: a new object gets its identity, passes admission and validation, and is staged."""
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.access.users import user_info
 from plimsoll.apiserver.admission.attributes import Operation
 from plimsoll.apiserver.admission.warnings.not_enforced import not_enforced
 from plimsoll.apiserver.http.answers import json_answer
@@ -10,7 +11,9 @@ from plimsoll.apiserver.model.ownership import tracking
 from plimsoll.apiserver.model.status import already_exists, bad_request
 from plimsoll.apiserver.storage.cluster import timestamp
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.verbs.reviews import review, user_info
+from plimsoll.apiserver.verbs.rights.granting import check_grants
+from plimsoll.apiserver.verbs.rights.reviews import Review
+from plimsoll.apiserver.verbs.service_addresses import give_addresses
 from plimsoll.apiserver.verbs.verb import Verb, not_served
 from plimsoll.apiserver.verbs.write import (
     Write,
@@ -32,7 +35,12 @@ def answer_create(request: WriteRequest) -> AnswerWhenDurable:
     document = request.body(write.options)
     resource = request.target.resource
     if Verb.LIST not in resource.verbs:
-        reviewed = review(resource.kind, document, request.user)
+        reviewed = Review(
+            cluster=request.cluster,
+            user=request.user,
+            namespace=request.target.namespace,
+            document=document,
+        ).answered(resource.kind)
         return lambda: json_answer(reviewed, 201)
     return request.shown(create(write, document), write.options, 201)
 
@@ -91,6 +99,8 @@ def _admit_create(write: Write, document: Document) -> None:
     rules, meta = write.kind.rules, document["metadata"]
     attributes = write.attributes(Operation.CREATE, document, None)
     write.cluster.admission.admit(attributes)
+    give_addresses(write.cluster, write.kind, document, None)
+    check_grants(write, document, None)
     if rules.has_generation:
         meta["generation"] = 1
     rules.prepare_create(document, write.now)

@@ -8,10 +8,12 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Operation
 from plimsoll.apiserver.http.answers import json_answer
 from plimsoll.apiserver.http.negotiation import decode_body
+from plimsoll.apiserver.model.custom.definition.conditions import mark_terminating
 from plimsoll.apiserver.model.status import bad_request, conflict
 from plimsoll.apiserver.storage.cluster import timestamp
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.storage.resource_kinds import ResourceKind, stored_kind
+from plimsoll.apiserver.storage.definitions.definition_status import definitions_kind
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.verbs.options.delete_options import DeleteOptions, delete_options
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
 from plimsoll.apiserver.verbs.verb import not_served
@@ -66,11 +68,11 @@ def delete(write: Write, options: DeleteOptions) -> DeletionOutcome:
     """Raises ApiError."""
     old = newest(write)
     document = old.document()
-    _check_preconditions(write, options, document["metadata"])
+    check_preconditions(write, options, document["metadata"])
     write.cluster.admission.check(write.attributes(Operation.DELETE, document, None))
     if not options.propagation and options.orphan_dependents is None:
         _warn(write, write.kind.rules.deletion_warning)
-    return _delete(write, options, old, document)
+    return delete_record(write, options, old)
 
 
 def _warn(write: Write, text: str) -> None:
@@ -79,9 +81,10 @@ def _warn(write: Write, text: str) -> None:
         write.options.warnings.append(text)
 
 
-def _check_preconditions(write: Write, options: DeleteOptions, meta: Document) -> None:
+def check_preconditions(write: Write, options: DeleteOptions, meta: Document) -> None:
+    """Raises 409 for another object, or another version of it, than the client means."""
     # Refused by the storage, which knows events of either group by one name.
-    resource = stored_kind(write.kind.collection).resource
+    resource = write.kind.stored.resource
     if options.uid and options.uid != meta["uid"]:
         raise conflict(
             resource,
@@ -101,11 +104,14 @@ def _check_preconditions(write: Write, options: DeleteOptions, meta: Document) -
         )
 
 
-def _delete(
-    write: Write, options: DeleteOptions, old: StoredRecord, document: Document
-) -> DeletionOutcome:
+def delete_record(write: Write, options: DeleteOptions, old: StoredRecord) -> DeletionOutcome:
+    """Stage the deletion, whatever was to be checked before. Raises ApiError."""
+    document = old.document()
     if write.kind.resource.kind == "Namespace":
         return _delete_namespace(write, options, old, document)
+    if write.kind is definitions_kind() and "deletionTimestamp" not in document["metadata"]:
+        mark_terminating(document, timestamp(write.now))
+        return DeletionOutcome(record=_put(write, options, old, document), gone=False)
     step = _grace_step(write.kind, options, document, write.now)
     if step is GraceStep.PENDING:
         return DeletionOutcome(record=old, gone=False)

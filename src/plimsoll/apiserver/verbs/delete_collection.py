@@ -10,13 +10,16 @@ from msgspec import structs
 
 from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.storage import quota_status
+from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS
 from plimsoll.apiserver.verbs.delete import delete, deletion, requested_options
 from plimsoll.apiserver.verbs.options.delete_options import DeleteOptions
 from plimsoll.apiserver.verbs.options.selection import ObjectSelection
-from plimsoll.apiserver.verbs.streaming import ListPage, in_groups, list_answer
-from plimsoll.apiserver.verbs.views import ObjectView
+from plimsoll.apiserver.verbs.policies import are_bound
+from plimsoll.apiserver.verbs.views.streaming import ListPage, in_groups, list_answer
+from plimsoll.apiserver.verbs.views.text_view import ObjectView
+from plimsoll.apiserver.verbs.webhooks import are_configured, decide_with_webhooks
 from plimsoll.apiserver.verbs.write import Write
 from plimsoll.apiserver.verbs.write_request import WriteRequest
 
@@ -35,7 +38,10 @@ async def _delete_collection(
     cluster, deleted = write.cluster, []
     try:
         for group in in_groups(await _chosen(write, selection), lambda record: record):
-            deleted += _delete_each(write, options, group)
+            if are_configured(cluster) or are_bound(cluster):
+                deleted += await _delete_each_aside(write, options, group)
+            else:
+                deleted += _delete_each(write, options, group)
             quota_status.refresh(cluster, write.target.namespace)
             await cluster.revisions.durable()
     finally:
@@ -54,6 +60,20 @@ async def _chosen(write: Write, selection: ObjectSelection) -> list[StoredRecord
 
     is_heavy = len(records) * selection.terms > HEAVY_RECORDS
     return await write.cluster.work.run(choose) if is_heavy else choose()
+
+
+async def _delete_each_aside(
+    write: Write, options: DeleteOptions, records: list[StoredRecord]
+) -> list[StoredRecord]:
+    """The same where webhooks or policies are asked about each object."""
+    deleted: list[StoredRecord] = []
+    for record in records:
+
+        def delete_one(cluster: StoredCluster, record: StoredRecord = record) -> list[StoredRecord]:
+            return _delete_each(structs.replace(write, cluster=cluster), options, [record])
+
+        deleted += await decide_with_webhooks(write.cluster, delete_one)
+    return deleted
 
 
 def _delete_each(

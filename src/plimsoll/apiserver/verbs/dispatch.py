@@ -5,32 +5,56 @@ is durable; a large one is decided beside the event loop, on a draft.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
+from msgspec import structs
+
+from plimsoll.apiserver.access.users import User
+from plimsoll.apiserver.admission.policies.limits import PolicyTimeNeededError
+from plimsoll.apiserver.admission.webhooks.calls import WebhookCalls, WebhookNeededError
 from plimsoll.apiserver.http.answers import Answer
-from plimsoll.apiserver.http.identity import User
-from plimsoll.apiserver.http.negotiation import AcceptedForm, body_type, is_slow_format, wanted
+from plimsoll.apiserver.http.negotiation import (
+    PROTOBUF,
+    AcceptedForm,
+    body_type,
+    is_slow_format,
+    wanted_of,
+)
 from plimsoll.apiserver.http.requests import Query, Target
+from plimsoll.apiserver.model.custom.served_kind import ServedVersion
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.definitions.definition_status import definitions_kind
 from plimsoll.apiserver.storage.drafts import Draft
-from plimsoll.apiserver.storage.heavy_work import HEAVY_BYTES, SLOW_FORMAT_BYTES, too_busy
-from plimsoll.apiserver.storage.resource_kinds import kind_of
+from plimsoll.apiserver.storage.heavy_work import (
+    HEAVY_BYTES,
+    HEAVY_STEPS,
+    PROTOBUF_BYTES,
+    SLOW_FORMAT_BYTES,
+    too_busy,
+)
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
 from plimsoll.apiserver.verbs.create import answer_create
 from plimsoll.apiserver.verbs.delete import answer_delete
 from plimsoll.apiserver.verbs.delete_collection import answer_delete_collection
 from plimsoll.apiserver.verbs.patch import answer_patch
+from plimsoll.apiserver.verbs.policies import are_bound, decide_briefly, is_policy
 from plimsoll.apiserver.verbs.read import ReadRequest, answer_get, answer_list
 from plimsoll.apiserver.verbs.subresources.binding import answer_create_binding
+from plimsoll.apiserver.verbs.subresources.connect import CONNECTIONS, answer_connect
+from plimsoll.apiserver.verbs.subresources.eviction import answer_create_eviction
 from plimsoll.apiserver.verbs.subresources.finalize import answer_finalize
 from plimsoll.apiserver.verbs.subresources.scale import (
     answer_get_scale,
     answer_patch_scale,
     answer_update_scale,
 )
+from plimsoll.apiserver.verbs.subresources.token import answer_create_token
 from plimsoll.apiserver.verbs.update import answer_update
 from plimsoll.apiserver.verbs.verb import Verb, check_verb, verb_of
 from plimsoll.apiserver.verbs.watch import answer_watch
+from plimsoll.apiserver.verbs.webhooks import are_configured, decide_with_webhooks
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 from plimsoll.wire.transport import Request
 
@@ -55,6 +79,8 @@ WRITES: Mapping[Verb, WriteHandler] = {
 SUBRESOURCE_READS: Mapping[tuple[Verb, str], ReadHandler] = {(Verb.GET, "scale"): answer_get_scale}
 SUBRESOURCE_WRITES: Mapping[tuple[Verb, str], WriteHandler] = {
     (Verb.CREATE, "binding"): answer_create_binding,
+    (Verb.CREATE, "eviction"): answer_create_eviction,
+    (Verb.CREATE, "token"): answer_create_token,
     (Verb.UPDATE, "finalize"): answer_finalize,
     (Verb.UPDATE, "scale"): answer_update_scale,
     (Verb.PATCH, "scale"): answer_patch_scale,
@@ -72,7 +98,9 @@ class ResourceRoutes:
         """Raises ApiError."""
         verb = verb_of(request, target, query)
         check_verb(verb, target)
-        form = wanted(request)
+        form = wanted_of(request, target.resource)
+        if target.subresource in CONNECTIONS:
+            return answer_connect(ReadRequest(self._cluster, target, query, form))
         _check_form(verb, form)
         if verb in READS:
             handler = SUBRESOURCE_READS.get((verb, target.subresource), READS[verb])
@@ -86,42 +114,83 @@ class ResourceRoutes:
     async def _write(
         self, handler: WriteHandler, request: Request, target: Target, user: User
     ) -> Answer:
-        is_heavy = self._is_heavy(request, target)
+        is_heavy, calls = self._is_heavy(request, target), WebhookCalls()
+        cluster = replace(self._cluster, calls=calls)
+
+        def decide(cluster: StoredCluster) -> AnswerWhenDurable:
+            return _decide(handler, WriteRequest(cluster, request, target, user))
+
         try:
-            if is_heavy:
-                answer = await self._decide_aside(handler, request, target, user)
+            if are_configured(cluster):
+                is_heavy = True
+                answer = await decide_with_webhooks(cluster, decide, calls)
+            elif is_heavy:
+                answer = await _decide_aside(cluster, decide)
+            elif are_bound(cluster):
+                answer = await _decide_by_policies(cluster, decide)
             else:
-                answer = _decide(handler, WriteRequest(self._cluster, request, target, user))
-        except ApiError:
+                answer = decide(cluster)
+        except ApiError as error:
             # It may have been decided on changes that are not durable yet.
-            await self._cluster.revisions.durable()
+            await cluster.revisions.durable()
+            error.annotations = tuple(calls.audit_annotations.items())
             raise
-        await self._cluster.revisions.durable()
-        return await self._cluster.work.run(answer) if is_heavy else answer()
+        await cluster.revisions.durable()
+        made = await cluster.work.run(answer) if is_heavy else answer()
+        notes = tuple(calls.audit_annotations.items())
+        return structs.replace(made, annotations=notes) if notes else made
 
     def _is_heavy(self, request: Request, target: Target) -> bool:
         """What the request brings and what is stored would take the event loop too long."""
-        limit = SLOW_FORMAT_BYTES if is_slow_format(body_type(request)) else HEAVY_BYTES
-        stored = self._cluster.collection(kind_of(target.resource)).newest(target.key)
-        return len(request.body) + (0 if stored is None else len(stored.raw)) > limit
+        kind = kind_of(target.resource)
+        stored = self._cluster.collection(kind).newest(target.key)
+        size = len(request.body) + (0 if stored is None else len(stored.raw))
+        if kind.custom is not None and _takes_long(kind.custom, size):
+            return True
+        return size > _heavy_bytes(kind, body_type(request))
 
-    async def _decide_aside(
-        self, handler: WriteHandler, request: Request, target: Target, user: User
-    ) -> AnswerWhenDurable:
-        work = self._cluster.work
-        async with work.writing():
-            for _ in range(DRAFTS):
-                draft = Draft(self._cluster.revisions)
-                drafted = WriteRequest(self._cluster.with_draft(draft), request, target, user)
-                try:
-                    answer = await work.run(partial(_decide, handler, drafted))
-                except ApiError:
-                    if draft.is_current():
-                        raise
-                    continue
-                if draft.commit():
-                    return answer
-        raise too_busy()
+
+Decide = Callable[[StoredCluster], AnswerWhenDurable]
+
+
+async def _decide_by_policies(cluster: StoredCluster, decide: Decide) -> AnswerWhenDurable:
+    """On the event loop, unless the policies take too long for that."""
+    try:
+        return decide_briefly(cluster, decide)
+    except PolicyTimeNeededError:
+        return await _decide_aside(cluster, decide)
+
+
+async def _decide_aside(cluster: StoredCluster, decide: Decide) -> AnswerWhenDurable:
+    work = cluster.work
+    async with work.writing():
+        for _ in range(DRAFTS):
+            draft = Draft(cluster.revisions)
+            try:
+                answer = await work.run(partial(decide, cluster.with_draft(draft)))
+            except WebhookNeededError:
+                break  # the first webhook was configured just now: the client asks again
+            except ApiError:
+                if draft.is_current():
+                    raise
+                continue
+            if draft.commit():
+                return answer
+    raise too_busy()
+
+
+def _heavy_bytes(kind: ResourceKind, media_type: str) -> int:
+    is_compiled = kind is definitions_kind() or is_policy(kind)
+    if is_compiled or kind.custom is not None or is_slow_format(media_type):
+        return SLOW_FORMAT_BYTES
+    return PROTOBUF_BYTES if media_type == PROTOBUF else HEAVY_BYTES
+
+
+def _takes_long(kind: ServedVersion, size: int) -> bool:
+    """The rules of a custom kind are compiled with its first write, and may look at much."""
+    if not kind.is_compiled and kind.size > SLOW_FORMAT_BYTES:
+        return True
+    return kind.effort.steps(size) > HEAVY_STEPS
 
 
 def _write_handler(verb: Verb, target: Target) -> WriteHandler:
@@ -135,6 +204,7 @@ def _decide(handler: WriteHandler, request: WriteRequest) -> AnswerWhenDurable:
     try:
         answer = handler(request)
         request.refresh_quotas()
+        request.refresh_definitions()
     except ApiError as error:
         error.warnings = tuple(request.warnings)
         raise

@@ -17,7 +17,7 @@ from plimsoll.apiserver.http.requests import Query, Target
 from plimsoll.apiserver.model.status import ApiError, bad_request, not_found
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import Collection, StoredRecord
-from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS, SLOW_FORMAT_BYTES
+from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
 from plimsoll.apiserver.verbs.options.list_options import (
     EXACT,
@@ -27,9 +27,10 @@ from plimsoll.apiserver.verbs.options.list_options import (
     too_large,
 )
 from plimsoll.apiserver.verbs.options.selection import ObjectSelection
-from plimsoll.apiserver.verbs.streaming import ListPage, is_large, list_answer
 from plimsoll.apiserver.verbs.verb import check_part
-from plimsoll.apiserver.verbs.views import ObjectView, object_view
+from plimsoll.apiserver.verbs.views.requested import object_view
+from plimsoll.apiserver.verbs.views.streaming import ListPage, is_large, list_answer
+from plimsoll.apiserver.verbs.views.text_view import ObjectView
 
 
 class ReadRequest:
@@ -58,7 +59,7 @@ async def answer_get(request: ReadRequest) -> Answer:
 async def record_answer(request: ReadRequest, record: StoredRecord, view: ObjectView) -> Answer:
     """An answer that shows the record; it is made beside the event loop if that takes long."""
     show = partial(view.object, record, request.cluster.clock.now())
-    is_heavy = view.is_slow and is_large([record], SLOW_FORMAT_BYTES)
+    is_heavy = view.is_slow and is_large([record], view.heavy_bytes)
     body = await request.cluster.work.run(show) if is_heavy else show()
     return Answer(body=body, content_type=view.content_type)
 

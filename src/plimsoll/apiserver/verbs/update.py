@@ -16,12 +16,14 @@ from plimsoll.apiserver.model.kinds import object_meta
 from plimsoll.apiserver.model.kinds.cluster import lease_renewal
 from plimsoll.apiserver.model.kinds.cluster.lease import RULES as LEASES
 from plimsoll.apiserver.model.ownership import tracking
-from plimsoll.apiserver.model.ownership.reset_fields import reset_metadata
+from plimsoll.apiserver.model.ownership.reset_fields import METADATA, reset_metadata
 from plimsoll.apiserver.model.status import MODIFIED, bad_request, conflict, invalid, not_found
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.verbs.create import create
-from plimsoll.apiserver.verbs.verb import check_part
+from plimsoll.apiserver.verbs.rights.granting import check_grants
+from plimsoll.apiserver.verbs.service_addresses import give_addresses
+from plimsoll.apiserver.verbs.verb import PARTS, check_part
 from plimsoll.apiserver.verbs.write import (
     Write,
     check_place,
@@ -31,6 +33,9 @@ from plimsoll.apiserver.verbs.write import (
     store,
 )
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
+
+REPORTS = ("status", "approval")
+"""Parts whose changes are not counted as another generation."""
 
 Renewed = Callable[[Document, bytes, Any], Document | None]
 """Of the stored lease and the body of a request, raw and decoded: the renewed one."""
@@ -105,6 +110,7 @@ def update(
         managed_fields = tracking.track_update(write.endpoint, new, old, write.manager)
     attributes = write.attributes(Operation.UPDATE, new, old)
     write.cluster.admission.admit(attributes)
+    check_grants(write, new, old)
     _prepare(write, new, old)
     set_managed_fields(new["metadata"], managed_fields)
     _validate(write, new, old)
@@ -153,25 +159,32 @@ def _check_uid(write: Write, new: Document, old: Document, *, patched: bool) -> 
 def _prepare(write: Write, new: Document, old: Document) -> None:
     rules = write.kind.rules
     object_meta.prepare_meta_update(new["metadata"], old["metadata"])
+    if not write.target.subresource:
+        give_addresses(write.cluster, write.kind, new, old)
     prepare, _ = rules.for_update(write.target.subresource)
     prepare(new, old, write.now)
-    if write.target.subresource in ("status", "approval"):
-        kept = reset_metadata(write.endpoint.reset)
+    if write.target.subresource in PARTS[1:]:
+        kept = _kept_metadata(write)
         object_meta.keep_meta(new["metadata"], old["metadata"], kept)
-    else:
+    if write.target.subresource not in REPORTS:
         counted = rules.has_generation and not rules.generation_stays
-        if counted and _spec(new) != _spec(old):
+        if counted and _counted(write, new) != _counted(write, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
     write.options.warnings.extend(object_meta.drop_repeated_owners(new["metadata"]))
 
 
-def _spec(document: Document) -> Document:
+def _kept_metadata(write: Write) -> tuple[str, ...]:
+    if write.target.subresource in REPORTS:
+        return reset_metadata(write.endpoint.reset)
+    # As of the real server, writes through the other parts put back more than they tell owners.
+    return METADATA
+
+
+def _counted(write: Write, document: Document) -> Document:
     """What the generation counts changes of."""
-    return {
-        key: value
-        for key, value in document.items()
-        if key not in ("kind", "apiVersion", "metadata", "status")
-    }
+    head = ("kind", "apiVersion", "metadata")
+    others = head if write.kind.rules.counts_status else (*head, "status")
+    return {key: value for key, value in document.items() if key not in others}
 
 
 def _validate(write: Write, new: Document, old: Document) -> None:
@@ -188,7 +201,7 @@ def _validate(write: Write, new: Document, old: Document) -> None:
         *validate(new, old),
     ]
     refuse(write, new, errors)
-    if write.target.subresource not in ("status", "approval"):
+    if not write.target.subresource or write.target.subresource not in PARTS:
         write.options.warnings.extend(rules.warnings(new, old))
         write.options.warnings.extend(not_enforced(write.kind.resource, new, old))
 

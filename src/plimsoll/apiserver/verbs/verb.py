@@ -7,10 +7,11 @@ embedded server does not have.
 from enum import StrEnum
 
 from plimsoll.apiserver.http.requests import Query, Target, method_not_allowed
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.wire.transport import Request
 
-PARTS = ("", "status", "approval")
+PARTS = ("", "status", "approval", "ephemeralcontainers", "resize")
 """Subresources that are a part of the object and answer with the whole of it."""
 
 
@@ -59,6 +60,8 @@ def check_verb(verb: Verb, target: Target) -> None:
             misplaced = lacks_namespace
         case _:
             misplaced = False
+    if verb is Verb.CREATE and isinstance(resource, CustomResource):
+        misplaced = misplaced or resource.served.is_terminating
     if misplaced or verb not in _verbs(target):
         raise method_not_allowed()
 

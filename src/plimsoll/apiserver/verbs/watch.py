@@ -10,8 +10,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 
-import msgspec
-
 from plimsoll.apiserver.http.answers import Answer, Stream
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
@@ -26,9 +24,11 @@ from plimsoll.apiserver.verbs.options.list_options import (
 )
 from plimsoll.apiserver.verbs.options.selection import ObjectSelection
 from plimsoll.apiserver.verbs.read import ReadRequest
-from plimsoll.apiserver.verbs.streaming import in_groups, is_large, nothing_to_close
-from plimsoll.apiserver.verbs.views import ObjectView
+from plimsoll.apiserver.verbs.views.streaming import in_groups, is_large, nothing_to_close
+from plimsoll.apiserver.verbs.views.text_view import ObjectView
 from plimsoll.runtime.clock import NO_TIME, Alarm
+
+Encode = Callable[[list[Event], datetime], bytes]
 
 LOOKED_AT_ONCE = 200
 """How many objects a watch looks at before others have their turn."""
@@ -51,7 +51,10 @@ async def answer_watch(request: ReadRequest) -> Answer:
         # mishap and ask again for ever.
         request.cluster.count_sent(request.kind.resource, 1)
         stream = Stream(
-            chunks=_only(expired_event(error)), close=nothing_to_close, overflow=asyncio.Event()
+            chunks=_only(view.error_event(error)),
+            close=nothing_to_close,
+            overflow=asyncio.Event(),
+            has_frames=bool(view.shared_form),
         )
     else:
         watch = OpenWatch(request.cluster, wanted)
@@ -59,9 +62,10 @@ async def answer_watch(request: ReadRequest) -> Answer:
             chunks=watch.chunks(),
             close=watch.close,
             overflow=watch.watcher.overflow,
-            pour=watch.pour,
+            pour=None if view.shared_form else watch.pour,
+            has_frames=bool(view.shared_form),
         )
-    return Answer(stream=stream, content_type=view.content_type)
+    return Answer(stream=stream, content_type=view.watch_type)
 
 
 async def _only(chunk: bytes) -> AsyncIterator[bytes]:
@@ -182,24 +186,34 @@ class OpenWatch:
         for start in range(0, len(first), LOOKED_AT_ONCE):
             looked_at = map(self._event, first[start : start + LOOKED_AT_ONCE])
             events = [event for event in looked_at if event is not None]
-            async for chunk in self._encoded(events):
+            async for chunk in self._encoded(events, self._encode):
                 yield chunk
             await self._cluster.clock.sleep(NO_TIME)
         if self._request.announce_end:
             self._count_sent(1)
             yield self._request.view.bookmark(self._began_at, ends_initial_events=True)
 
-    async def _encoded(self, events: list[Event]) -> AsyncIterator[bytes]:
+    async def _encoded(self, events: list[Event], encode: Encode) -> AsyncIterator[bytes]:
         """In chunks that are made quickly, or else beside the event loop."""
         for group in in_groups(events, lambda event: event[1]):
             is_heavy = self._is_slow and is_large([record for _, record in group])
             self._count_sent(len(group))
-            encode = partial(self._encode, group, self._cluster.clock.now())
-            yield await self._cluster.work.run(encode) if is_heavy else encode()
+            now = self._cluster.clock.now()
+            work = self._cluster.work
+            yield await work.run(partial(encode, group, now)) if is_heavy else encode(group, now)
 
     def _encode(self, events: list[Event], now: datetime) -> bytes:
         event = self._request.view.event
         return b"".join([event(kind, record, now) for kind, record in events])
+
+    def _encode_live(self, events: list[Event], now: datetime) -> bytes:
+        """The same for events that others may watch as well."""
+        view, frame = self._request.view, self._cluster.hub.frame
+        if not view.shared_form:
+            return self._encode(events, now)
+        return b"".join(
+            [frame(event, view.shared_form, partial(view.event, *event, now)) for event in events]
+        )
 
     def _count_sent(self, number: int) -> None:
         self._cluster.count_sent(self._request.kind.resource, number)
@@ -214,7 +228,7 @@ class OpenWatch:
                 yield self._encode(events, self._cluster.clock.now())
                 continue
             if events:
-                async for chunk in self._encoded(events):
+                async for chunk in self._encoded(events, self._encode_live):
                     yield chunk
                 continue
             # Only now that nothing waits to be sent is it true what a bookmark says.
@@ -273,8 +287,3 @@ async def _split(chunks: AsyncIterator[bytes], send: Callable[[bytes], None]) ->
     async for chunk in chunks:
         for line in chunk.splitlines():
             send(line)
-
-
-def expired_event(error: ApiError) -> bytes:
-    """A watch that cannot be served tells so in its stream, as clients expect."""
-    return msgspec.json.encode({"type": "ERROR", "object": error.document}) + b"\n"

@@ -11,17 +11,17 @@ from typing import Any
 import msgspec
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.access.users import User
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
-from plimsoll.apiserver.http.identity import User
 from plimsoll.apiserver.http.requests import Target
 from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.field_errors import FieldError
-from plimsoll.apiserver.model.ownership.endpoint import Endpoint, endpoint
+from plimsoll.apiserver.model.ownership.endpoint import Endpoint
 from plimsoll.apiserver.model.ownership.tracking import Manager
 from plimsoll.apiserver.model.status import ApiError, bad_request, invalid, not_found
 from plimsoll.apiserver.storage.cluster import StoredCluster, timestamp
 from plimsoll.apiserver.storage.collection import StoredRecord
-from plimsoll.apiserver.storage.resource_kinds import ResourceKind, stored_kind
+from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
 
 
@@ -40,7 +40,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def endpoint(self) -> Endpoint:
-        return endpoint(self.kind.resource, self.target.subresource)
+        return self.kind.endpoint(self.target.subresource)
 
     @property
     def manager(self) -> Manager:
@@ -54,7 +54,8 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
             resource=self.kind.resource,
             subresource=self.target.subresource,
             namespace=self.target.namespace,
-            name=document["metadata"].get("name", ""),
+            # What the path names, never what a body below it says: an eviction's may differ.
+            name=self.target.name or document["metadata"].get("name", ""),
             document=document,
             old=old,
             user=self.user.name,
@@ -62,6 +63,11 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
             dry_run=self.options.dry_run,
             reader=self.cluster.reader,
             warnings=self.options.warnings,
+            groups=self.user.groups,
+            calls=self.cluster.calls,
+            policies=self.cluster.policies,
+            requester=self.user,
+            access=self.cluster.access,
         )
 
 
@@ -90,7 +96,7 @@ def typed(
         raise bad_request("the body must be an object")
     _check_type(kind, body)
     try:
-        result = schema.round_trip(kind.schema, body, kept)
+        result = _read(kind, body, kept)
     except schema.SchemaError as error:
         raise UnreadableError(
             f'{kind.resource.kind} in version "{kind.resource.version}" cannot be handled as a '
@@ -107,6 +113,12 @@ def typed(
         meta["managedFields"] = []
     kind.rules.default(document)
     return document
+
+
+def _read(kind: ResourceKind, body: Document, kept: Collection[str]) -> schema.SchemaResult:
+    if kind.custom is not None:
+        return kind.custom.read(body)
+    return schema.round_trip(kind.schema, body, kept)
 
 
 def _check_type(kind: ResourceKind, body: Document) -> None:
@@ -135,7 +147,7 @@ def newest(write: Write) -> StoredRecord:
 def shown(kind: ResourceKind, record: StoredRecord) -> Document:
     """The stored document as the resource shows it, with its kind and version."""
     head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
-    return head | kind.from_stored(record.document()) | head
+    return head | kind.read_stored(record.document()) | head
 
 
 def check_place(write: Write, meta: Document) -> None:
@@ -167,7 +179,7 @@ def _check_name(write: Write, meta: Document) -> None:
 def refuse(write: Write, document: Document, errors: list[FieldError]) -> None:
     """Raises 422 if there are errors."""
     if errors:
-        stored = stored_kind(write.kind.collection).resource
+        stored = write.kind.stored.resource
         raise invalid(stored.group, stored.kind, document["metadata"].get("name", ""), errors)
 
 

@@ -3,14 +3,15 @@
 from collections.abc import Callable
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.access.users import User
 from plimsoll.apiserver.http.answers import Answer
-from plimsoll.apiserver.http.identity import User
 from plimsoll.apiserver.http.negotiation import (
     body_type,
     decode_applied,
     decode_body,
     decode_json,
-    wanted,
+    object_types,
+    wanted_of,
 )
 from plimsoll.apiserver.http.requests import Query, Target
 from plimsoll.apiserver.model import schema
@@ -18,9 +19,11 @@ from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage import quota_status
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
+from plimsoll.apiserver.storage.definitions import definition_status
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions, options_of_write
-from plimsoll.apiserver.verbs.views import ObjectView, object_view
+from plimsoll.apiserver.verbs.views.requested import object_view
+from plimsoll.apiserver.verbs.views.text_view import ObjectView
 from plimsoll.apiserver.verbs.write import Write, typed
 from plimsoll.wire.transport import Request
 
@@ -46,6 +49,10 @@ class WriteRequest:
 
     def refresh_quotas(self) -> None:
         quota_status.refresh(self.cluster, self.target.namespace)
+
+    def refresh_definitions(self) -> None:
+        if self.kind is definition_status.definitions_kind():
+            definition_status.refresh(self.cluster)
 
     def write(self, options_kind: str) -> Write:
         """The write with the options of the query, whose warnings become those of the request."""
@@ -74,7 +81,7 @@ class WriteRequest:
     def body(self, options: RequestWriteOptions, kind: ResourceKind | None = None) -> Document:
         """The typed body; complaints about it go where the options say."""
         kind = kind or self.kind
-        raw = decode_body(self.request)
+        raw = decode_body(self.request, object_types(kind.resource))
         complaints: list[str] = []
         if body_type(self.request) in ("", "application/json"):
             complaints += schema.duplicate_fields(self.request.body, kind.schema)
@@ -91,7 +98,9 @@ class WriteRequest:
         return applied
 
     def view(self, kind: ResourceKind | None = None) -> ObjectView:
-        return object_view(kind or self.kind, wanted(self.request), self.query)
+        return object_view(
+            kind or self.kind, wanted_of(self.request, self.target.resource), self.query
+        )
 
     def shown(
         self,

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plimsoll.processes.controller.cluster.disruption import Disruption
+from plimsoll.processes.controller.cluster.endpoints import EndpointLists
 from plimsoll.processes.controller.cluster.garbage_collector import GarbageCollector
 from plimsoll.processes.controller.cluster.namespace import NamespaceDeletion
 from plimsoll.processes.controller.cluster.node_lifecycle import NodeLifecycle
 from plimsoll.processes.controller.cluster.pod_gc import PodGarbageCollector
 from plimsoll.processes.controller.cluster.service_accounts import ServiceAccounts
+from plimsoll.processes.controller.cluster.stale_disruption import StaleDisruptions
 from plimsoll.processes.controller.cluster.taint_eviction import TaintEvictions
 from plimsoll.processes.controller.csi.attach_detach import AttachDetach
 from plimsoll.processes.controller.csi.attacher import CsiAttacher
@@ -61,6 +63,9 @@ LOOPS: dict[str, LoopEntry] = {
     "service-accounts": LoopEntry(
         make=ServiceAccounts, about="give every namespace its default service account"
     ),
+    "endpoints": LoopEntry(
+        make=EndpointLists, about="list the pods behind services, in EndpointSlices and Endpoints"
+    ),
     "ephemeral-volume": LoopEntry(
         make=EphemeralVolumeLoop, about="make the claims of generic ephemeral volumes"
     ),
@@ -107,6 +112,10 @@ LOOPS: dict[str, LoopEntry] = {
     "daemonset": LoopEntry(make=DaemonSets, about="one pod on every node"),
     "disruption": LoopEntry(
         make=Disruption, about="count how many pods of a PodDisruptionBudget may be evicted"
+    ),
+    "stale-disruption": LoopEntry(
+        make=StaleDisruptions,
+        about="take back marks of pods that were to be disrupted and were not",
     ),
     "job": LoopEntry(make=Jobs, about="pods that run to completion"),
     "cronjob": LoopEntry(make=CronJobs, about="jobs that start by a schedule"),

@@ -2,26 +2,22 @@
 
 from pathlib import Path
 
-import pytest
-
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission.warnings.not_enforced import KINDS, POD_FIELDS, START
-from plimsoll.wire.transport import Request
-from tests.apiserver.api import MAPS, Api
+from plimsoll.apiserver.admission.warnings.not_enforced import KINDS, START
+from tests.apiserver.api import Api
 
 PODS = "/api/v1/namespaces/default/pods"
-ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
-DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-DIFFERENCES = Path(__file__).parents[4] / "docs" / "reference" / "differences.md"
-PORT = {"containerPort": 1, "hostPort": 1}
-APART = {
-    "podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [
-            {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "a"}}}
-        ]
+SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app": "web"}},
     }
-}
+]
+DIFFERENCES = Path(__file__).parents[4] / "docs" / "reference" / "differences.md"
 
 
 def a_pod(**spec: object) -> Document:
@@ -29,43 +25,17 @@ def a_pod(**spec: object) -> Document:
     return {"metadata": {"name": "a"}, "spec": {"containers": containers} | spec}
 
 
-async def test_a_role_that_is_written_is_warned_of(api: Api) -> None:
-    reply = await api.ask("POST", ROLES, {"metadata": {"name": "a"}})
+async def test_a_policy_that_is_written_is_warned_of(api: Api) -> None:
+    reply = await api.ask("POST", CLASSES, {"metadata": {"name": "a"}, "spec": {}})
     assert reply.status == 201
-    assert "roles are not consulted" in reply.warnings[0]
+    assert START in reply.warnings[0]
+    assert "nothing here allocates devices" in reply.warnings[0]
 
 
 async def test_a_change_of_its_labels_is_not(api: Api) -> None:
-    await api.ask("POST", ROLES, {"metadata": {"name": "a"}})
-    reply = await api.ask("PATCH", f"{ROLES}/a", {"metadata": {"labels": {"a": "b"}}})
+    await api.ask("POST", CLASSES, {"metadata": {"name": "a"}, "spec": {}})
+    reply = await api.ask("PATCH", f"{CLASSES}/a", {"metadata": {"labels": {"a": "b"}}})
     assert (reply.status, reply.warnings) == (200, ())
-
-
-@pytest.mark.parametrize(
-    ("spec", "field"),
-    [
-        ({"affinity": APART}, "spec.affinity.podAntiAffinity"),
-        ({"containers": [{"name": "c", "image": "i", "ports": [PORT]}]}, "hostPort"),
-    ],
-)
-async def test_a_pod_says_which_of_its_wishes_the_scheduler_does_not_know(
-    api: Api, spec: Document, field: str
-) -> None:
-    reply = await api.ask("POST", PODS, a_pod(**spec))
-    assert reply.status == 201
-    assert START in reply.warnings[0]
-    assert field in reply.warnings[0]
-
-
-async def test_a_template_is_warned_of_like_a_pod(api: Api) -> None:
-    labels = {"app": "a"}
-    template = a_pod(affinity=APART) | {"metadata": {"labels": labels}}
-    deployment = {
-        "metadata": {"name": "a"},
-        "spec": {"selector": {"matchLabels": labels}, "template": template},
-    }
-    reply = await api.ask("POST", DEPLOYMENTS, deployment)
-    assert "spec.template.spec.affinity.podAntiAffinity" in reply.warnings[0]
 
 
 async def test_a_quota_says_which_limits_are_not_kept(api: Api) -> None:
@@ -77,18 +47,10 @@ async def test_a_quota_says_which_limits_are_not_kept(api: Api) -> None:
 
 async def test_what_needs_no_warning_gets_none(api: Api) -> None:
     assert (await api.create("a")).warnings == ()
-    assert (await api.ask("POST", PODS, a_pod())).warnings == ()
-
-
-async def test_impersonation_is_ignored_and_said_to_be(api: Api) -> None:
-    request = Request(method="GET", path=MAPS, headers={"impersonate-user": "bob"})
-    response = await api.transport.request(request)
-    assert response.status == 200
-    assert "--as" in response.headers["warning"]
+    assert (await api.ask("POST", PODS, a_pod(topologySpreadConstraints=SPREAD))).warnings == ()
 
 
 def test_the_page_names_everything_that_is_warned_of() -> None:
     page = DIFFERENCES.read_text()
     kinds = {kind.removesuffix("Binding") for _, kind in KINDS}
-    fields = {field for field in POD_FIELDS if "[" not in field}
-    assert [name for name in sorted(kinds | fields) if name not in page] == []
+    assert [name for name in sorted(kinds) if name not in page] == []

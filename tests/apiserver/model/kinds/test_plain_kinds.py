@@ -1,18 +1,16 @@
-from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
 
-from plimsoll.api.registry import Document, all_resources
+from plimsoll.api.registry import Document, builtin_resources
 from plimsoll.apiserver.model.kinds.plain_kinds import RULES_BY_KIND
-from tests.apiserver.model.kinds.complaints import complaints
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NETWORKING = "networking.k8s.io"
 
 
 def test_all_plain_kinds_are_served() -> None:
-    served = {(resource.group, resource.kind) for resource in all_resources()}
+    served = {(resource.group, resource.kind) for resource in builtin_resources()}
 
     assert set(RULES_BY_KIND) <= served
 
@@ -68,32 +66,6 @@ def test_a_status_is_not_for_clients_to_create() -> None:
     RULES_BY_KIND[NETWORKING, "Ingress"].prepare_create(ingress, NOW)
 
     assert "status" not in ingress
-
-
-def test_a_definition_is_named_after_what_it_defines() -> None:
-    rules = RULES_BY_KIND["apiextensions.k8s.io", "CustomResourceDefinition"]
-    definition: Document = {
-        "metadata": {"name": "foos.example.com"},
-        "spec": {
-            "group": "example.com",
-            "names": {"plural": "foos", "kind": "Foo"},
-            "versions": [{"name": "v1", "storage": True}],
-        },
-    }
-
-    rules.default(definition)
-    rules.prepare_create(definition, NOW)
-
-    assert definition["spec"]["names"] == {
-        "plural": "foos",
-        "kind": "Foo",
-        "singular": "foo",
-        "listKind": "FooList",
-    }
-    assert definition["status"] == {"storedVersions": ["v1"]}
-    assert complaints(rules.validate(definition)) == Counter()
-    definition["metadata"]["name"] = "bars.example.com"
-    assert complaints(rules.validate(definition)) == Counter([("Invalid", "metadata.name")])
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 import pytest
 
-from plimsoll.api.registry import all_resources
+from plimsoll.api.registry import builtin_resources
 from plimsoll.apiserver.model.kinds.table import RULES, rules_for
 
 
 def test_every_kind_of_the_table_is_served() -> None:
-    served = {(resource.group, resource.kind) for resource in all_resources()}
+    served = {(resource.group, resource.kind) for resource in builtin_resources()}
 
     assert set(RULES) <= served
 
@@ -38,6 +38,6 @@ def test_only_few_kinds_take_finalizers_without_a_domain() -> None:
 
 
 def test_every_stored_kind_has_its_rules() -> None:
-    stored = {(r.group, r.kind) for r in all_resources() if "list" in r.verbs}
+    stored = {(r.group, r.kind) for r in builtin_resources() if "list" in r.verbs}
 
     assert stored - set(RULES) == {("", "ComponentStatus")}

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.registry import Document, all_resources, resources_by_path
+from plimsoll.api.registry import Document, builtin_resources, resources_by_path
 from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.openapi import document as openapi
 from plimsoll.apiserver.model.openapi.prose import DESCRIPTIONS
+from tests.apiserver.model.custom.definitions import snapshot_resources
 
-RESOURCES = all_resources()
+RESOURCES = (*builtin_resources(), *snapshot_resources())
 PATHS = sorted({r.group_version_path for r in RESOURCES})
 
 

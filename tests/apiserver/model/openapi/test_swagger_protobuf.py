@@ -1,6 +1,7 @@
-from plimsoll.api.registry import all_resources
+from plimsoll.api.registry import builtin_resources
 from plimsoll.apiserver.model.messages.wire import raw_fields
 from plimsoll.apiserver.model.openapi import swagger, swagger_protobuf
+from tests.apiserver.model.custom.definitions import snapshot_resources
 
 CONFIG_MAP = "io.k8s.api.core.v1.ConfigMap"
 
@@ -37,7 +38,9 @@ def test_a_schema_is_written_as_a_real_server_writes_it() -> None:
 
 
 def test_clients_find_definitions_by_name_and_kinds_beside_them() -> None:
-    message = swagger_protobuf.encode(swagger.document(all_resources()))
+    message = swagger_protobuf.encode(
+        swagger.document((*builtin_resources(), *snapshot_resources()))
+    )
     assert parts(message, 1) == [b"2.0"]
     [definitions] = parts(message, 9)
     by_name = {parts(named, 1)[0]: parts(named, 2)[0] for named in parts(definitions, 1)}

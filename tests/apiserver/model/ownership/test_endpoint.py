@@ -1,10 +1,10 @@
-from plimsoll.api.registry import all_resources
+from plimsoll.api.registry import builtin_resources
 from plimsoll.apiserver.model.ownership.endpoint import endpoint
 from tests.apiserver.model.ownership.objects import at
 
 
 def test_every_resource_and_subresource_can_be_tracked() -> None:
-    for resource in all_resources():
+    for resource in builtin_resources():
         assert endpoint(resource).kind == resource.kind
         for subresource in resource.subresources:
             assert endpoint(resource, subresource.name).subresource == subresource.name

@@ -7,6 +7,7 @@ looks for one of them finds it.
 from collections.abc import Mapping
 
 from plimsoll.apiserver.http.requests import Target
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
 
 DEPRECATED: Mapping[tuple[str, str], str] = {
     ("", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
@@ -21,5 +22,8 @@ def deprecations(target: Target | None) -> tuple[str, ...]:
     """What to tell of the kind that the request is about, if it is about one."""
     if target is None:
         return ()
-    told = DEPRECATED.get((target.resource.group, target.resource.kind))
-    return () if told is None else (told,)
+    if isinstance(target.resource, CustomResource):
+        told = target.resource.served.deprecation
+        return (told,) if told else ()
+    known = DEPRECATED.get((target.resource.group, target.resource.kind))
+    return () if known is None else (known,)

@@ -105,32 +105,6 @@ def _default_resources(match: Document) -> None:
 # apiextensions.k8s.io, apiregistration.k8s.io
 
 
-def default_definition(definition: Document) -> None:
-    spec = definition.setdefault("spec", {})
-    names = spec.setdefault("names", {})
-    kind = names.get("kind", "")
-    if kind:
-        _fill(names, singular=kind.lower(), listKind=f"{kind}List")
-    spec.setdefault("conversion", {"strategy": "None"})
-
-
-def prepare_definition(definition: Document, _now: datetime) -> None:
-    versions = definition["spec"].get("versions") or ()
-    stored = [version.get("name", "") for version in versions if version.get("storage")]
-    definition["status"] = {"storedVersions": stored[:1]}
-
-
-def validate_definition(definition: Document) -> Iterator[FieldError]:
-    spec = definition["spec"]
-    name = f"{spec['names'].get('plural', '')}.{spec.get('group', '')}"
-    if definition["metadata"].get("name") != name:
-        yield FieldError.invalid(
-            "metadata.name",
-            definition["metadata"].get("name"),
-            "must be spec.names.plural+'.'+spec.group",
-        )
-
-
 def default_api_service(service: Document) -> None:
     backend = service.get("spec", {}).get("service")
     if backend is not None:
@@ -279,15 +253,6 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
     (ADMISSION, "ValidatingAdmissionPolicy"): _policy(default_admission_policy),
     (ADMISSION, "ValidatingAdmissionPolicyBinding"): _policy(default_policy_binding),
     (ADMISSION, "ValidatingWebhookConfiguration"): _policy(default_webhooks),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): KindRules(
-        default=default_definition,
-        prepare_create=prepare_definition,
-        prepare_update=keep_status,
-        validate=validate_definition,
-        has_generation=True,
-        unconditional_update=False,
-        plain_finalizers=True,
-    ),
     ("apiregistration.k8s.io", "APIService"): KindRules(
         default=default_api_service,
         prepare_create=drop_status,

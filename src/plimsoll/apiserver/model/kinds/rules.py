@@ -8,8 +8,8 @@ fields are gone; any key may be missing. The functions that prepare and default 
 in place; those that validate change nothing.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from plimsoll.api.names import name_is_dns_subdomain
@@ -83,6 +83,8 @@ class KindRules:
     prepare_approval: Prepare = keep_all_but_status
     """The same for the subresource `approval`, which certificate signing requests have."""
     validate_approval: ValidateUpdate = no_update_errors
+    parts: Mapping[str, tuple[Prepare, ValidateUpdate]] = field(default_factory=dict)
+    """The same for other subresources that are a part of the object, by their names."""
     warnings: Callable[[Document, Document | None], list[str]] = no_warnings
     """(new, old or None on create): what clients should be told without refusing the request."""
     name_errors: Callable[[str, bool], list[str]] = name_is_dns_subdomain
@@ -94,6 +96,8 @@ class KindRules:
     """metadata.generation is 1 on create and counts changes of spec."""
     generation_stays: bool = False
     """The generation is 1 for ever: changes are not counted."""
+    counts_status: bool = False
+    """The generation counts changes of the status as well: no endpoint of its own changes it."""
     unconditional_update: bool = True
     """A PUT without resourceVersion is accepted."""
     create_on_update: bool = False
@@ -128,4 +132,5 @@ class KindRules:
             case "approval":
                 return self.prepare_approval, self.validate_approval
             case _:
-                return self.prepare_update, self.validate_update
+                whole = self.prepare_update, self.validate_update
+                return self.parts.get(subresource, whole)

@@ -24,6 +24,7 @@ from plimsoll.apiserver.model.messages.wire import (
     Content,
     RawField,
     Wire,
+    field_writer,
     raw_fields,
     read_varint,
     written_field,
@@ -31,8 +32,8 @@ from plimsoll.apiserver.model.messages.wire import (
 
 # Puts the content of a field into the document.
 Read = Callable[[Document, Wire, Content], None]
-# Gives the bytes for what the document holds of a field, nothing when it holds nothing.
-Write = Callable[[Document], bytes]
+# Gives the bytes for the value that the document has under the name of the field.
+Write = Callable[[Any], bytes]
 
 _JSON_SCHEMA = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
@@ -42,7 +43,10 @@ class Message:
     """Filled in after it is made, because messages recur."""
 
     reads: dict[int, Read] = field(default_factory=dict)
-    writes: list[Write] = field(default_factory=list)
+    writes: dict[str, Write] = field(default_factory=dict)
+    """By the name that JSON has for the field."""
+    inlined: "list[tuple[int, Message]]" = field(default_factory=list)
+    """Messages whose fields JSON has among those of this one, by number."""
 
     def read(self, data: memoryview) -> Document:
         document: Document = {}
@@ -58,7 +62,18 @@ class Message:
                 read(document, wire, content)
 
     def write(self, document: Document) -> bytes:
-        return b"".join([write(document) for write in self.writes])
+        """Only what the document has is looked at: most messages have many more fields."""
+        find = self.writes.get
+        parts = [
+            write(value)
+            for key, value in document.items()
+            if value is not None and (write := find(key)) is not None
+        ]
+        for number, inner in self.inlined:
+            written = inner.write(document)
+            if written:
+                parts.append(written_field(number, Wire.BYTES, written))
+        return b"".join(parts)
 
 
 _compiled: dict[str, Message] = {}
@@ -93,14 +108,14 @@ def _add_fields(made: Message, entries: list[Document], properties: Document | N
         number, type_ = entry["number"], entry["type"]
         key = entry["name"] if properties is None else names.get(_plain(entry["name"]))
         if key is None and type_ in definitions().protobuf:
-            read, write = _inlined(number, type_, properties)
-        elif type_ == "map":
-            read, write = _map(number, key or entry["name"], entry["value"])
+            _inline(made, number, type_, properties)
+            continue
+        key = key or entry["name"]
+        if type_ == "map":
+            made.reads[number], made.writes[key] = _map(number, key, entry["value"])
         else:
             make = _repeated if entry.get("repeated") else _singular
-            read, write = make(number, key or entry["name"], type_)
-        made.reads[number] = read
-        made.writes.append(write)
+            made.reads[number], made.writes[key] = make(number, key, type_)
 
 
 def _plain(name: str) -> str:
@@ -108,51 +123,41 @@ def _plain(name: str) -> str:
     return name.replace("-", "").replace("$", "").lower()
 
 
-def _inlined(number: int, type_: str, properties: Document | None) -> tuple[Read, Write]:
+def _inline(made: Message, number: int, type_: str, properties: Document | None) -> None:
     inner = Message()
     _add_fields(inner, definitions().protobuf[type_], properties)
 
     def read(document: Document, wire: Wire, content: Content) -> None:
         inner.read_into(document, _expect(wire, content))
 
-    def write(document: Document) -> bytes:
-        written = inner.write(document)
-        return written_field(number, Wire.BYTES, written) if written else b""
-
-    return read, write
+    made.reads[number] = read
+    made.inlined.append((number, inner))
 
 
 def _singular(number: int, key: str, type_: str) -> tuple[Read, Write]:
     value = _value(type_)
     if value is None:
         return _nested(number, key, message(type_))
-    read_value, write_value = value.read, value.write
+    read_value, expected = value.read, value.wire
 
     def read(document: Document, wire: Wire, content: Content) -> None:
-        if wire is not value.wire:
+        if wire is not expected:
             raise _wrong_wire(key, wire)
         document[key] = read_value(content)
 
-    def write(document: Document) -> bytes:
-        given = document.get(key)
-        return b"" if given is None else written_field(number, value.wire, write_value(given))
-
-    return read, write
+    return read, field_writer(number, value.wire, value.write)
 
 
 def _nested(number: int, key: str, inner: Message) -> tuple[Read, Write]:
     def read(document: Document, wire: Wire, content: Content) -> None:
         inner.read_into(document.setdefault(key, {}), _expect(wire, content))
 
-    def write(document: Document) -> bytes:
-        given = document.get(key)
-        return b"" if given is None else written_field(number, Wire.BYTES, inner.write(given))
-
-    return read, write
+    return read, field_writer(number, Wire.BYTES, inner.write)
 
 
 def _repeated(number: int, key: str, type_: str) -> tuple[Read, Write]:
     value = _element(type_)
+    write_one = field_writer(number, value.wire, value.write)
 
     def read(document: Document, wire: Wire, content: Content) -> None:
         elements = document.setdefault(key, [])
@@ -163,9 +168,8 @@ def _repeated(number: int, key: str, type_: str) -> tuple[Read, Write]:
         else:
             raise _wrong_wire(key, wire)
 
-    def write(document: Document) -> bytes:
-        given = document.get(key) or ()
-        return b"".join(written_field(number, value.wire, value.write(v)) for v in given)
+    def write(given: Any) -> bytes:
+        return b"".join([write_one(element) for element in given])
 
     return read, write
 
@@ -179,24 +183,22 @@ def _packed(data: memoryview) -> list[int]:
 
 
 def _map(number: int, key: str, type_: str) -> tuple[Read, Write]:
-    value = _element(type_)
-    text = SCALARS["string"]
+    value, text = _element(type_), SCALARS["string"]
+    write_name = field_writer(1, Wire.BYTES, text.write)
+    write_value = field_writer(2, value.wire, value.write)
 
     def read(document: Document, wire: Wire, content: Content) -> None:
         found = {n: (w, c) for n, w, c in raw_fields(_expect(wire, content))}
         name = _entry_part(found.get(1), text)
         document.setdefault(key, {})[name] = _entry_part(found.get(2), value)
 
-    def write(document: Document) -> bytes:
-        return b"".join(
-            written_field(
-                number,
-                Wire.BYTES,
-                written_field(1, Wire.BYTES, name.encode())
-                + written_field(2, value.wire, value.write(v)),
-            )
-            for name, v in sorted((document.get(key) or {}).items())
-        )
+    def entry(pair: tuple[str, Any]) -> bytes:
+        return write_name(pair[0]) + write_value(pair[1])
+
+    write_entry = field_writer(number, Wire.BYTES, entry)
+
+    def write(given: Any) -> bytes:
+        return b"".join([write_entry(pair) for pair in sorted(given.items())])
 
     return read, write
 
@@ -240,7 +242,7 @@ def _wrapped_list(type_: str) -> Value:
                 read_items(document, wire, content)
         return list(document["items"])
 
-    return Value(Wire.BYTES, read, lambda items: write_items({"items": items}), None)
+    return Value(Wire.BYTES, read, write_items, None)
 
 
 def _schema_or_other(type_: str) -> Value | None:

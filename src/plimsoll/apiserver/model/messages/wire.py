@@ -3,9 +3,10 @@
 Reading walks a view without copying and raises ValueError at the first byte that makes no sense.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from itertools import count
+from typing import Any
 
 MAX_FIELDS = 100_000
 
@@ -19,6 +20,8 @@ class Wire(IntEnum):
     FIXED32 = 5
 
 
+_WIRES = (*Wire, None, None)
+"""By their number; 6 and 7 are none."""
 _VARINT_BITS = 64
 _MASK64 = (1 << _VARINT_BITS) - 1
 _FIXED_SIZES = {Wire.FIXED64: 8, Wire.FIXED32: 4}
@@ -30,16 +33,16 @@ RawField = tuple[int, Wire, Content]
 
 def raw_fields(data: memoryview) -> Iterator[RawField]:
     """The fields of a message in order; groups, which nothing uses any more, are passed over."""
-    position, depth = 0, 0
+    position, depth, end = 0, 0, len(data)
     for found in count():
-        if position >= len(data):
+        if position >= end:
             break
         if found == MAX_FIELDS:
             raise ValueError(f"protobuf: more than {MAX_FIELDS} fields in one message")
         tag, position = read_varint(data, position)
-        number, wire = tag >> 3, _wire(tag & 7)
-        if not number:
-            raise ValueError("protobuf: illegal field number 0")
+        number, wire = tag >> 3, _WIRES[tag & 7]
+        if wire is None or not number:
+            raise ValueError(f"protobuf: illegal tag {tag}")
         if wire is Wire.GROUP_START:
             depth += 1
         elif wire is Wire.GROUP_END:
@@ -52,13 +55,6 @@ def raw_fields(data: memoryview) -> Iterator[RawField]:
                 yield number, wire, content
     if depth:
         raise ValueError("protobuf: unexpected end of data")
-
-
-def _wire(number: int) -> Wire:
-    try:
-        return Wire(number)
-    except ValueError:
-        raise ValueError(f"protobuf: illegal wire type {number}") from None
 
 
 def _read_content(data: memoryview, position: int, wire: Wire) -> tuple[Content, int]:
@@ -76,6 +72,8 @@ def _read_content(data: memoryview, position: int, wire: Wire) -> tuple[Content,
 
 def read_varint(data: memoryview, position: int) -> tuple[int, int]:
     """An unsigned number of up to 64 bits, and the position behind it."""
+    if position < len(data) and (byte := data[position]) < 0x80:  # noqa: PLR2004 - as below
+        return byte, position + 1
     number = shift = 0
     while shift < _VARINT_BITS:
         if position >= len(data):
@@ -95,7 +93,12 @@ def signed(number: int, bits: int) -> int:
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
+_SMALL = tuple(bytes([number]) for number in range(0x80))
+
+
 def varint(number: int) -> bytes:
+    if 0 <= number < 0x80:  # noqa: PLR2004 - seven bits fit into a byte
+        return _SMALL[number]
     number &= _MASK64
     written = bytearray()
     while number > 0x7F:  # noqa: PLR2004 - seven bits fit into a byte
@@ -109,3 +112,16 @@ def written_field(number: int, wire: Wire, content: bytes) -> bytes:
     """`content` is a finished varint or fixed number, or the bytes themselves."""
     tag = varint(number << 3 | wire)
     return tag + varint(len(content)) + content if wire is Wire.BYTES else tag + content
+
+
+def field_writer(number: int, wire: Wire, write: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """What writes values of one field, whose tag never changes."""
+    tag = varint(number << 3 | wire)
+    if wire is not Wire.BYTES:
+        return lambda value: tag + write(value)
+
+    def delimited(value: Any) -> bytes:
+        content = write(value)
+        return b"%b%b%b" % (tag, varint(len(content)), content)
+
+    return delimited

@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 
 from plimsoll.api.registry import Document, Resource
+from plimsoll.apiserver.model.custom.open_api import custom_schemas
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.openapi.paths import META, resource_paths, schema_names
 from plimsoll.apiserver.model.openapi.prose import DESCRIPTIONS
@@ -72,19 +74,31 @@ def _document(served: Sequence[Resource]) -> Document:
 
 
 def _schemas(served: Sequence[Resource]) -> Document:
+    custom = _custom(served)
+    known = definitions().schemas
     return {
-        name: _described(name, _schema(definitions().schemas[name])) for name in _reachable(served)
+        name: _schema(custom[name]) if name in custom else _described(name, _schema(known[name]))
+        for name in _reachable(served, custom)
     }
 
 
-def _reachable(served: Sequence[Resource]) -> list[str]:
+def _custom(served: Sequence[Resource]) -> dict[str, Document]:
+    found: dict[str, Document] = {}
+    for resource in served:
+        if isinstance(resource, CustomResource):
+            found |= custom_schemas(resource)
+    return found
+
+
+def _reachable(served: Sequence[Resource], custom: dict[str, Document]) -> list[str]:
     waiting = [*_ALWAYS_NEEDED, *(name for resource in served for name in schema_names(resource))]
     found: set[str] = set()
     while waiting:
         name = waiting.pop()
-        if name not in found and name in definitions().schemas:
+        schema = custom.get(name) or definitions().schemas.get(name)
+        if name not in found and schema is not None:
             found.add(name)
-            waiting.extend(_references(definitions().schemas[name]))
+            waiting.extend(_references(schema))
     return sorted(found)
 
 

@@ -6,15 +6,18 @@ from functools import cache
 from typing import Any
 
 from plimsoll.api.registry import Document, Resource, Subresource
+from plimsoll.apiserver.model.custom.open_api import custom_schema_name, list_kind
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.definitions import definitions
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 
 _JSON = "application/json"
+_STRATEGIC = "application/strategic-merge-patch+json"
 _PATCHES: dict[str, Document] = {
     "application/json-patch+json": {"type": "array", "items": {"type": "object"}},
     "application/merge-patch+json": {"type": "object"},
-    "application/strategic-merge-patch+json": {"type": "object"},
+    _STRATEGIC: {"type": "object"},
     "application/apply-patch+yaml": {"type": "object"},
 }
 
@@ -72,9 +75,12 @@ class _Kind:
     group: str
     version: str
     kind: str
+    is_custom: bool = False
 
     @property
     def schema_name(self) -> str | None:
+        if self.is_custom:
+            return custom_schema_name(self.group, self.version, self.kind)
         return _schema_names_by_kind().get((self.group, self.version, self.kind))
 
     @property
@@ -123,10 +129,14 @@ def _schema_names_by_kind() -> dict[tuple[str, str, str], str]:
 
 
 def _kind(resource: Resource) -> _Kind:
-    return _Kind(resource.group, resource.version, resource.kind)
+    is_custom = isinstance(resource, CustomResource)
+    return _Kind(resource.group, resource.version, resource.kind, is_custom)
 
 
 def _list_kind(resource: Resource) -> _Kind:
+    if isinstance(resource, CustomResource):
+        kind = list_kind(resource)
+        return _Kind(resource.group, resource.version, kind, is_custom=True)
     return _Kind(resource.group, resource.version, f"{resource.kind}List")
 
 
@@ -134,7 +144,8 @@ def _subresources(resource: Resource) -> Iterator[tuple[Subresource, _Kind]]:
     for sub in resource.subresources:
         owner = sub if sub.version else resource
         if sub.name not in _STREAMING:
-            yield sub, _Kind(owner.group, owner.version, sub.kind)
+            is_custom = isinstance(owner, CustomResource)
+            yield sub, _Kind(owner.group, owner.version, sub.kind, is_custom)
 
 
 def _path(resource: Resource, kind: _Kind, verbs: Iterable[str], suffix: str) -> Document:
@@ -159,7 +170,7 @@ def _operation(resource: Resource, kind: _Kind, verb: str, suffix: str) -> Docum
         "x-kubernetes-action": action,
         "x-kubernetes-group-version-kind": kind.document,
     }
-    body = _request_body(kind, verb)
+    body = _request_body(resource, kind, verb)
     if body:
         operation["requestBody"] = body
     return operation
@@ -171,11 +182,12 @@ def _owner_name(resource: Resource) -> str:
     return f"{group or 'Core'}{resource.version.capitalize()}{scope}{resource.kind}"
 
 
-def _request_body(kind: _Kind, verb: str) -> Document | None:
+def _request_body(resource: Resource, kind: _Kind, verb: str) -> Document | None:
     if verb in ("create", "update"):
         return {"content": {_JSON: {"schema": _reference(kind.schema_name)}}, "required": True}
     if verb == "patch":
-        content = {type_: {"schema": schema} for type_, schema in _PATCHES.items()}
+        left_out = _STRATEGIC if isinstance(resource, CustomResource) else ""
+        content = {type_: {"schema": s} for type_, s in _PATCHES.items() if type_ != left_out}
         return {"content": content, "required": True}
     if verb in ("delete", "deletecollection"):
         return {"content": {_JSON: {"schema": _reference(f"{META}.DeleteOptions")}}}

@@ -11,6 +11,8 @@ from plimsoll.api.registry import Document, Resource
 from plimsoll.apiserver.model.openapi import document as openapi
 
 _NEW, _OLD = "#/components/schemas/", "#/definitions/"
+_ONLY_NEW = ("allOf", "anyOf", "oneOf", "not", "nullable")
+"""What v2 cannot say of values, as far as schemas of custom kinds do."""
 _FORMS = ["application/json", "application/yaml"]
 
 
@@ -76,9 +78,10 @@ def _response(new: Document) -> Document:
 
 def _schema(new: Document) -> Document:
     """What v3 has to wrap so that it stands beside a reference stands there unwrapped in v2."""
-    old = {key: _member(key, value) for key, value in new.items() if key != "allOf"}
+    old = {key: _member(key, value) for key, value in new.items() if key not in _ONLY_NEW}
     for wrapped in new.get("allOf", ()):
-        old |= _schema(wrapped)
+        if "$ref" in wrapped:
+            old |= _schema(wrapped)
     return old
 
 

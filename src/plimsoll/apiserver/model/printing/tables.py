@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from plimsoll.api.registry import Document, Resource
+from plimsoll.apiserver.model.custom import columns as custom
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.definitions import PrinterColumn, definitions
 from plimsoll.apiserver.model.printing import (
     access,
@@ -17,7 +19,6 @@ from plimsoll.apiserver.model.printing import (
     events,
     networking,
     pods,
-    snapshots,
     storage,
     workloads,
 )
@@ -66,9 +67,6 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
     ("resource.k8s.io", "resourceclaims"): devices.resource_claim_cells,
     ("resource.k8s.io", "resourceslices"): devices.resource_slice_cells,
     ("scheduling.k8s.io", "priorityclasses"): cluster.priority_class_cells,
-    ("snapshot.storage.k8s.io", "volumesnapshotclasses"): snapshots.class_cells,
-    ("snapshot.storage.k8s.io", "volumesnapshotcontents"): snapshots.content_cells,
-    ("snapshot.storage.k8s.io", "volumesnapshots"): snapshots.snapshot_cells,
     ("storage.k8s.io", "csidrivers"): storage.csi_driver_cells,
     ("storage.k8s.io", "csinodes"): storage.csi_node_cells,
     ("storage.k8s.io", "storageclasses"): storage.storage_class_cells,
@@ -104,7 +102,7 @@ def table(
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{version}",
         "metadata": {},
-        "columnDefinitions": [_definition(column) for column in _columns(resource)],
+        "columnDefinitions": _definitions(resource),
         "rows": [
             _row(resource, document, now)
             | {"object": _row_object(document, include_object, version)}
@@ -141,6 +139,12 @@ def _columns(resource: Resource) -> tuple[PrinterColumn, ...]:
     return definitions().columns.get(key, _NAME_AND_AGE)
 
 
+def _definitions(resource: Resource) -> list[Document]:
+    if isinstance(resource, CustomResource):
+        return custom.column_definitions(resource.served.columns)
+    return [_definition(column) for column in _columns(resource)]
+
+
 def _definition(column: PrinterColumn) -> Document:
     return {
         "name": column.name,
@@ -152,6 +156,8 @@ def _definition(column: PrinterColumn) -> Document:
 
 
 def _row(resource: Resource, document: Document, now: datetime) -> Document:
+    if isinstance(resource, CustomResource):
+        return {"cells": custom.cells(resource.served.columns, document, now)}
     printer = _PRINTERS.get((resource.group, resource.plural))
     cells = printer(document, now) if printer else _plain_cells(resource, document, now)
     row: Document = {"cells": cells}

@@ -29,6 +29,11 @@ def delete_options(query: Query, body: object) -> DeleteOptions:
     source = given or _from_query(query)
     if query.all("dryRun"):
         source = source | {"dryRun": query.all("dryRun")}
+    return read_options(source)
+
+
+def read_options(source: Document) -> DeleteOptions:
+    """Of a document that has the types of DeleteOptions. Raises 422."""
     errors = list(_option_errors(source))
     if errors:
         raise invalid("meta.k8s.io", "DeleteOptions", "", errors)

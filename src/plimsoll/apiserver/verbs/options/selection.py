@@ -9,6 +9,8 @@ from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 
 MOST_TERMS = 500
 """Conditions and values in one selector; every change of an object is compared with all of them."""
+READING = 50
+"""Comparisons in the time that it takes to read an object."""
 SELECTORS = ("labelSelector", "fieldSelector")
 META_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 
@@ -22,7 +24,7 @@ class ObjectSelection:
         self._labels = _label_selector(query.text("labelSelector"))
         self._fields = _field_selector(kind, query.text("fieldSelector"))
         self._looks_at_identity = self._fields is not None and (
-            kind.is_view or not META_FIELDS.isdisjoint(self._fields.names)
+            kind.reads_fields or not META_FIELDS.isdisjoint(self._fields.names)
         )
         """Whether more is asked than what is stored beside a record."""
         self._only = target.key if target.name else ""
@@ -31,7 +33,8 @@ class ObjectSelection:
     @property
     def terms(self) -> int:
         """How much there is to compare for each object."""
-        return self._terms
+        reads = self._fields is not None and self._kind.reads_fields
+        return self._terms * READING if reads else self._terms
 
     @property
     def is_everything(self) -> bool:
@@ -60,8 +63,8 @@ class ObjectSelection:
         if not slash:
             namespace, name = "", record.key
         fields = {"metadata.name": name, "metadata.namespace": namespace}
-        if self._kind.is_view:
-            shown = self._kind.from_stored(record.document())
+        if self._kind.reads_fields:
+            shown = self._kind.read_stored(record.document())
             return fields | self._kind.rules.selectable_fields(shown)
         return fields | record.fields if record.fields else fields
 

@@ -31,8 +31,10 @@ def create_binding(write: Write, body: object) -> Document:
     record = write.cluster.collection(pods).newest(key)
     if record is None:
         raise not_found(pods.resource, name)
-    binding.setdefault("metadata", {})
-    write.cluster.admission.admit(write.attributes(Operation.CREATE, binding, None))
+    binding.setdefault("metadata", {}).setdefault("name", name)
+    attributes = write.attributes(Operation.CREATE, binding, None)
+    write.cluster.admission.admit(attributes)
+    write.cluster.admission.check(attributes)
     pod = bind(record.document(), binding, write.now)
     if not write.options.dry_run:
         write.cluster.put(pods, key, pod)

@@ -6,6 +6,7 @@ from typing import Any
 from plimsoll.api.patch.documents import clone
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.http.answers import Answer
+from plimsoll.apiserver.model.custom import scale as custom_scale
 from plimsoll.apiserver.model.kinds.workloads.scale import scale_of, scaled
 from plimsoll.apiserver.model.ownership import scale_owners
 from plimsoll.apiserver.model.ownership.endpoint import endpoint
@@ -44,8 +45,20 @@ def answer_patch_scale(request: WriteRequest) -> AnswerWhenDurable:
 
 def scale_record(kind: ResourceKind, workload: StoredRecord) -> StoredRecord:
     """The Scale of a workload in the form in which objects are shown."""
-    scale = scale_of(shown(kind, workload))
+    scale = _scale_of(kind, shown(kind, workload))
     return StoredRecord(workload.key, workload.revision, encode_raw(_untyped(scale)), {}, {})
+
+
+def _scale_of(kind: ResourceKind, workload: Document) -> Document:
+    if kind.custom is not None and kind.custom.scale is not None:
+        return custom_scale.scale_of(kind.custom.scale, workload)
+    return scale_of(workload)
+
+
+def _scaled(kind: ResourceKind, workload: Document, scale: Document) -> Document:
+    if kind.custom is not None and kind.custom.scale is not None:
+        return custom_scale.scaled(kind.custom.scale, workload, scale)
+    return scaled(workload, scale)
 
 
 def _untyped(document: Document) -> Document:
@@ -86,11 +99,11 @@ def _rescaled(
     old = newest(write)
     workload = shown(write.kind, old)
     owners = owners_of(workload["metadata"].get("managedFields", ()))
-    live = scale_of(workload)
+    live = _scale_of(write.kind, workload)
     live["metadata"]["managedFields"] = managed_fields(scale_owners.of_scale(owners))
     scale, new_owners = change(live)
     check_place(write, scale["metadata"])
     version = write.kind.resource.api_version
     kept = scale_owners.of_workload(owners, owners_of(new_owners), version)
-    new = scaled(workload, scale)
+    new = _scaled(write.kind, workload, scale)
     return scale_record(write.kind, update(write, new, old, managed_fields=managed_fields(kept)))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from plimsoll.api.core import Node
+from plimsoll.api.core import Namespace, Node
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import (
@@ -44,6 +44,7 @@ class Finder:
         self._csi_nodes = observed.of(CSINode)
         self._capacities = observed.of(CSIStorageCapacity)
         self._attachments = observed.of(VolumeAttachment)
+        self._namespaces = observed.of(Namespace)
         self._pods.index(PODS_BY_CLAIM, claims_of)
         self._claims.on_change(self._claim_changed)
         self._refused: dict[str, dict[str, float]] = {}
@@ -100,6 +101,7 @@ class Finder:
         yield from self._csi_nodes.view().objects.values()
         yield from self._capacities.view().objects.values()
         yield from self._attachments.view().objects.values()
+        yield from self._namespaces.view().objects.values()
 
     def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         node = find_refused_node(change.before, change.after)

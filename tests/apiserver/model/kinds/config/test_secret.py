@@ -83,3 +83,10 @@ def test_a_pair_that_is_no_certificate_is_stored_with_a_warning() -> None:
 
     assert complaints(RULES.validate(secret)) == Counter()
     assert len(RULES.warnings(secret, None)) == 1
+
+
+def test_a_value_that_is_null_is_stored_as_no_bytes() -> None:
+    secret = {"metadata": {"name": "x"}, "data": {"a": None, "b": "eA=="}}
+    RULES.default(secret)
+    assert secret["data"] == {"a": "", "b": "eA=="}
+    assert [*RULES.validate(secret)] == []

@@ -6,6 +6,7 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.kinds.networking.service import RULES
+from plimsoll.apiserver.model.kinds.networking.service_families import mirror_addresses
 from tests.apiserver.model.kinds.complaints import complaints
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -14,6 +15,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 def a_service(**spec: Any) -> Document:
     service: Document = {"metadata": {"name": "web"}, "spec": spec}
     RULES.default(service)
+    mirror_addresses(service["spec"], None)
     RULES.prepare_create(service, NOW)
     return service
 
@@ -25,8 +27,6 @@ def test_a_headless_service_as_stateful_sets_use_it() -> None:
         "clusterIP": "None",
         "clusterIPs": ["None"],
         "internalTrafficPolicy": "Cluster",
-        "ipFamilies": ["IPv4"],
-        "ipFamilyPolicy": "SingleStack",
         "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
         "selector": {"app": "web"},
         "sessionAffinity": "None",
@@ -82,16 +82,6 @@ def test_a_headless_service_as_stateful_sets_use_it() -> None:
 )
 def test_services_are_checked(spec: Document, expected: list[tuple[str, str]]) -> None:
     assert complaints(RULES.validate(a_service(**spec))) == Counter(expected)
-
-
-def test_a_client_that_leaves_out_its_address_keeps_it() -> None:
-    old = a_service(clusterIP="10.0.0.1", ports=[{"port": 1}])
-    new = a_service(ports=[{"port": 2}])
-
-    RULES.prepare_update(new, old, NOW)
-
-    assert new["spec"]["clusterIP"] == "10.0.0.1"
-    assert complaints(RULES.validate_update(new, old)) == Counter()
 
 
 def test_the_address_does_not_change() -> None:

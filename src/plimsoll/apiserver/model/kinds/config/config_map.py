@@ -49,6 +49,17 @@ def frozen_errors(new: Document, old: Document, fields: Iterable[str]) -> Iterat
             yield FieldError.forbidden(field, FROZEN)
 
 
+def fill_empty(config: Document, field: str) -> None:
+    """Bytes that are null are none, as the real server reads them back."""
+    encoded = config.get(field, {})
+    for key in [key for key, value in encoded.items() if value is None]:
+        encoded[key] = ""
+
+
+def default(config_map: Document) -> None:
+    fill_empty(config_map, "binaryData")
+
+
 def decoded_size(encoded: Document) -> int:
     return sum(len(b64decode(value)) for value in encoded.values())
 
@@ -70,4 +81,9 @@ def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
     yield from validate(new)
 
 
-RULES = KindRules(validate=validate, validate_update=validate_update, name_checked_on_update=True)
+RULES = KindRules(
+    default=default,
+    validate=validate,
+    validate_update=validate_update,
+    name_checked_on_update=True,
+)

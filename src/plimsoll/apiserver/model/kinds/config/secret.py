@@ -11,6 +11,7 @@ from plimsoll.apiserver.model.kinds.config.config_map import (
     SIZE_LIMIT,
     data_errors,
     decoded_size,
+    fill_empty,
     frozen_errors,
 )
 from plimsoll.apiserver.model.kinds.object_meta import IMMUTABLE
@@ -32,6 +33,7 @@ FILLED_KEY_BY_TYPE = {"kubernetes.io/ssh-auth": "ssh-privatekey"}
 def default(secret: Document) -> None:
     if not secret.get("type"):
         secret["type"] = "Opaque"
+    fill_empty(secret, "data")
     _encode_plain_text(secret)
 
 

@@ -1,7 +1,7 @@
 """Services, as far as an API server without a network decides about them.
 
-Addresses and node ports are not handed out: the program that runs a network assigns them, and
-a service without one shows none. Everything else is filled in and checked.
+`service_allocation` gives them addresses and node ports; everything else is filled in and checked
+here. Nothing answers at these addresses.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,14 +12,20 @@ from plimsoll.api.names import dns_label_errors, dns_subdomain_errors, name_is_d
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.networking.addresses import (
-    address_errors,
     address_warnings,
     load_balancer_errors,
     range_errors,
     range_warnings,
     reachable_errors,
 )
-from plimsoll.apiserver.model.kinds.object_meta import IMMUTABLE, label_errors
+from plimsoll.apiserver.model.kinds.networking.service_families import (
+    SETTLED,
+    change_errors,
+    related_errors,
+)
+from plimsoll.apiserver.model.kinds.networking.service_ports import CHECK, is_checked
+from plimsoll.apiserver.model.kinds.object_meta import label_errors
+from plimsoll.apiserver.model.kinds.pods.values import qualified_name
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_status
 
 TYPES = ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName")
@@ -30,6 +36,7 @@ TRAFFIC_POLICIES = ("Cluster", "Local")
 AFFINITY_SECONDS = 3 * 60 * 60
 LAST_PORT = 65535
 PORT_NAME_LIMIT = 15
+CLASS = "loadBalancerClass"
 OLD_EXTERNAL = "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
 
 
@@ -64,30 +71,14 @@ def _fill(fields: Document, name: str, value: Any) -> None:
         fields[name] = value
 
 
-def _fill_families(spec: Document) -> None:
-    """What would be known once an address is given: one family, and the older field mirrored."""
-    if spec["type"] == "ExternalName":
-        return
-    if spec.get("clusterIP") and not spec.get("clusterIPs"):
-        spec["clusterIPs"] = [spec["clusterIP"]]
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
-    spec.setdefault("ipFamilies", ["IPv4"])
-
-
 def prepare_create(service: Document, _now: datetime) -> None:
     service["status"] = {"loadBalancer": {}}
-    _fill_families(service["spec"])
 
 
 def prepare_update(new: Document, old: Document, now: datetime) -> None:
-    """A client that leaves out what was assigned to it keeps it."""
     keep_status(new, old, now)
-    if new["spec"]["type"] == "ExternalName":
-        return
-    for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-        if not new["spec"].get(field) and old["spec"].get(field):
-            new["spec"][field] = old["spec"][field]
-    _fill_families(new["spec"])
+    if new["spec"]["type"] != "LoadBalancer":
+        new["status"] = (new.get("status") or {}) | {"loadBalancer": {}}
 
 
 def validate(service: Document) -> Iterator[FieldError]:
@@ -111,15 +102,17 @@ def _errors(service: Document, old: Document) -> Iterator[FieldError]:
     yield from _ports_errors(ports, kind)
     yield from label_errors(spec.get("selector", {}), "spec.selector")
     yield from _choice_errors(spec)
+    yield from _balancer_errors(spec)
     yield from _address_errors(spec, old)
 
 
 def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
     yield from _errors(new, old["spec"])
-    before, after = (s["spec"].get("clusterIPs", [])[:1] for s in (old, new))
-    named = "ExternalName" in (old["spec"]["type"], new["spec"]["type"])
-    if before and before != after and not named:
-        yield FieldError.invalid("spec.clusterIPs[0]", after, IMMUTABLE)
+    yield from change_errors(new["spec"], old["spec"])
+    both = new["spec"]["type"] == old["spec"]["type"] == "LoadBalancer"
+    kept = new["spec"].get(CLASS) == old["spec"].get(CLASS)
+    if both and not kept:
+        yield FieldError.invalid(f"spec.{CLASS}", new["spec"].get(CLASS), SETTLED)
 
 
 def _external_name_errors(spec: Document) -> Iterator[FieldError]:
@@ -203,14 +196,25 @@ def _choice_errors(spec: Document) -> Iterator[FieldError]:
         )
 
 
+def _balancer_errors(spec: Document) -> Iterator[FieldError]:
+    if spec.get(CLASS) is not None:
+        if spec["type"] == "LoadBalancer":
+            yield from qualified_name(spec[CLASS], f"spec.{CLASS}")
+        else:
+            said = "may only be used when `type` is 'LoadBalancer'"
+            yield FieldError.forbidden(f"spec.{CLASS}", said)
+    if spec.get(CHECK) and not is_checked(spec):
+        said = (
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        )
+        yield FieldError.invalid(f"spec.{CHECK}", spec[CHECK], said)
+
+
 def _address_errors(spec: Document, old: Document) -> Iterator[FieldError]:
     """`old` is the specification that the service has so far; empty for a new one."""
     if spec["type"] == "ExternalName":
         return
-    for index, address in enumerate(spec.get("clusterIPs", ())):
-        if address != "None":
-            known = old.get("clusterIPs", ())
-            yield from address_errors(address, f"spec.clusterIPs[{index}]", known)
+    yield from related_errors(spec, old)
     for index, address in enumerate(spec.get("externalIPs", ())):
         known = old.get("externalIPs", ())
         yield from reachable_errors(address, f"spec.externalIPs[{index}]", known)
@@ -229,6 +233,8 @@ def warnings(new: Document, old: Document | None) -> list[str]:
         found += address_warnings(address, f"spec.externalIPs[{index}]")
     if external and spec["type"] != "ExternalName" and spec.get("clusterIP") != "None":
         found.append(OLD_EXTERNAL)
+    if spec.get("externalName") and spec["type"] != "ExternalName":
+        found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("loadBalancerIP"):
         found += address_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
     for index, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):

@@ -6,7 +6,12 @@ from datetime import datetime
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.annotations import profile_match_errors
+from plimsoll.apiserver.model.kinds.pods.debugging import (
+    ephemeral_container_errors,
+    prepare_ephemeral_containers,
+)
 from plimsoll.apiserver.model.kinds.pods.defaults import default_pod
+from plimsoll.apiserver.model.kinds.pods.resize import prepare_resize, resize_errors
 from plimsoll.apiserver.model.kinds.pods.scheduling.affinity import take_label_keys_from_pod
 from plimsoll.apiserver.model.kinds.pods.security.app_armor import copy_app_armor_to_fields
 from plimsoll.apiserver.model.kinds.pods.spec import containers_with_paths, pod_errors
@@ -53,6 +58,14 @@ def validate_status(new: Document, old: Document) -> Iterable[FieldError]:
     return distinct(pod_status_errors(new, old))
 
 
+def validate_ephemeral_containers(new: Document, old: Document) -> Iterable[FieldError]:
+    return distinct(ephemeral_container_errors(new, old))
+
+
+def validate_resize(new: Document, old: Document) -> Iterable[FieldError]:
+    return distinct(resize_errors(new, old))
+
+
 def selectable_fields(pod: Document) -> dict[str, str]:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     addresses = status.get("podIPs") or []
@@ -78,6 +91,10 @@ RULES = KindRules(
     validate=validate,
     validate_update=validate_update,
     validate_status=validate_status,
+    parts={
+        "ephemeralcontainers": (prepare_ephemeral_containers, validate_ephemeral_containers),
+        "resize": (prepare_resize, validate_resize),
+    },
     warnings=pod_warnings,
     selectable_fields=selectable_fields,
     has_generation=True,

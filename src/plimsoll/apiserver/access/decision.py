@@ -1,0 +1,10 @@
+"""What an authorizer says."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessDecision:
+    allowed: bool
+    reason: str = ""
+    """As reviews and refusals show it; often there is none."""

@@ -1,0 +1,1 @@
+"""Plugins that are off unless `--enable-admission-plugins` names them."""

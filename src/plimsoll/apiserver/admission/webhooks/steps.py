@@ -1,0 +1,113 @@
+"""MutatingAdmissionWebhook and ValidatingAdmissionWebhook: the last to change, then to refuse."""
+
+from plimsoll.api.patch.documents import clone
+from plimsoll.api.patch.errors import PatchError
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.admission.attributes import Attributes
+from plimsoll.apiserver.admission.webhooks.calls import WebhookCalls, WebhookFailed
+from plimsoll.apiserver.admission.webhooks.configuration import (
+    MUTATING,
+    VALIDATING,
+    Webhook,
+    is_deletion,
+    matching,
+)
+from plimsoll.apiserver.admission.webhooks.review import WebhookVerdict, digest, question
+from plimsoll.apiserver.model import schema
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
+from plimsoll.apiserver.model.kinds.table import rules_for
+from plimsoll.apiserver.model.patch import json_patch
+from plimsoll.apiserver.model.status import ApiError
+
+SUCCESS_BELOW = 400
+
+
+def mutate(attributes: Attributes) -> None:
+    """Each sees what those before it have changed; some are asked again if others changed more."""
+    again: list[tuple[Webhook, Document]] = []
+    for webhook in matching(attributes, MUTATING):
+        _apply(webhook, attributes)
+        if webhook.reinvoked and not is_deletion(attributes):
+            again.append((webhook, clone(attributes.document)))
+    for webhook, seen in again:
+        if seen != attributes.document:
+            _apply(webhook, attributes)
+
+
+def validate(attributes: Attributes) -> None:
+    for webhook in matching(attributes, VALIDATING):
+        verdict = _asked(webhook, attributes)
+        if verdict is not None and verdict.patch:
+            raise _failed(webhook, "a validating webhook may not change the object")
+
+
+def _apply(webhook: Webhook, attributes: Attributes) -> None:
+    verdict = _asked(webhook, attributes)
+    if verdict is None or not verdict.patch or is_deletion(attributes):
+        return
+    try:
+        patched = json_patch.apply(clone(attributes.document), verdict.patch)
+        new = _typed(attributes, patched)
+    except (PatchError, schema.SchemaError, TypeError, AttributeError, KeyError) as error:
+        raise _failed(webhook, f"its patch does not fit the object: {error}") from error
+    attributes.document.clear()
+    attributes.document.update(new)
+
+
+def _typed(attributes: Attributes, patched: object) -> Document:
+    """As if a client had sent it: with the right types, and with defaults."""
+    resource = attributes.resource
+    if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
+        raise schema.SchemaError("the result is no object")
+    head = {"kind": resource.kind, "apiVersion": resource.api_version}
+    if isinstance(resource, CustomResource):
+        custom = resource.served.read(patched).document
+        resource.served.rules.default(custom)
+        return custom | head
+    try:
+        name = schema.schema_name(resource.group, resource.version, resource.kind)
+    except KeyError:
+        return patched
+    document = schema.round_trip(name, patched).document
+    rules_for(resource.group, resource.kind).default(document)
+    return head | document
+
+
+def _asked(webhook: Webhook, attributes: Attributes) -> WebhookVerdict | None:
+    """None when the webhook failed and need not be heard. Raises ApiError when it refuses."""
+    asked = question(attributes)
+    calls: WebhookCalls = attributes.calls
+    verdict = calls.verdict(webhook, digest(webhook, asked), asked)
+    if isinstance(verdict, WebhookFailed):
+        if webhook.fails_closed:
+            raise _failed(webhook, verdict.why)
+        return None
+    attributes.warnings.extend(verdict.warnings)
+    notes = {f"{webhook.name}/{key}": text for key, text in verdict.audit_annotations.items()}
+    calls.audit_annotations.update(notes)
+    if not verdict.allowed:
+        raise _denied(webhook, verdict.status)
+    return verdict
+
+
+def _denied(webhook: Webhook, status: Document) -> ApiError:
+    given = status.get("code")
+    code = given if isinstance(given, int) and SUCCESS_BELOW <= given < 600 else 403  # noqa: PLR2004
+    why = status.get("message") or status.get("reason")
+    told = f"denied the request: {why}" if why else "denied the request without explanation"
+    reason = status.get("reason")
+    return ApiError(
+        code,
+        reason if isinstance(reason, str) else "Forbidden",
+        f'admission webhook "{webhook.name}" {told}',
+        {},
+    )
+
+
+def _failed(webhook: Webhook, why: str) -> ApiError:
+    return ApiError(
+        500,
+        "InternalError",
+        f'Internal error occurred: failed calling webhook "{webhook.name}": {why}',
+        {"causes": [{"message": f'failed calling webhook "{webhook.name}": {why}'}]},
+    )

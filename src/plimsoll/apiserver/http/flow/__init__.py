@@ -1,0 +1,1 @@
+"""Who is answered when: `levels` tells requests apart, `seats` shares each level among users."""

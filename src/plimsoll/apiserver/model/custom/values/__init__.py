@@ -1,0 +1,1 @@
+"""Single values of custom resources: formats of texts, numbers, and regular expressions."""

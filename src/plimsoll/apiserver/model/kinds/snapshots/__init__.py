@@ -1,1 +1,0 @@
-"""Rules of the snapshot kinds, served as if their custom resource definitions were installed."""

@@ -1,0 +1,1 @@
+"""Definitions of custom resources: which kinds they bring, and how their status is kept true."""

@@ -1,0 +1,1 @@
+"""Requests about rights themselves: reviews of them, and writes that grant them."""

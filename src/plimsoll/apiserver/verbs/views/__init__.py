@@ -1,0 +1,1 @@
+"""How stored objects look to a client; `requested` picks the view that a request asks for."""

@@ -1,0 +1,97 @@
+"""Writes that webhooks have a say in: decided on a draft, again for each webhook that was asked.
+
+A decision never waits. Where it needs the answer of a webhook it stops; the webhook is asked, and
+the write is decided anew, on the newest state and with the same identity. When nothing is left to
+ask, and nothing that the decision looked at has changed meanwhile, it is staged.
+"""
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import TypeVar
+from uuid import UUID
+
+from plimsoll.apiserver.admission.webhooks.calls import (
+    WebhookCalls,
+    WebhookFailed,
+    WebhookNeededError,
+)
+from plimsoll.apiserver.admission.webhooks.configuration import GROUP, MUTATING, VALIDATING
+from plimsoll.apiserver.admission.webhooks.endpoints import find_endpoint
+from plimsoll.apiserver.admission.webhooks.review import (
+    BadAnswerError,
+    WebhookVerdict,
+    read_verdict,
+    review,
+)
+from plimsoll.apiserver.model.status import ApiError
+from plimsoll.apiserver.storage.cluster import StoredCluster
+from plimsoll.apiserver.storage.drafts import Draft
+from plimsoll.apiserver.storage.heavy_work import too_busy
+from plimsoll.runtime.ids import RandomIds
+
+T = TypeVar("T")
+
+DECISIONS = 200
+"""How often one write is decided at most: once for each question, and once for each overtaking."""
+OVERTAKEN = 20
+
+
+def are_configured(cluster: StoredCluster) -> bool:
+    return not all(
+        cluster.revisions.collection(f"{plural}.{GROUP}").is_empty
+        for plural in (MUTATING, VALIDATING)
+    )
+
+
+async def decide_with_webhooks(
+    cluster: StoredCluster, decide: Callable[[StoredCluster], T], calls: WebhookCalls | None = None
+) -> T:
+    """What the decision returns, once it is staged. Raises ApiError.
+
+    `calls` gets what the webhooks have answered.
+    """
+    calls = WebhookCalls() if calls is None else calls
+    seed, overtaken = UUID(cluster.ids.uid()).int, 0
+    for _ in range(DECISIONS):
+        draft = Draft(cluster.revisions)
+        # From a seed that cannot be guessed, so that every decision makes up the same names.
+        ids = RandomIds(Random(seed))  # noqa: S311
+        drafted = replace(cluster.with_draft(draft), ids=ids, calls=calls)
+        try:
+            decided = await cluster.work.run(partial(decide, drafted))
+        except WebhookNeededError as needed:
+            calls.answers[needed.key] = await _asked(cluster, needed)
+            continue
+        except ApiError:
+            if draft.is_current():
+                raise
+        else:
+            if draft.commit():
+                return decided
+        overtaken += 1
+        if overtaken > OVERTAKEN:
+            break
+    raise too_busy()
+
+
+async def _asked(
+    cluster: StoredCluster, needed: WebhookNeededError
+) -> WebhookVerdict | WebhookFailed:
+    uid, webhook = cluster.ids.uid(), needed.webhook
+    if cluster.webhooks is None:
+        return WebhookFailed("this server has no network to call webhooks by")
+    try:
+        endpoint = find_endpoint(webhook.client, cluster.reader)
+        body = await cluster.webhooks.post(
+            endpoint.url,
+            review(needed.asked, uid),
+            ca_bundle=base64.b64decode(webhook.client.get("caBundle") or ""),
+            server_name=endpoint.server_name,
+            seconds=webhook.seconds,
+        )
+        return read_verdict(body, uid)
+    except (OSError, LookupError, BadAnswerError) as error:
+        return WebhookFailed(str(error))

@@ -1,0 +1,84 @@
+"""Questions about identity and rights have true answers."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from plimsoll.api.registry import Document
+from tests.apiserver.access.people import READ_PODS, REVIEWS, allow, guarded, somebody
+from tests.apiserver.api import Api
+
+SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    async with guarded() as api:
+        await allow(api, "ann", READ_PODS)
+        yield api
+
+
+def about(verb: str, resource: str, namespace: str = "default") -> Document:
+    return {"resourceAttributes": {"verb": verb, "resource": resource, "namespace": namespace}}
+
+
+async def status(api: Api, plural: str, spec: Document, namespace: str = "") -> Document:
+    place = f"/namespaces/{namespace}" if namespace else ""
+    reply = await api.ask("POST", f"{REVIEWS}{place}/{plural}", {"spec": spec})
+    assert reply.status == 201, reply.document
+    found: Document = reply.document["status"]
+    return found
+
+
+async def test_users_ask_about_themselves(api: Api) -> None:
+    ann = somebody(api, "ann")
+    allowed = await status(ann, "selfsubjectaccessreviews", about("list", "pods"))
+    assert allowed["allowed"]
+    assert 'RoleBinding "ann-' in allowed["reason"]
+    assert await status(ann, "selfsubjectaccessreviews", about("list", "secrets")) == {
+        "allowed": False
+    }
+    assert not (await status(ann, "selfsubjectaccessreviews", about("list", "pods", "")))["allowed"]
+
+
+async def test_only_those_who_may_ask_about_others(api: Api) -> None:
+    spec = about("get", "pods") | {"user": "ann"}
+    assert (await status(api, "subjectaccessreviews", spec))["allowed"]
+    assert (await status(api, "localsubjectaccessreviews", spec, "default"))["allowed"]
+    ann = somebody(api, "ann")
+    refused = await ann.ask("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": spec})
+    assert refused.status == 403
+
+
+async def test_a_local_review_is_about_its_namespace(api: Api) -> None:
+    spec = about("get", "pods", "kube-system") | {"user": "ann"}
+    path = f"{REVIEWS}/namespaces/default/localsubjectaccessreviews"
+    assert (await api.ask("POST", path, {"spec": spec})).status == 422
+
+
+async def test_paths_are_asked_about_as_well(api: Api) -> None:
+    spec = {"nonResourceAttributes": {"verb": "get", "path": "/healthz"}}
+    ann = somebody(api, "ann")
+    assert (await status(ann, "selfsubjectaccessreviews", spec))["allowed"]
+    spec = {"nonResourceAttributes": {"verb": "get", "path": "/metrics"}}
+    assert not (await status(ann, "selfsubjectaccessreviews", spec))["allowed"]
+
+
+async def test_the_rules_of_a_namespace_are_listed(api: Api) -> None:
+    ann = somebody(api, "ann")
+    rules = await status(ann, "selfsubjectrulesreviews", {"namespace": "default"})
+    assert READ_PODS in rules["resourceRules"]
+    elsewhere = await status(ann, "selfsubjectrulesreviews", {"namespace": "kube-system"})
+    assert READ_PODS not in elsewhere["resourceRules"]
+    assert any("/healthz" in rule["nonResourceURLs"] for rule in rules["nonResourceRules"])
+    assert not rules["incomplete"]
+    everything = await status(api, "selfsubjectrulesreviews", {"namespace": "default"})
+    assert everything["resourceRules"][0]["resources"] == ["*"]
+
+
+async def test_users_learn_who_they_are(api: Api) -> None:
+    ann = somebody(api, "ann", "team")
+    reply = await ann.ask("POST", SELF, {})
+    info = reply.document["status"]["userInfo"]
+    assert info == {"username": "ann", "groups": ["team", "system:authenticated"]}
+    assert "creationTimestamp" in reply.document["metadata"]

@@ -1,0 +1,398 @@
+"""Writes pass real webhooks over TLS, and are refused or changed by them."""
+
+import asyncio
+import base64
+import ipaddress
+import json
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from plimsoll.api.registry import Document
+from plimsoll.apiserver.admission.webhooks.calls import WebhookEndpoint
+from plimsoll.apiserver.admission.webhooks.endpoints import find_endpoint
+from plimsoll.runtime.clock import settle
+from plimsoll.wire.webhooks.client import HttpWebhookClient
+from tests.apiserver.api import MAPS, Api, Reply, serving
+
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SERVICE_NAME = "hook.default.svc"
+Decide = Callable[[Document], Document]
+
+
+class Hook:
+    """A webhook that runs: what it was asked, and how it is reached."""
+
+    def __init__(self, directory: Path, decide: Decide) -> None:
+        self.asked: list[Document] = []
+        self.port = 0
+        self.decide = decide
+        self._certificate = directory / "hook.pem"
+        self.ca_bundle = base64.b64encode(_self_signed(self._certificate)).decode()
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}/admit"
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Hook"]:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(self._certificate)
+        app = web.Application()
+        app.router.add_post("/admit", self._answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        try:
+            yield self
+        finally:
+            await runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        review = await request.json()
+        self.asked.append(review["request"])
+        response = {"uid": review["request"]["uid"], "allowed": True} | self.decide(
+            review["request"]
+        )
+        if response.pop("sleep", None):
+            await asyncio.sleep(5)
+        kind = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}
+        return web.json_response(kind | {"response": response})
+
+
+def _self_signed(path: Path) -> bytes:
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hook")])
+    names: list[x509.GeneralName] = [
+        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        x509.DNSName(SERVICE_NAME),
+    ]
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(private + made.public_bytes(pem))
+    return made.public_bytes(pem)
+
+
+def patched(*operations: Document) -> Document:
+    text = base64.b64encode(json.dumps(operations).encode()).decode()
+    return {"patchType": "JSONPatch", "patch": text}
+
+
+def adding(key: str, value: str) -> Document:
+    return patched({"op": "add", "path": f"/data/{key}", "value": value})
+
+
+def a_configuration(named: str, hook: Hook, **more: Any) -> Document:
+    webhook = {
+        "name": f"{named}.example.com",
+        "clientConfig": {"url": hook.url, "caBundle": hook.ca_bundle},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 1,
+        "rules": [
+            {
+                "operations": ["*"],
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "resources": ["configmaps"],
+            }
+        ],
+    }
+    return {"metadata": {"name": named}, "webhooks": [webhook | more]}
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    async with serving(webhooks=HttpWebhookClient()) as api:
+        yield api
+
+
+async def configure(api: Api, kind: str, configuration: Document) -> Reply:
+    reply = await api.ask("POST", CONFIGURATIONS.format(kind), configuration)
+    assert reply.status == 201, reply
+    return reply
+
+
+async def post(api: Api, name: str, **query: str) -> Reply:
+    return await api.ask("POST", MAPS, {"metadata": {"name": name}, "data": {"a": "1"}}, **query)
+
+
+async def test_a_refusal_is_told_to_the_client(api: Api, tmp_path: Path) -> None:
+    def decide(_: Document) -> Document:
+        return {"allowed": False, "status": {"message": "not today", "code": 409}}
+
+    async with Hook(tmp_path, decide).running() as hook:
+        await configure(api, "validating", a_configuration("no", hook))
+        reply = await post(api, "a")
+
+    assert reply.status == 409
+    expected = 'admission webhook "no.example.com" denied the request: not today'
+    assert reply.document["message"] == expected
+    assert (await api.get("a")).status == 404
+
+
+async def test_a_webhook_is_told_who_asks_for_what(api: Api, tmp_path: Path) -> None:
+    async with Hook(tmp_path, lambda _: {"warnings": ["careful"]}).running() as hook:
+        await configure(api, "validating", a_configuration("see", hook))
+        created = await post(api, "a", dryRun="All")
+        await post(api, "a")
+        await api.change("a", "2")
+        deleted = await api.ask("DELETE", f"{MAPS}/a")
+
+    assert created.warnings == ('299 - "careful"',)
+    assert deleted.status == 200
+    assert [asked["operation"] for asked in hook.asked] == ["CREATE", "CREATE", "UPDATE", "DELETE"]
+    dry, first, second, last = hook.asked
+    assert (dry["dryRun"], first["dryRun"]) == (True, False)
+    assert first["object"]["data"] == {"a": "1"}
+    assert first["oldObject"] is None
+    assert first["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+    assert first["userInfo"]["username"] == "admin"
+    assert second["oldObject"]["data"] == {"a": "1"}
+    assert last["object"] is None
+    assert last["oldObject"]["metadata"]["name"] == "a"
+
+
+async def test_webhooks_change_the_object_one_after_the_other(api: Api, tmp_path: Path) -> None:
+    def decide(request: Document) -> Document:
+        seen = request["object"]["data"]
+        return (
+            adding("second", "after " + seen["first"]) if "first" in seen else adding("first", "x")
+        )
+
+    async with Hook(tmp_path, decide).running() as hook:
+        await configure(api, "mutating", a_configuration("one", hook))
+        await configure(api, "mutating", a_configuration("two", hook))
+        reply = await post(api, "a")
+
+    assert reply.status == 201
+    assert reply.document["data"] == {"a": "1", "first": "x", "second": "after x"}
+    assert hook.asked[0]["object"]["metadata"]["uid"] == reply.document["metadata"]["uid"]
+
+
+async def test_a_webhook_is_asked_again_if_needed(api: Api, tmp_path: Path) -> None:
+    def decide(request: Document) -> Document:
+        seen = request["object"]["data"]
+        return adding("last", ",".join(sorted(seen)))
+
+    async with Hook(tmp_path, decide).running() as hook:
+        again = a_configuration("one", hook, reinvocationPolicy="IfNeeded")
+        await configure(api, "mutating", again)
+        other = Hook(tmp_path, lambda _: adding("more", "y"))
+        async with other.running():
+            await configure(api, "mutating", a_configuration("two", other))
+            reply = await post(api, "a")
+
+    assert reply.document["data"]["last"] == "a,last,more"
+    assert (len(hook.asked), len(other.asked)) == (2, 1)
+
+
+@pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
+async def test_the_failure_policy_decides_when_there_is_no_answer(
+    api: Api, tmp_path: Path, policy: str, status: int
+) -> None:
+    async with Hook(tmp_path, lambda _: {"sleep": True}).running() as hook:
+        slow = a_configuration("slow", hook, failurePolicy=policy)
+        await configure(api, "validating", slow)
+        reply = await post(api, "a")
+
+    assert reply.status == status
+    if status == 500:
+        assert 'failed calling webhook "slow.example.com"' in reply.document["message"]
+
+
+async def test_a_certificate_that_is_not_trusted_is_a_failure(api: Api, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Hook(tmp_path / "other", lambda _: {})
+    async with Hook(tmp_path, lambda _: {}).running() as hook:
+        client = {"url": hook.url, "caBundle": other.ca_bundle}
+        await configure(api, "validating", a_configuration("x", hook, clientConfig=client))
+        reply = await post(api, "a")
+
+    assert reply.status == 500
+    assert hook.asked == []
+
+
+async def test_a_service_with_an_external_name_is_called(api: Api, tmp_path: Path) -> None:
+    async with Hook(tmp_path, lambda _: {}).running() as hook:
+        service = {
+            "metadata": {"name": "hook"},
+            "spec": {"type": "ExternalName", "externalName": "localhost"},
+        }
+        place = {"namespace": "default", "name": "hook", "path": "/admit", "port": hook.port}
+        client = {"service": place, "caBundle": hook.ca_bundle}
+        await configure(api, "validating", a_configuration("x", hook, clientConfig=client))
+        early = await post(api, "early")
+        made = await api.ask("POST", "/api/v1/namespaces/default/services", service)
+        late = await post(api, "late")
+
+    assert made.status == 201, made
+    assert (early.status, late.status) == (500, 201), late
+    assert 'service "hook" not found' in early.document["message"]
+
+
+async def test_a_service_is_found_by_its_endpoint_slices(api: Api) -> None:
+    service = {"metadata": {"name": "hook"}, "spec": {"ports": [{"name": "web", "port": 443}]}}
+    places = {
+        "metadata": {"name": "hook-1", "labels": {"kubernetes.io/service-name": "hook"}},
+        "addressType": "IPv4",
+        "endpoints": [
+            {"addresses": ["10.0.0.1"], "conditions": {"ready": False}},
+            {"addresses": ["10.0.0.2"]},
+        ],
+        "ports": [{"name": "metrics", "port": 9090}, {"name": "web", "port": 8443}],
+    }
+    slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    await api.ask("POST", "/api/v1/namespaces/default/services", service)
+    assert (await api.ask("POST", slices, places)).status == 201
+    client = {"service": {"namespace": "default", "name": "hook", "path": "/admit"}}
+
+    found = find_endpoint(client, api.server.cluster.reader)
+
+    assert found == WebhookEndpoint("https://10.0.0.2:8443/admit", SERVICE_NAME)
+
+
+async def test_selectors_say_which_objects_are_shown(api: Api, tmp_path: Path) -> None:
+    selected = {"matchLabels": {"tier": "web"}}
+    async with Hook(tmp_path, lambda _: {}).running() as hook:
+        await configure(api, "validating", a_configuration("x", hook, objectSelector=selected))
+        await api.create("a", "", tier="web")
+        await api.create("b", "", tier="db")
+        elsewhere = a_configuration("y", hook, namespaceSelector=selected)
+        await configure(api, "validating", elsewhere)
+        await api.create("c", "", tier="db")
+
+    assert [asked["name"] for asked in hook.asked] == ["a"]
+
+
+async def test_each_object_of_a_collection_is_asked_for(api: Api, tmp_path: Path) -> None:
+    def decide(request: Document) -> Document:
+        return {"allowed": request["name"] != "keep" or request["operation"] != "DELETE"}
+
+    async with Hook(tmp_path, decide).running() as hook:
+        for name in ("a", "keep"):
+            await api.create(name)
+        await configure(api, "validating", a_configuration("x", hook))
+        reply = await api.ask("DELETE", MAPS)
+
+    assert reply.status == 403
+    assert (await api.list()).names == ["keep"]
+
+
+async def test_writes_of_others_go_on_while_a_webhook_thinks(api: Api, tmp_path: Path) -> None:
+    async with Hook(tmp_path, lambda _: {}).running() as hook:
+        await configure(api, "validating", a_configuration("x", hook))
+        replies = await asyncio.gather(*(post(api, f"m-{number}") for number in range(10)))
+
+    assert {reply.status for reply in replies} == {201}
+    assert sorted((await api.list()).names) == sorted(f"m-{number}" for number in range(10))
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        pytest.param({"name": "short"}, "webhooks[0].name", id="name"),
+        pytest.param({"sideEffects": "Some"}, "webhooks[0].sideEffects", id="side-effects"),
+        pytest.param({"timeoutSeconds": 31}, "webhooks[0].timeoutSeconds", id="seconds"),
+        pytest.param(
+            {"clientConfig": {"url": "http://a/"}}, "webhooks[0].clientConfig.url", id="no-tls"
+        ),
+        pytest.param({"clientConfig": {}}, "webhooks[0].clientConfig", id="no-client"),
+        pytest.param(
+            {"matchConditions": [{"name": "a", "expression": "true"}]},
+            "webhooks[0].matchConditions",
+            id="cel",
+        ),
+        pytest.param(
+            {"admissionReviewVersions": ["v1beta1"]},
+            "webhooks[0].admissionReviewVersions",
+            id="versions",
+        ),
+    ],
+)
+async def test_a_configuration_that_makes_no_sense_is_refused(
+    api: Api, tmp_path: Path, change: Document, field: str
+) -> None:
+    configuration = a_configuration("x", Hook(tmp_path, lambda _: {}), **change)
+
+    reply = await api.ask("POST", CONFIGURATIONS.format("validating"), configuration)
+
+    assert reply.status == 422
+    assert field in [cause["field"] for cause in reply.document["details"]["causes"]]
+
+
+@pytest.mark.parametrize(
+    "plural",
+    ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"],
+)
+async def test_policies_that_change_objects_are_refused_by_name(api: Api, plural: str) -> None:
+    path = f"/apis/admissionregistration.k8s.io/v1/{plural}"
+    reply = await api.ask("POST", path, {"metadata": {"name": "a"}, "spec": {}})
+
+    assert reply.status == 422, reply
+    assert "not supported" in reply.document["message"]
+    assert (await api.ask("GET", path)).document["items"] == []
+
+
+async def test_webhooks_change_and_keep_custom_resources(api: Api, tmp_path: Path) -> None:
+    snapshots = "/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots"
+    concerned = {
+        "operations": ["*"],
+        "apiGroups": ["snapshot.storage.k8s.io"],
+        "apiVersions": ["v1"],
+        "resources": ["volumesnapshots"],
+    }
+
+    def decide(asked: Document) -> Document:
+        if asked["operation"] == "DELETE":
+            return {"allowed": False}
+        return patched(
+            {"op": "add", "path": "/spec/volumeSnapshotClassName", "value": "fast"},
+            {"op": "add", "path": "/spec/unknown", "value": 1},
+        )
+
+    snapshot = {
+        "metadata": {"name": "s"},
+        "spec": {"source": {"persistentVolumeClaimName": "a"}},
+    }
+    async with Hook(tmp_path, decide).running() as hook:
+        await configure(api, "mutating", a_configuration("m", hook, rules=[concerned]))
+        created = await api.ask("POST", snapshots, snapshot)
+        refused = await api.ask("DELETE", f"{snapshots}/s")
+
+        assert created.document["spec"]["volumeSnapshotClassName"] == "fast"
+        assert "unknown" not in created.document["spec"]
+        assert refused.status == 403
+        # With their definition they go, whatever webhooks say of each of them.
+        definition = f"{DEFINITIONS}/volumesnapshots.snapshot.storage.k8s.io"
+        await api.ask("DELETE", definition)
+        await settle()
+        assert (await api.ask("GET", definition)).status == 404
+        assert [asked["operation"] for asked in hook.asked] == ["CREATE", "DELETE"]
