@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from plimsoll.api.core import Node
+from plimsoll.api.core import Namespace, Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
@@ -38,6 +38,7 @@ from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
 
 log = logging.getLogger("tiny-scheduler")
 
+CLUSTER_KINDS = (Node, Namespace, Pod)
 VOLUME_KINDS = (PersistentVolume, PersistentVolumeClaim, StorageClass)
 CSI_KINDS = (CSINode, CSIDriver, CSIStorageCapacity)
 
@@ -65,7 +66,7 @@ class TinyScheduler:
         self.changed.set()
 
     async def run(self) -> None:
-        informers = [self.informer(kind) for kind in (Node, Pod, *VOLUME_KINDS, *CSI_KINDS)]
+        informers = [self.informer(kind) for kind in (*CLUSTER_KINDS, *VOLUME_KINDS, *CSI_KINDS)]
         async with asyncio.TaskGroup() as group:
             for informer in informers:
                 group.create_task(informer.run())

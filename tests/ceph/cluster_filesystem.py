@@ -46,14 +46,26 @@ class ClusterFilesystem:
         cluster.until(made._has_figures, "there are no figures of the data pools")
         return made
 
+    def add_pool(self, pool: str) -> None:
+        """With a copy in each zone."""
+        rule = "across-zones"
+        self.cluster.make_pool(pool, rule=rule, size=len(ZONES), application="cephfs")
+        self.cluster.command("osd pool set", pool=pool, var="min_size", val="2")
+        self.cluster.command("fs add_data_pool", fs_name=FILESYSTEM, pool=pool)
+        self.cluster.until(lambda: self._has_figures(pool), "there are no figures of the pool")
+
+    def remove_pool(self, pool: str) -> None:
+        self.cluster.command("fs rm_data_pool", fs_name=FILESYSTEM, pool=pool)
+        self.cluster.remove_pool(pool)
+
     def wait_until_served(self) -> None:
         """One server is active, and the other stands by."""
         self.cluster.until(self._is_served, "the metadata servers are not as they should be")
 
-    def _has_figures(self) -> bool:
+    def _has_figures(self, *more: str) -> bool:
         """Ceph knows how full a new pool is only after a moment."""
         listed = self.cluster.command("df", detail="detail")["pools"]
-        return set(DATA_POOLS.values()) <= {pool["name"] for pool in listed}
+        return {*DATA_POOLS.values(), *more} <= {pool["name"] for pool in listed}
 
     def _is_served(self) -> bool:
         return sorted(self._servers().values()) == [ACTIVE, STANDBY]
@@ -61,6 +73,13 @@ class ClusterFilesystem:
     def _servers(self) -> dict[str, str]:
         """Their states by name."""
         return {server["name"]: server["state"] for server in self._every()}
+
+    @property
+    def number(self) -> int:
+        """What ceph-csi knows it by, in the ids of volumes."""
+        dump: Any = self.cluster.command("fs dump")
+        (own,) = (f for f in dump["filesystems"] if f["mdsmap"]["fs_name"] == FILESYSTEM)
+        return int(own["id"])
 
     def _every(self) -> list[dict[str, Any]]:
         dump: Any = self.cluster.command("fs dump")

@@ -1,13 +1,17 @@
-"""A real cluster for tests that ask for `cluster`, with CephFS for those that ask for `filesystem`.
+"""A real cluster for tests that ask for `cluster`, with CephFS for those that ask for `filesystem`,
+and a second one for those that ask for `second_cluster` or `second_filesystem`.
 
 Without Ceph one test tells what is missing, without CephFS another one; those of RBD run then.
 """
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.ceph import guardian
 from tests.ceph.requirements import missing, missing_for_files
 
 if TYPE_CHECKING:
@@ -25,6 +29,7 @@ def keeper() -> "Iterator[ClusterKeeper]":
     # Loaded when it is called for: without Ceph it could not be.
     from tests.ceph.keeper import ClusterKeeper  # noqa: PLC0415
 
+    guardian.clear_dead_mounts(Path(tempfile.gettempdir()))
     keeper = ClusterKeeper()
     yield keeper
     keeper.close()
@@ -38,3 +43,15 @@ def cluster(keeper: "ClusterKeeper") -> "LoopbackCluster":
 @pytest.fixture
 def filesystem(keeper: "ClusterKeeper") -> "ClusterFilesystem":
     return keeper.filesystem()
+
+
+@pytest.fixture(scope="module")
+def second_cluster(keeper: "ClusterKeeper") -> "Iterator[LoopbackCluster]":
+    yield keeper.second()
+    keeper.end_second()
+
+
+@pytest.fixture(scope="module")
+def second_filesystem(keeper: "ClusterKeeper") -> "Iterator[ClusterFilesystem]":
+    yield keeper.second_filesystem()
+    keeper.end_second()

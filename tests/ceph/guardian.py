@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PATIENCE = 10.0
+FUSE = frozenset({"fuse.rbd-fuse", "fuse.ceph-fuse"})
 
 
 def main(directory: Path) -> None:
@@ -28,9 +29,11 @@ def main(directory: Path) -> None:
 
 
 def clear_away(directory: Path) -> None:
-    """Mounts go first, while the cluster still answers those that have something to write."""
+    """Mounts go first, while the cluster still answers those that have something to write. Their
+    devices are looked up before: afterwards none tells what was behind it."""
+    devices = loop_devices(directory)
     unmount(directory)
-    detach_loop_devices(directory)
+    detach(devices)
     kill_all(directory)
     unmount(directory)
     shutil.rmtree(directory, ignore_errors=True)
@@ -88,9 +91,34 @@ def loop_devices(directory: Path) -> list[str]:
     return [item["name"] for item in found if f"{directory}/" in (item["back-file"] or "")]
 
 
-def detach_loop_devices(directory: Path) -> None:
-    for device in loop_devices(directory):
+def detach(devices: list[str]) -> None:
+    for device in devices:
         _ends_well("losetup", "-d", device)
+
+
+def clear_dead_mounts(below: Path) -> None:
+    """Of rbd-fuse and ceph-fuse that died with the tests that started them. While there is one no
+    btrfs can be made on the machine."""
+    commands = [_arguments(entry) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    alive = {argument for arguments in commands for argument in arguments}
+    for point, kind in _mounted():
+        if kind in FUSE and point.startswith(f"{below}/") and os.fsencode(point) not in alive:
+            devices = loop_devices(Path(point))
+            _ends_well("umount", "--no-canonicalize", "-l", point)
+            detach(devices)
+
+
+def _mounted() -> list[tuple[str, str]]:
+    """Where, and which file system."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [(line.split()[4], line.partition(" - ")[2].split()[0]) for line in lines]
+
+
+def _arguments(entry: Path) -> list[bytes]:
+    try:
+        return (entry / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 def _ends_well(*command: str) -> bool:

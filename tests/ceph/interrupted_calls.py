@@ -16,8 +16,8 @@ from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace, ImageRe
 from plimsoll.decide.ceph.journal.reservations import AttemptFinished, finish
 from plimsoll.decide.ceph.journal.stored_records import JournalRecord, find_request_record
 from plimsoll.decide.ceph.volume_ids import decompose_volume_id
-from plimsoll.processes.driver.backends.ceph.journal_runs import JournalRunner
-from plimsoll.processes.driver.backends.ceph.journaled_assets import JournaledAssets
+from plimsoll.processes.driver.backends.ceph.records.journal_runs import JournalRunner
+from plimsoll.processes.driver.backends.ceph.records.journaled_assets import JournaledAssets
 from plimsoll.processes.driver.backends.rbd.image_assets import (
     ImageRemoval,
     make_empty,

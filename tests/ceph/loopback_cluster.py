@@ -126,15 +126,8 @@ class LoopbackCluster:
         return name in self._daemons and self._daemons[name].poll() is None
 
     def restart_osd(self, zone: str) -> None:
-        """An OSD that was killed dies at its start now and then; it starts the next time."""
         self.start(osd(zone))
-
-        def is_back() -> bool:
-            if not self.is_running(osd(zone)):
-                self.start(osd(zone))
-            return self._up() == len(ZONES)
-
-        self.until(is_back, f"{osd(zone)} does not come back")
+        self.wait_for_osds(len(ZONES))
         self.wait_until_writable()
 
     @contextmanager
@@ -152,6 +145,7 @@ class LoopbackCluster:
         """A daemon is killed, or stopped, for the length of the block."""
         if number is signal.SIGSTOP:
             self._daemons[name].send_signal(number)
+            self.until(lambda: self._is_stopped(name), f"{name} does not stop")
         else:
             self.end(name, number)
         try:
@@ -162,6 +156,12 @@ class LoopbackCluster:
             else:
                 self.start(name)
             self.until(self.is_whole, f"{name} does not come back")
+
+    def _is_stopped(self, name: str) -> bool:
+        """Every thread: on a busy machine one may still answer for a moment."""
+        threads = Path(f"/proc/{self._daemons[name].pid}/task").glob("*/stat")
+        states = [file.read_text().rpartition(")")[2].split()[0] for file in threads]
+        return all(state == "T" for state in states)
 
     @contextmanager
     def quota(self, pool: str, max_bytes: int) -> Iterator[None]:
@@ -176,9 +176,16 @@ class LoopbackCluster:
         self.until(lambda: self._told_quota(pool) == max_bytes, "the quota is not told")
 
     def _told_quota(self, pool: str) -> int:
+        return self._figure(pool, "quota_bytes")
+
+    def stored_bytes(self, pool: str) -> int:
+        """As monitors tell it, which is a moment after it was written."""
+        return self._figure(pool, "stored")
+
+    def _figure(self, pool: str, name: str) -> int:
         pools = self.command("df", detail="detail")["pools"]
-        (quota,) = (item["stats"]["quota_bytes"] for item in pools if item["name"] == pool)
-        return int(quota)
+        (figure,) = (item["stats"][name] for item in pools if item["name"] == pool)
+        return int(figure)
 
     def _set_quota(self, pool: str, max_bytes: int) -> None:
         self.command("osd pool set-quota", pool=pool, field="max_bytes", val=str(max_bytes))
@@ -240,7 +247,18 @@ class LoopbackCluster:
             return False
 
     def wait_for_osds(self, number: int) -> None:
-        self.until(lambda: self._up() == number, f"there are not {number} OSDs up")
+        """An OSD that was killed dies at its start now and then; it starts the next time."""
+        running = [name for name in map(osd, ZONES) if self.is_running(name)]
+        if number == len(ZONES):
+            running = [*map(osd, ZONES)]
+
+        def is_so() -> bool:
+            for name in running:
+                if not self.is_running(name):
+                    self.start(name)
+            return self._up() == number
+
+        self.until(is_so, f"there are not {number} OSDs up, of {', '.join(running)}")
 
     def _up(self) -> int:
         return int(self.command("osd stat")["num_up_osds"])
@@ -338,8 +356,7 @@ class LoopbackCluster:
             self.make_rule(f"only-{zone}", root=zone, type="osd")
             self.make_pool(pool, rule=f"only-{zone}", size=1)
         self.make_rule("across-zones", root="default", type="zone")
-        self.make_pool(JOURNAL, rule="across-zones", size=len(ZONES))
-        self.command("osd pool set", pool=JOURNAL, var="min_size", val="2")
+        self._make_journal()
 
     def make_rule(self, name: str, **where: str) -> None:
         self.command("osd crush rule create-replicated", name=name, **where)
@@ -349,6 +366,20 @@ class LoopbackCluster:
         kind = {"pool_type": "replicated", "rule": rule, "size": size}
         self.command("osd pool create", pool=pool, **groups, **kind)
         self.command("osd pool application enable", pool=pool, app=application)
+
+    def remake_pools(self) -> None:
+        """Those of the zones, and the journal, without all that is in them."""
+        for pool in (*POOLS.values(), JOURNAL):
+            self.remove_pool(pool)
+        for zone, pool in POOLS.items():
+            self.make_pool(pool, rule=f"only-{zone}", size=1)
+        self._make_journal()
+        self.wait_until_writable()
+        self.until(self._has_figures, "there are no figures of pools")
+
+    def _make_journal(self) -> None:
+        self.make_pool(JOURNAL, rule="across-zones", size=len(ZONES))
+        self.command("osd pool set", pool=JOURNAL, var="min_size", val="2")
 
     def remove_pool(self, pool: str) -> None:
         sure = {"pool2": pool, "yes_i_really_really_mean_it": True}

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from plimsoll.processes.driver.homes import NodeHomes
 from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.main import handlers, running
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings
@@ -35,6 +36,7 @@ async def rbd_driver(
     on_write: Callable[[], None] = nothing,
     mounts: Mounts = Mounts.NONE,
     node: NodeSettings = NODE,
+    homes: NodeHomes | None = None,
     **options: str,
 ) -> AsyncIterator[Running]:
     key = cluster.directory / "driver.key"
@@ -51,6 +53,7 @@ async def rbd_driver(
             **options,
         },
         mounts=mounts,
+        homes=homes or NodeHomes(),
     )
     async with running("rbd", settings, Ledger(directory, on_write=on_write)) as driver:
         client = CsiClient(InProcessCsi(handlers(driver, node, settings), SystemClock()))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll.wire.ceph.connection import CephConnection, PoolScope
+from plimsoll.wire.ceph.connection import CephConnection, Ioctx, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.objects import ObjectWrite, RadosObjects
 from tests.ceph.connections import LIMITS, SLOWEST, access, connected
@@ -84,6 +84,16 @@ async def test_monitors_that_are_not_there_are_given_up(cluster: LoopbackCluster
     assert await failure(connection.pool_ids()) is CephFailure.TIMED_OUT
 
 
+async def test_calls_that_wait_for_the_same_connection_fail_together(
+    cluster: LoopbackCluster,
+) -> None:
+    connection = CephConnection(replace(access(cluster), monitors="v2:127.0.0.1:9"), LIMITS)
+    calls = (failure(connection.pool_ids()) for _ in range(8))
+    assert set(await asyncio.gather(*calls)) == {CephFailure.TIMED_OUT}
+    # Each later call tries anew: the monitors may be there by then.
+    assert await failure(connection.fsid()) is CephFailure.TIMED_OUT
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "hung"])
 async def test_without_a_monitor_every_call_ends(
     cluster: LoopbackCluster, number: signal.Signals
@@ -133,14 +143,42 @@ async def test_a_hung_zone_holds_up_nothing_else(cluster: LoopbackCluster) -> No
         cluster.wait_until_writable()
 
 
-async def test_a_client_that_was_fenced_learns_of_it(cluster: LoopbackCluster) -> None:
+async def test_a_client_that_was_fenced_learns_of_it_and_connects_anew(
+    cluster: LoopbackCluster,
+) -> None:
     async with connected(cluster) as connection:
         await writes(connection, A)
         address = await connection.address()
         cluster.command("osd blocklist", blocklistop="add", addr=address)
         assert await failure(_until_refused(connection)) is CephFailure.FENCED
+        await writes(connection, A)
+        assert await connection.address() != address
 
 
 async def _until_refused(connection: CephConnection) -> None:
     while True:
         await writes(connection, A)
+
+
+async def test_a_connection_is_closed_only_when_calls_that_were_given_up_have_returned(
+    cluster: LoopbackCluster,
+) -> None:
+    """librados would free what they use, and end this process."""
+    returned: list[None] = []
+
+    def look(opened: Ioctx) -> None:
+        try:
+            opened.stat("probe")
+        finally:
+            returned.append(None)
+
+    async with connected(cluster) as connection:
+        await writes(connection, A)
+        with cluster.without(osd("zone-a"), signal.SIGSTOP):
+            calls = [asyncio.ensure_future(connection.on_pool(A, look)) for _ in range(8)]
+            await asyncio.wait(calls, timeout=0.5)
+            for call in calls:
+                call.cancel()
+            assert returned == []
+            await connection.close()
+            assert len(returned) == len(calls)

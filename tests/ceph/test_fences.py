@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.processes.driver.settings import Mounts
+from plimsoll.decide.ceph.domain_labels import DomainNotKnown, HomeDomain
+from plimsoll.processes.driver.homes import NodeHomes
+from plimsoll.processes.driver.settings import Mounts, NodeSettings
+from plimsoll.wire.ceph.connection import PoolScope
+from plimsoll.wire.ceph.objects import Creating, ObjectWrite, RadosObjects
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi, domains_pb2 as pb
 from tests.ceph import guardian
+from tests.ceph.connections import connected
 from tests.ceph.interrupted_calls import JournalGround, journal_ground
 from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import rbd_driver
@@ -79,6 +84,39 @@ async def test_nothing_in_a_fenced_domain_can_write_and_others_have_its_volumes(
         await second.delete(volume_id)
 
 
+@pytest.mark.usefixtures("ground")
+async def test_a_node_that_labels_place_in_a_domain_is_fenced_with_it(
+    cluster: LoopbackCluster, directory: Path
+) -> None:
+    """The settings of the driver say nothing of where its node is."""
+    homes = NodeHomes()
+    homes.put("node-1", HomeDomain(topology={ZONE: "zone-a"}, path=("zone-a",)))
+    one, node = directory / "one", NodeSettings(id="node-1")
+    async with (
+        rbd_driver(cluster, one, mounts=Mounts.REAL, node=node, homes=homes) as first,
+        rbd_driver(cluster, directory / "two") as second,
+    ):
+        volume_id = await create(first)
+        await stage(first, volume_id, one / "staged")
+        await publish(first, volume_id, one / "staged", one / "target")
+        write_through(one / "target" / "file")
+        await second.call(m.FENCE_DOMAIN, pb.FenceDomainRequest(domain=DOMAIN))
+        with pytest.raises(OSError, match=r"Input/output error|Read-only file system"):
+            write_through(one / "target" / "other")
+        await take_back(first, volume_id, one / "staged", one / "target")
+        with pytest.raises(DriverError, match="is fenced"):
+            await stage(first, volume_id, one / "staged")
+        # Labels say by now that it is elsewhere, and so it is let in.
+        homes.put("node-1", HomeDomain(topology={ZONE: "zone-b"}, path=("zone-b",)))
+        await stage(first, volume_id, one / "staged")
+        await take_back(first, volume_id, one / "staged", one / "target")
+        homes.put("node-1", DomainNotKnown(status="Node node-1 has no label zone."))
+        with pytest.raises(DriverError, match="has no label zone"):
+            await stage(first, volume_id, one / "staged")
+        await second.call(m.RELEASE_DOMAIN, pb.ReleaseDomainRequest(domain=DOMAIN))
+        await second.delete(volume_id)
+
+
 async def test_a_domain_tells_which_pools_would_not_survive_it(
     cluster: LoopbackCluster, tmp_path: Path
 ) -> None:
@@ -92,7 +130,11 @@ async def test_a_domain_tells_which_pools_would_not_survive_it(
 async def test_a_domain_whose_storage_is_down_is_told_and_can_be_fenced(
     cluster: LoopbackCluster, tmp_path: Path
 ) -> None:
-    async with rbd_driver(cluster, tmp_path) as driver:
+    async with rbd_driver(cluster, tmp_path) as driver, connected(cluster) as connection:
+        # A journal in the zone, as ceph-csi has it, is lost with it and keeps no fence from coming.
+        lost = RadosObjects(connection, PoolScope(pool=POOLS["zone-a"]))
+        await lost.write("csi.volumes.default", ObjectWrite(creating=Creating.IDEMPOTENT))
+        assert not (await domain_of(driver)).fenced
         with cluster.dead_zone("zone-a"):
             assert (await domain_of(driver)).storage == pb.Domain.DOWN
             await driver.call(m.FENCE_DOMAIN, pb.FenceDomainRequest(domain=DOMAIN))

@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.decide.ceph.journal.places import ImageRequest
 from plimsoll.decide.ceph.journal.reservations import give_up, reserve
-from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError
+from plimsoll.processes.driver.backends.ceph.records.journal_runs import JournalError
 from plimsoll.wire.ceph.connection import PoolScope
 from plimsoll.wire.ceph.errors import CephFailure
 from plimsoll.wire.ceph.objects import ObjectWrite, RadosObjects

@@ -1,11 +1,8 @@
 """`plimsoll ceph make-pools` as a program, on a real cluster of three zones."""
 
 import json
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,91 +13,19 @@ from plimsoll.wire.ceph.crush_map import CrushMapText, read_crush_map, write_cru
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from tests.ceph.cluster_settings import DRIVER_USER, ZONES
 from tests.ceph.loopback_cluster import LoopbackCluster, osd
+from tests.ceph.pool_admin import JOURNAL, POOLS, PoolAdmin
 from tests.ceph.rbd_drivers import rbd_driver
 from tests.processes.driver.drivers import ZONE
-from tests.servers import plimsoll
-
-PREFIX, JOURNAL = "near-", "near-journal"
-POOLS = {zone: f"{PREFIX}{zone}" for zone in ZONES}
-OBJECTS = 40
-
-
-def key_of(cluster: LoopbackCluster, user: str) -> str:
-    lines = (cluster.directory / "keyring").read_text().splitlines()
-    return lines[lines.index(f"[client.{user}]") + 1].partition(" = ")[2]
-
-
-class Admin:
-    def __init__(self, cluster: LoopbackCluster, directory: Path) -> None:
-        self.cluster = cluster
-        self._directory = directory
-
-    def make(self, *flags: str, user: str = "admin") -> subprocess.CompletedProcess[str]:
-        key = self._directory / f"{user}.key"
-        key.write_text(key_of(self.cluster, user))
-        argv = [
-            *(plimsoll(), "ceph", "make-pools", f"--monitors={self.cluster.monitor}"),
-            *(f"--user={user}", f"--key-file={key}", f"--prefix={PREFIX}"),
-            *(f"--journal={JOURNAL}", "--pg-num=8", *flags),
-        ]
-        return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
-
-    def made(self, *flags: str) -> subprocess.CompletedProcess[str]:
-        done = self.make(*flags)
-        assert done.returncode == 0, done.stderr
-        return done
-
-    def refusal(self, *flags: str, user: str = "admin") -> str:
-        done = self.make(*flags, user=user)
-        assert (done.returncode, done.stdout) == (1, "")
-        return done.stderr
-
-    @property
-    def pools(self) -> dict[str, dict[str, Any]]:
-        listed = self.cluster.command("osd pool ls", detail="detail")
-        return {pool["pool_name"]: pool for pool in listed}
-
-    @property
-    def state(self) -> tuple[Any, Any]:
-        """Of CRUSH and of pools, as far as administrators set it."""
-        kept = ("size", "min_size", "crush_rule", "pg_num", "application_metadata")
-        pools = {name: [pool[key] for key in kept] for name, pool in self.pools.items()}
-        return self.cluster.command("osd crush dump"), pools
-
-    @property
-    def rules(self) -> set[str]:
-        dumped = self.cluster.command("osd crush rule dump")
-        return {rule["rule_name"] for rule in dumped}
-
-    def placed(self, pool: str) -> list[list[int]]:
-        """The OSDs of some objects, each with the primary first."""
-        maps = (
-            self.cluster.command("osd map", pool=pool, object=f"object-{n}") for n in range(OBJECTS)
-        )
-        return [[found["acting_primary"], *found["acting"]] for found in maps]
-
-    def clear(self) -> None:
-        for name in (*POOLS.values(), JOURNAL):
-            if name in self.pools:
-                self.cluster.remove_pool(name)
-            if f"plimsoll-{name}" in self.rules:
-                self.cluster.command("osd crush rule rm", name=f"plimsoll-{name}")
-
-    def write(self, pool: str) -> float:
-        """Seconds until a write to every placement group has ended."""
-        began = time.monotonic()
-        self.cluster.write_objects(pool, OBJECTS)
-        return time.monotonic() - began
 
 
 @pytest.fixture
-def admin(cluster: LoopbackCluster, tmp_path: Path) -> Iterator[Admin]:
-    admin = Admin(cluster, tmp_path)
+def admin(cluster: LoopbackCluster, tmp_path: Path) -> Iterator[PoolAdmin]:
+    admin = PoolAdmin(cluster, tmp_path)
     yield admin
     admin.clear()
 
 
-def test_primaries_are_in_the_zone_and_other_copies_outside(admin: Admin) -> None:
+def test_primaries_are_in_the_zone_and_other_copies_outside(admin: PoolAdmin) -> None:
     done = admin.made()
     for number, zone in enumerate(ZONES):
         for primary, *acting in admin.placed(POOLS[zone]):
@@ -117,7 +42,7 @@ def test_primaries_are_in_the_zone_and_other_copies_outside(admin: Admin) -> Non
     ]
 
 
-def test_writes_go_on_within_seconds_when_the_zone_dies(admin: Admin) -> None:
+def test_writes_go_on_within_seconds_when_the_zone_dies(admin: PoolAdmin) -> None:
     admin.made()
     admin.write(POOLS["zone-b"])
     admin.cluster.end(osd("zone-b"))
@@ -130,7 +55,7 @@ def test_writes_go_on_within_seconds_when_the_zone_dies(admin: Admin) -> None:
     admin.write(POOLS["zone-b"])
 
 
-def test_a_second_time_there_is_nothing_to_do(admin: Admin) -> None:
+def test_a_second_time_there_is_nothing_to_do(admin: PoolAdmin) -> None:
     first = admin.made()
     before = admin.state
     again = admin.made()
@@ -139,7 +64,7 @@ def test_a_second_time_there_is_nothing_to_do(admin: Admin) -> None:
     assert admin.state == before
 
 
-def test_what_an_interrupted_run_left_is_finished(admin: Admin) -> None:
+def test_what_an_interrupted_run_left_is_finished(admin: PoolAdmin) -> None:
     admin.made()
     pool = POOLS["zone-a"]
     key = "plimsoll.domain.zone"
@@ -151,7 +76,7 @@ def test_what_an_interrupted_run_left_is_finished(admin: Admin) -> None:
     assert "CRUSH" not in done.stderr
 
 
-def test_pools_carry_their_domains_as_nodes_call_them(admin: Admin) -> None:
+def test_pools_carry_their_domains_as_nodes_call_them(admin: PoolAdmin) -> None:
     admin.made("--domain=zone-a=a", "--domain=zone-b=b", "--group=gold", "--label=room")
     assert POOLS["zone-c"] not in admin.pools
     metadata = {name: pool["application_metadata"] for name, pool in admin.pools.items()}
@@ -163,7 +88,7 @@ def test_pools_carry_their_domains_as_nodes_call_them(admin: Admin) -> None:
 
 
 async def test_a_driver_makes_volumes_by_the_class_that_is_printed_also_without_the_zone(
-    admin: Admin, tmp_path: Path
+    admin: PoolAdmin, tmp_path: Path
 ) -> None:
     parameters = yaml.safe_load(admin.made("--group=gold").stdout)["parameters"]
     assert parameters == {"pool": JOURNAL, "poolGroup": "gold"}
@@ -177,7 +102,7 @@ async def test_a_driver_makes_volumes_by_the_class_that_is_printed_also_without_
             await running.delete(volume_id)
 
 
-def test_a_dry_run_changes_nothing(admin: Admin) -> None:
+def test_a_dry_run_changes_nothing(admin: PoolAdmin) -> None:
     before = admin.state
     done = admin.made("--dry-run")
     assert "would add CRUSH rules plimsoll-near-zone-a" in done.stderr
@@ -186,7 +111,7 @@ def test_a_dry_run_changes_nothing(admin: Admin) -> None:
     assert admin.state == before
 
 
-def test_one_copy_must_be_asked_for_and_is_warned_of(admin: Admin) -> None:
+def test_one_copy_must_be_asked_for_and_is_warned_of(admin: PoolAdmin) -> None:
     assert "cannot be taken over" in admin.refusal("--size=1")
     done = admin.made("--size=1", "--allow-single-copy")
     assert "cannot be taken over" in done.stderr
@@ -194,7 +119,7 @@ def test_one_copy_must_be_asked_for_and_is_warned_of(admin: Admin) -> None:
         assert {tuple(osds) for osds in admin.placed(POOLS[zone])} == {(number, number)}
 
 
-def test_pools_of_others_are_left_alone(admin: Admin) -> None:
+def test_pools_of_others_are_left_alone(admin: PoolAdmin) -> None:
     before = admin.state
     said = admin.refusal("--prefix=rbd-")
     assert "pool rbd-zone-a exists, with rule only-zone-a, and was not made by this" in said
@@ -214,18 +139,18 @@ def test_pools_of_others_are_left_alone(admin: Admin) -> None:
         ("--prefix=a b", "is no name for a pool"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_reason(admin: Admin, flag: str, said: str) -> None:
+def test_what_cannot_be_is_refused_with_a_reason(admin: PoolAdmin, flag: str, said: str) -> None:
     assert said in admin.refusal(flag)
 
 
-def test_a_user_without_the_rights_is_told_so(admin: Admin) -> None:
+def test_a_user_without_the_rights_is_told_so(admin: PoolAdmin) -> None:
     said = admin.refusal(user=DRIVER_USER)
     assert f"asked as client.{DRIVER_USER}, is denied" in said
-    assert key_of(admin.cluster, DRIVER_USER) not in said
+    assert admin.cluster.key_of(DRIVER_USER) not in said
 
 
-async def test_no_edit_of_another_administrator_is_lost(admin: Admin) -> None:
-    key = key_of(admin.cluster, "admin")
+async def test_no_edit_of_another_administrator_is_lost(admin: PoolAdmin) -> None:
+    key = admin.cluster.key_of("admin")
     access = CephAccess(monitors=admin.cluster.monitor, user="admin", key=key)
     connection = CephConnection(access)
     try:

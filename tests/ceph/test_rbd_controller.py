@@ -3,16 +3,19 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from plimsoll.decide.ceph.journal.copying import begin_copy
 from plimsoll.decide.ceph.journal.operations import (
     RadosAnswer,
     RadosOperation,
     WriteRadosObject,
 )
-from plimsoll.decide.ceph.volume_ids import decompose_volume_id
+from plimsoll.decide.ceph.journal.places import ImagePlace
+from plimsoll.decide.ceph.volume_ids import compose_volume_id, decompose_volume_id
 from plimsoll.processes.driver.backends.rbd.backend import RbdBackend
 from plimsoll.wire.ceph.connection import PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
@@ -20,7 +23,7 @@ from plimsoll.wire.ceph.objects import ObjectWrite, RadosObjects
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import CsiStatusError, DriverError, DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
-from tests.ceph.interrupted_calls import JournalGround, journal_ground
+from tests.ceph.interrupted_calls import Crash, JournalGround, journal_ground
 from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import CLASS, rbd_driver
 from tests.processes.driver.drivers import MIB, ZONE, Running
@@ -230,6 +233,35 @@ async def test_a_driver_finds_the_volumes_of_another_one(
         await ground.assert_empty()
 
 
+async def test_a_volume_is_the_same_by_each_name_of_its_cluster(
+    cluster: LoopbackCluster, ground: JournalGround, tmp_path: Path
+) -> None:
+    async with (
+        rbd_driver(cluster, tmp_path / "first") as first,
+        rbd_driver(cluster, tmp_path / "second", clusterId="ceph") as second,
+    ):
+        volume = await create(first)
+        own = decompose_volume_id(volume.volume_id)
+        other = compose_volume_id(replace(own, cluster_id="ceph"))
+        assert await second.expand(other, 128) == 128
+        assert await second.expand(volume.volume_id, 192) == 192
+        assert await second.volume_ids() == [volume.volume_id]
+        await second.delete(other)
+        assert await first.volume_ids() == []
+        await ground.assert_empty()
+
+
+async def test_a_repeated_call_is_answered_while_the_zone_of_the_volume_is_down(
+    cluster: LoopbackCluster, driver: Running, tmp_path: Path
+) -> None:
+    volume = await create(driver)
+    async with rbd_driver(cluster, tmp_path / "second") as second:
+        with cluster.dead_zone("zone-a"):
+            assert await create(second) == volume
+            assert await second.volume_ids() == [volume.volume_id]
+    await driver.delete(volume.volume_id)
+
+
 async def test_what_one_driver_promises_another_one_does_not_promise_again(
     cluster: LoopbackCluster, driver: Running, tmp_path: Path
 ) -> None:
@@ -300,7 +332,7 @@ def answers_lost(running: Running, *, after: str) -> Iterator[None]:
     """Of the write that takes this key away: it is carried out, and fails."""
     backend = running.driver.backend
     assert isinstance(backend, RbdBackend)
-    runner = backend._cluster.runner  # noqa: SLF001 - where answers arrive
+    runner = backend.cluster.runner
     carried_out = runner._carried_out  # noqa: SLF001 - where answers arrive
 
     async def lose(operation: RadosOperation) -> RadosAnswer:
@@ -323,3 +355,18 @@ async def test_what_an_interrupted_copy_left_does_not_keep_its_source(
     ((pool, (image,)),) = (await ground.contents()).images.items()
     await ground.images(pool).take_snapshot(image, "plimsoll-for-csi-vol-1")
     await driver.delete(volume.volume_id)
+
+
+async def test_what_an_interrupted_copy_took_of_its_source_is_cleared_away_on_a_start(
+    cluster: LoopbackCluster, ground: JournalGround, tmp_path: Path
+) -> None:
+    async with rbd_driver(cluster, tmp_path) as driver:
+        volume = await create(driver)
+    ((pool, (image,)),) = (await ground.contents()).images.items()
+    own = decompose_volume_id(volume.volume_id)
+    source = ImagePlace(pool=ground.pools[pool], uuid=own.uuid, name=image)
+    await ground.runner(Crash()).run(begin_copy(ground.journal, "csi-vol-1", source))
+    await ground.images(pool).take_snapshot(image, "plimsoll-for-csi-vol-1")
+    async with rbd_driver(cluster, tmp_path) as driver:
+        assert (await ground.images(pool).facts(image)).snapshots == ()
+        await driver.delete(volume.volume_id)

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -8,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from plimsoll.processes.driver.backends.ceph.writer_leases import WriterLeases
+from plimsoll.processes.driver.backends.ceph.records.writer_leases import WriterLeases
 from plimsoll.processes.driver.backends.rbd.backend import RbdBackend
 from plimsoll.processes.driver.settings import Mounts, NodeSettings
 from plimsoll.wire.ceph.connection import PoolScope
@@ -25,6 +26,7 @@ from tests.ceph.loopback_cluster import POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import CLASS, NODE, rbd_driver
 from tests.ceph.staging import publish, stage, take_back
 from tests.processes.driver.drivers import MIB, ZONE, Running
+from tests.processes.driver.node.ground import may_resize_ext4
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 
@@ -83,6 +85,48 @@ async def test_what_a_pod_writes_is_there_when_it_comes_back(
         assert (target / "file").read_text() == "kept"
         sizes = os.statvfs(target)
         assert sizes.f_blocks * sizes.f_frsize > 48 * MIB
+        await take_back(driver, volume_id, staged, target)
+        await driver.delete(volume_id)
+
+
+@may_resize_ext4
+@pytest.mark.usefixtures("ground")
+async def test_ext4_grows_while_a_pod_uses_it(cluster: LoopbackCluster, directory: Path) -> None:
+    staged, target = directory / "staged", directory / "target"
+    async with rbd_driver(cluster, directory, mounts=Mounts.REAL) as driver:
+        volume_id = await create(driver)
+        await stage(driver, volume_id, staged)
+        await publish(driver, volume_id, staged, target)
+        assert await driver.expand(volume_id, 64) == 64
+        grow = csi.NodeExpandVolumeRequest(volume_id=volume_id, volume_path=str(target))
+        await driver.call(m.NODE_EXPAND_VOLUME, grow)
+        sizes = os.statvfs(target)
+        assert sizes.f_blocks * sizes.f_frsize > 48 * MIB
+        await take_back(driver, volume_id, staged, target)
+        await driver.delete(volume_id)
+
+
+@pytest.mark.usefixtures("ground")
+async def test_where_ext4_cannot_grow_while_it_is_used_the_next_stage_does_it(
+    cluster: LoopbackCluster, directory: Path
+) -> None:
+    """Without CAP_SYS_RESOURCE; with it, the first call does it already."""
+    staged, target = directory / "staged", directory / "target"
+    async with rbd_driver(cluster, directory, mounts=Mounts.REAL) as driver:
+        volume_id = await create(driver)
+        await stage(driver, volume_id, staged)
+        await publish(driver, volume_id, staged, target)
+        (target / "file").write_text("kept")
+        assert await driver.expand(volume_id, 64) == 64
+        grow = csi.NodeExpandVolumeRequest(volume_id=volume_id, volume_path=str(target))
+        with contextlib.suppress(DriverError):
+            await driver.call(m.NODE_EXPAND_VOLUME, grow)
+        await take_back(driver, volume_id, staged, target)
+        await stage(driver, volume_id, staged)
+        await publish(driver, volume_id, staged, target)
+        sizes = os.statvfs(target)
+        assert sizes.f_blocks * sizes.f_frsize > 48 * MIB
+        assert (target / "file").read_text() == "kept"
         await take_back(driver, volume_id, staged, target)
         await driver.delete(volume_id)
 
@@ -264,6 +308,32 @@ async def test_a_volume_of_ceph_csi_is_found_published_and_deleted(
         request = pools_pb2.DeleteNeverPublishedRequest(volume_id=volume_id)
         with pytest.raises(DriverError, match="was published"):
             await driver.call(m.DELETE_NEVER_PUBLISHED, request)
+        await driver.delete(volume_id)
+
+
+@pytest.mark.usefixtures("ground")
+async def test_a_claim_whose_volume_ceph_csi_made_finds_it_before_and_after_it_is_used(
+    cluster: LoopbackCluster, ground: JournalGround, directory: Path
+) -> None:
+    volume_id = await made_by_ceph_csi(ground)
+    staged, older = directory / "staged", POOLS["zone-a"]
+    async with rbd_driver(
+        cluster, directory, mounts=Mounts.REAL, clusterId="ceph", olderJournals=older
+    ) as driver:
+
+        async def again() -> csi.Volume:
+            return await driver.create("pvc-old", mib=32, zones=["zone-a"], parameters=CLASS)
+
+        first = await again()
+        assert first.volume_id == volume_id
+        assert [dict(each.segments) for each in first.accessible_topology] == [{ZONE: "zone-a"}]
+        await stage(driver, volume_id, staged, block=True)
+        await take_back(driver, volume_id, staged, directory / "target")
+        assert await driver.cannot_create("pvc-old", mib=32, zones=["zone-a"], parameters=CLASS)
+        used = await driver.create(
+            "pvc-old", mib=32, zones=["zone-a"], parameters=CLASS, block=True
+        )
+        assert used == first
         await driver.delete(volume_id)
 
 

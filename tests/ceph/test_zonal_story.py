@@ -4,43 +4,43 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
-from plimsoll.api.registry import Document
-from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.ceph.volume_ids import decompose_volume_id
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
-from plimsoll.wire.kind import typed
 from tests.ceph import guardian
 from tests.ceph.interrupted_calls import JournalGround, journal_ground
 from tests.ceph.loopback_cluster import POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import CLASS
-from tests.ceph.zonal_cluster import (
-    CLASS_NAME,
-    ZONE_LABEL,
-    ZONES,
-    ZonalCluster,
-    node_of,
-    zonal_cluster,
+from tests.ceph.zonal_cluster import ZONE_LABEL, ZONES, ZonalCluster, zonal_cluster
+from tests.ceph.zonal_pods import (
+    CLAIMS,
+    PODS,
+    SECONDS,
+    VOLUMES,
+    end,
+    end_pods,
+    key,
+    make,
+    mounted,
+    pod,
+    running,
+    volume_of,
+    write_through,
 )
 from tests.processes.driver.drivers import create_request
 
-PODS, CLAIMS, VOLUMES = typed(Pod), typed(PersistentVolumeClaim), typed(PersistentVolume)
-NAMESPACE = "default"
 DEAD, *ALIVE = ZONES
 AT_MOST = timedelta(seconds=40)
 """What a call may take that needs a zone which is down."""
-SECONDS = 120.0
-"""For what a user waits for; a machine with other work is slow."""
-SIZE = "32Mi"
 KILLED_AFTER = (0.5, 4.0, 7.0)
 """Seconds after the kill before: when the scheduler, the provisioner and the nodes work."""
 
@@ -69,93 +69,6 @@ async def zonal(
             yield made
         finally:
             print(made.said())
-
-
-def key(name: str) -> ObjectKey:
-    return ObjectKey(NAMESPACE, name)
-
-
-def claim(name: str) -> Document:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {
-            "storageClassName": CLASS_NAME,
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": SIZE}},
-        },
-    }
-
-
-def pod(name: str, *, zone: str = "") -> Document:
-    """Uses the claim of its name; without a zone it may go anywhere."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {
-            "nodeSelector": {ZONE_LABEL: zone} if zone else {},
-            "containers": [{"name": "main", "image": "none"}],
-            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
-        },
-    }
-
-
-async def make(zonal: ZonalCluster, name: str, zone: str) -> None:
-    await zonal.client.create(claim(name))
-    await zonal.client.create(pod(name, zone=zone))
-
-
-async def running(zonal: ZonalCluster, name: str) -> Pod:
-    async with asyncio.timeout(SECONDS):
-        return await zonal.client.until(
-            PODS, key(name), lambda found: found.status.phase == "Running"
-        )
-
-
-async def volume_of(zonal: ZonalCluster, name: str) -> PersistentVolume:
-    """Of a claim that is bound."""
-    async with asyncio.timeout(SECONDS):
-        found = await zonal.client.until(
-            CLAIMS, key(name), lambda found: found.status.phase == "Bound"
-        )
-        volume = await zonal.client.find(VOLUMES, ObjectKey("", found.spec.volume_name))
-    assert volume
-    return volume
-
-
-async def mounted(zonal: ZonalCluster, name: str, zone: str) -> Path:
-    """Where the pod of that name, which is in that zone, has its volume."""
-    found = await running(zonal, name)
-    assert found.spec.node_name == node_of(zone)
-    return zonal.mount(zone, found.uid, (await volume_of(zonal, name)).name)
-
-
-async def end_pods(zonal: ZonalCluster, *names: str) -> None:
-    for name in names:
-        await zonal.client.delete(PODS, key(name), grace=0)
-    async with asyncio.timeout(SECONDS):
-        for name in names:
-            await zonal.client.until_gone(PODS, key(name))
-
-
-async def end(zonal: ZonalCluster, *names: str) -> None:
-    """Pods, claims, and the volumes of these."""
-    volumes = [await volume_of(zonal, name) for name in names]
-    await end_pods(zonal, *names)
-    for name in names:
-        await zonal.client.delete(CLAIMS, key(name))
-    async with asyncio.timeout(SECONDS):
-        for volume in volumes:
-            await zonal.client.until_gone(VOLUMES, ObjectKey("", volume.name))
-
-
-def write_through(path: Path, text: str) -> None:
-    with path.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file)
 
 
 async def images(ground: JournalGround) -> dict[str, list[str]]:

@@ -1,14 +1,14 @@
 """A whole cluster of real processes on loopback whose volumes are in the zones of a Ceph cluster.
 
-There is one node in each zone, with a driver of its own, and one provisioner, beside the driver of
-the first zone. Everything is below the directory of the Ceph cluster, whose guardian clears away
-what a test leaves.
+There is one node in each zone, with a driver of its own, and one provisioner and controller, beside
+the driver of one zone. Everything is below the directory of the Ceph cluster, whose guardian clears
+away what a test leaves.
 """
 
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,7 +27,7 @@ from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import CLASS
 from tests.servers import free_port, is_ready
 
-DRIVER = "rbd.plimsoll.dev"
+DRIVER = "ceph.plimsoll.dev"
 CLASS_NAME = "zonal"
 ZONE_LABEL = f"topology.{DRIVER}/zone"
 ZONES = tuple(POOLS)
@@ -47,11 +47,28 @@ def node_of(zone: str) -> str:
     return f"node-{zone}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZonalSettings:
+    parameters: Mapping[str, str] = field(default_factory=lambda: CLASS)
+    """Of the class."""
+    backend: str = "rbd"
+    user: str = DRIVER_USER
+    options: Mapping[str, str] = field(default_factory=lambda: {"pool": JOURNAL})
+    """Of the backend, beyond those that say how it connects."""
+    beside: str = FIRST
+    """The zone whose driver the provisioner and the controller ask."""
+    controller_flags: tuple[str, ...] = ()
+
+
+DEFAULT_SETTINGS = ZonalSettings()
+
+
 @dataclass(slots=True)
 class ZonalCluster:
     ceph: LoopbackCluster
     directory: Path
     client: EnduringClient
+    settings: ZonalSettings
     processes: dict[str, KeptProcess] = field(default_factory=dict)
 
     def node_dir(self, zone: str) -> Path:
@@ -80,7 +97,9 @@ class ZonalCluster:
 
 
 @contextlib.asynccontextmanager
-async def zonal_cluster(ceph: LoopbackCluster) -> AsyncIterator[ZonalCluster]:
+async def zonal_cluster(
+    ceph: LoopbackCluster, settings: ZonalSettings = DEFAULT_SETTINGS
+) -> AsyncIterator[ZonalCluster]:
     """With a class for volumes in zones, and all nodes known to the scheduler."""
     directory = Path(tempfile.mkdtemp(dir=ceph.directory, prefix="story-"))
     async with AsyncExitStack() as stack:
@@ -92,7 +111,7 @@ async def zonal_cluster(ceph: LoopbackCluster) -> AsyncIterator[ZonalCluster]:
         is_up = partial(asyncio.to_thread, _is_up, kubeconfig, port)
         await until("the API server answers", is_up)
         client = await stack.enter_async_context(connected(kubeconfig))
-        made = ZonalCluster(ceph, directory, client, {SERVER: server})
+        made = ZonalCluster(ceph, directory, client, settings, {SERVER: server})
         for name, arguments in _arguments(made).items():
             log = directory / f"{name}.log"
             process = KeptProcess(name, arguments, log, {"NAMESPACE": RECORDS})
@@ -100,7 +119,7 @@ async def zonal_cluster(ceph: LoopbackCluster) -> AsyncIterator[ZonalCluster]:
             stack.push_async_callback(process.stop)
             await process.start()
         await client.create(_driver_object())
-        await client.create(_class_object())
+        await client.create(_class_object(settings))
         async with asyncio.timeout(START_SECONDS):
             await _until_known(made)
         yield made
@@ -128,7 +147,8 @@ def _arguments(made: ZonalCluster) -> dict[str, tuple[str, ...]]:
         *asked,
         elected,
         f"--data-dir={made.directory / CONTROLLER}",
-        f"--csi-address={made.socket(FIRST)}",
+        f"--csi-address={made.socket(made.settings.beside)}",
+        *made.settings.controller_flags,
     )
     found[SCHEDULER] = (SCHEDULER, *asked, elected, "--scheduler-name=default-scheduler")
     found[PROVISIONER] = _provisioner(made)
@@ -137,16 +157,17 @@ def _arguments(made: ZonalCluster) -> dict[str, tuple[str, ...]]:
 
 def _driver(made: ZonalCluster, zone: str) -> tuple[str, ...]:
     key = made.directory / "ceph.key"
-    key.write_text(made.ceph.key)
+    key.write_text(made.ceph.key_of(made.settings.user))
     options = {
         "monitors": made.ceph.monitor,
-        "user": DRIVER_USER,
+        "user": made.settings.user,
         "keyFile": str(key),
-        "pool": JOURNAL,
+        **made.settings.options,
     }
     return (
         "driver",
-        "--backend=rbd",
+        f"--backend={made.settings.backend}",
+        f"--driver-name={DRIVER}",
         f"--node-id={node_of(zone)}",
         f"--topology=zone={zone}",
         f"--data-dir={made.directory / driver_of(zone)}",
@@ -160,7 +181,7 @@ def _provisioner(made: ZonalCluster) -> tuple[str, ...]:
     return (
         PROVISIONER,
         f"--kubeconfig={made.directory / 'kubeconfig'}",
-        f"--csi-address={made.socket(FIRST)}",
+        f"--csi-address={made.socket(made.settings.beside)}",
         "--enable-capacity",
         "--capacity-ownerref-level=-1",
         "--capacity-poll-interval=5s",
@@ -179,13 +200,13 @@ def _driver_object() -> Document:
     }
 
 
-def _class_object() -> Document:
+def _class_object(settings: ZonalSettings) -> Document:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": CLASS_NAME},
         "provisioner": DRIVER,
-        "parameters": dict(CLASS),
+        "parameters": dict(settings.parameters),
         "volumeBindingMode": "WaitForFirstConsumer",
         "reclaimPolicy": "Delete",
         "allowVolumeExpansion": True,

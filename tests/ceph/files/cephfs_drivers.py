@@ -45,12 +45,13 @@ async def cephfs_driver(
     *,
     mounts: Mounts = Mounts.NONE,
     node: NodeSettings = NODE,
+    **options: str,
 ) -> AsyncIterator[Running]:
     settings = BackendSettings(
         driver_name=NAME,
         data_dir=directory,
         nodes=(node,),
-        options=cephfs_options(filesystem),
+        options=cephfs_options(filesystem) | options,
         mounts=mounts,
     )
     async with running("cephfs", settings, Ledger(directory)) as driver:

@@ -1,6 +1,8 @@
+import asyncio
 import json
+import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 
 import pytest
@@ -216,3 +218,22 @@ async def test_another_driver_finds_the_volume_by_its_id(
         assert await create(other) == volume
         await other.delete(volume.volume_id)
     assert await driver.volume_ids() == []
+
+
+async def test_without_monitors_a_driver_starts_and_all_calls_fail_together_within_seconds(
+    filesystem: ClusterFilesystem, tmp_path: Path
+) -> None:
+    """Each attempt to connect takes five seconds; calls share one instead of waiting in line."""
+    with filesystem.cluster.without("mon.a", signal.SIGSTOP):
+        began = time.monotonic()
+        async with cephfs_driver(filesystem, tmp_path) as driver:
+            calls: list[Awaitable[object]] = [
+                *(create(driver, f"data-{number}") for number in range(8)),
+                driver.capacity("zone-a", CLASS),
+                driver.call(m.LIST_VOLUMES, csi.ListVolumesRequest()),
+            ]
+            ended = await asyncio.gather(*calls, return_exceptions=True)
+            assert time.monotonic() - began < SECONDS * 0.6
+    for failure in ended:
+        assert isinstance(failure, DriverError)
+        assert "did not answer in time; look at `ceph health`" in str(failure)

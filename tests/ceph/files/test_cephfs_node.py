@@ -17,6 +17,7 @@ from tests.ceph import guardian
 from tests.ceph.cluster_filesystem import ClusterFilesystem
 from tests.ceph.files.cephfs_drivers import CLASS, NODE, cephfs_driver
 from tests.ceph.files.filesystems import files, written_until_refused
+from tests.ceph.files.test_cephfs_controller import journal
 from tests.processes.driver.drivers import MIB, Running, capability
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
@@ -127,6 +128,30 @@ async def test_a_pod_sees_a_volume_of_its_size_and_what_it_wrote_comes_back(
     assert (target / "f").read_text() == "written"
     await take_back(driver, volume_id, staged, target)
     await driver.delete(volume_id)
+
+
+async def test_a_volume_that_was_deleted_elsewhere_is_taken_away_from_the_node(
+    driver: Running, filesystem: ClusterFilesystem, directory: Path, target: Path
+) -> None:
+    """As after a pod was deleted by force: it still writes when its volume goes."""
+    volume_id, staged = await create(driver), directory / "staged"
+    await use(driver, volume_id, staged, target)
+    process = client(directory)
+    held = os.open(target / "f", os.O_WRONLY | os.O_CREAT)
+    os.write(held, b"x" * MIB)
+    async with cephfs_driver(filesystem, directory / "second") as other:
+        await other.delete(volume_id)
+    # Nor does the journal keep the client: its node may have died, and never come to unmount it.
+    assert await journal(filesystem) == []
+    os.write(held, b"more")
+    began = time.monotonic()
+    with pytest.raises(DriverError, match=r"busy"):
+        await take_back(driver, volume_id, staged, target)
+    os.close(held)
+    await take_back(driver, volume_id, staged, target)
+    await take_back(driver, volume_id, staged, target)
+    assert time.monotonic() - began < SECONDS
+    assert (guardian.mounts(directory), process.is_alive) == ([], False)
 
 
 async def test_two_nodes_write_to_one_volume_and_see_what_the_other_wrote(

@@ -1,9 +1,11 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
+from plimsoll.processes.driver.backends.ceph.records.journaled_assets import SpoiltPlaceError
 from plimsoll.processes.driver.backends.cephfs.volume_directories import (
     NewDirectory,
     SnapshotName,
@@ -84,16 +86,23 @@ async def test_a_snapshot_outlives_its_volume_until_it_is_removed_itself(
     assert await fs.names("/root/removed") == ()
 
 
-async def test_a_copy_that_was_interrupted_is_of_one_moment(
+async def test_no_copy_is_made_over_what_is_there_and_each_is_of_one_moment(
     volumes: VolumeDirectories, filesystem: ClusterFilesystem, fs: CephFilesystem
 ) -> None:
-    """The first attempt ended before the journal knew; a file has changed and not its size."""
+    """The first attempt ended before this call knew; a file has changed and not its size."""
     await volumes.make(new("one"))
     await asyncio.to_thread(write, filesystem, "one", "first ")
     await volumes.make_from_volume("one", new("two"))
+    await asyncio.to_thread(write, filesystem, "two", "mine")
     await asyncio.to_thread(write, filesystem, "one", "second")
-    await volumes.make_from_volume("one", new("two"))
-    assert await asyncio.to_thread(read, filesystem, "two") == "second"
+    await volumes.take_snapshot(SNAPSHOT)
+    with pytest.raises(SpoiltPlaceError):
+        await volumes.make_from_volume("one", new("two"))
+    with pytest.raises(SpoiltPlaceError):
+        await volumes.make_from_snapshot(SNAPSHOT, new("two"))
+    assert await asyncio.to_thread(read, filesystem, "two") == "mine"
+    await volumes.make_from_volume("one", new("three"))
+    assert await asyncio.to_thread(read, filesystem, "three") == "second"
     assert await fs.names("/root/copies") == ()
 
 
@@ -110,16 +119,36 @@ async def test_what_an_interrupted_copy_holds_of_its_source_goes_with_it(
     assert await fs.names("/root/removed") == ()
 
 
-async def test_an_attempt_in_another_pool_leaves_nothing_there(
-    volumes: VolumeDirectories, filesystem: ClusterFilesystem
+async def test_copies_that_nobody_makes_any_more_hold_nothing_of_their_source(
+    volumes: VolumeDirectories, fs: CephFilesystem
 ) -> None:
     await volumes.make(new("one"))
-    await asyncio.to_thread(write, filesystem, "one", "in zone a")
-    await volumes.take_snapshot(SNAPSHOT)
-    await volumes.make_from_snapshot(SNAPSHOT, new("two", POOL_A))
-    await volumes.make_from_snapshot(SNAPSHOT, new("two", POOL_B))
-    with mounted(filesystem, "/root/volumes/two") as place:
-        assert os.getxattr(place / "f", "ceph.file.layout.pool") == POOL_B.encode()
+    for copy in ("two", "three"):
+        await fs.make_link(f"/root/copies/{copy}", "one")
+        await fs.take_snapshot("/root/volumes/one", f"plimsoll-for-{copy}")
+    await volumes.end_copies(but={"three"})
+    assert (await volumes.facts("one")).snapshots == ("plimsoll-for-three",)
+    assert await fs.names("/root/copies") == ("three",)
+    await volumes.end_copies(but=())
+    assert (await volumes.facts("one")).snapshots == ()
+    await volumes.remove("one")
+
+
+@pytest.mark.parametrize(
+    "other", [new("one", POOL_B), replace(new("one"), size_bytes=8 * MIB)], ids=["pool", "size"]
+)
+async def test_what_an_attempt_with_another_pool_or_size_left_is_not_touched(
+    volumes: VolumeDirectories, filesystem: ClusterFilesystem, other: NewDirectory
+) -> None:
+    """Another call may have finished it by now: the journal gives such a place up."""
+    await volumes.make(new("one"))
+    await volumes.make(new("one"))
+    await asyncio.to_thread(write, filesystem, "one", "mine")
+    with pytest.raises(SpoiltPlaceError):
+        await volumes.make(other)
+    found = await volumes.facts("one")
+    assert (found.pool, found.quota_bytes) == (POOL_A, 16 * MIB)
+    assert await asyncio.to_thread(read, filesystem, "one") == "mine"
 
 
 async def test_a_quota_grows_and_never_shrinks(volumes: VolumeDirectories) -> None:

@@ -156,6 +156,19 @@ def test_the_class_says_from_where_a_volume_is_reachable(
     assert chosen.preferred == B
 
 
+def test_nodes_that_have_fewer_levels_than_the_driver_knows_serve_a_shorter_path() -> None:
+    here = {f"topology.{DRIVER}/zone": "b"}
+    request = replace(
+        REQUEST,
+        reach=VolumeReach.SERVED_DOMAIN,
+        domains=replace(DOMAINS, labels=("region", "zone", "rack")),
+        requirement=AccessibilityRequirement(requisite=(here,), preferred=(here,)),
+    )
+    chosen = choose_pool((near("pool-b", zone="b"),), states(b=9), request)
+    assert isinstance(chosen, ChosenPool)
+    assert chosen.topology == ({f"topology.{DRIVER}/serves.b": "true"},)
+
+
 def test_a_domain_without_a_path_cannot_be_served_by_others() -> None:
     no_levels = replace(DOMAINS, labels=("x/region",))
     request = replace(REQUEST, reach=VolumeReach.SERVED_DOMAIN, domains=no_levels)

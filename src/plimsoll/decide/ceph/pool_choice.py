@@ -236,7 +236,9 @@ def _topology(
     if request.reach is VolumeReach.SERVED_DOMAIN:
         domains = _domains(place.segment, request.domains.driver)
         named = [label for label, _ in place.pool.segments]
-        if path := find_path(request.domains.levels, domains, named):
+        # The driver knows more levels than most clusters have: nodes without a region are in none.
+        levels = [level for level in request.domains.levels if level in domains]
+        if path := find_path(levels, domains, named):
             return ({served_label(request.domains.driver, path): SERVED},)
     return (preferred,)
 

@@ -174,6 +174,16 @@ class Driver:
         await self.backend.remove_snapshot(removing)
         await self.records.snapshots.drop(snapshot.id)
 
+    async def undo_volume(self, volume: VolumeRecord) -> None:
+        """Remove what an attempt has left. Raises CsiStatusError (UNAVAILABLE): most other codes
+        would tell the caller that nothing is left, and that the attempt may be forgotten."""
+        with _asked_again("volume", volume.name):
+            await self.remove_volume(volume)
+
+    async def undo_snapshot(self, snapshot: SnapshotRecord) -> None:
+        with _asked_again("snapshot", snapshot.name):
+            await self.remove_snapshot(snapshot)
+
     async def grow_volume(self, volume: VolumeRecord) -> VolumeRecord:
         """Grow the volume to the size that is recorded as its next one."""
         await self.backend.grow(volume, volume.growing_bytes)
@@ -212,3 +222,15 @@ def _left_for_later(kind: str, id_: str) -> Iterator[None]:
         log.warning("interrupted work not settled", extra=facts)
     else:
         log.info("interrupted work settled", extra={kind: id_})
+
+
+@contextmanager
+def _asked_again(kind: str, name: str) -> Iterator[None]:
+    """What could not be removed keeps its record, and the next call of that name removes it."""
+    try:
+        yield
+    except CsiStatusError as refusal:
+        raise unavailable(
+            f"{kind} {name}: an attempt failed, and what it left is not removed yet:"
+            f" {refusal.detail}; try again"
+        ) from refusal

@@ -80,6 +80,10 @@ class VolumeRecord(LedgerRecord, frozen=True, kw_only=True):
     """A pod specifies it, and it goes when the pod does."""
     is_adopted: bool = False
     """Another program made it, and its mode is not known before it is used."""
+    is_foreign: bool = False
+    """Another program made it, and what it was asked for is not known."""
+    asset_name: str = ""
+    """Where drivers share their records: what the storage calls it."""
     revision: int = 0
     """Where drivers share their records: which change of the record this is."""
 
@@ -146,5 +150,6 @@ class SnapshotRecord(LedgerRecord, frozen=True, kw_only=True):
     placement: VolumePlacement
     phase: RecordPhase
     created_at: datetime
+    asset_name: str = ""
     revision: int = 0
     """As of volumes."""

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from plimsoll.runtime.deadlines import in_thread_within
 from plimsoll.wire.ceph.bindings import load_bindings
 from plimsoll.wire.ceph.errors import CephError, CephFailure, ceph_error
+from plimsoll.wire.ceph.running_calls import RunningCalls
 
 T = TypeVar("T")
 
@@ -65,7 +66,11 @@ class CephConnection:
         self._limits = limits
         self._cluster: Any = None
         self._connecting = asyncio.Lock()
+        self._failure: CephError | None = None
+        """Of the last attempt to connect that failed."""
+        self._failures = 0
         self._pool_ids: dict[str, int] = {}
+        self._calls = RunningCalls()
 
     @property
     def _monitors(self) -> str:
@@ -133,16 +138,33 @@ class CephConnection:
         cluster = await self._connected()
         await self._limited(cluster.wait_for_latest_osdmap, self._monitors)
 
+    async def reach_storage(self, pool: str, objects: int) -> None:
+        """Lets OSDs of the pool learn of the newest map: each that is asked for an object by a
+        client with that map waits until it has it as well. That there are no such objects is no
+        error. Raises CephError."""
+        missing = self.bindings.rados.ObjectNotFound
+
+        def look(opened: Ioctx) -> None:
+            for number in range(objects):
+                with contextlib.suppress(missing):
+                    opened.stat(f"plimsoll-probe-{number}")
+
+        await self.on_pool(PoolScope(pool=pool), look)
+
     async def _connected(self) -> Any:
-        """Calls that come meanwhile wait for the one that connects."""
+        """Calls that come meanwhile wait for the one that connects, and fail with it."""
+        failures = self._failures
         async with self._connecting:
+            if self._cluster is None and self._failures > failures and self._failure is not None:
+                raise self._failure
             if self._cluster is None:
                 cluster = self.bindings.rados.Rados(
                     rados_id=self._access.user, conf=_options(self._access, self._limits)
                 )
                 try:
                     await self._limited(cluster.connect, self._monitors)
-                except CephError:
+                except CephError as error:
+                    self._failure, self._failures = error, self._failures + 1
                     await self._give_back(cluster)
                     raise
                 self._cluster = cluster
@@ -150,8 +172,9 @@ class CephConnection:
 
     async def _limited(self, function: Callable[[], T], where: str) -> T:
         foreign = self.bindings.rados.Error, self.bindings.rbd.Error
+        counted = self._calls.counted(function)
         try:
-            return await in_thread_within(self._limits.call, function, (CephError, *foreign))
+            return await in_thread_within(self._limits.call, counted, (CephError, *foreign))
         except TimeoutError as error:
             raise CephError(CephFailure.TIMED_OUT, where, "the call was given up") from error
         except foreign as error:
@@ -169,9 +192,16 @@ class CephConnection:
             await self._give_back(cluster)
 
     async def _give_back(self, cluster: Any) -> None:
-        """One that does not end in time is left to the end of the process."""
+        """One that does not end in time is left to the end of the process, and so is one with calls
+        that do not: librados frees what they use, and the process would crash."""
+        patience = 2 * self._limits.operation
+
+        def shut_down() -> None:
+            if self._calls.end_within(patience):
+                cluster.shutdown()
+
         with contextlib.suppress(TimeoutError):
-            await in_thread_within(self._limits.operation, cluster.shutdown, ())
+            await in_thread_within(patience + self._limits.operation, shut_down, ())
 
 
 def _opened(cluster: Any, scope: PoolScope) -> Ioctx:

@@ -42,8 +42,8 @@ def test_the_journal_is_remembered_with_an_image_in_another_pool() -> None:
     assert new_attributes(JOURNAL, request, HERE).journal_pool_id == -1
 
 
-def test_a_request_may_be_in_its_pool_and_in_acceptable_ones() -> None:
+def test_an_attempt_may_be_resumed_in_the_pool_of_the_request_and_in_acceptable_ones() -> None:
     request = ImageRequest(
         request_name="pvc-1", pool=THERE.pool, uuid=UUID, acceptable=frozenset({7})
     )
-    assert [request.may_be_in(pool_id) for pool_id in (5, 6, 7)] == [True, False, True]
+    assert [request.may_resume_in(pool_id) for pool_id in (5, 6, 7)] == [True, False, True]

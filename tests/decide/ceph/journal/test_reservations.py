@@ -318,3 +318,19 @@ def test_what_a_superseded_call_made_is_removed_after_it_learned_of_that(at: int
     with pytest.raises(CrashedError):
         ceph.table.run(finish(JOURNAL, reserved, "id"), fail_at=at, fault=Fault.CRASH_BEFORE)
     ceph.assert_only(ceph.created(A))
+
+
+def test_a_copy_is_never_gone_on_with_and_gets_a_place_of_its_own() -> None:
+    """Another call may have finished it by now: then what it finds there is in use."""
+    table = RadosTable(pools=POOLS)
+    first = table.run(reserve(JOURNAL, wants(A, may_resume=False)))
+    assert isinstance(first, ReservedImage)
+    other = "22222222-2222-4333-a444-555555555555"
+    second = table.run(reserve(JOURNAL, wants(A, uuid=other, may_resume=False)))
+    assert isinstance(second, ReservedImage)
+    assert (second.place.uuid, second.is_resumed) == (other, False)
+    leftover = JOURNAL.leftover_key(JOURNAL.entry(first.place))
+    assert table.objects["journal"][DIRECTORY][leftover] == first.place.name
+    assert isinstance(table.run(finish(JOURNAL, second, "id")), AttemptFinished)
+    assert isinstance(table.run(finish(JOURNAL, first, "id")), AttemptSuperseded)
+    assert isinstance(table.run(reserve(JOURNAL, wants(A))), KnownImage)

@@ -164,3 +164,13 @@ def test_a_volume_that_is_made_is_not_given_up() -> None:
     table, _ = a_volume()
     assert table.run(give_up(JOURNAL, REQUEST)) is None
     assert stored(table).text == "first"
+
+
+def test_a_record_that_tells_the_name_is_found_while_the_pool_of_the_image_is_down() -> None:
+    table, place = a_volume()
+    table.down = {A.name}
+    found = table.run(find_record(JOURNAL, ENTRY, name_in=lambda _: place.name))
+    assert isinstance(found, JournalRecord)
+    assert (found.text, found.place, found.attributes) == ("first", place, None)
+    by_name = find_request_record(JOURNAL, REQUEST, name_in=lambda _: place.name)
+    assert table.run(by_name) == found

@@ -1,5 +1,7 @@
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 
 from plimsoll.api.core import Node
@@ -52,6 +54,14 @@ def test_a_node_serves_the_domains_that_it_is_in() -> None:
         changes=(NodeLabelChange(node="a1", added=serves("a", "a.r1")),)
     )
     assert decide_served_domains(VIEW) == NOTHING
+
+
+def test_a_node_whose_driver_keeps_its_old_domain_serves_that_one() -> None:
+    """Its labels were changed, and the driver is registered with what they told before."""
+    registered = {f"topology.{DRIVER}/zone": "a", f"topology.{DRIVER}/rack": "r1"}
+    moved = a_node("a1", labels={"x/zone": "b", "x/rack": "r1"} | registered)
+    decided = decide_served_domains(replace(VIEW, nodes=(moved,)))
+    assert decided.changes == (NodeLabelChange(node="a1", added=serves("a", "a.r1")),)
 
 
 def test_a_node_without_domain_serves_nothing() -> None:
@@ -162,6 +172,32 @@ def test_giving_back_waits_for_the_pods_that_depend_on_it() -> None:
             node="a1", removed=serves("b"), kept=(KeptLabel(label=label, reason=reason),)
         ),
     )
+
+
+def test_a_pod_that_was_on_its_way_when_the_label_left_gets_it_back() -> None:
+    """The scheduler has put it there by what the node served a moment ago."""
+    view = replace(
+        VIEW, volumes=(volume_of("data", "b"),), pods=(RUNNING,), fenced=[("b",)], closed=()
+    )
+    back = NodeLabelChange(node="a1", added=serves("b"))
+    assert decide_served_domains(view).changes == (back, GONE_FROM_B1)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"fenced": []}, id="the-domain-is-released"),
+        pytest.param({"takeover": taking(b=("c",))}, id="the-map-gives-it-to-others"),
+        pytest.param({"takeover": taking(b=("nowhere",))}, id="the-map-is-not-understood"),
+        pytest.param({"fenced": [("a",), ("b",)]}, id="the-node-is-fenced-itself"),
+    ],
+)
+def test_no_pod_gets_a_label_back_unless_its_domain_is_being_given_back(
+    changed: dict[str, Any],
+) -> None:
+    view = replace(VIEW, volumes=(volume_of("data", "b"),), pods=(RUNNING,), fenced=[("b",)])
+    changes = decide_served_domains(replace(view, **changed)).changes
+    assert all(not change.added for change in changes if change.node == "a1")
 
 
 def finished(pod: Pod) -> Pod:

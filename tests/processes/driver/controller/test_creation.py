@@ -222,10 +222,15 @@ async def test_an_attempt_that_fails_leaves_nothing(when: When) -> None:
         assert (await running.create(mib=5)).capacity_bytes == 5 * MIB
 
 
-async def test_remains_that_could_not_be_removed_are_removed_by_the_next_call() -> None:
+@pytest.mark.parametrize("code", ["INTERNAL", "RESOURCE_EXHAUSTED"])
+async def test_remains_that_could_not_be_removed_are_removed_by_the_next_call(code: str) -> None:
+    """Whatever kept them from being removed: the caller may not forget the attempt."""
     async with a_driver() as running:
-        running.backend.faults.set(Fail(call=FaultyCall.CREATE), Fail(call=FaultyCall.DELETE))
-        assert await running.cannot_create(mib=5) is DriverFailure.GAVE_UP
+        running.backend.faults.set(
+            Fail(call=FaultyCall.CREATE), Fail(call=FaultyCall.DELETE, code=code, times=2)
+        )
+        assert await running.cannot_create(mib=5) is DriverFailure.UNKNOWN_OUTCOME
+        assert await running.cannot_create(mib=5) is DriverFailure.UNKNOWN_OUTCOME
         assert await running.free_mib() == {"only": 1019}
         await running.create(mib=7)
         assert await running.free_mib() == {"only": 1017}

@@ -78,3 +78,15 @@ async def test_an_attempt_that_fails_leaves_nothing() -> None:
             assert await refusal(running, volume.volume_id) is DriverFailure.GAVE_UP
         assert await running.free_mib() == {"only": 1019}
         await running.take_snapshot(volume.volume_id)
+
+
+async def test_remains_that_could_not_be_removed_are_removed_by_the_next_call() -> None:
+    async with a_driver() as running:
+        volume = await running.create(mib=5)
+        running.backend.faults.set(
+            Fail(call=FaultyCall.SNAPSHOT),
+            Fail(call=FaultyCall.DELETE_SNAPSHOT, code="RESOURCE_EXHAUSTED"),
+        )
+        assert await refusal(running, volume.volume_id) is DriverFailure.UNKNOWN_OUTCOME
+        await running.take_snapshot(volume.volume_id)
+        assert await running.free_mib() == {"only": 1014}

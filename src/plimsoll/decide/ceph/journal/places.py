@@ -81,12 +81,16 @@ class ImageRequest:
     """Of a new image; never one that was given out before."""
     acceptable: frozenset[int] = frozenset()
     """Ids of further pools where an attempt that was interrupted may be finished."""
+    may_resume: bool = True
+    """Whether an attempt that was interrupted may be finished at all; else it is given up. What two
+    calls make must come out the same, however their steps mix: an empty image does, a copy does
+    not."""
     name_prefix: str = ""
     source: str = ""
     owner: str = ""
 
-    def may_be_in(self, pool_id: int) -> bool:
-        return pool_id == self.pool.id or pool_id in self.acceptable
+    def may_resume_in(self, pool_id: int) -> bool:
+        return self.may_resume and (pool_id == self.pool.id or pool_id in self.acceptable)
 
 
 def making_key(request_name: str) -> str:

@@ -2,11 +2,12 @@
 
 The key of the request is written first, together with one that says that the image is being made:
 from then on the next call for the request finds the attempt. It goes on with it if the image may be
-in that pool, and otherwise points the request to a new image and remembers the old attempt as
-leftover, all in one write. That needs the pool of the journal only, so a retry in another zone
-succeeds while the first zone is down. An attempt is finished by removing the key that says that the
-image is being made; the driver answers its caller after that and never before. So an image that a
-caller may know is never given up, and no request ever leads to two images.
+in that pool, and comes out the same by any call. Otherwise it points the request to a new
+image and remembers the old attempt as leftover, all in one write. That needs the pool of the
+journal only, so a retry in another zone succeeds while the first zone is down. An attempt is
+finished by removing the key that says that the image is being made; the driver answers its caller
+after that and never before. So an image that a caller may know is never given up, and no request
+ever leads to two images.
 
 Each write compares what was read before. Of two calls for one request at the same time one
 finishes; the other goes on with the same image or learns that it was superseded, and removes what
@@ -105,7 +106,7 @@ def reserve(
         found = yield from _find(journal, request, state)
         if isinstance(found, (KnownImage, JournalProblem)):
             return found
-        if isinstance(found, ImagePlace) and request.may_be_in(found.pool.id):
+        if isinstance(found, ImagePlace) and request.may_resume_in(found.pool.id):
             return (yield from _with_object(journal, request, found, is_resumed=True))
         given_up = _leftovers(journal, found)
         claimed = yield from _claim(journal, request, state, given_up)
@@ -282,9 +283,10 @@ def abandon(
 
 
 def give_up(
-    journal: CephJournal, request_name: str
+    journal: CephJournal, request_name: str, *, only_uuid: str = ""
 ) -> RadosSteps[ImagePlace | JournalProblem | None]:
-    """Whatever is being made for the request becomes a leftover, which `clean` removes.
+    """Whatever is being made for the request, or only what has the uuid, becomes a leftover, which
+    `clean` removes.
 
     Needs the pool of the journal only. None: nothing is being made, or its pool is gone.
     """
@@ -297,6 +299,8 @@ def give_up(
         entry = parse_entry(state.entry)
     except ValueError:
         return JournalProblem.BAD_POOL_ID
+    if only_uuid not in ("", entry.uuid):
+        return None
     key, making = journal.layout.request_key(request_name), making_key(request_name)
     answer = yield WriteRadosObject(
         object=journal.directory,

@@ -7,8 +7,8 @@ write to an image says so under a key of its own, and only while the record is w
 so a volume that is being removed gets no writer, and none is removed while it has one.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from plimsoll.decide.ceph.journal.fences import Domain, fence_keys
 from plimsoll.decide.ceph.journal.layout import CephPoolRef, DirectoryEntry, ImageAttributes
@@ -46,18 +46,30 @@ class JournalRecord:
     """Empty: another program made the image, and has no record of ours."""
     writer: str = ""
     attributes: ImageAttributes | None = None
-    """None: the object of the image is gone already."""
+    """None: the object of the image was not asked for them, or is gone already."""
+
+
+NameInRecord = Callable[[str], str]
+"""What a record, as a text, says that its image is called; empty: it does not say."""
+
+
+def _no_name(text: str) -> str:  # noqa: ARG001 - of no record
+    return ""
 
 
 def find_record(
-    journal: CephJournal, entry: DirectoryEntry
+    journal: CephJournal, entry: DirectoryEntry, *, name_in: NameInRecord = _no_name
 ) -> RadosSteps[JournalRecord | JournalProblem | None]:
-    """None: there is no such image, or it is not made yet."""
+    """None: there is no such image, or it is not made yet. The pool of the image is asked only if
+    the journal has no record of it that tells its name."""
     pool_id = journal.pool_id(entry)
     answer = yield FindPoolName(pool_id=pool_id)
     if answer.problem:
         return None if answer.problem in ABSENT else PROBLEMS[answer.problem]
     pool = CephPoolRef(answer.pool, pool_id)
+    recorded = yield from _recorded(journal, pool, entry.uuid, name_in)
+    if recorded is not None:
+        return recorded
     found = yield from find_attributes(journal, pool.name, entry.uuid)
     if isinstance(found, JournalProblem):
         return found
@@ -69,6 +81,21 @@ def find_record(
         return keeper
     place = ImagePlace(pool=pool, uuid=entry.uuid, name=found.attributes.image_name)
     return (yield from _stored(keeper, place, found.attributes))
+
+
+def _recorded(
+    journal: CephJournal, pool: CephPoolRef, uuid: str, name_in: NameInRecord
+) -> RadosSteps[JournalRecord | JournalProblem | None]:
+    nameless = ImagePlace(pool=pool, uuid=uuid, name="")
+    keys = journal.record_key(nameless), journal.writer_key(nameless)
+    answer = yield ReadKeys(object=journal.directory, keys=keys)
+    if answer.problem:
+        return None if answer.problem in ABSENT else PROBLEMS[answer.problem]
+    text, writer = (answer.values.get(key, "") for key in keys)
+    if not (name := name_in(text) if text else ""):
+        return None
+    place = replace(nameless, name=name)
+    return JournalRecord(journal=journal, place=place, text=text, writer=writer)
 
 
 def _default_name(journal: CephJournal, uuid: str) -> str:
@@ -97,7 +124,7 @@ def _stored(
 
 
 def find_request_record(
-    journal: CephJournal, request_name: str
+    journal: CephJournal, request_name: str, *, name_in: NameInRecord = _no_name
 ) -> RadosSteps[JournalRecord | JournalProblem | None]:
     """The record of the image that a request leads to; None: it has none, or none that is made."""
     for each in _journals(journal):
@@ -108,7 +135,7 @@ def find_request_record(
             return state
         if entry := state.known_entry:
             found = DirectoryEntry(entry.uuid, each.pool_id(entry))
-            return (yield from find_record(each, found))
+            return (yield from find_record(each, found, name_in=name_in))
     return None
 
 

@@ -3,9 +3,11 @@
 A node serves the domains that it is in, unless one of them is fenced: then it can use no volume at
 all. The map adds those that it takes over, once each is a fenced domain: nothing in it may still
 write. Giveback is an entry that leaves the map: its label leaves the node, but not while a pod
-there uses a volume that requires it, because the pod could not mount it again. While a name in the
-map cannot be understood, no label is removed at all. Takeovers do not add up: a domain is served by
-the targets that its own entry names.
+there uses a volume that requires it, because the pod could not mount it again. If a pod was on its
+way there when the label left, the label comes back while the domain is still fenced: the pod could
+not start, and would keep the domain fenced. While a name in the map cannot be understood, no label
+is removed at all. Takeovers do not add up: a domain is served by the targets that its own entry
+names.
 """
 
 from collections.abc import Iterable, Mapping
@@ -66,6 +68,7 @@ def decide_served_domains(view: TakeoverView) -> ServedDomains:
         takeovers=takeovers,
         labels={each: labels_within(view, each.source) for each in takeovers.found},
         users=users_by_node_and_label(view),
+        given_back=_labels_given_back(view, takeovers),
     )
     nodes = sorted(view.nodes, key=lambda node: node.name)
     changes = (decision.change(node, homes.get(node.name, ())) for node in nodes)
@@ -80,6 +83,14 @@ def _wait(takeover: Takeover) -> str:
     return f"The takeover of {'.'.join(takeover.source)} waits until the domain is fenced."
 
 
+def _labels_given_back(view: TakeoverView, takeovers: Takeovers) -> frozenset[str]:
+    if takeovers.problems:
+        return frozenset()
+    ended = [domain for domain in view.fenced if not is_in_any(domain, takeovers.sources)]
+    taken = (labels_within(view, source) for source in takeovers.sources)
+    return frozenset[str]().union(*(labels_within(view, each) for each in ended)).difference(*taken)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decision:
     view: TakeoverView
@@ -87,6 +98,8 @@ class _Decision:
     labels: Mapping[Takeover, frozenset[str]]
     """Of the domains that each of them gives to others."""
     users: Mapping[tuple[str, str], list[str]]
+    given_back: frozenset[str]
+    """Of domains that are still fenced, and that the map names no more."""
 
     @property
     def driver(self) -> str:
@@ -104,7 +117,7 @@ class _Decision:
             return NodeLabelChange(node=node.name)
         labels = node.metadata.labels
         own = self._own(home)
-        wanted = own | self._taken_over(home, self.fenced)
+        wanted = own | self._taken_over(home, self.fenced) | self._missed(node.name, home)
         present = {label for label in labels if label.startswith(served_prefix(self.driver))}
         surplus = sorted(present - own - self._taken_over(home, self.takeovers.found))
         kept = [kept for label in surplus if (kept := self._find_kept(node.name, home, label))]
@@ -135,6 +148,13 @@ class _Decision:
             return frozenset()
         taken = (self.labels[each] for each in takeovers if each.is_by(home))
         return frozenset().union(*taken)
+
+    def _missed(self, node: str, home: DomainPath) -> frozenset[str]:
+        """Labels of domains that are being given back, which left the node before a pod got there
+        that a scheduler had put there because of them."""
+        if not home or self._is_closed(home):
+            return frozenset()
+        return frozenset(label for label in self.given_back if (node, label) in self.users)
 
     def _find_kept(self, node: str, home: DomainPath, label: str) -> KeptLabel | None:
         domain = label.removeprefix(served_prefix(self.driver))

@@ -8,7 +8,8 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume
-from plimsoll.decide.ceph.domain_labels import DomainLabels, HomeDomain, find_home_domain
+from plimsoll.decide.ceph.domain_labels import DomainLabels, DomainNotKnown, HomeDomain
+from plimsoll.decide.ceph.node_domain import KeptDomain, find_advertised_domain
 from plimsoll.decide.ceph.takeover.served_labels import (
     DomainPath,
     parse_label,
@@ -56,11 +57,20 @@ def is_in_any(path: DomainPath, domains: Iterable[DomainPath]) -> bool:
 
 
 def home_domains(view: TakeoverView) -> dict[str, DomainPath]:
-    """By node; nothing for a node that is nowhere."""
-    found = {
-        node.name: find_home_domain(view.domains, node, node_name=node.name) for node in view.nodes
-    }
-    return {name: home.path for name, home in found.items() if isinstance(home, HomeDomain)}
+    """By node, as its driver advertises it; nothing for a node that is nowhere."""
+    found = ((node.name, _home_domain(view.domains, node)) for node in view.nodes)
+    return {name: path for name, path in found if path is not None}
+
+
+def _home_domain(domains: DomainLabels, node: Node) -> DomainPath | None:
+    """Fences go by it: a driver that keeps its old domain is not in the one of the new labels."""
+    match find_advertised_domain(domains, node, node_name=node.name):
+        case HomeDomain(path=path):
+            return path
+        case KeptDomain(topology=topology):
+            return find_domain_path(domains, topology)
+        case DomainNotKnown():
+            return None
 
 
 def known_domains(view: TakeoverView) -> frozenset[DomainPath]:

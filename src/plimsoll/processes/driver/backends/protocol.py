@@ -147,6 +147,8 @@ class PlaceRequest:
     is_delayed: bool | None = None
     """Whether the first preferred segment is that of a selected node; None: the caller does not
     say."""
+    copied_from: tuple[str, ...] = ()
+    """The pools of what its content is copied from."""
 
 
 @runtime_checkable
@@ -171,6 +173,29 @@ class MendsVolumes(Protocol):
 
     async def mend(self, volume: VolumeRecord, node_id: str) -> None:
         """A volume that is open works when this returns, wherever it is shown."""
+        ...
+
+
+@runtime_checkable
+class CutsNodesOff(Protocol):
+    """Of a backend whose storage may refuse a node that has a volume open, for ever."""
+
+    async def is_cut_off(self, volume: VolumeRecord, node_id: str) -> bool:
+        """Whether what is open here is old: another node may have written to the volume since."""
+        ...
+
+
+@runtime_checkable
+class ShowsDeletedVolumes(Protocol):
+    """Of a backend whose volumes can be deleted elsewhere while they are open on this node: after
+    the node was cut off, for one. Then no record tells of them any more."""
+
+    def opened_by_id(self, volume_id: str) -> Source | None:
+        """What `open` gave for the volume of that id, as far as it is still so."""
+        ...
+
+    async def close_by_id(self, volume_id: str) -> None:
+        """Undo `open`; nothing of the volume is mounted any more."""
         ...
 
 

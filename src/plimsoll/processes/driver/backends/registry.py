@@ -8,11 +8,11 @@ from plimsoll.processes.driver.backends.protocol import Backend
 from plimsoll.processes.driver.settings import BackendSettings
 
 BACKENDS = {
-    "cephfs": "plimsoll.processes.driver.backends.cephfs.backend",
+    "cephfs": "plimsoll.processes.driver.backends.cephfs.setup",
     "local": "plimsoll.processes.driver.backends.local.backend",
     "lvm": "plimsoll.processes.driver.backends.lvm.backend",
     "pools": "plimsoll.processes.driver.backends.pools.backend",
-    "rbd": "plimsoll.processes.driver.backends.rbd.backend",
+    "rbd": "plimsoll.processes.driver.backends.rbd.setup",
 }
 
 

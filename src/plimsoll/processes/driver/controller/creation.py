@@ -74,11 +74,18 @@ class Creation:
             return None
         if known.phase is not RecordPhase.READY:
             # An attempt that failed, and whose remains could not be removed at the time.
-            await self._driver.remove_volume(known)
+            await self._driver.undo_volume(known)
             return None
         if problem := difference(known, wanted):
             raise already_exists(f"volume {wanted.name}: exists already, {problem}")
-        return known
+        return self._located(known, wanted) if known.is_foreign else known
+
+    def _located(self, known: VolumeRecord, wanted: VolumeRequest) -> VolumeRecord:
+        """Of a volume that another program made, the class tells from where it is reachable."""
+        layout = self._driver.backend.layout(wanted.backend_request)
+        topology = layout.located.get(known.placement.pools[0], ())
+        place = msgspec.structs.replace(known.placement, topology=topology)
+        return msgspec.structs.replace(known, placement=place)
 
     async def _make(self, wanted: VolumeRequest) -> VolumeRecord:
         driver = self._driver
@@ -91,7 +98,7 @@ class Creation:
             raise invalid_argument(f"volume {wanted.name}: {problem}")
         size = chosen_size(wanted.size, layout, at_least=0 if origin is None else origin.size_bytes)
         async with driver.placing:
-            place = await self._place(wanted, layout, size)
+            place = await self._place(wanted, layout, size, origin)
             record = VolumeRecord(
                 id=await driver.records.volumes.new_id(wanted.name, place),
                 name=wanted.name,
@@ -115,17 +122,17 @@ class Creation:
         try:
             await self._driver.backend.make(volume, origin)
         except Exception:
-            await self._driver.remove_volume(volume)
+            await self._driver.undo_volume(volume)
             raise
         ready = msgspec.structs.replace(volume, phase=RecordPhase.READY)
         return await self._driver.records.volumes.put(ready)
 
     async def _place(
-        self, wanted: VolumeRequest, layout: VolumeLayout, size: int
+        self, wanted: VolumeRequest, layout: VolumeLayout, size: int, origin: Origin
     ) -> VolumePlacement:
         pools = await self._driver.pools()
         if isinstance(backend := self._driver.backend, ChoosesPlaces):
-            return backend.choose_place(pools, _place_request(wanted, size))
+            return backend.choose_place(pools, _place_request(wanted, size, origin))
         requirement = replace(wanted.requirement, served=self._driver.served)
         place = find_place(pools, layout, requirement, size)
         if place is None:
@@ -177,7 +184,7 @@ class Creation:
         await self._driver.work.alone(delete, volume_key(volume_id), name_key(known.name))
 
 
-def _place_request(wanted: VolumeRequest, size: int) -> PlaceRequest:
+def _place_request(wanted: VolumeRequest, size: int, origin: Origin) -> PlaceRequest:
     return PlaceRequest(
         name=wanted.name,
         size_bytes=size,
@@ -185,6 +192,7 @@ def _place_request(wanted: VolumeRequest, size: int) -> PlaceRequest:
         requisite=wanted.requirement.requisite,
         preferred=wanted.requirement.preferred,
         is_delayed=wanted.is_delayed,
+        copied_from=() if origin is None else origin.placement.pools,
     )
 
 
@@ -198,16 +206,18 @@ def _uses(wanted: VolumeRequest) -> tuple[str, ...]:
 
 
 def difference(known: VolumeRecord, wanted: VolumeRequest) -> str:
-    """Why the volume of that name is not the one that is asked for; empty: it is."""
+    """Why the volume of that name is not the one that is asked for; empty: it is. What is not known
+    of a volume that another program made is taken to be as it is wanted."""
+    is_ours, is_used = not known.is_foreign, not known.is_adopted
     differs = {
         f"with a size of {known.size_bytes} bytes": not wanted.size.holds(known.size_bytes),
-        f"as a {known.mode} volume": known.mode is not wanted.mode,
-        f"with file system {known.fs_type}": wanted.fs_type not in ("", known.fs_type),
-        "with other parameters": dict(known.parameters) != dict(wanted.parameters),
-        "with other mutable parameters": (
-            dict(known.mutable_parameters) != dict(wanted.mutable_parameters)
-        ),
-        "with other content": (known.source_volume, known.source_snapshot)
+        f"as a {known.mode} volume": is_used and known.mode is not wanted.mode,
+        f"with file system {known.fs_type}": is_used and wanted.fs_type not in ("", known.fs_type),
+        "with other parameters": is_ours and dict(known.parameters) != dict(wanted.parameters),
+        "with other mutable parameters": is_ours
+        and dict(known.mutable_parameters) != dict(wanted.mutable_parameters),
+        "with other content": is_ours
+        and (known.source_volume, known.source_snapshot)
         != (wanted.source_volume, wanted.source_snapshot),
         "where it cannot be reached from the topology required": not _is_where_wanted(
             known, wanted

@@ -51,7 +51,7 @@ class Snapshots:
         if known is None:
             return None
         if known.phase is not RecordPhase.READY:
-            await self._driver.remove_snapshot(known)
+            await self._driver.undo_snapshot(known)
             return None
         if known.volume_id != volume_id:
             raise already_exists(f"snapshot {name}: exists already, of volume {known.volume_id}")
@@ -78,7 +78,7 @@ class Snapshots:
         try:
             await driver.backend.snapshot(snapshot, volume)
         except Exception:
-            await driver.remove_snapshot(snapshot)
+            await driver.undo_snapshot(snapshot)
             raise
         ready = msgspec.structs.replace(snapshot, phase=RecordPhase.READY)
         return await driver.records.snapshots.put(ready)

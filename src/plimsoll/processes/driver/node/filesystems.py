@@ -3,11 +3,13 @@
 `staging` decides whether to make one: it knows whether the device may hold data.
 """
 
+import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from plimsoll.runtime.commands import CommandError, run
 
@@ -25,7 +27,15 @@ MAKE = {
 MOUNT_OPTIONS = {BTRFS: ("nodiscard",)}
 """What a file system must be told lest it gives blocks back."""
 WITHIN = timedelta(minutes=10)
+"""Of work that is the longer the larger the volume is."""
+PROBED_WITHIN = timedelta(seconds=30)
+"""Of a look at the device. One whose storage is gone waits for it, and so would the caller."""
+MADE_WITHIN = timedelta(minutes=2)
 BLKID_FOUND_NOTHING = 2
+FIRST_MEBIBYTE = ("bs=1M", "count=1", "status=none")
+"""Where every file system has what it is recognised by."""
+SIGNS = {EXT4: (0x438, b"\x53\xef"), XFS: (0, b"XFSB"), BTRFS: (0x10040, b"_BHRfS_M")}
+"""By type: where in it what every file system of the type has."""
 REPAIRED = 1
 BTRFS_DEVICE = re.compile(
     r"^\s*devid\s+(\d+)\s+size\s+\d+\s+used\s+\d+\s+path\s+(.*)$", re.MULTILINE
@@ -39,21 +49,38 @@ class NotPermittedError(Exception):
 async def content_of(device: Path) -> str:
     """The type of the file system on it; empty when there is nothing at all.
 
-    Anything else that can be recognised, such as a partition table, has its own name.
+    Anything else that can be recognised, such as a partition table, has its own name. Raises
+    CommandError for a device whose beginning cannot be read. blkid takes a device for empty of
+    which it cannot read any part, be it the end: then what was read tells.
     """
+    beginning = await _read_beginning(device)
     try:
-        found = await run(["blkid", "--probe", "--output", "export", device], within=WITHIN)
+        found = await run(["blkid", "--probe", "--output", "export", device], within=PROBED_WITHIN)
     except CommandError as error:
         if error.code == BLKID_FOUND_NOTHING:
-            return ""
+            return _recognised(beginning)
         raise
     facts = dict(line.split("=", 1) for line in found.stdout.splitlines() if "=" in line)
     return facts.get("TYPE") or facts.get("PTTYPE") or "something unknown"
 
 
+async def _read_beginning(device: Path) -> bytes:
+    """By a process that can be killed: storage that is gone may never answer."""
+    with TemporaryDirectory() as directory:
+        copy = Path(directory, "beginning")
+        await run(["dd", f"if={device}", f"of={copy}", *FIRST_MEBIBYTE], within=PROBED_WITHIN)
+        return await asyncio.to_thread(copy.read_bytes)
+
+
+def _recognised(beginning: bytes) -> str:
+    """Empty: it is the beginning of no file system that is made here."""
+    signs = SIGNS.items()
+    return next((kind for kind, (at, sign) in signs if beginning.startswith(sign, at)), "")
+
+
 async def make(fs_type: str, devices: Sequence[Path], options: Sequence[str] = ()) -> None:
     """Whatever is on the devices is gone afterwards."""
-    await run([*MAKE[fs_type], *options, *devices], within=WITHIN)
+    await run([*MAKE[fs_type], *options, *devices], within=MADE_WITHIN)
 
 
 async def check(fs_type: str, device: Path) -> None:

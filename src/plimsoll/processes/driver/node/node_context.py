@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from plimsoll.processes.driver.backends.protocol import (
+    CutsNodesOff,
     DeviceSource,
     DirectorySource,
     MendsVolumes,
@@ -22,7 +23,12 @@ from plimsoll.processes.driver.node.mounting.targets import TargetTakenError
 from plimsoll.processes.driver.records import VolumeMode, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.runtime.commands import CommandError
-from plimsoll.wire.csi.refusals import failed_precondition, internal, invalid_argument
+from plimsoll.wire.csi.refusals import (
+    failed_precondition,
+    internal,
+    invalid_argument,
+    unavailable,
+)
 
 DEVICE_FILE = "device"
 """In the staging directory of a block volume: its device."""
@@ -94,6 +100,12 @@ class NodeContext:
         if isinstance(backend, MendsVolumes) and self.opened(volume) is not None:
             await backend.mend(volume, self.node.id)
 
+    async def is_cut_off(self, volume: VolumeRecord) -> bool:
+        backend = self.driver.backend
+        if not isinstance(backend, CutsNodesOff) or self.opened(volume) is None:
+            return False
+        return await backend.is_cut_off(volume, self.node.id)
+
     def places(self, volume: VolumeRecord) -> Sequence[Shown]:
         """Wherever the volume can be seen on this node."""
         source = self.opened(volume)
@@ -143,13 +155,20 @@ def _refused_options(use: Use, source: Source) -> str:
             return find_problem(use.options, fs_type, also=also)
 
 
+NO_ANSWER = "what it is stored on does not answer in time; try again when it does"
+
+
 @contextmanager
 def failures_told(volume_id: str) -> Iterator[None]:
     """What goes wrong at the edge becomes an answer that names the volume."""
     try:
         yield
     except CommandError as error:
+        if error.timed_out:
+            raise unavailable(f"volume {volume_id}: {error}; {NO_ANSWER}") from error
         raise internal(f"volume {volume_id}: {error}") from error
+    except TimeoutError as error:
+        raise unavailable(f"volume {volume_id}: {NO_ANSWER}") from error
     except CannotShowError as error:
         raise invalid_argument(f"volume {volume_id}: {error}") from error
     except (NotPermittedError, TargetTakenError) as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from plimsoll.processes.driver.controller.requests import parse_capability, required
 from plimsoll.processes.driver.core import Driver
+from plimsoll.processes.driver.node.deleted_volumes import DeletedVolumes
 from plimsoll.processes.driver.node.inline import Inline, is_inline
 from plimsoll.processes.driver.node.mounting.choice import chosen, state_dir
 from plimsoll.processes.driver.node.node_context import NodeContext, Use, failures_told
@@ -51,6 +52,7 @@ class NodeService:
         self._context = NodeContext(driver, node, chosen(settings.mounts, own))
         self._staging = Staging(self._context)
         self._publishing = NodePublishing(self._context)
+        self._deleted = DeletedVolumes(self._context)
         self._inline = Inline(self._context, own)
         self._withholding = Withholding(self._context)
         driver.in_use.append(self.in_use)
@@ -117,9 +119,11 @@ class NodeService:
             await self._staging.unstage(volume, path)
             self._withholding.forget_gone(volume)
 
-        # A volume that is gone needs no unstaging, and a repeated call must succeed.
+        # A repeated call must succeed, also for a volume that is gone.
         if await self._find_any(volume_id) is not None:
             await self._alone(volume_id, unstage, finds=self._find_any)
+        else:
+            await self._deleted.unstage(volume_id, path)
         return csi.NodeUnstageVolumeResponse()
 
     async def publish(self, request: csi.NodePublishVolumeRequest) -> csi.NodePublishVolumeResponse:
@@ -166,6 +170,8 @@ class NodeService:
             await self._alone(volume_id, unpublish, finds=self._find_any)
             if self._inline.is_one(volume):
                 await self._inline.remove(volume)
+        else:
+            await self._deleted.unpublish(volume_id, target)
         return csi.NodeUnpublishVolumeResponse()
 
     async def get_volume_stats(

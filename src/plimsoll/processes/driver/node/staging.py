@@ -35,6 +35,7 @@ class Staging:
 
     async def stage(self, volume: VolumeRecord, path: Path, use: Use) -> None:
         context, place = self._context, staging_place(volume, path)
+        await self._take_away_old(volume, path)
         opened = context.opened(volume)
         check_use(volume, use, opened)
         context.check_attached(volume)
@@ -58,6 +59,15 @@ class Staging:
             if not is_shown:
                 await self._close_unused(volume)
         log.info("volume staged", extra={"volume": volume.id, "node": context.node.id})
+
+    async def _take_away_old(self, volume: VolumeRecord, path: Path) -> None:
+        """A node that was cut off, and gets the volume back, may not have unstaged it in between:
+        kubelet does not, if its next pod is there already. What pods still see stays."""
+        context, place = self._context, staging_place(volume, path)
+        if not await context.is_cut_off(volume):
+            return
+        if all(shown.path == real(place) for shown in context.places(volume)):
+            await self.unstage(volume, path)
 
     async def _staged_already(self, volume: VolumeRecord, shown: Shown, use: Use) -> None:
         source = self._context.opened(volume)

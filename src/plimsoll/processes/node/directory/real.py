@@ -7,9 +7,10 @@ this node fills itself, and only while the kernel reports no mount there; everyt
 empty.
 """
 
-import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import ParamSpec, TypeVar
 
@@ -46,6 +47,7 @@ from plimsoll.processes.node.directory.volume_data import (
     names,
     write_data,
 )
+from plimsoll.runtime.deadlines import in_thread_within
 from plimsoll.runtime.files.durable_files import sync_directory
 from plimsoll.runtime.files.mountinfo import mounts_below, read_mount_points
 from plimsoll.runtime.files.trees import remove_tree
@@ -54,6 +56,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 OPEN_TO_ALL = 0o777
+WITHIN = timedelta(minutes=10)
+"""The files of a large volume may take so long to be given to a group."""
 OWN_PREFIX = "kubernetes.io~"
 
 
@@ -217,9 +221,12 @@ class RealDirectory:
 
 
 async def _in_thread(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """A mount whose server is gone can hang the thread that touches it, but not the event loop."""
+    """A mount whose server is gone can hang the thread that touches it, but neither the event loop,
+    nor the end of the process, nor the pod for ever."""
     try:
-        return await asyncio.to_thread(work, *args, **kwargs)
+        return await in_thread_within(WITHIN, partial(work, *args, **kwargs), Exception)
+    except TimeoutError as error:
+        raise DirectoryError("a mounted volume does not answer; look at its storage") from error
     except OSError as error:
         name = error.filename or ""
         raise DirectoryError(f"{name}: {error.strerror or error}") from error

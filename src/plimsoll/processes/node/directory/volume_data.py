@@ -9,6 +9,7 @@ import msgspec
 from plimsoll.decide.csi.devices import Device
 from plimsoll.decide.node.paths import DATA_FILE
 from plimsoll.runtime.files.durable_files import draft_of, write_file
+from plimsoll.runtime.files.mountinfo import read_mount_points
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,13 @@ def names(directory: Path) -> list[str]:
 
 
 def make_directory(directory: Path) -> None:
-    directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    """A mount whose server is gone is there, although no process can look at it: its driver mends
+    or replaces it when the volume is staged."""
+    try:
+        directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    except FileExistsError:
+        if str(directory.parent.resolve() / directory.name) not in read_mount_points():
+            raise
 
 
 def read_data(directory: Path) -> VolumeData | None:

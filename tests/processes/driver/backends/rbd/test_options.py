@@ -1,11 +1,10 @@
+import json
 from pathlib import Path
 
 import pytest
 
 from plimsoll.processes.driver.backends.ceph.shared_options import access_of
-from plimsoll.processes.driver.backends.rbd.options import (
-    parse_options,
-)
+from plimsoll.processes.driver.backends.rbd.options import further_clusters, parse_options
 from plimsoll.processes.driver.settings import SetupError
 
 GIVEN = {"monitors": "v2:127.0.0.1:3300", "user": "plimsoll", "keyFile": "key"}
@@ -51,3 +50,44 @@ def test_a_file_that_holds_no_key_is_refused_and_not_shown(tmp_path: Path, conte
 def test_no_more_of_the_file_is_read_than_a_key_can_have() -> None:
     with pytest.raises(SetupError, match="holds no key"):
         access_of(parse_options(GIVEN | {"keyFile": "/dev/zero"}))
+
+
+FURTHER = GIVEN | {"clusterId": "east", "pool": "journal-east"}
+SEVERAL = GIVEN | {"clusterId": "west", "pool": "journal", "overcommit": "2"}
+
+
+def listed(file: Path, *clusters: object) -> dict[str, str]:
+    file.write_text(json.dumps(clusters))
+    return SEVERAL | {"clusters": str(file)}
+
+
+def test_further_clusters_have_the_options_of_the_first_where_they_say_nothing(
+    tmp_path: Path,
+) -> None:
+    (found,) = further_clusters(parse_options(listed(tmp_path / "file", FURTHER)))
+    assert (found.cluster_id, found.pool, found.overcommit) == ("east", "journal-east", "2")
+    assert further_clusters(parse_options(SEVERAL)) == ()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "told"),
+    [
+        (FURTHER | {"clusterId": "west"}, "two clusters are called so"),
+        (FURTHER | {"clusterId": "a/b"}, "without a slash"),
+        (FURTHER | {"clusterId": ""}, "needs a name of its own"),
+        (FURTHER | {"typo": ""}, "unknown field `typo`"),
+        (GIVEN, "missing required field"),
+        (FURTHER | {"overcommit": "lots"}, "is no number"),
+    ],
+)
+def test_a_list_of_clusters_that_cannot_be_is_refused(
+    tmp_path: Path, cluster: dict[str, str], told: str
+) -> None:
+    with pytest.raises(SetupError, match=told):
+        further_clusters(parse_options(listed(tmp_path / "file", cluster)))
+
+
+def test_a_list_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    options = SEVERAL | {"clusters": str(tmp_path / "nowhere")}
+    with pytest.raises(SetupError, match="No such file"):
+        further_clusters(parse_options(options))

@@ -52,12 +52,12 @@ class ClusterReport:
         """The ids of those that no data can be written to."""
         return frozenset(int(item["pool_id"]) for item in self.pools if not self._is_up(item))
 
-    def used_pools(self) -> Sequence[Mapping[str, Any]]:
-        """The details of those that are meant for images."""
+    def used_pools(self, application: str = APPLICATION) -> Sequence[Mapping[str, Any]]:
+        """The details of those that are meant for the application."""
         return [
             item
             for item in self.pools
-            if APPLICATION in self.applications.get(item["pool_name"], ())
+            if application in self.applications.get(item["pool_name"], ())
         ]
 
     def steps_of(self, pool: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

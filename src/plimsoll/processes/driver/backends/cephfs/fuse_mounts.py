@@ -13,7 +13,7 @@ import asyncio
 import hashlib
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +27,7 @@ from plimsoll.processes.driver.backends.cephfs.fuse_clients import (
     start_time,
     write_client,
 )
+from plimsoll.processes.driver.node.mounting.targets import entries
 from plimsoll.processes.driver.settings import SetupError
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.commands import CommandError, run, run_into_background
@@ -57,6 +58,14 @@ client mount timeout = 5
 client shutdown timeout = 2
 client snapdir =
 """
+
+
+Admit = Callable[[str], Awaitable[None]]
+"""Told the address of a client that has mounted something; raises if it may not write."""
+
+
+async def admit_any(address: str) -> None:
+    """Where no fence is looked at."""
 
 
 class FuseMounts:
@@ -118,21 +127,28 @@ class FuseMounts:
         """Where it is mounted, whether that works or not."""
         return None if self._mount(name) is None else self.place(name)
 
+    def name_of(self, uuid: str) -> str:
+        """Of the directory that is mounted here and ends with that; empty: there is none."""
+        places = entries(self._directory / "mounts")
+        names = (place.name for place in places if place.name.endswith(uuid))
+        return next((name for name in names if self.find(name) is not None), "")
+
     def _mount(self, name: str) -> MountEntry | None:
         place = self.place(name)
         return find_mount(read_mounts(), place.parent.resolve() / place.name)
 
-    async def open(self, name: str, path: str) -> Path:
-        """The mount point; a mount that does not work is replaced.
+    async def open(self, name: str, path: str, admit: Admit = admit_any) -> Path:
+        """The mount point; a mount that does not work is replaced. Nothing shows a mount whose
+        client is not admitted.
 
-        Raises CommandError, TimeoutError and CephError.
+        Raises CommandError, TimeoutError and CephError, and what `admit` raises.
         """
         if self._mount(name) is None:
             await self._end(name)
-            await self._show(name, path)
+            await self._show(name, path, admit)
         elif problem := await self.problem(name):
             log.warning("volume mounted anew", extra={"volume": name, "problem": problem})
-            await self._replace(name, path)
+            await self._replace(name, path, admit)
         return self.place(name)
 
     async def problem(self, name: str) -> str:
@@ -145,19 +161,22 @@ class FuseMounts:
     async def _status(self, name: str) -> FuseStatus | None:
         return await asyncio.to_thread(ask_client, self._socket(name))
 
-    async def _show(self, name: str, path: str) -> None:
+    async def _show(self, name: str, path: str, admit: Admit) -> None:
         place = self.place(name)
         place.mkdir(parents=True, exist_ok=True)
         own = ("--admin-socket", self._socket(name), "--client_fs", self._filesystem)
         command = (PROGRAM, "-c", self._conf, "-n", f"client.{self._access.user}", *own)
+        is_admitted = False
         try:
             await run_into_background([*command, "-r", path, place], within=WITHIN)
-            await self._write_down(name)
-        except (CommandError, TimeoutError):
-            await self._take_away(name)
-            raise
+            await admit(await self._write_down(name))
+            is_admitted = True
+        finally:
+            if not is_admitted:
+                await self._take_away(name)
 
-    async def _write_down(self, name: str) -> None:
+    async def _write_down(self, name: str) -> str:
+        """The address of its client."""
         async with self._clock.timeout(WITHIN):
             while (status := await self._status(name)) is None:
                 await self._clock.sleep(PAUSE)
@@ -165,8 +184,9 @@ class FuseMounts:
         started = start_time(status.pid)
         client = FuseClient(pid=status.pid, started=started, address=status.address)
         write_client(self._record(name), client)
+        return status.address
 
-    async def _replace(self, name: str, path: str) -> None:
+    async def _replace(self, name: str, path: str, admit: Admit) -> None:
         """Nothing of the old mount can be read any more, so nothing is lost by taking it away."""
         shown = self._shown_elsewhere(name)
         for entry in reversed(shown):
@@ -174,7 +194,7 @@ class FuseMounts:
         await self._take_away(name)
         await self._end(name)
         await self._fencing.enforce()
-        await self._show(name, path)
+        await self._show(name, path, admit)
         for entry in shown:
             await self._bind(name, entry)
 

@@ -7,12 +7,17 @@ Below the root of the driver:
 - `snapshots/NAME` is a link whose text is the name of the volume that a snapshot was taken of;
 - `copies/NAME` is one whose text is the name of the volume that NAME is copied from at the moment.
 
+Volumes that ceph-csi made are elsewhere (`subvolumes`), until they are removed.
+
 Links are made before what they tell of, and removed after it, so whatever was interrupted can be
 found by its name alone. Everything can be repeated.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from plimsoll.processes.driver.backends.ceph.records.journaled_assets import SpoiltPlaceError
+from plimsoll.processes.driver.backends.cephfs.subvolumes import Subvolume, Subvolumes
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.files.filesystem import CephFilesystem
 from plimsoll.wire.ceph.files.messages import DirectoryFacts
@@ -38,59 +43,79 @@ class SnapshotName:
 class VolumeDirectories:
     """Every method raises CephError."""
 
-    def __init__(self, files: CephFilesystem, root: str) -> None:
+    def __init__(self, files: CephFilesystem, root: str, group: str = "csi") -> None:
+        """`group` is the one of ceph-csi."""
         self._files = files
         self._root = root
+        self._foreign = Subvolumes(files, group)
 
     def path(self, name: str) -> str:
-        """What nodes mount."""
+        """Where volumes are made."""
         return self._path("volumes", name)
+
+    async def locate(self, name: str) -> str:
+        """What nodes mount."""
+        if await self._find(self.path(name)) is not None:
+            return self.path(name)
+        found = await self._foreign.find(name)
+        if found is None or not found.path:
+            raise CephError(CephFailure.NOT_FOUND, f"directory {name}")
+        return found.path
 
     def _path(self, folder: str, name: str) -> str:
         return f"{self._root}/{folder}/{name}"
 
     async def facts(self, name: str) -> DirectoryFacts:
-        return await self._files.facts(self.path(name))
+        own = await self._find(self.path(name))
+        return own or await self._files.facts(await self.locate(name))
 
     async def grow(self, name: str, size_bytes: int) -> None:
         """Never shrinks."""
         if (await self.facts(name)).quota_bytes < size_bytes:
-            await self._files.set_quota(self.path(name), size_bytes)
+            await self._files.set_quota(await self.locate(name), size_bytes)
 
     async def make(self, new: NewDirectory) -> None:
-        """Empty. What an attempt in another pool left goes first: its files are there."""
-        await self._check_pool(new)
-        await self._make(new)
+        """Empty. Raises SpoiltPlaceError for what an attempt with another pool or size left."""
+        present = await self._find(self.path(new.name))
+        if present is None:
+            await self._make(new)
+        elif (present.pool, present.quota_bytes) != (new.pool, new.size_bytes):
+            raise SpoiltPlaceError(f"directory {new.name} is there with another pool or size")
 
     async def _make(self, new: NewDirectory) -> None:
         await self._files.make_directory(
             self.path(new.name), quota_bytes=new.size_bytes, pool=new.pool
         )
 
-    async def _check_pool(self, new: NewDirectory) -> None:
-        present = await self._find(self.path(new.name))
-        if present is not None and present.pool != new.pool:
-            await self.remove(new.name)
+    async def _make_for_copy(self, new: NewDirectory) -> None:
+        """At a place that no other call has had: one that was interrupted is not gone on with,
+        since another call may have finished it by now, and pods may have written to it."""
+        if await self._find(self.path(new.name)) is not None:
+            raise SpoiltPlaceError(f"directory {new.name} is there already")
+        await self._make(new)
 
     async def make_from_snapshot(self, origin: SnapshotName, new: NewDirectory) -> None:
-        """A snapshot never changes, so an interrupted copy is gone on with."""
-        await self.make(new)
+        """A whole copy. Raises SpoiltPlaceError."""
+        await self._make_for_copy(new)
         source = await self._whereabouts(origin.volume)
         await self._files.copy_tree(f"{source}/.snap/{origin.name}", self.path(new.name))
 
     async def make_from_volume(self, origin: str, new: NewDirectory) -> None:
-        """From a snapshot that is taken for it. A copy of an earlier one is begun anew: a file that
-        has changed since may look the same."""
-        await self._check_pool(new)
+        """A whole copy, from a snapshot that is taken for it. Raises SpoiltPlaceError."""
+        await self._make_for_copy(new)
         snapshot = COPY_PREFIX + new.name
         source = await self._whereabouts(origin)
-        if snapshot not in (await self._files.facts(source)).snapshots:
-            await self.remove(new.name)
-            await self._files.make_link(self._path("copies", new.name), origin)
-            await self._files.take_snapshot(source, snapshot)
-        await self._make(new)
+        await self._files.make_link(self._path("copies", new.name), origin)
+        await self._files.take_snapshot(source, snapshot)
         await self._files.copy_tree(f"{source}/.snap/{snapshot}", self.path(new.name))
         await self._end_copy(new.name)
+
+    async def end_copies(self, *, but: Collection[str]) -> None:
+        """What copies that were interrupted hold of their sources; those that are named are being
+        made."""
+        for name in await self._files.names(self._path("copies", "").rstrip("/")):
+            if name not in but:
+                await self._end_copy(name)
 
     async def _end_copy(self, name: str) -> None:
         link = self._path("copies", name)
@@ -134,7 +159,18 @@ class VolumeDirectories:
         removed = self._path("removed", name)
         if await self._find(self.path(name)) is not None:
             await self._files.move(self.path(name), removed)
+        elif (foreign := await self._foreign.find(name)) is not None:
+            await self._take(foreign, removed)
         await self._files.remove_tree(removed)
+
+    async def _take(self, foreign: Subvolume, removed: str) -> None:
+        """Raises CephError while ceph-csi has snapshots of it: they would go with it."""
+        if foreign.snapshots:
+            detail = f"{foreign.snapshots[0]}, of ceph-csi; delete it first"
+            raise CephError(CephFailure.HAS_SNAPSHOTS, f"directory {foreign.base}", detail)
+        if foreign.path:
+            await self._files.move(foreign.path, removed)
+        await self._files.remove_tree(foreign.base)
 
     async def remove_any(self, name: str) -> None:
         """A volume or snapshot, of which only the name is known."""
@@ -143,8 +179,11 @@ class VolumeDirectories:
 
     async def _whereabouts(self, volume: str) -> str:
         """Of a volume that is there, or of what is kept of it."""
-        if await self._find(self.path(volume)) is not None:
-            return self.path(volume)
+        try:
+            return await self.locate(volume)
+        except CephError as error:
+            if error.failure is not CephFailure.NOT_FOUND:
+                raise
         await self._files.facts(self._path("removed", volume))
         return self._path("removed", volume)
 

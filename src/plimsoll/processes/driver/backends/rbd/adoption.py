@@ -6,6 +6,10 @@ rolled back, and what is in it is never replaced by an empty file system.
 """
 
 from plimsoll.decide.ceph.journal.stored_records import JournalRecord
+from plimsoll.processes.driver.backends.ceph.foreign_volumes import (
+    check_usable,
+    refuse_foreign_snapshot,
+)
 from plimsoll.processes.driver.records import (
     Part,
     RecordPhase,
@@ -18,7 +22,6 @@ from plimsoll.runtime.clock import Clock
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.images import RbdImages
-from plimsoll.wire.csi.refusals import failed_precondition
 
 
 class ImageAdoption:
@@ -27,7 +30,8 @@ class ImageAdoption:
         self._clock = clock
 
     async def volume(self, id_: str, stored: JournalRecord) -> VolumeRecord | None:
-        """Raises CephError. One whose image is gone was being removed."""
+        """Raises CephError and CsiStatusError. One whose image is gone was being removed."""
+        check_usable(id_, stored)
         size = await self._size(stored)
         pool = stored.place.pool.name
         now = self._clock.now()
@@ -37,6 +41,8 @@ class ImageAdoption:
             size_bytes=size or 0,
             mode=VolumeMode.FILESYSTEM,
             is_adopted=True,
+            is_foreign=True,
+            asset_name=stored.place.name,
             parameters={"pool": stored.journal.pool.name},
             placement=VolumePlacement(pools=(pool,), parts=(Part(extent=pool, bytes=size or 0),)),
             phase=RecordPhase.REMOVING if size is None else RecordPhase.READY,
@@ -45,11 +51,8 @@ class ImageAdoption:
         )
 
     async def snapshot(self, id_: str, stored: JournalRecord) -> SnapshotRecord | None:  # noqa: ARG002 - none
-        """Snapshots of ceph-csi are left to it: they are images that share blocks with others.
-        Raises CsiStatusError."""
-        raise failed_precondition(
-            f"snapshot {id_}: was taken by ceph-csi, and only ceph-csi can use or delete it"
-        )
+        """Raises CsiStatusError."""
+        refuse_foreign_snapshot(id_)
 
     async def _is_written(self, stored: JournalRecord) -> bool:
         place = stored.place

@@ -5,24 +5,41 @@ driver. It waits for a zone that is down, as a disk would: an error would end th
 """
 
 import asyncio
+import logging
 import shutil
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from plimsoll.processes.driver.backends.rbd.fuse_processes import kill_all_at
+from plimsoll.processes.driver.backends.rbd.fuse_processes import is_any_at, kill_all_at
 from plimsoll.processes.driver.node import loop_devices
+from plimsoll.processes.driver.node.mounting.targets import entries
 from plimsoll.processes.driver.settings import SetupError
 from plimsoll.runtime.clock import Clock
 from plimsoll.runtime.commands import CommandError, run, run_into_background
 from plimsoll.runtime.deadlines import in_thread_within
-from plimsoll.runtime.files.mountinfo import read_mount_points
+from plimsoll.runtime.files.mountinfo import read_mount_points, read_mounts
 from plimsoll.wire.ceph.connection import CephAccess
+
+log = logging.getLogger(__name__)
 
 PROGRAM = "rbd-fuse"
 WITHIN = timedelta(seconds=20)
 PAUSE = timedelta(milliseconds=20)
 ANSWERS_WITHIN = timedelta(seconds=5)
+CLIENT = (
+    "[client]",
+    "err to stderr = false",
+    "admin socket =",
+    "log file =",
+    # A client that is fenced would go on to take writes into its cache, and say that they are safe.
+    "rbd cache = false",
+    # An idle client may not notice that an OSD came back: it looks after this many seconds.
+    "objecter timeout = 2",
+    "objecter tick interval = 1",
+)
+UNMOUNT_LAZILY = ("umount", "--no-canonicalize", "--lazy")
+"""Without looking at what is mounted: that would wait, or fail."""
 
 
 class FuseDevices:
@@ -44,8 +61,7 @@ class FuseDevices:
             keys.touch(mode=0o600)
             keys.write_text(f"[client.{access.user}]\n\tkey = {access.key}\n")
             lines = ("[global]", f"mon host = {access.monitors}", f"keyring = {keys}")
-            quiet = ("[client]", "err to stderr = false", "admin socket =", "log file =")
-            self._conf.write_text("\n".join((*lines, *quiet, "")))
+            self._conf.write_text("\n".join((*lines, *CLIENT, "")))
         except OSError as error:
             raise SetupError(f"{self._directory}: {error.strerror}") from error
 
@@ -82,8 +98,33 @@ class FuseDevices:
         return await loop_devices.attach_new(file)
 
     def find(self, image: str) -> Path | None:
-        file = self._file(image)
-        return next((loop for loop, behind in loop_devices.loops().items() if behind == file), None)
+        """Also after its rbd-fuse was taken down: then the kernel does not know its directory."""
+        files = (self._file(image), Path("/", image))
+        return next(
+            (loop for loop, behind in loop_devices.loops().items() if behind in files), None
+        )
+
+    async def take_down_dead(self) -> None:
+        """Mounts whose rbd-fuse has died, as with a restart of the container that it ran in. No
+        process can look into them, and programs fail that look at all loop devices, as mkfs.btrfs.
+        What is mounted from their devices stays until its volume is unstaged. Raises CommandError,
+        TimeoutError."""
+        for place in entries(self._directory / "images"):
+            if self.is_shown(place.name) and not await is_any_at(place, PROGRAM):
+                log.warning("dead mount taken down", extra={"image": place.name})
+                device = self.find(place.name)
+                await run([*UNMOUNT_LAZILY, place], within=WITHIN)
+                if device is not None and device not in _mounted_devices():
+                    await run(["losetup", "--detach", device], within=WITHIN)
+                with suppress(OSError):
+                    place.rmdir()
+
+    def image_of(self, uuid: str) -> str:
+        """The name of the image that is open here and ends with that; empty: there is none."""
+        places = entries(self._directory / "images")
+        names = (place.name for place in places if place.name.endswith(uuid))
+        shown = (name for name in names if self.is_shown(name) or self.find(name) is not None)
+        return next(shown, "")
 
     async def resize(self, image: str) -> None:
         if (device := self.find(image)) is not None:
@@ -111,12 +152,20 @@ class FuseDevices:
             await unmounting
         except CommandError:
             if str(directory) in read_mount_points():
-                await run(["umount", "--lazy", directory], within=WITHIN)
+                await run([*UNMOUNT_LAZILY, directory], within=WITHIN)
 
     async def kill(self, image: str) -> None:
         """For one that Ceph has cut off: it would not end by itself, and has nothing to lose."""
         await kill_all_at(self._file(image).parent, PROGRAM, self._clock)
 
+    def is_taken_down(self, image: str) -> bool:
+        """Whether it has a device behind which there is no rbd-fuse any more."""
+        return not self.is_shown(image) and self.find(image) is not None
+
     def is_shown(self, image: str) -> bool:
         """Whether rbd-fuse is, or was, started for it; it may be without a device."""
         return str(self._file(image).parent) in read_mount_points()
+
+
+def _mounted_devices() -> frozenset[Path]:
+    return frozenset(Path(mount.source) for mount in read_mounts())

@@ -4,30 +4,44 @@ One whose client is on the blocklist of Ceph asks for ever, and answers neither 
 process that looks into its directory. It is found by its last argument, which is the directory.
 """
 
-import asyncio
 import os
 import signal
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from plimsoll.runtime.clock import Clock
+from plimsoll.runtime.deadlines import in_thread_within
 
 PROC = Path("/proc")
 TRIES = 100
 PAUSE = timedelta(milliseconds=50)
+LOOKED_WITHIN = timedelta(seconds=5)
+LONGEST_COMMAND = 64 * 1024
+"""Bytes; that of rbd-fuse has some hundred."""
 
 
 async def kill_all_at(directory: Path, program: str, clock: Clock) -> None:
-    """Returns when they are gone, or hang in the kernel themselves."""
+    """Returns when they are gone, or hang in the kernel themselves. Raises TimeoutError if the
+    kernel does not say which processes there are: it may wait for one that hangs."""
     for _ in range(TRIES):
-        found = await asyncio.to_thread(find_all_at, directory, program)
+        found = await in_thread_within(
+            LOOKED_WITHIN, partial(find_all_at, directory, program), OSError
+        )
         if not found:
             return
         for pid in found:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         await clock.sleep(PAUSE)
+
+
+async def is_any_at(directory: Path, program: str) -> bool:
+    """Raises TimeoutError as well."""
+    return bool(
+        await in_thread_within(LOOKED_WITHIN, partial(find_all_at, directory, program), OSError)
+    )
 
 
 def find_all_at(directory: Path, program: str) -> list[int]:
@@ -39,9 +53,10 @@ def find_all_at(directory: Path, program: str) -> list[int]:
 
 
 def _arguments(entry: Path) -> list[bytes]:
-    """None of one that has ended."""
-    with suppress(OSError):
-        return (entry / "cmdline").read_bytes().split(b"\0")[:-1]
+    """None of one that has ended, or has more than any that is looked for."""
+    with suppress(OSError), (entry / "cmdline").open("rb") as file:
+        read = file.read(LONGEST_COMMAND + 1)
+        return read.split(b"\0")[:-1] if len(read) <= LONGEST_COMMAND else []
     return []
 
 

@@ -1,21 +1,22 @@
 """Images as assets of the journal: made empty, and removed, however often."""
 
 from plimsoll.decide.ceph.journal.operations import RemoveImage
+from plimsoll.processes.driver.backends.ceph.records.journaled_assets import SpoiltPlaceError
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.images import NewImage, RbdImages
 
 
 async def make_empty(images: RbdImages, new: NewImage) -> None:
-    """The image, also after an attempt that was cut off, or had another size."""
+    """The image, also if an earlier attempt has made it. Raises SpoiltPlaceError if that was cut
+    off half-way, or made another size; CephError."""
     try:
         await images.create(new)
     except CephError as error:
         if error.failure is not CephFailure.EXISTS:
             raise
         if not await _is_as_wanted(images, new):
-            await remove_if_there(images, new.name)
-            await images.create(new)
+            raise SpoiltPlaceError(f"{images.scope}: image {new.name}") from error
 
 
 async def remove_if_there(images: RbdImages, name: str) -> None:

@@ -4,23 +4,24 @@ An image that is open here has the lease of this node, with the address of the c
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.decide.ceph.journal.places import ImagePlace
+from plimsoll.decide.ceph.volume_ids import decompose_volume_id
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import failures_of
-from plimsoll.processes.driver.backends.ceph.cluster_records import ClusterRecords
-from plimsoll.processes.driver.backends.ceph.writer_leases import parse_lease
+from plimsoll.processes.driver.backends.ceph.domains.located_nodes import LocatedNodes
+from plimsoll.processes.driver.backends.ceph.records.cluster_records import ClusterRecords
+from plimsoll.processes.driver.backends.ceph.records.writer_leases import parse_lease
 from plimsoll.processes.driver.backends.protocol import DeviceSource, Source
 from plimsoll.processes.driver.backends.rbd.fuse_devices import FuseDevices
 from plimsoll.processes.driver.node.filesystems import EXT4
 from plimsoll.processes.driver.records import VolumeRecord
-from plimsoll.processes.driver.settings import BackendSettings, NodeSettings
+from plimsoll.processes.driver.settings import BackendSettings
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.images import RbdImages
-from plimsoll.wire.csi.refusals import failed_precondition, unavailable
+from plimsoll.wire.csi.refusals import failed_precondition
 
 TRIES = 50
 PAUSE = timedelta(milliseconds=100)
@@ -38,8 +39,7 @@ class NodeImages:
         self._devices = devices
         self._records = records
         self._clock = settings.clock
-        self._nodes = {node.id: node for node in settings.nodes}
-        self._homes = settings.homes
+        self._located = LocatedNodes(settings)
 
     async def open(self, volume: VolumeRecord, place: ImagePlace, node_id: str) -> Source:
         """Raises CsiStatusError."""
@@ -54,7 +54,7 @@ class NodeImages:
         if self._devices.is_shown(place.name):
             # A driver died while it opened the image. Its client would be blocked with the lease.
             await self.close(volume, node_id)
-        await self._records.leases.take(volume, self._located(node_id))
+        await self._records.leases.take(volume, self._located.at(node_id))
         is_alone = False
         try:
             with failures_of(_name(volume)):
@@ -67,24 +67,18 @@ class NodeImages:
                 await self.close(volume, node_id)
         return _source(volume, device)
 
-    def _located(self, node_id: str) -> NodeSettings:
-        """With what labels tell of it now: by that its domain is fenced. Raises CsiStatusError."""
-        if status := self._homes.why_unknown(node_id):
-            raise unavailable(status)
-        node = self._nodes[node_id]
-        return replace(node, topology={**node.topology, **self._homes.told(node_id)})
-
     async def check(self, volume: VolumeRecord, node_id: str) -> None:
         """Raises CsiStatusError if the volume is open here, and another node may have it by now."""
-        if self.opened(volume) is None:
-            return
-        with failures_of(_name(volume)):
-            is_cut_off = await self._is_cut_off(volume, node_id)
-        if is_cut_off:
+        if self.opened(volume) is not None and await self.is_cut_off(volume, node_id):
             raise failed_precondition(
                 f"{_name(volume)}: was cut off from Ceph on node {node_id}, and what is mounted"
                 " there is old; unpublish and unstage it first"
             )
+
+    async def is_cut_off(self, volume: VolumeRecord, node_id: str) -> bool:
+        """Raises CsiStatusError."""
+        with failures_of(_name(volume)):
+            return await self._is_cut_off(volume, node_id)
 
     async def _client_of(self, volume: VolumeRecord, place: ImagePlace) -> str:
         """The address of the one client that has the image open by now."""
@@ -114,8 +108,30 @@ class NodeImages:
                 await self._devices.close(name)
         await self._records.leases.give_back(volume, node_id)
 
+    # Volumes that were deleted elsewhere
+
+    def opened_by_id(self, volume_id: str) -> Source | None:
+        name = self._image_by_id(volume_id)
+        device = self._devices.find(name) if name else None
+        return None if device is None else DeviceSource(devices=(device,), fs_type=EXT4)
+
+    async def close_by_id(self, volume_id: str) -> None:
+        """Raises CsiStatusError. Its image is gone, so its client has nothing to lose."""
+        if name := self._image_by_id(volume_id):
+            with failures_of(f"volume {volume_id}"):
+                await self._devices.kill(name)
+                await self._devices.close(name)
+
+    def _image_by_id(self, volume_id: str) -> str:
+        try:
+            return self._devices.image_of(decompose_volume_id(volume_id).uuid)
+        except ValueError:
+            return ""
+
     async def _is_cut_off(self, volume: VolumeRecord, node_id: str) -> bool:
         """Whether Ceph has no client any more that may show the image here. Raises CephError."""
+        if self._devices.is_taken_down(self._image(volume)):
+            return True
         stored = await self._records.volumes.stored(volume.id)
         lease = None if stored is None else parse_lease(stored.writer)
         if stored is None or lease is None or lease.node_id != node_id:

@@ -63,7 +63,7 @@ class RealMounts:
         self, shown: Path, target: Path, *, read_only: bool = False, options: Sequence[str] = ()
     ) -> None:
         wanted = [*options, "ro"] if read_only else list(options)
-        make_mount_point(shown, target)
+        await make_mount_point(shown, target)
         self._targets.note(real(target))
         if not wanted:
             await run(["mount", "--bind", shown, target], within=WITHIN)
@@ -72,7 +72,7 @@ class RealMounts:
         # its first moment. So after a crash in between, no pod sees the volume without them.
         private = self._private / hashlib.sha256(os.fsencode(target)).hexdigest()[:32]
         await unmount(private)
-        make_mount_point(shown, private)
+        await make_mount_point(shown, private)
         try:
             await run(["mount", "--bind", shown, private], within=WITHIN)
             remount = ",".join(["remount", "bind", *wanted])

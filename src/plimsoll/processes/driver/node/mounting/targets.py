@@ -3,9 +3,13 @@
 What is there already and is not ours is neither hidden nor removed.
 """
 
+from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.processes.driver.settings import Mounts
+from plimsoll.runtime.deadlines import in_thread_within
+
+LOOKED_WITHIN = timedelta(seconds=10)
 
 
 class TargetTakenError(Exception):
@@ -21,13 +25,18 @@ def make_directory(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
 
 
-def make_mount_point(shown: Path, target: Path) -> None:
-    """Something of the same kind must be there to mount on."""
-    if shown.is_dir():
+async def make_mount_point(shown: Path, target: Path) -> None:
+    """Something of the same kind must be there to mount on. Raises TimeoutError if what is to be
+    shown does not answer: it may be in storage that is gone."""
+    if await in_thread_within(LOOKED_WITHIN, shown.is_dir, OSError):
         make_directory(target)
     else:
-        make_directory(target.parent)
-        target.touch()
+        _make_file(target)
+
+
+def _make_file(path: Path) -> None:
+    make_directory(path.parent)
+    path.touch()
 
 
 def check_free(target: Path, kind: Mounts) -> None:

@@ -5,7 +5,7 @@ A domain is the bucket whose type and name are the narrowest of its labels: `zon
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from plimsoll.decide.ceph.crush_copies import CrushTree, copies_inside, parse_tree
@@ -13,7 +13,7 @@ from plimsoll.decide.ceph.journal.layout import JournalKind, JournalLayout
 from plimsoll.decide.ceph.label_names import short_name
 from plimsoll.decide.ceph.takeover.objections import PoolCopies
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import failures_of
-from plimsoll.processes.driver.backends.ceph.cluster_report import ClusterReport
+from plimsoll.processes.driver.backends.ceph.cluster_report import APPLICATION, ClusterReport
 from plimsoll.processes.driver.domains.protocol import DomainCondition
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.objects import RadosObjects
@@ -32,16 +32,36 @@ async def read_report(connection: CephConnection) -> ClusterReport:
     return ClusterReport(df=df, pools=pools, tree=tree, rules=rules, applications=applications)
 
 
+OnlyPools = Callable[[], Awaitable[Collection[str]]]
+"""The names of those that volumes of this driver can be in. Raises CephError."""
+
+
 class ClusterDomains:
-    def __init__(self, connection: CephConnection, levels: Sequence[str]) -> None:
+    def __init__(
+        self,
+        connection: CephConnection,
+        levels: Sequence[str],
+        *,
+        application: str = APPLICATION,
+        only_pools: OnlyPools | None = None,
+    ) -> None:
         """`levels` are types of buckets, from wide to narrow."""
         self._connection = connection
         self._levels = levels
+        self._application = application
+        self._only_pools = only_pools
 
     async def pool_copies(self, domain: Mapping[str, str]) -> Sequence[PoolCopies]:
         """Raises CsiStatusError."""
         report, bucket = await self._look_at(domain)
-        return () if bucket is None else copies_in(report, bucket)
+        if bucket is None:
+            return ()
+        copies = copies_in(report, bucket, self._application)
+        if self._only_pools is None:
+            return copies
+        with failures_of("the cluster"):
+            own = await self._only_pools()
+        return [each for each in copies if each.pool in own]
 
     async def storage_condition(self, domain: Mapping[str, str]) -> DomainCondition:
         """Raises CsiStatusError."""
@@ -78,10 +98,12 @@ def bucket_of(tree: CrushTree, domain: Mapping[str, str], levels: Sequence[str])
     return tree.find(named[-1], by_level[named[-1]]) if named else None
 
 
-def copies_in(report: ClusterReport, bucket: int) -> Sequence[PoolCopies]:
+def copies_in(
+    report: ClusterReport, bucket: int, application: str = APPLICATION
+) -> Sequence[PoolCopies]:
     """Of the pools that have data there, by name."""
     tree = parse_tree(report.tree)
-    found = [_copies(report, tree, pool, bucket) for pool in report.used_pools()]
+    found = [_copies(report, tree, pool, bucket) for pool in report.used_pools(application)]
     return sorted((each for each in found if each.inside), key=lambda each: each.pool)
 
 

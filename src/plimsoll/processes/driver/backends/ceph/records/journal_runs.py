@@ -69,7 +69,7 @@ class JournalRunner:
         """`on_operation` is called before and after each: where a test lets the process die."""
         self._connection = connection
         self._remove = remove
-        self._on_operation = on_operation
+        self.on_operation = on_operation
 
     async def run(self, steps: RadosSteps[T | JournalProblem]) -> T:
         """What the steps come to. Raises JournalError."""
@@ -84,13 +84,13 @@ class JournalRunner:
             return _checked(found, cause)
 
     async def _answer(self, operation: RadosOperation) -> tuple[RadosAnswer, CephError | None]:
-        self._on_operation(operation)
+        self.on_operation(operation)
         try:
             answer = await self._carried_out(operation)
         except CephError as error:
             problem = PROBLEM_BY_FAILURE.get(error.failure, RadosProblem.FAILED)
             return RadosAnswer(problem=problem), error
-        self._on_operation(operation)
+        self.on_operation(operation)
         return answer, None
 
     async def _carried_out(self, operation: RadosOperation) -> RadosAnswer:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from plimsoll.decide.ceph.journal.fences import MOST_LABELS, is_within, list_fences
+from plimsoll.decide.ceph.journal.fences import is_within
 from plimsoll.decide.ceph.journal.layout import DirectoryEntry
 from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace
 from plimsoll.decide.ceph.journal.stored_records import (
@@ -22,9 +22,13 @@ from plimsoll.decide.ceph.journal.stored_records import (
     list_records,
     write_writer,
 )
-from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
-from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable
-from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError
+from plimsoll.processes.driver.backends.ceph.ceph_cluster import (
+    CephCluster,
+    failures_of,
+    node_fenced,
+)
+from plimsoll.processes.driver.backends.ceph.records.cluster_table import ClusterTable
+from plimsoll.processes.driver.backends.ceph.records.journal_runs import JournalError
 from plimsoll.processes.driver.records import LedgerRecord, RecordPhase, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
 from plimsoll.runtime.clock import Clock
@@ -32,8 +36,6 @@ from plimsoll.wire.csi.refusals import failed_precondition, not_found
 
 TRIES = 20
 PAUSE = timedelta(milliseconds=100)
-BLOCKED_FOR = timedelta(days=365)
-"""No client is cut off for longer than that."""
 
 Watchers = Callable[[ImagePlace], Awaitable[Sequence[str]]]
 """The addresses of all clients that have the asset open; none if it does not exist."""
@@ -63,11 +65,6 @@ class WriterLeases:
 
     async def take(self, volume: VolumeRecord, node: NodeSettings) -> None:
         """Before the node opens the image. Raises CsiStatusError while another one writes to it."""
-        if len(node.topology) > MOST_LABELS:
-            raise failed_precondition(
-                f"node {node.id}: has {len(node.topology)} topology labels, and a fence knows"
-                f" {MOST_LABELS} at most; advertise fewer"
-            )
         stored = await self._stored(volume)
         await self._end(volume, stored, by=node.id)
         await self._wait_unwatched(volume, stored)
@@ -96,7 +93,7 @@ class WriterLeases:
             return
         if await self._is_watched_on(volume, stored, lease):
             with failures_of(f"volume {volume.id}"):
-                await self.block(lease.address)
+                await self._cluster.block(lease.address)
         await self._write(volume, stored, None)
 
     async def _is_watched_on(
@@ -158,7 +155,7 @@ class WriterLeases:
         # Under a lease without an address nothing was mounted: then no client is known to be its.
         if lease.address:
             with failures_of(f"volume {volume.id}"):
-                await self.block(lease.address)
+                await self._cluster.block(lease.address)
                 await self._cluster.connection.wait_for_newest_map()
 
     async def _alive(
@@ -169,13 +166,6 @@ class WriterLeases:
             found = await self._watchers(stored.place)
         return [address for address in found if lease.address in ("", address)]
 
-    async def block(self, address: str) -> None:
-        """Raises CephError."""
-        seconds = float(BLOCKED_FOR.total_seconds())
-        await self._cluster.connection.command(
-            "osd blocklist", blocklistop="add", addr=address, expire=seconds
-        )
-
     async def _write(
         self, volume: VolumeRecord, stored: JournalRecord, lease: WriterLease | None
     ) -> None:
@@ -185,17 +175,11 @@ class WriterLeases:
             try:
                 await self._cluster.runner.run(write_writer(stored, text, topology=topology))
             except JournalError as error:
-                if lease is not None and await self.is_fenced(stored.journal, lease.topology):
-                    raise failed_precondition(
-                        f"volume {volume.id}: the domain of node {lease.node_id} is fenced, and"
-                        " other domains have its volumes; it is given back when they have ended"
-                    ) from error
+                if lease is not None and await self._cluster.is_fenced(
+                    stored.journal, lease.topology
+                ):
+                    raise node_fenced(f"volume {volume.id}", lease.node_id) from error
                 raise
-
-    async def is_fenced(self, journal: CephJournal, topology: Mapping[str, str]) -> bool:
-        """Whether a node with these labels gets no lease. Raises CephError and JournalError."""
-        found = await self._cluster.runner.run(list_fences(journal))
-        return any(is_within(topology, each.domain) for each in found)
 
     async def end_all(self, journals: Sequence[CephJournal], domain: Mapping[str, str]) -> None:
         """Of the nodes in a domain that is fenced: their clients can write no more afterwards.
@@ -206,7 +190,7 @@ class WriterLeases:
                 lease = parse_lease(text)
                 if lease is not None and is_within(lease.topology, domain):
                     await self._end_one(journal, entry, text, lease)
-        await self._cluster.connection.wait_for_newest_map()
+        await self._cluster.enforce_blocks()
 
     async def _end_one(
         self, journal: CephJournal, entry: DirectoryEntry, text: str, lease: WriterLease
@@ -214,7 +198,7 @@ class WriterLeases:
         """One that is about to open the image has no address yet, and notices that its lease is
         gone before it uses the image."""
         if lease.address:
-            await self.block(lease.address)
+            await self._cluster.block(lease.address)
         await self._cluster.runner.run(drop_writer(journal, entry, text))
 
 

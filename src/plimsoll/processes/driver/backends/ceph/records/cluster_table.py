@@ -31,8 +31,8 @@ from plimsoll.decide.ceph.volume_ids import (
     decompose_volume_id,
 )
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
-from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError
-from plimsoll.processes.driver.backends.ceph.journaled_assets import BegunAsset
+from plimsoll.processes.driver.backends.ceph.records.journal_runs import JournalError
+from plimsoll.processes.driver.backends.ceph.records.journaled_assets import BegunAsset
 from plimsoll.processes.driver.records import (
     RecordPhase,
     SnapshotRecord,
@@ -48,15 +48,25 @@ Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JournalPools:
+    """Where the journals of a backend are."""
+
+    of_class: Callable[[Mapping[str, str]], str]
+    """Where the parameters of a class say that the journal is; empty: they do not say."""
+    only: Callable[[], Awaitable[str]] | None = None
+    """Where the one journal is, whatever a class says; None: classes say it. Raises CephError."""
+    numbered: Callable[[int], Awaitable[int]] | None = None
+    """The pool of the object of an entry whose id has this number; None: it is that of the pool.
+    Raises CephError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalTable(Generic[Entry]):
     form: type[Entry]
     layout: JournalLayout
-    journal_pool: Callable[[Mapping[str, str]], str]
-    """Where the parameters of a class say that the journal is; empty: they do not say."""
     adopt: Callable[[str, JournalRecord], Awaitable[Entry | None]]
     """The entry of that id, of which another program has left no record; None: not possible."""
-    only_pool: Callable[[], Awaitable[str]] | None = None
-    """Where the one journal is, whatever a class says; None: classes say it. Raises CephError."""
+    pools: JournalPools
 
 
 class ClusterTable(Generic[Entry]):
@@ -67,11 +77,12 @@ class ClusterTable(Generic[Entry]):
         self._pools: dict[str, None] = {}
         """Those that are known to have a journal, in the order in which they were heard of."""
         self._stored: dict[str, JournalRecord] = {}
-        """By id, as last read or written here."""
+        """As last read or written here. All of these are by uuid: a cluster may have more than one
+        name, and the same volume has another id with each of them."""
         self._begun: dict[str, BegunAsset] = {}
         self.making: dict[str, Entry] = {}
         self.seen: dict[str, Entry] = {}
-        """By id; of all journals that are known, when last looked at."""
+        """Of all journals that are known, when last looked at."""
         self._listed: dict[str, list[tuple[str, Entry]]] = {}
         """The same, by the pool of the journal."""
 
@@ -91,12 +102,12 @@ class ClusterTable(Generic[Entry]):
 
     async def _only_pool(self) -> str:
         """Empty: there may be several."""
-        asked = self._settings.only_pool
+        asked = self._settings.pools.only
         return "" if asked is None else await asked()
 
     async def journal_of(self, parameters: Mapping[str, str]) -> CephJournal:
         """Raises CephError."""
-        pool = await self._only_pool() or self._settings.journal_pool(parameters)
+        pool = await self._only_pool() or self._settings.pools.of_class(parameters)
         self.know_journal(pool)
         return await self._cluster.journal(pool, self._settings.layout)
 
@@ -104,7 +115,8 @@ class ClusterTable(Generic[Entry]):
 
     async def new_id(self, name: str, placement: VolumePlacement) -> str:
         with failures_of(name):
-            pool = await self._cluster.pool(placement.pools[0])
+            # The one journal has the objects of all entries in its own pool.
+            pool = await self._cluster.pool(await self._only_pool() or placement.pools[0])
             own = CephVolumeId(
                 cluster_id=await self._cluster.id(), pool_id=pool.id, uuid=self._ids.uid()
             )
@@ -130,13 +142,15 @@ class ClusterTable(Generic[Entry]):
                     f"{id_}: is of cluster {parsed.cluster_id}, and this driver serves"
                     f" {await self._cluster.id()}; look at the option clusterId"
                 )
-        return DirectoryEntry(parsed.uuid, parsed.pool_id)
+            asked = self._settings.pools.numbered
+            pool_id = parsed.pool_id if asked is None else await asked(parsed.pool_id)
+        return DirectoryEntry(parsed.uuid, pool_id)
 
     async def _find(self, entry: DirectoryEntry) -> JournalRecord | None:
         """Where the object of an image is gone, only the journals can tell of it."""
         for journal in await self.journals() or await self._beside(entry):
             found: JournalRecord | None = await self._cluster.runner.run(
-                find_record(journal, entry)
+                find_record(journal, entry, name_in=self._name_in)
             )
             if found is not None:
                 return found
@@ -152,13 +166,14 @@ class ClusterTable(Generic[Entry]):
         if found is None:
             self._forget(id_)
             return None
-        self._stored[id_] = found
+        key = _key(id_)
+        self._stored[key] = found
         # A call that lost its answer may have finished it: the cluster has it, so nothing is begun.
-        self._begun.pop(id_, None)
-        self.making.pop(id_, None)
+        self._begun.pop(key, None)
+        self.making.pop(key, None)
         entry = self._read(found.text) if found.text else await self._settings.adopt(id_, found)
         if entry is not None:
-            self.seen[id_] = entry
+            self.seen[key] = entry
         return entry
 
     def _read(self, text: str) -> Entry:
@@ -167,12 +182,19 @@ class ClusterTable(Generic[Entry]):
         except msgspec.MsgspecError as error:
             raise JournalError(JournalProblem.BAD_RECORD, None) from error
 
+    def _name_in(self, text: str) -> str:
+        """A record that cannot be read tells no name; it is told as such when it is used."""
+        try:
+            return self._read(text).asset_name
+        except JournalError:
+            return ""
+
     async def find_by_name(self, name: str, parameters: Mapping[str, str]) -> Entry | None:
         with failures_of(name):
-            pool = self._settings.journal_pool(parameters) if parameters else ""
+            pool = self._settings.pools.of_class(parameters) if parameters else ""
             self.know_journal(pool)
             for journal in await self._journals_in(pool):
-                steps = find_request_record(journal, name)
+                steps = find_request_record(journal, name, name_in=self._name_in)
                 found: JournalRecord | None = await self._cluster.runner.run(steps)
                 if found is not None:
                     return await self._entry(await self._id_of(found.place), found)
@@ -191,10 +213,10 @@ class ClusterTable(Generic[Entry]):
     async def put(self, entry: Entry) -> Entry:
         if entry.phase is RecordPhase.MAKING:
             self._drop_attempts(entry.name)
-            self.making[entry.id] = entry
+            self.making[_key(entry.id)] = entry
             return entry
-        if entry.id in self.making and entry.phase is RecordPhase.REMOVING:
-            self.making[entry.id] = entry
+        if self.is_being_made(entry.id) and entry.phase is RecordPhase.REMOVING:
+            self.making[_key(entry.id)] = entry
             return entry
         with failures_of(entry.name):
             return await self._write(entry)
@@ -206,9 +228,9 @@ class ClusterTable(Generic[Entry]):
 
     async def _write(self, entry: Entry) -> Entry:
         changed = msgspec.structs.replace(entry, revision=entry.revision + 1)
-        if (begun := self._begun.get(entry.id)) is not None:
+        if (begun := self._begun.get(_key(entry.id))) is not None:
             return await self._finish(begun, changed)
-        before = self._stored[entry.id]
+        before = self._stored[_key(entry.id)]
         self._check(entry, before)
         text = msgspec.json.encode(changed).decode()
         is_removal = entry.phase is RecordPhase.REMOVING
@@ -217,8 +239,8 @@ class ClusterTable(Generic[Entry]):
         return changed
 
     def _keep(self, entry: Entry, stored: JournalRecord) -> None:
-        self._stored[entry.id] = stored
-        self.seen[entry.id] = entry
+        self._stored[_key(entry.id)] = stored
+        self.seen[_key(entry.id)] = entry
 
     def _check(self, entry: Entry, stored: JournalRecord) -> None:
         """Raises CsiStatusError if the change began with another record than was read last."""
@@ -228,7 +250,9 @@ class ClusterTable(Generic[Entry]):
     async def _finish(self, begun: BegunAsset, entry: Entry) -> Entry:
         """The id is that of the asset, which an interrupted call for the same may have reserved."""
         place = begun.reserved.place
-        finished = msgspec.structs.replace(entry, id=await self._id_of(place))
+        finished = msgspec.structs.replace(
+            entry, id=await self._id_of(place), asset_name=place.name
+        )
         text = msgspec.json.encode(finished).decode()
         steps = finish(begun.journal, begun.reserved, begun.asset_id, record=text)
         ended = await self._cluster.runner.run(steps)
@@ -246,14 +270,14 @@ class ClusterTable(Generic[Entry]):
 
     def _forget(self, id_: str) -> None:
         for known in (self._begun, self._stored, self.making, self.seen):
-            known.pop(id_, None)
+            known.pop(_key(id_), None)
 
     async def numbered(self) -> Sequence[tuple[int, Entry]]:
         await self.look()
-        return _numbered(list(self.seen.values()))
+        return numbered_entries(list(self.seen.values()))
 
     async def newest(self) -> int:
-        return max((number for number, _ in _numbered(list(self.seen.values()))), default=0)
+        return max((number for number, _ in numbered_entries(list(self.seen.values()))), default=0)
 
     async def unsettled(self) -> Sequence[Entry]:
         """None: what another driver does at this moment looks the same as what one left."""
@@ -269,7 +293,7 @@ class ClusterTable(Generic[Entry]):
             failures = [error for each in journals if (error := await self._look_at(each))]
             if failures and len(failures) == len(journals):
                 raise failures[0]
-        self.seen = {id_: entry for listed in self._listed.values() for id_, entry in listed}
+        self.seen = {key: entry for listed in self._listed.values() for key, entry in listed}
 
     async def _look_at(self, journal: CephJournal) -> JournalError | None:
         try:
@@ -277,42 +301,45 @@ class ClusterTable(Generic[Entry]):
         except JournalError as error:
             log.warning("journal not read", extra={"pool": journal.pool.name, "error": str(error)})
             return error
-        found = [await self._listed_entry(journal, *each) for each in listed.records.items()]
+        found = [self._listed_entry(*each) for each in listed.records.items()]
         self._listed[journal.pool.name] = [each for each in found if each is not None]
         return None
 
-    async def _listed_entry(
-        self, journal: CephJournal, entry: DirectoryEntry, text: str
-    ) -> tuple[str, Entry] | None:
+    def _listed_entry(self, entry: DirectoryEntry, text: str) -> tuple[str, Entry] | None:
         """None: a record of a newer version, or a broken one; it stops no call for others."""
-        own = CephVolumeId(
-            cluster_id=await self._cluster.id(), pool_id=journal.pool_id(entry), uuid=entry.uuid
-        )
         try:
-            return compose_volume_id(own), self._read(text)
-        except (JournalError, ValueError) as error:
+            return entry.uuid, self._read(text)
+        except JournalError as error:
             log.warning("record not read", extra={"uuid": entry.uuid, "error": str(error)})
             return None
 
     def begun(self, id_: str, asset: BegunAsset) -> None:
         """From here on it exists; the next `put` gives it to its request."""
-        self._begun[id_] = asset
+        self._begun[_key(id_)] = asset
 
     def is_being_made(self, id_: str) -> bool:
-        return id_ in self.making
+        return _key(id_) in self.making
 
     def image_name(self, id_: str) -> str:
         """Of an entry that was found before; empty: it was not."""
-        stored = self._stored.get(id_)
+        stored = self._stored.get(_key(id_))
         return "" if stored is None else stored.place.name
 
     async def stored(self, id_: str) -> JournalRecord | None:
         """As the cluster has it now. Raises CsiStatusError."""
         await self.find(id_)
-        return self._stored.get(id_)
+        return self._stored.get(_key(id_))
 
 
-def _numbered(entries: list[Entry]) -> Sequence[tuple[int, Entry]]:
+def _key(id_: str) -> str:
+    """The same for all ids of one volume."""
+    try:
+        return decompose_volume_id(id_).uuid
+    except ValueError:
+        return id_
+
+
+def numbered_entries(entries: list[Entry]) -> Sequence[tuple[int, Entry]]:
     """By the time when they were made, in microseconds; no two have the same number."""
     found: list[tuple[int, Entry]] = []
     last = 0

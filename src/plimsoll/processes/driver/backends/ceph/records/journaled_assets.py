@@ -6,7 +6,7 @@ next call for the same request, in this zone or another, or by `clean`.
 
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plimsoll.decide.ceph.journal.operations import JournalProblem
 from plimsoll.decide.ceph.journal.places import CephJournal, ImagePlace, ImageRequest
@@ -18,17 +18,22 @@ from plimsoll.decide.ceph.journal.reservations import (
     give_up,
     reserve,
 )
-from plimsoll.processes.driver.backends.ceph.journal_runs import JournalError, JournalRunner
+from plimsoll.processes.driver.backends.ceph.records.journal_runs import JournalError, JournalRunner
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 
 MakeAsset = Callable[[ImagePlace], Awaitable[str]]
 """Makes the asset at that place and answers its own id; the same place again is no error, and ends
-in the same asset."""
+in the same asset. It never removes what it finds there: another call may have finished it, and its
+caller may know it. Raises SpoiltPlaceError if it cannot go on with that."""
 RemoveAsset = Callable[[ImagePlace], Awaitable[None]]
 """That it is gone already is no error."""
 
 CERTAIN = frozenset({CephFailure.NO_ROOM, CephFailure.REJECTED, CephFailure.DENIED})
 """After these the asset was not made and will not be."""
+
+
+class SpoiltPlaceError(Exception):
+    """What an interrupted attempt left at the place is not what is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,13 @@ class JournaledAssets:
 
     async def begin(self, request: ImageRequest, make: MakeAsset) -> BegunAsset:
         """The asset exists afterwards; `finish` of the journal gives it to its request."""
+        try:
+            return await self._begin(request, make)
+        except SpoiltPlaceError:
+            # The journal gives that place up for another one, unless it was finished meanwhile.
+            return await self._begin(replace(request, may_resume=False), make)
+
+    async def _begin(self, request: ImageRequest, make: MakeAsset) -> BegunAsset:
         found: ReservedImage | KnownImage = await self._runner.run(reserve(self._journal, request))
         if isinstance(found, KnownImage):
             # Another driver has finished it since this one looked.
@@ -65,9 +77,10 @@ class JournaledAssets:
             raise
         return BegunAsset(journal=self._journal, reserved=found, asset_id=asset_id)
 
-    async def give_up(self, request_name: str) -> None:
+    async def give_up(self, request_name: str, *, only_uuid: str = "") -> None:
         """Whatever is being made for the request. What cannot be removed now is a leftover."""
-        place: ImagePlace | None = await self._runner.run(give_up(self._journal, request_name))
+        steps = give_up(self._journal, request_name, only_uuid=only_uuid)
+        place: ImagePlace | None = await self._runner.run(steps)
         if place is not None:
             with suppress(JournalError):
                 await self._runner.run(remove_pieces(self._journal, place))

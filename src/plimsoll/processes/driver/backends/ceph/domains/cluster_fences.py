@@ -1,12 +1,13 @@
 """Fences of domains in the journals of a cluster, which all of its drivers obey.
 
-First the journals get the fence: from then on no node in the domain gets a lease to write. Then the
-clients of all leases in the domain are blocked. Only then is the fence complete. A crash in between
-leaves a fence that is begun, and the next call goes on. Clients that were blocked stay so: what was
-mounted on a node of the domain has to be staged again when the domain is given back.
+First the journals get the fence: from then on no node in the domain gets a lease to write, or
+mounts anything. Then the clients are blocked that have a lease, or something mounted. Only then is
+the fence complete. A crash in between leaves a fence that is begun, and the next call goes on.
+Clients that were blocked stay so: what was mounted on a node of the domain has to be staged again
+when the domain is given back.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from plimsoll.decide.ceph.journal.fences import (
     Domain,
@@ -18,17 +19,29 @@ from plimsoll.decide.ceph.journal.fences import (
 )
 from plimsoll.decide.ceph.journal.places import CephJournal
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
-from plimsoll.processes.driver.backends.ceph.cluster_records import ClusterRecords
+from plimsoll.processes.driver.backends.ceph.records.cluster_records import ClusterRecords
 
+EndWriters = Callable[[Sequence[CephJournal], Mapping[str, str]], Awaitable[None]]
+"""Lets no client in the domain write any more. Raises CephError and JournalError."""
 FindJournals = Callable[[], Awaitable[Sequence[str]]]
 """The pools that have a journal, also of classes that this driver has not heard of."""
+FindDown = Callable[[], Awaitable[Collection[int]]]
+"""The ids of pools that no data can be written to."""
 
 
 class ClusterFences:
     def __init__(
-        self, cluster: CephCluster, records: ClusterRecords, find_journals: FindJournals
+        self,
+        cluster: CephCluster,
+        records: ClusterRecords,
+        find_journals: FindJournals,
+        *,
+        find_down: FindDown,
+        end_writers: EndWriters,
     ) -> None:
         self._cluster = cluster
+        self._find_down = find_down
+        self._end_writers = end_writers
         self._records = records
         self._find_journals = find_journals
 
@@ -53,7 +66,7 @@ class ClusterFences:
         with failures_of(f"domain {dict(domain)}"):
             journals = await self._journals()
             await self._write(journals, domain, FenceState.BEGUN)
-            await self._records.leases.end_all(journals, domain)
+            await self._end_writers(journals, domain)
             await self._write(journals, domain, FenceState.COMPLETE)
 
     async def release(self, domain: Mapping[str, str]) -> None:
@@ -70,7 +83,9 @@ class ClusterFences:
     async def _journals(self) -> Sequence[CephJournal]:
         for pool in await self._find_journals():
             self._records.know_journal(pool)
-        return await self._records.volumes.journals()
+        # One that was lost with its domain lets no node write: no lease can be taken there.
+        down = await self._find_down()
+        return [each for each in await self._records.volumes.journals() if each.pool.id not in down]
 
     async def _listed(self, journal: CephJournal) -> Sequence[FencedDomain]:
         found: Sequence[FencedDomain] = await self._cluster.runner.run(list_fences(journal))

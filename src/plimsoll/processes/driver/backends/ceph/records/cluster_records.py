@@ -3,11 +3,20 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Protocol
 
-from plimsoll.processes.driver.backends.ceph.cluster_table import ClusterTable
-from plimsoll.processes.driver.backends.ceph.writer_leases import WriterLeases
+from plimsoll.decide.ceph.journal.layout import JournalKind, JournalLayout
+from plimsoll.decide.ceph.journal.stored_records import JournalRecord
+from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster
+from plimsoll.processes.driver.backends.ceph.records.cluster_table import (
+    ClusterTable,
+    JournalPools,
+    JournalTable,
+)
+from plimsoll.processes.driver.backends.ceph.records.writer_leases import Watchers, WriterLeases
 from plimsoll.processes.driver.backends.protocol import Charges
 from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
+from plimsoll.processes.driver.settings import BackendSettings
 from plimsoll.runtime.clock import Clock
 
 REFRESHED_EVERY = timedelta(seconds=10)
@@ -62,6 +71,47 @@ class ClusterRecords:
 
     def seen(self) -> tuple[Sequence[VolumeRecord], Sequence[SnapshotRecord]]:
         return tuple(self.volumes.seen.values()), tuple(self.snapshots.seen.values())
+
+
+class AdoptsEntries(Protocol):
+    """Finds what another program made, and left no record of."""
+
+    async def volume(self, id_: str, stored: JournalRecord) -> VolumeRecord | None: ...
+
+    async def snapshot(self, id_: str, stored: JournalRecord) -> SnapshotRecord | None: ...
+
+
+def make_records(
+    cluster: CephCluster,
+    pools: JournalPools,
+    adoption: AdoptsEntries,
+    settings: BackendSettings,
+    *,
+    watchers: Watchers,
+) -> ClusterRecords:
+    """`watchers` has the clients that have an asset open."""
+    volumes = ClusterTable(
+        cluster,
+        JournalTable(
+            form=VolumeRecord,
+            layout=JournalLayout(kind=JournalKind.VOLUME),
+            adopt=adoption.volume,
+            pools=pools,
+        ),
+        settings.ids,
+    )
+    snapshots = ClusterTable(
+        cluster,
+        JournalTable(
+            form=SnapshotRecord,
+            layout=JournalLayout(kind=JournalKind.SNAPSHOT),
+            adopt=adoption.snapshot,
+            pools=pools,
+        ),
+        settings.ids,
+    )
+    leases = WriterLeases(cluster, volumes, watchers, settings.clock)
+    return ClusterRecords(volumes, snapshots, leases, settings.clock)
 
 
 def _sums(entries: Sequence[VolumeRecord | SnapshotRecord]) -> Counter[str]:

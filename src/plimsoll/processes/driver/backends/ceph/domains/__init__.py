@@ -1,0 +1,1 @@
+"""Domains of a cluster, and their fences: start reading at `cluster_fences`."""

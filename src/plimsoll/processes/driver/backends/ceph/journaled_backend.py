@@ -1,0 +1,80 @@
+"""What the backends on Ceph have in common: volumes are entries of a journal, wherever they are.
+
+Each serves one cluster. `ceph.clusters` puts several of them behind one driver.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import NoReturn
+
+from plimsoll.decide.ceph.constrained_pools import ConstrainedPool
+from plimsoll.decide.ceph.domain_labels import DomainLabels
+from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster
+from plimsoll.processes.driver.backends.ceph.class_parameters import CephClass
+from plimsoll.processes.driver.backends.ceph.domains.fenced_domains import FencesCephDomains
+from plimsoll.processes.driver.backends.ceph.pool_places import PoolPlaces
+from plimsoll.processes.driver.backends.ceph.records.cluster_records import ClusterRecords
+from plimsoll.processes.driver.backends.ceph.records.journaled_entries import JournaledEntries
+from plimsoll.processes.driver.backends.protocol import (
+    Backend,
+    MendsVolumes,
+    PlaceRequest,
+    Pool,
+    ShowsDeletedVolumes,
+    ShutsDown,
+)
+from plimsoll.processes.driver.records import VolumePlacement, VolumeRecord
+from plimsoll.processes.driver.settings import BackendSettings
+from plimsoll.wire.csi.refusals import unimplemented
+
+
+class JournaledBackend(FencesCephDomains, Backend, MendsVolumes, ShowsDeletedVolumes, ShutsDown):
+    def __init__(
+        self,
+        cluster: CephCluster,
+        records: ClusterRecords,
+        settings: BackendSettings,
+        levels: Sequence[str],
+    ) -> None:
+        self.cluster = cluster
+        self.records = records
+        self._entries = JournaledEntries(cluster, records)
+        self._places = PoolPlaces(
+            domains=DomainLabels(driver=settings.driver_name, labels=tuple(levels)),
+            volumes_in=records.volumes_in,
+            chance=Random(settings.ids.uid()),  # noqa: S311 - spreads volumes
+        )
+
+    @abstractmethod
+    def parse(self, parameters: Mapping[str, str]) -> CephClass:
+        """The class as this cluster sees it. Raises CsiStatusError (INVALID_ARGUMENT)."""
+
+    @abstractmethod
+    def pools_of(self, wanted: CephClass) -> Sequence[ConstrainedPool]:
+        """Those of this cluster."""
+
+    def choose_place(self, pools: Sequence[Pool], request: PlaceRequest) -> VolumePlacement:
+        wanted = self.parse(request.backend_request.parameters)
+        return self._places.choose(wanted, self.pools_of(wanted), pools, request)
+
+    async def give_up(self, request_name: str, uuid: str) -> None:
+        """What is being made for the request, if it is that."""
+        await self._entries.give_up(request_name, uuid)
+
+    async def is_cut_off(self, volume: VolumeRecord, node_id: str) -> bool:  # noqa: ARG002 - none
+        """Where any number of nodes may write, what is open is never old."""
+        return False
+
+    async def modify(self, volume: VolumeRecord) -> None:
+        _refuse(f"volume {volume.id}: there is nothing of it that could be modified")
+
+    async def attach(self, volume: VolumeRecord, node_id: str) -> Mapping[str, str]:
+        _refuse(f"volume {volume.id}: needs no attaching to node {node_id}")
+
+    async def detach(self, volume: VolumeRecord, node_id: str) -> None:
+        _refuse(f"volume {volume.id}: needs no attaching to node {node_id}")
+
+
+def _refuse(detail: str) -> NoReturn:
+    raise unimplemented(detail)

@@ -1,0 +1,40 @@
+"""Pools of Ceph as the services see them: what they hold, and where a class says that they are."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from plimsoll.decide.ceph.constrained_pools import ConstrainedPool, PoolKey
+from plimsoll.decide.ceph.pool_capacity import CephPoolUsage, PromisedVolume, pool_state
+from plimsoll.processes.driver.backends.protocol import Charges, Extent, Pool
+
+Segments = tuple[Mapping[str, str], ...]
+
+
+def pool_figures(
+    usages: Mapping[str, CephPoolUsage], charges: Charges, overcommit: Fraction
+) -> Sequence[Pool]:
+    """By name."""
+    return [_pool(name, usages[name], charges, overcommit) for name in sorted(usages)]
+
+
+def _pool(name: str, usage: CephPoolUsage, charges: Charges, overcommit: Fraction) -> Pool:
+    taken = charges.promised.get(name, 0)
+    promised = PromisedVolume(size_bytes=taken, written_bytes=min(taken, usage.stored_bytes))
+    usages = {PoolKey("", name): usage}
+    found = pool_state(ConstrainedPool(name=name), usages, [promised], overcommit=overcommit)
+    free = found.free_bytes if found else 0
+    total = usage.stored_bytes + usage.max_avail_bytes
+    extent = Extent(name=name, total_bytes=total, free_bytes=free)
+    return Pool(name=name, topology=(), extents=(extent,))
+
+
+def pool_segments(pools: Sequence[ConstrainedPool], key_prefix: str) -> Mapping[str, Segments]:
+    """By pool. One that the class names for several domains is reachable from each."""
+    return {pool.name: _segments(pools, pool.name, key_prefix) for pool in pools}
+
+
+def _segments(pools: Sequence[ConstrainedPool], name: str, key_prefix: str) -> Segments:
+    entries = [item for item in pools if item.name == name]
+    if any(not item.segments for item in entries):
+        return ()
+    return tuple({key_prefix + label: value for label, value in item.segments} for item in entries)

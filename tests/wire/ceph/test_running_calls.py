@@ -1,0 +1,39 @@
+"""Calls that were given up count until they return."""
+
+import asyncio
+import threading
+from datetime import timedelta
+
+import pytest
+
+from plimsoll.runtime.deadlines import in_thread_within
+from plimsoll.wire.ceph.running_calls import RunningCalls
+
+SHORT, LONG = timedelta(milliseconds=20), timedelta(seconds=30)
+
+
+def test_without_calls_there_is_nothing_to_wait_for() -> None:
+    assert RunningCalls().end_within(timedelta())
+
+
+async def test_a_call_that_was_given_up_is_waited_for_until_it_returns() -> None:
+    calls, answered = RunningCalls(), threading.Event()
+    with pytest.raises(TimeoutError):
+        await in_thread_within(SHORT, calls.counted(answered.wait), ())
+    assert not calls.end_within(SHORT)
+
+    answered.set()
+
+    assert await asyncio.to_thread(calls.end_within, LONG)
+
+
+async def test_a_call_that_fails_has_ended_as_well() -> None:
+    calls = RunningCalls()
+
+    def fail() -> None:
+        raise ValueError("refused")
+
+    with pytest.raises(ValueError, match="refused"):
+        await in_thread_within(LONG, calls.counted(fail), ValueError)
+
+    assert await asyncio.to_thread(calls.end_within, LONG)
