@@ -47,7 +47,10 @@ def strings(source: str) -> Iterator[str]:
 
 
 def prose(path: Path) -> Iterator[str]:
+    """Nothing of a file without such words: to parse all would take long."""
     source = path.read_text()
+    if not HIDDEN.search(source):
+        return
     if path.suffix == ".md":
         yield source
     else:

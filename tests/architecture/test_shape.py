@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-from tools.structure import crowded_folders
+from tools.structure import crowded_folders, journey_of_a_decision
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "plimsoll"
@@ -23,6 +23,8 @@ FLOW_MODULES = [
     for module in MODULES
     if (module.parts[0] in FLOW or module.parts[:2] == MODEL) and module.name != "__init__.py"
 ]
+MOST_BORDERS = 77
+"""Less than half of what one decision crossed before each rule had its one place."""
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"})
 
 START = re.compile(r"\bStart(?:: | with | at | in | reading at )`([^`]+)`")
@@ -44,10 +46,26 @@ FAMILIES = {
     Path("apiserver/model/kinds/workloads/job_spec.py"): Path(
         "apiserver/model/kinds/workloads/test_job.py"
     ),
+    # An expression is read, checked and evaluated in one go.
+    Path("apiserver/model/custom/cel"): Path("apiserver/model/custom/cel/test_program.py"),
+    Path("apiserver/model/custom/cel/library"): Path("apiserver/model/custom/cel/test_program.py"),
+    # A definition is accepted as a whole, or told what is wrong with it.
+    Path("apiserver/model/custom/definition"): Path(
+        "apiserver/model/custom/definition/test_rules.py"
+    ),
+    # What a schema says of numbers is told with everything else that it says.
+    Path("apiserver/model/custom/values/numbers.py"): Path(
+        "apiserver/model/custom/test_checking.py"
+    ),
+    Path("apiserver/model/custom/nodes.py"): Path("apiserver/model/custom/test_checking.py"),
+    # The rules of a kind, as it is served.
+    Path("apiserver/model/custom/rules.py"): Path("apiserver/model/custom/test_served_kind.py"),
     # Protocols without a line to run: what the decisions read.
     Path("decide/claims/view.py"): Path("decide/claims/test_claim.py"),
     Path("decide/csi/snapshots/view.py"): Path("decide/csi/snapshots/test_snapshot.py"),
     Path("decide/provisioning/view.py"): Path("decide/provisioning/test_claims.py"),
+    # What `Judge` puts together: it has no line to run.
+    Path("decide/scheduling/rule_fit.py"): Path("decide/scheduling/test_judge.py"),
     # What the index keeps: only what is reserved in the end can be noticed.
     Path("decide/scheduling/reservations"): Path("decide/scheduling/reservations/test_index.py"),
 }
@@ -176,3 +194,8 @@ def test_the_changelog_speaks_of_the_current_version() -> None:
         line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")
     ]
     assert any(heading.split()[1].strip("[]") == project["version"] for heading in headings)
+
+
+def test_a_decision_of_the_kernel_crosses_few_borders_between_modules() -> None:
+    """Rules that concern neither the pod nor the cluster are left again at once."""
+    assert journey_of_a_decision().borders <= MOST_BORDERS

@@ -28,16 +28,18 @@ GROUPS = {
         "docs/how-to/repair.md",
         "docs/how-to/take-back-unused-volumes.md",
     ],
+    "a drained node": ["docs/how-to/drain-a-node.md"],
     "a lost zone": ["docs/how-to/take-over-a-domain.md"],
     "processes one by one": ["docs/tutorial/first-driver.md"],
     "the API server alone": [
         "docs/how-to/run-the-api-server.md",
         "docs/how-to/connect-with-kubectl.md",
         "docs/how-to/upgrade-zonal.md",
+        "docs/how-to/define-custom-resources.md",
     ],
     "a driver alone": ["docs/how-to/simulate-network-storage.md"],
     "a simulated cluster": ["docs/how-to/simulate-a-cluster.md"],
-    ON_CEPH: ["docs/tutorial/ceph-zones.md"],
+    ON_CEPH: ["docs/tutorial/ceph-zones.md", "docs/how-to/move-from-ceph-csi.md"],
     "a driver on local disks": ["docs/how-to/use-local-disks.md"],
 }
 SECONDS = 540
@@ -56,8 +58,11 @@ def typed(pages: list[str], directory: Path, logs: Path, *lone: str) -> None:
     with said.open("w") as output:
         environment = {**os.environ, "PATH": path, "HOME": str(logs)}
         shell = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+        code = None
         try:
             code = shell.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            output.write(f"not at its end after {SECONDS} seconds\n")
         finally:
             shell.terminate()  # the shell stops what it has started, whatever ended the test
             shell.wait()

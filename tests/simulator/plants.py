@@ -42,7 +42,7 @@ from plimsoll.runtime.leading.fence import Fence
 from plimsoll.runtime.leading.leader import LeaseRecord, StoredLease
 from plimsoll.simulator.invariants import Invariant
 from plimsoll.wire.kind import key_of, version_of
-from tests.simulator import rollback_plants
+from tests.simulator import placement_plants, rollback_plants
 
 
 def _plant(owner: object, name: str, bug: object) -> None:
@@ -237,7 +237,7 @@ PLANTS = (
     Plant(ignore_moved_claims, 16, Invariant.SELECTED_NODE_HONOURED),
     Plant(choose_the_refused_node_again, 8, Invariant.NOT_REFUSED_FOR_EVER),
     Plant(drop_watch_events, 1, Invariant.EVERYTHING_RUNS),
-    Plant(keep_deleted_objects_after_a_list, 5, Invariant.CACHES_ARE_TRUE),
+    Plant(keep_deleted_objects_after_a_list, 44, Invariant.CACHES_ARE_TRUE),
     Plant(release_claims_in_use, 1, Invariant.CLAIMS_IN_USE),
     Plant(ignore_the_reach_of_volumes, 1, Invariant.EVERYTHING_RUNS),
     Plant(count_one_volume_too_many, 12, Invariant.EVERYTHING_RUNS),
@@ -257,6 +257,12 @@ PLANTS = (
     Plant(rollback_plants.look_for_no_handles, 24, Invariant.NO_LOSSES),
     Plant(rollback_plants.report_with_the_newest_token, 51, Invariant.NEVER_ASKED_FOR_MORE),
     Plant(rollback_plants.set_the_mark_again, 165, Invariant.NO_USED_DATA_ROLLED_BACK),
-    Plant(rollback_plants.repair_claims_that_are_held, 38, Invariant.HOLDS_ARE_THE_SCHEDULERS),
+    Plant(rollback_plants.repair_claims_that_are_held, 72, Invariant.HOLDS_ARE_THE_SCHEDULERS),
+    Plant(placement_plants.put_pods_together, 20024, Invariant.KEPT_APART),
+    Plant(placement_plants.ignore_the_skew, 8, Invariant.SPREAD_EVENLY),
+    Plant(placement_plants.evict_equals, 20025, Invariant.PREEMPTED_FOR_MORE),
+    Plant(
+        placement_plants.evict_where_volumes_are_out_of_reach, 20025, Invariant.PROMISED_IN_REACH
+    ),
 )
 """Those that violate an invariant. `iterate_a_set` makes two runs of a seed differ."""

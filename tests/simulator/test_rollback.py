@@ -11,12 +11,12 @@ from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.invariants import Invariant
 from plimsoll.simulator.run import NoObserver, run_scenario
 from plimsoll.simulator.scenario.generate import generate
-from plimsoll.simulator.settled_rollbacks import LEASES
+from plimsoll.simulator.settled.rollbacks import LEASES
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2 as pools
 from tests.decide.rollback.unused import a_record
 
-SEED = 4
+SEED = 28
 """One in which pods wait for volumes that are in the wrong zone."""
 PUBLISHED = (
     methods.NODE_PUBLISH_VOLUME.name,

@@ -44,7 +44,8 @@ def test_the_last_line_counts_seeds_hours_faults_and_violations() -> None:
     tally.add(a_verdict(2, a_violation(is_known=True), cut=1))
 
     assert str(tally) == (
-        "2 seeds, 1.0 virtual hours, 4 faults (cut 3, pause 1), 0 violations (1 known)"
+        "2 seeds (0 with takeovers), 1.0 virtual hours, 4 faults (cut 3, pause 1), "
+        "0 violations (1 known)"
     )
     assert tally.first_failing is None
 

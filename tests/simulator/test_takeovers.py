@@ -11,7 +11,7 @@ from plimsoll.simulator.run import run_scenario
 from plimsoll.simulator.scenario.actions import CreateStatefulSet
 from plimsoll.simulator.scenario.generate import generate
 from plimsoll.simulator.scenario.generated.takeovers import AUTO_SET, SERVED, SERVED_SET
-from plimsoll.simulator.settled_takeovers import left_to_do
+from plimsoll.simulator.settled.takeovers import left_to_do
 from tests.builders import a_node
 
 SEED = 19

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from plimsoll.decide.provisioning.holds import HOLD
+from plimsoll.decide.annotations import SELECTED_NODE
+from plimsoll.decide.provisioning.holds import HOLD, HoldAction
 from plimsoll.decide.scheduling.binding.groups import (
     Group,
     GroupedClaim,
@@ -21,6 +22,7 @@ from tests.stories.test_groups import (
     BEGUN,
     ENOUGH,
     FREE,
+    NODES,
     OTHER,
     SETTINGS,
     STRICT,
@@ -89,24 +91,50 @@ async def test_the_volumes_of_a_pod_are_recorded_although_it_went_after_the_comm
         assert await scene.is_tidy()
 
 
-async def a_late_group(scene: Scene, pod_uid: str, state: GroupState) -> None:
-    """Written by a scheduler that stood still between the look at its lease and the sending."""
+LONG_AGO, IN_FUTURE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2060, 1, 1, tzinfo=UTC)
+
+
+async def a_group(
+    scene: Scene,
+    pod_uid: str,
+    state: GroupState,
+    *,
+    attempt: int = 0,
+    deadline: datetime = LONG_AGO,
+) -> Group:
+    """Of a pod that has both claims, as far as there are any."""
     claims = [
         GroupedClaim(name, found["metadata"]["uid"])
         for name in ("first", "second")
         if (found := await scene.cluster.find("PersistentVolumeClaim", name)) is not None
     ]
-    group = Group(
+    return Group(
         namespace="default",
         pod="web",
         pod_uid=pod_uid,
         node="node-b",
-        attempt=0,
-        deadline=datetime(2020, 1, 1, tzinfo=UTC),
+        attempt=attempt,
+        deadline=deadline,
         claims=tuple(claims),
         state=state,
     )
-    await scene.cluster.create(lease_document(StoredGroup(group=group), "kube-system"))
+
+
+async def store(scene: Scene, group: Group) -> None:
+    """Over what is there, as a scheduler would that has just read it."""
+    document = lease_document(StoredGroup(group=group), "kube-system")
+    if await scene.cluster.find("Lease", group.name, "kube-system") is None:
+        await scene.cluster.create(document)
+    else:
+        told = {"metadata": {"annotations": document["metadata"]["annotations"]}}
+        await scene.cluster.patch("Lease", group.name, told, namespace="kube-system")
+
+
+async def a_late_group(
+    scene: Scene, pod_uid: str, state: GroupState, deadline: datetime = LONG_AGO
+) -> None:
+    """Written by a scheduler that stood still between the look at its lease and the sending."""
+    await store(scene, await a_group(scene, pod_uid, state, deadline=deadline))
 
 
 @pytest.mark.parametrize("state", [GroupState.PREPARING, GroupState.PUBLISHING])
@@ -137,9 +165,39 @@ async def test_a_group_of_a_pod_that_waits_is_left_to_its_binding() -> None:
         await scene.schedule()
         await scene.cluster.create(a_pod(claims=("first", "second")))
         pod = await scene.cluster.get("Pod", "web")
-        await a_late_group(scene, pod["metadata"]["uid"], GroupState.PREPARING)
+        await a_late_group(scene, pod["metadata"]["uid"], GroupState.PREPARING, IN_FUTURE)
         await scene.cluster.wait(SWEPT)
         assert [group.state for group in await scene.groups()] == [GroupState.PREPARING]
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known-before", "new"])
+async def test_volumes_that_another_scheduler_had_made_for_a_pod_that_waits_are_given_back(
+    *, is_known: bool
+) -> None:
+    """It ran without an election, and ended before all volumes were there."""
+    async with a_scene(second=(FREE, FREE)) as scene:
+        for node in NODES:
+            await scene.cluster.patch("Node", node, {"spec": {"unschedulable": True}})
+        await two_claims(scene)
+        uid = (await scene.cluster.get("Pod", "web"))["metadata"]["uid"]
+        if is_known:
+            await store(scene, await a_group(scene, uid, GroupState.UNDONE))
+        await scene.schedule()
+        await scene.cluster.wait(BEGUN)
+        deadline = scene.cluster.clock.now() + SETTINGS.bind_timeout
+        left = await a_group(scene, uid, GroupState.PREPARING, attempt=1, deadline=deadline)
+        await store(scene, left)
+        wanted = {SELECTED_NODE: left.node, HOLD: str(left.hold(HoldAction.MAKE))}
+        for held in left.claims:
+            patch = {"metadata": {"annotations": wanted}}
+            await scene.cluster.patch("PersistentVolumeClaim", held.name, patch)
+        await scene.cluster.wait(BEGUN)
+        assert [len(storage.ids) for storage in scene.storages.values()] == [1, 1]
+        await scene.cluster.wait(SETTINGS.bind_timeout + SWEPT)
+        assert [len(storage.ids) for storage in scene.storages.values()] == [0, 0]
+        for held in left.claims:
+            assert not {SELECTED_NODE, HOLD} & {*await scene.annotations(held.name)}
+        assert [group.state for group in await scene.groups()] == [GroupState.UNDONE]
 
 
 async def test_a_scheduler_that_holds_nothing_back_finishes_the_groups_of_the_one_before() -> None:

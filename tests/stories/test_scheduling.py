@@ -7,6 +7,7 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.scheduling.policy import Policy
+from plimsoll.processes.scheduler.configuration.form import PluginArguments, ProfileSettings
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.objects import pod
@@ -75,6 +76,7 @@ async def test_with_local_volumes_on_two_of_three_nodes_one_pod_waits() -> None:
         assert (status, reason) == ("False", "Unschedulable")
         assert message == (
             "0/3 nodes are available: 3 node(s) didn't find available persistent volumes to bind. "
+            "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling. "
             "[NoMatchingVolume]"
         )
         await cluster.create(a_local_volume("node-c"))
@@ -166,7 +168,11 @@ async def test_a_pod_goes_where_there_is_room_and_waits_where_there_is_none() ->
         await cluster.settle()
         assert await nodes_of(cluster) == {"one": "large", "two": ""}
         _, _, message = await scheduled_condition(cluster, "two")
-        assert message == "0/2 nodes are available: 2 Insufficient cpu. [InsufficientResource]"
+        assert message == (
+            "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: "
+            "1 No preemption victims found for incoming pod, "
+            "1 Preemption is not helpful for scheduling. [InsufficientResource]"
+        )
         assert ("FailedScheduling", message) in await cluster.events("two")
         await cluster.delete("Pod", "one", grace=0)
         await cluster.settle()
@@ -188,6 +194,7 @@ async def test_selectors_taints_and_closed_nodes_are_honoured() -> None:
         assert message == (
             "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, "
             "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable. "
+            "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling. "
             "[NodeAffinityMismatch, NodeUnschedulable, UntoleratedTaint]"
         )
         await cluster.patch("Node", "closed", {"spec": {"unschedulable": None}})
@@ -251,6 +258,30 @@ async def test_a_scheduler_called_default_takes_all_pods_that_name_no_other() ->
         await cluster.create(pod("web"))
         await cluster.settle()
         assert await node_of(cluster, "web") == "node-a"
+
+
+async def test_one_scheduler_judges_pods_by_the_profile_that_they_name() -> None:
+    strategy = {"scoringStrategy": {"type": "MostAllocated"}}
+    packing = ProfileSettings(
+        scheduler_name="packing",
+        plugin_config=(PluginArguments(name="NodeResourcesFit", args=strategy),),
+    )
+    profiles = (ProfileSettings(scheduler_name="spreading"), packing)
+    settings = SchedulerSettings(scheduler_name="spreading", profiles=profiles)
+    async with a_cluster() as cluster, a_scheduler(cluster, settings) as running:
+        await add_node(cluster, "node-a", cpu="8")
+        await cluster.create(ours(pod("old"), schedulerName="spreading", requests={"cpu": "4"}))
+        await cluster.settle()
+        await add_node(cluster, "node-b", cpu="8")
+        for name in ("spreading", "packing", "nobody"):
+            wanted = ours(pod(name), schedulerName=name, requests={"cpu": "1"})
+            await cluster.create(wanted)
+        await cluster.settle()
+        assert await node_of(cluster, "spreading") == "node-b"
+        assert await node_of(cluster, "packing") == "node-a"
+        assert await node_of(cluster, "nobody") == ""
+        attempts = "scheduler_schedule_attempts_total"
+        assert running.sample(f'{attempts}{{profile="packing",result="scheduled"') == 1
 
 
 async def test_without_nodes_pods_are_told_so() -> None:
@@ -328,17 +359,17 @@ async def test_a_claim_whose_node_was_taken_off_and_closed_gets_the_other_node()
         await cluster.create(a_claim_without_a_provisioner("data"), a_pod(claims=["data"]))
         await cluster.settle()
         claim = await cluster.get("PersistentVolumeClaim", "data")
-        assert claim["metadata"]["annotations"][SELECTED_NODE] == "node-a"
-        await cluster.patch("Node", "node-a", {"spec": {"unschedulable": True}})
+        first = claim["metadata"]["annotations"][SELECTED_NODE]
+        await cluster.patch("Node", first, {"spec": {"unschedulable": True}})
         refusal = {"metadata": {"annotations": {SELECTED_NODE: None}}}
         await cluster.patch("PersistentVolumeClaim", "data", refusal)
         await cluster.settle(timedelta(seconds=10))
         claim = await cluster.get("PersistentVolumeClaim", "data")
-        assert claim["metadata"]["annotations"][SELECTED_NODE] == "node-b"
+        assert {first, claim["metadata"]["annotations"][SELECTED_NODE]} == {"node-a", "node-b"}
         told = [message for reason, message in await cluster.events("web")]
         assert (
             'binding volumes: provisioning failed for PVC "data": '
-            "disk.example.com refused node node-a [ProvisionerRefused]"
+            f"disk.example.com refused node {first} [ProvisionerRefused]"
         ) in told
 
 

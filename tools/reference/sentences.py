@@ -165,6 +165,12 @@ EVENTS = (
         "It names an owner that cannot be one, because it is in another namespace.",
     ),
     Event(
+        "PlacementUnreadable",
+        "Warning",
+        "class, pod",
+        "An annotation about the placement of volumes cannot be read, and is ignored.",
+    ),
+    Event(
         "ProvisioningCleanupFailed", "Warning", "claim", "The unwanted volume could not be deleted."
     ),
     Event(
@@ -404,9 +410,7 @@ TITLES: dict[Name, str] = {
     ("decide.scheduling.reasons", "Reason"): "What speaks against a node for a pod, or keeps a pod "
     "from its node or its volumes. The scheduler puts them in brackets behind the message of the "
     "event `FailedScheduling` and of the condition `PodScheduled`, and counts pods by them; "
-    "`plimsoll explain` prints them with numbers. No rule gives `CapacityReserved`, "
-    "`ClaimsDoNotFitTogether`, `PodAffinityConflict`, `PodAntiAffinityConflict`, `SpreadConflict` "
-    "and `PortConflict` yet.",
+    "`plimsoll explain` prints them with numbers.",
     (
         "decide.cluster.service_accounts",
         "ServiceAccountReason",

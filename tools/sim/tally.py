@@ -15,6 +15,8 @@ class Tally:
     """In the order in which they ended."""
     virtual_seconds: float = 0.0
     faults: Counter[str] = field(default_factory=Counter)
+    takeovers: int = 0
+    """Seeds in which a zone is lost and taken over."""
     violations: int = 0
     known: int = 0
     crashes: int = 0
@@ -28,18 +30,21 @@ class Tally:
             return
         self.virtual_seconds += outcome.virtual_seconds
         self.faults.update(outcome.faults)
+        self.takeovers += outcome.takes_over
         self.known += len(outcome.violations) - len(outcome.unknown)
         self.violations += len(outcome.unknown)
         if outcome.unknown:
             self.failing.append(outcome)
 
     def __str__(self) -> str:
-        """`100 seeds, 23.4 virtual hours, 612 faults (cut 201, …), 0 violations (3 known)`."""
+        """`100 seeds (30 with takeovers), 23.4 virtual hours, 612 faults (cut 201, …), 0 violations
+        (3 known)`."""
         hours = self.virtual_seconds / 3600
         kinds = ", ".join(f"{kind} {number}" for kind, number in self.faults.most_common())
         crashed = f", {_counted(self.crashes, 'run')} without a verdict" if self.crashes else ""
         return (
-            f"{_counted(len(self.seeds), 'seed')}, {hours:.1f} virtual hours, "
+            f"{_counted(len(self.seeds), 'seed')} ({self.takeovers} with takeovers), "
+            f"{hours:.1f} virtual hours, "
             f"{_counted(self.faults.total(), 'fault')} ({kinds or 'none'}), "
             f"{_counted(self.violations, 'violation')} ({self.known} known){crashed}"
         )

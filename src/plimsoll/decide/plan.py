@@ -80,6 +80,8 @@ class Emit:
     type: EventType
     reason: str
     message: str
+    reporter: str = ""
+    """Who tells it; empty: the process that enacts the plan."""
 
 
 Write = Create | Patch | Delete | Emit

@@ -6,7 +6,6 @@ simulator and by tests. An invariant that today's program breaks by design is wr
 what breaks it is marked as known.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -19,7 +18,9 @@ from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.engine.process import SimulatedProcess
 from plimsoll.simulator.held_back import HeldBack
 from plimsoll.simulator.honest_drivers import HonestDrivers
+from plimsoll.simulator.placements import STALE_SECONDS, PlacementWatch, promised_node
 from plimsoll.simulator.takeovers import TakeoverWatch
+from plimsoll.simulator.volume_reach import claims_of, reaches
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.fenced import HARMLESS_CALLS
@@ -66,6 +67,10 @@ class Invariant(StrEnum):
     FENCED_FIRST = "no domain is served elsewhere before it is fenced"
     FENCED_NODES_READ = "no node that is fenced can write"
     TAKEOVERS_END = "what the takeover map says comes about"
+    KEPT_APART = "no scheduler puts a pod near another that one of them avoids"
+    SPREAD_EVENLY = "no scheduler exceeds the skew that a pod allows"
+    PREEMPTED_FOR_MORE = "pods leave only for more important ones"
+    PROMISED_IN_REACH = "no pod is promised a node that cannot reach its volumes"
     CAPACITY_IS_TRUE = "capacity objects equal the backends"
 
 
@@ -103,6 +108,9 @@ class Watchdog:
         self._choices = SchedulerChoices()
         self._held = HeldBack()
         self._honest = HonestDrivers(cluster)
+        self._placements = PlacementWatch()
+        self._bound_at: dict[str, float] = {}
+        """When claims were first seen Bound, by uid."""
         self._takeovers = TakeoverWatch(
             cluster,
             early=partial(self.add, Invariant.FENCED_FIRST),
@@ -134,6 +142,7 @@ class Watchdog:
     ) -> None:
         if kind == ATTACHMENTS:
             self._check_attachments(key, before, after)
+        self._note_places(kind, before, after)
         if after is None:
             if kind == CLAIMS and before is not None:
                 self._claim_of = {v: c for v, c in self._claim_of.items() if c != key}
@@ -151,10 +160,12 @@ class Watchdog:
                 self._check_new_volume(key, after)
         elif kind == PODS:
             self._check_pod(key, after)
+            self._check_place(before, after)
 
     def _check_claim(self, key: str, claim: Document) -> None:
         if (claim.get("status") or {}).get("phase") != "Bound":
             return
+        self._bound_at.setdefault(claim["metadata"]["uid"], self._now)
         name = claim["spec"].get("volumeName", "")
         other = self._claim_of.setdefault(name, key)
         if other != key and other in self._mirror.objects[CLAIMS]:
@@ -212,6 +223,44 @@ class Watchdog:
                     f"pod {key} runs on {node['metadata']['name']}, out of reach of {name}",
                 )
 
+    def _note_places(self, kind: str, before: Document | None, after: Document | None) -> None:
+        objects = self._mirror.objects
+        pods, pod = objects[PODS], after or before
+        if kind == NODES and (before is None or after is None):
+            self._placements.node_changed(objects[NODES], has_pods=bool(pods))
+        elif kind == PODS and pod is not None:
+            self._placements.pod_changed(self._now, pod, pods, is_gone=after is None)
+
+    def _check_place(self, before: Document | None, pod: Document) -> None:
+        """That the pod gets, or is promised."""
+        old, objects = before or {"spec": {}}, self._mirror.objects
+        pods, nodes = objects[PODS], objects[NODES]
+        if pod["spec"].get("nodeName") and not old["spec"].get("nodeName"):
+            for near in self._placements.too_near(pod, pods, nodes):
+                self.add(Invariant.KEPT_APART, near)
+            for skew in self._placements.skew(pod, pods, nodes):
+                self.add(Invariant.SPREAD_EVENLY, skew)
+        promised, was = (promised_node(each) for each in (pod, old))
+        if promised and promised != was and not self._cluster.shape.takeover:
+            self._check_promise(pod, promised)
+
+    def _check_promise(self, pod: Document, promised: str) -> None:
+        """Of volumes that the scheduler must have known by then: it promises no node to a pod whose
+        Immediate claims it has not seen bound."""
+        objects, namespace = self._mirror.objects, pod["metadata"]["namespace"]
+        node = objects[NODES].get(promised)
+        for name in claims_of(pod):
+            claim = objects[CLAIMS].get(f"{namespace}/{name}")
+            if claim is None or node is None:
+                continue
+            bound_at = self._bound_at.get(claim["metadata"]["uid"], self._now)
+            volume = objects[VOLUMES].get(claim["spec"].get("volumeName", ""))
+            waits = claim["spec"].get("storageClassName") in self._waiting_classes
+            is_known = not waits or self._now - bound_at > STALE_SECONDS
+            if volume is not None and is_known and not reaches(node, volume):
+                message = f"pod {pod['metadata']['name']} is promised {promised}, out of reach"
+                self.add(Invariant.PROMISED_IN_REACH, f"{message} of its claim {name}")
+
     def _check_gone_claim(self, key: str, claim: Document) -> None:
         """Its volume may be deleted from now on. A pod that was deleted by force runs no more."""
         namespace, name = claim["metadata"]["namespace"], claim["metadata"]["name"]
@@ -252,6 +301,9 @@ class Watchdog:
             self._check_lease(sender, f"{request.method} {request.path}")
         if contradiction := self._choices.sent(sender, request):
             self.add(Invariant.ONE_CHOICE, contradiction)
+        pods = self._mirror.objects[PODS]
+        if unimportant := self._placements.written(self._now, sender, request, pods):
+            self.add(Invariant.PREEMPTED_FOR_MORE, unimportant)
         self.selected.volume_sent(sender, request)
         if early := self._held.recorded(sender, request, self.selected.creations):
             self.add(Invariant.HELD_BACK, early)
@@ -259,6 +311,7 @@ class Watchdog:
     def _answered(
         self, sender: SimulatedProcess, request: Request, response: Response | None
     ) -> None:
+        self._placements.answered(sender, request, response, self._mirror.objects[PODS])
         if touched := self._held.answered(sender, request, response):
             self.add(Invariant.HOLDS_ARE_THE_SCHEDULERS, touched)
 
@@ -345,28 +398,3 @@ def _is_for_lease(request: Request, lease: str) -> bool:
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     is_new = request.method == "POST" and f'"name":"{name}"'.encode() in request.body
     return request.path == f"{leases}/{name}" or (request.path == leases and is_new)
-
-
-def claims_of(pod: Document) -> Iterator[str]:
-    name = pod["metadata"]["name"]
-    for volume in pod["spec"].get("volumes") or ():
-        if "persistentVolumeClaim" in volume:
-            yield volume["persistentVolumeClaim"]["claimName"]
-        elif "ephemeral" in volume:
-            yield f"{name}-{volume['name']}"
-
-
-def reaches(node: Document, volume: Document) -> bool:
-    """Whether the volume's node affinity allows the node."""
-    required = ((volume["spec"].get("nodeAffinity") or {}).get("required") or {}).get(
-        "nodeSelectorTerms"
-    )
-    if not required:
-        return True
-    labels = node["metadata"].get("labels") or {}
-    return any(_matches(labels, term) for term in required)
-
-
-def _matches(labels: dict[str, str], term: Document) -> bool:
-    expressions = term.get("matchExpressions") or ()
-    return all(labels.get(each["key"]) in (each.get("values") or ()) for each in expressions)

@@ -17,8 +17,8 @@ from typing import Protocol
 
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import Rejected
 from plimsoll.decide.scheduling.kernel import Kernel
+from plimsoll.decide.scheduling.rule_fit import Rejected
 from plimsoll.simulator.cluster.mirror import NODES
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster, simulated_cluster
 from plimsoll.simulator.engine.chance import derived, seconds
@@ -33,7 +33,9 @@ from plimsoll.simulator.scenario.injector import FaultInjector
 from plimsoll.simulator.scenario.scenario import Scenario
 from plimsoll.simulator.scenario.telling import line_of
 from plimsoll.simulator.scenario.user import ClusterUser
-from plimsoll.simulator.settled import Unsettled, leading_scheduler, unsettled
+from plimsoll.simulator.settled.everything import unsettled
+from plimsoll.simulator.settled.scheduler import leading_scheduler
+from plimsoll.simulator.settled.unsettled import Unsettled
 
 COMING_UP_SECONDS = 60.0
 LOOK_SECONDS = 15.0
@@ -52,6 +54,8 @@ class RunVerdict:
     steps: int
     faults: dict[str, int]
     """Troubles that struck, by kind."""
+    takes_over: bool = False
+    """Whether its cluster has a zone that is lost and taken over."""
     lines: tuple[str, ...] = ()
     was_interrupted: bool = False
     """The run did not come to its end: a user has stopped it."""
@@ -204,6 +208,7 @@ class Play:
             virtual_seconds=network.loop.time(),
             steps=network.loop.steps,
             faults=self.faults.counts,
+            takes_over=bool(self.scenario.cluster.takeover),
             lines=tuple(network.trace.lines),
             was_interrupted=was_interrupted,
         )

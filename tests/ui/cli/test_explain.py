@@ -5,6 +5,7 @@ Faults that no rule about nodes finds are in `test_explain_evidence`.
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from plimsoll.decide.scheduling.policy import Announcement, Policy, identity_document
 from plimsoll.simulator.stories.schedulers import (
     HOSTNAME,
     a_claim,
@@ -130,6 +132,21 @@ def with_claim(name: str, claim: Document) -> list[Document]:
 def selected(claim: Document, node: str) -> Document:
     claim["metadata"]["annotations"] = {SELECTED_NODE: node}
     return claim
+
+
+def create_identity(server: EmbeddedServer, scheduler: str, profile: Document) -> None:
+    told = Announcement(
+        scheduler_name=scheduler,
+        policy=Policy.DEFAULT,
+        holder="copy-1",
+        began_at=datetime.now(UTC),
+        now=datetime.now(UTC),
+        profile=json.dumps(profile),
+    )
+    document = identity_document(told, "kube-system")
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+    code, answer = server.endpoint.request("POST", path, document)
+    assert code == 201, answer.get("message")
 
 
 TAINT = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
@@ -298,6 +315,86 @@ def test_a_pod_is_judged_by_the_rules_of_its_scheduler(server: EmbeddedServer) -
     assert explained(server, "pod/default/theirs")["policy"] == "compatible"
     assert explained(server, "pod/default/cpu")["policy"] == "default"
     assert explained(server, "pod/default/cpu", "--policy", "compatible")["policy"] == "compatible"
+
+
+CARELESS: dict[str, Any] = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {
+            "schedulerName": "careless",
+            "plugins": {
+                step: {"disabled": [{"name": "TaintToleration"}]}
+                for step in ("filter", "preFilter")
+            },
+        },
+        {"schedulerName": "careful"},
+    ],
+}
+
+
+def test_a_pod_is_judged_by_the_profile_of_its_scheduler(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "configuration.yaml"
+    file.write_text(yaml.safe_dump(CARELESS))
+    create(
+        server,
+        *(on("tainted", name, schedulerName=name) for name in ("careless", "careful")),
+    )
+
+    careless, careful = (
+        explained(server, f"pod/default/{name}", "--config", str(file))
+        for name in ("careless", "careful")
+    )
+
+    assert (careless["state"], careless["node"]) == ("Schedulable", "tainted")
+    assert careless["policySource"]["message"].endswith("; by the profile of --config")
+    assert codes(careful) == {"UntoleratedTaint", "NodeAffinityMismatch", "NodeUnschedulable"}
+
+
+def test_a_profile_that_the_scheduler_has_published_counts(server: EmbeddedServer) -> None:
+    profile = {"plugins": CARELESS["profiles"][0]["plugins"]}
+    create_identity(server, "published", {"profile": profile})
+    create(server, on("tainted", "published", schedulerName="published"))
+
+    document = explained(server, "pod/default/published")
+
+    assert (document["state"], document["node"]) == ("Schedulable", "tainted")
+    assert "published with a profile by scheduler published" in document["policySource"]["message"]
+
+
+def test_a_published_profile_of_another_version_is_remarked(server: EmbeddedServer) -> None:
+    create_identity(server, "newer", {"planets": 9, "profile": {"planets": 9}})
+    create(server, on("tainted", "newer", schedulerName="newer"))
+
+    document = explained(server, "pod/default/newer")
+
+    assert "UntoleratedTaint" in codes(document)
+    (remark,) = document["remarks"]
+    assert remark.startswith("the profile that scheduler newer has published is not understood")
+
+
+def test_a_file_that_no_scheduler_would_take_is_bad_usage(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "configuration.yaml"
+    file.write_text(yaml.safe_dump({**CARELESS, "extenders": [{"urlPrefix": "http://x"}]}))
+    result = run(server, "pod/default/cpu", "--config", str(file))
+    assert result.exit_code == 2
+    assert "extenders" in result.stderr
+
+
+def test_room_is_kept_for_pods_to_which_a_node_was_promised(server: EmbeddedServer) -> None:
+    waiting = on("node-1", "waiting", schedulerName="promising", requests={"cpu": "2"})
+    promised = on("node-1", "promised-to", schedulerName="promising", requests={"cpu": "3"})
+    create(server, waiting)
+    assert explained(server, "pod/default/waiting")["state"] == "Schedulable"
+
+    create(server, {**promised, "status": {"nominatedNodeName": "node-1"}})
+
+    assert "InsufficientResource" in codes(explained(server, "pod/default/waiting"))
+    assert explained(server, "pod/default/promised-to")["node"] == "node-1"
 
 
 def test_the_table_is_for_people(server: EmbeddedServer) -> None:

@@ -105,6 +105,22 @@ async def test_either_process_can_be_killed_and_data_stays_also_in_the_other_for
         await kube.close()
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("form", [(), ("--separate",), ("--hollow",)], ids=" ".join)
+async def test_no_part_asks_for_what_its_role_does_not_allow(
+    short: Path, form: tuple[str, ...]
+) -> None:
+    with up(short, "--disk-size", "1Gi", *form):
+        kube = client(short)
+        await create(kube, namespace(), database())
+        await phases(kube, RUNNING)
+        await delete_demo(kube)
+        text = (await kube.raw_get("/metrics")).decode()
+        assert 'code="200"' in text
+        assert [line for line in text.splitlines() if 'code="403"' in line] == []
+        await kube.close()
+
+
 @pytest.mark.timeout(300)
 async def test_a_scheduler_that_loses_its_lease_begins_again_and_the_other_parts_go_on(
     short: Path,

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
-from plimsoll.apiserver.http.identity import ADMIN, User
+from plimsoll.apiserver.access.users import ADMIN, User
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import ORDINARY, ServerOptions, limits_for, make_server, running
 from plimsoll.apiserver.server import ApiServer

@@ -9,6 +9,12 @@ from plimsoll.simulator.scenario.copied_volumes import (
     RestoreSnapshot,
     SnapshotClaim,
 )
+from plimsoll.simulator.scenario.placement_rules import (
+    CreateBudget,
+    PlacedPods,
+    create_priority_class,
+    with_rules,
+)
 from plimsoll.simulator.scenario.static_volumes import (
     CreateLocalVolumes,
     CreateZonalVolumes,
@@ -18,8 +24,7 @@ from plimsoll.simulator.scenario.takeover_maps import SetTakeoverMap
 from plimsoll.simulator.scenario.user import NAMESPACE, Action, ClusterUser
 
 
-class CreateStatefulSet(Action, frozen=True, kw_only=True, tag="createStatefulSet"):
-    name: str
+class CreateStatefulSet(PlacedPods, frozen=True, kw_only=True, tag="createStatefulSet"):
     replicas: int = 3
     class_name: str = "zonal"
     size: str = "1Gi"
@@ -31,6 +36,7 @@ class CreateStatefulSet(Action, frozen=True, kw_only=True, tag="createStatefulSe
     cpu: str = "100m"
 
     async def carry_out(self, user: ClusterUser) -> None:
+        await create_priority_class(self, user)
         await user.create(stateful_set(self))
 
 
@@ -69,10 +75,9 @@ class DeletePod(Action, frozen=True, kw_only=True, tag="deletePod"):
         await user.delete("Pod", self.name)
 
 
-class CreatePods(Action, frozen=True, kw_only=True, tag="createPods"):
+class CreatePods(PlacedPods, frozen=True, kw_only=True, tag="createPods"):
     """A burst: so many pods at once, each with a claim of its own."""
 
-    name: str
     pods: int = 10
     class_name: str = "zonal"
     size: str = "1Gi"
@@ -81,6 +86,7 @@ class CreatePods(Action, frozen=True, kw_only=True, tag="createPods"):
     """Whether the pods end by themselves, as those of a job."""
 
     async def carry_out(self, user: ClusterUser) -> None:
+        await create_priority_class(self, user)
         for document in pods(self):
             await user.create(document)
 
@@ -229,6 +235,7 @@ AnyAction = (
     | TakeOutOfService
     | PutIntoService
     | SetTakeoverMap
+    | CreateBudget
 )
 
 
@@ -270,10 +277,13 @@ def stateful_set(wanted: CreateStatefulSet) -> Document:
             "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels},
-                "spec": {
-                    "containers": [_container(wanted.cpu)],
-                    "terminationGracePeriodSeconds": 5,
-                },
+                "spec": with_rules(
+                    {
+                        "containers": [_container(wanted.cpu)],
+                        "terminationGracePeriodSeconds": 5,
+                    },
+                    wanted,
+                ),
             },
             "volumeClaimTemplates": [
                 {
@@ -300,12 +310,15 @@ def pods(wanted: CreatePods) -> list[Document]:
                     "namespace": NAMESPACE,
                     "labels": {"app": wanted.name},
                 },
-                "spec": {
-                    "containers": [_container(wanted.cpu)],
-                    "restartPolicy": "Never" if wanted.finish else "Always",
-                    "terminationGracePeriodSeconds": 5,
-                    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
-                },
+                "spec": with_rules(
+                    {
+                        "containers": [_container(wanted.cpu)],
+                        "restartPolicy": "Never" if wanted.finish else "Always",
+                        "terminationGracePeriodSeconds": 5,
+                        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
+                    },
+                    wanted,
+                ),
             }
         )
     return made

@@ -30,6 +30,7 @@ from plimsoll.simulator.scenario.generated.groups import (
     send_after_the_lease,
     stop_at_the_commit_point,
 )
+from plimsoll.simulator.scenario.generated.placements import keep_apart, preempt, spread_evenly
 from plimsoll.simulator.scenario.generated.plots import (
     INSIDE,
     LASTING,
@@ -91,6 +92,12 @@ TAKEOVER_PLOTS: tuple[tuple[Plot, float], ...] = (
     (lose_a_zone_for_long, 0.1),
 )
 """One of them at most: both would write the same map."""
+PLACEMENT_PLOTS: tuple[tuple[Plot, float], ...] = (
+    (preempt, 0.25),
+    (keep_apart, 0.2),
+    (spread_evenly, 0.2),
+)
+"""By a chance of their own, as those before."""
 
 
 def generate(seed: int) -> Scenario:
@@ -111,6 +118,10 @@ def generate(seed: int) -> Scenario:
         if happens(latest, share):
             events += plot(latest, shape)
     events += _takeover(Random(f"takeovers of scenario {seed}"), shape)  # noqa: S311 - chance of a simulation
+    places = Random(f"places of scenario {seed}")  # noqa: S311 - chance of a simulation
+    for plot, share in PLACEMENT_PLOTS:
+        if happens(places, share):
+            events += plot(places, shape)
     shape = with_takeovers(fitted(shape, events), events)
     events.sort(key=lambda each: each.at)
     return Scenario(

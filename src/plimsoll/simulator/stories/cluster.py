@@ -298,6 +298,12 @@ class StoryCluster:
         raise BrokenExpectationError(f"pods still come and go after {rounds} rounds")
 
 
+def _disabled_plugins(loops: tuple[str, ...]) -> frozenset[str]:
+    """Nodes are only tainted where a loop finds them ready."""
+    ended_here = {"TaintNodesByCondition"} if "node-lifecycle" in loops else set()
+    return FINISHED_BY_CONTROLLERS - ended_here
+
+
 @asynccontextmanager
 async def a_cluster(
     *loops: str, more: Mapping[str, Make] | None = None
@@ -309,9 +315,7 @@ async def a_cluster(
         clock,
         seeded_ids(0),
         limits_for(HISTORY),
-        options=ServerOptions(
-            disabled_plugins=frozenset() if "node-lifecycle" in loops else FINISHED_BY_CONTROLLERS
-        ),
+        options=ServerOptions(disabled_plugins=_disabled_plugins(loops)),
     )
     async with running(server):
         cluster = StoryCluster(server, clock)

@@ -39,7 +39,7 @@ def apiserver(ctx: click.Context, /, *, log_level: str, log_format: str, **given
     try:
         settings = flags.settings()
     except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--disable-admission-plugins") from error
+        raise click.UsageError(str(error)) from error
     try:
         uvloop.run(process.run(settings, say))
     except (StoreCorruptError, UnreadableKeysError) as error:

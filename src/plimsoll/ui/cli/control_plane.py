@@ -44,5 +44,6 @@ def control_plane(**given: Any) -> None:
             rollback_after=flags.rollback_after,
             takeover=flags.takeover,
             auto_takeover=flags.auto_takeover,
+            encryption_key_file=flags.encryption_key_file,
         )
         uvloop.run(process.run(before, wanted, say, is_root=os.geteuid() == 0))

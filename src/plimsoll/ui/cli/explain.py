@@ -4,17 +4,20 @@ Reads, never writes.
 """
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import click
 import uvloop
 
 from plimsoll.decide.scheduling.policy import Policy, parse_namespaces
-from plimsoll.runtime.config import Sources, load_settings
+from plimsoll.processes.scheduler.configuration.published import profiles_in
+from plimsoll.runtime.config import ConfigError, Sources, load_settings
 from plimsoll.runtime.flags import Flag
 from plimsoll.ui.documents import TABLE, written_document
 from plimsoll.ui.explain.explainer import explain_reference
 from plimsoll.ui.explain.reference import parse_reference
+from plimsoll.ui.explain.rules import AskedRules
 from plimsoll.ui.options.cluster_options import ClusterFlags, cluster_options
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kubeconfig_files import KubeconfigError
@@ -36,6 +39,15 @@ class ExplainFlags(ClusterFlags, frozen=True, kw_only=True):
             " kube-scheduler's."
         ),
     ] = None
+    config: Annotated[
+        str,
+        Flag(
+            "The scheduler's file, our own or a KubeSchedulerConfiguration: pods are judged by the"
+            " profile that they name in it. By default by the one that the scheduler has published,"
+            " or by none.",
+            metavar="FILE",
+        ),
+    ] = ""
     record_namespaces: Annotated[
         str,
         Flag(
@@ -66,9 +78,13 @@ def explain(what: str, **given: Any) -> None:
     try:
         reference = parse_reference(what, flags.asked_namespace, flags.namespace)
         client = flags.client("plimsoll-explain")
-        believed = parse_namespaces(flags.record_namespaces)
-        answer = uvloop.run(explain_reference(client, reference, flags.policy, believed))
-    except (KubeconfigError, ValueError) as error:
+        asked = AskedRules(
+            policy=flags.policy,
+            profiles=profiles_in(Path(flags.config)) if flags.config else {},
+            record_namespaces=parse_namespaces(flags.record_namespaces),
+        )
+        answer = uvloop.run(explain_reference(client, reference, asked))
+    except (ConfigError, KubeconfigError, ValueError) as error:
         raise click.UsageError(str(error)) from error
     except KubeError as error:
         raise click.ClickException(_told(error, what)) from error

@@ -67,6 +67,7 @@ def up(**given: Any) -> None:
         rollback_after=flags.rollback_after,
         takeover=flags.takeover,
         auto_takeover=flags.auto_takeover,
+        encryption_key_file=flags.encryption_key_file,
         restart_unresponsive=flags.restart_unresponsive,
         separate=flags.separate,
     )

@@ -9,7 +9,6 @@ from plimsoll.api.registry import Document
 from plimsoll.api.workloads import Deployment, ReplicaSet
 from plimsoll.decide.explain.claim import ClaimExplanation, explain_claim
 from plimsoll.decide.explain.pod import PodExplanation, explain_pod
-from plimsoll.decide.explain.policies import ChosenPolicy, choose_policy
 from plimsoll.decide.explain.remedies import Remedy, find_remedy
 from plimsoll.decide.explain.workload import (
     Workload,
@@ -17,14 +16,13 @@ from plimsoll.decide.explain.workload import (
     explain_workload,
     pods_of,
 )
-from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.judge import KernelSettings
 from plimsoll.decide.scheduling.kernel import Kernel
-from plimsoll.decide.scheduling.policy import KUBE_SCHEDULER, Policy, scheduler_of
+from plimsoll.decide.scheduling.policy import KUBE_SCHEDULER, scheduler_of
 from plimsoll.ui.explain import output
 from plimsoll.ui.explain.margin import Margin
 from plimsoll.ui.explain.reading import ClusterReading, look_closer, read_ages, read_cluster
 from plimsoll.ui.explain.reference import Reference, Subject
+from plimsoll.ui.explain.rules import NOTHING_ASKED, AskedRules, SchedulerRules, rules_of
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import Selection
@@ -59,19 +57,11 @@ class ExplainAnswer:
 
 
 async def explain_reference(
-    client: KubeClient,
-    reference: Reference,
-    asked: Policy | None,
-    record_namespaces: frozenset[str] = frozenset(),
+    client: KubeClient, reference: Reference, asked: AskedRules = NOTHING_ASKED
 ) -> ExplainAnswer:
-    """Closes the client. `asked` is a policy to judge by instead of that of the pod's scheduler,
-    `record_namespaces` where records are believed instead of where the scheduler believes them.
-
-    Raises KubeError.
-    """
+    """Closes the client. Raises KubeError."""
     try:
-        explainer = _Explainer(client, reference.key, asked, record_namespaces)
-        return await explainer.explain(reference)
+        return await _Explainer(client, reference.key, asked).explain(reference)
     finally:
         await client.close()
 
@@ -79,22 +69,16 @@ async def explain_reference(
 class _Explainer:
     """Reads the cluster once and explains one thing in it."""
 
-    def __init__(
-        self,
-        client: KubeClient,
-        key: ObjectKey,
-        asked: Policy | None,
-        record_namespaces: frozenset[str],
-    ) -> None:
+    def __init__(self, client: KubeClient, key: ObjectKey, asked: AskedRules) -> None:
         self._client = client
-        self._record_namespaces = record_namespaces
         self._key = key
         self._asked = asked
-        self._policies: dict[str, ChosenPolicy] = {}
-        self._kernels: dict[Policy, Kernel] = {}
+        self._rules: dict[str, SchedulerRules] = {}
+        """By scheduler name."""
 
     async def explain(self, reference: Reference) -> ExplainAnswer:
-        reading = await read_cluster(self._client, self._key.namespace, self._record_namespaces)
+        believed = self._asked.record_namespaces
+        reading = await read_cluster(self._client, self._key.namespace, believed)
         match reference.subject:
             case Subject.POD:
                 return await self._explain_pod(reading)
@@ -142,21 +126,19 @@ class _Explainer:
         return explain_pod(pod, self._kernel(scheduler_of(pod), reading), reading.evidence)
 
     def _kernel(self, scheduler: str, reading: ClusterReading) -> Kernel:
-        """That of the policy by which pods of the scheduler are judged."""
-        evidence = reading.evidence
-        chosen = choose_policy(scheduler, self._asked, evidence.leases, evidence.now)
-        self._policies[scheduler] = chosen
-        if chosen.policy not in self._kernels:
-            self._kernels[chosen.policy] = _kernel(reading, chosen.policy)
-        return self._kernels[chosen.policy]
+        """By which pods of the scheduler are judged."""
+        if scheduler not in self._rules:
+            self._rules[scheduler] = rules_of(scheduler, self._asked, reading)
+        return self._rules[scheduler].kernel
 
     async def _answer(self, explained: Explained, reading: ClusterReading) -> ExplainAnswer:
         ages = await read_ages(self._client, output.seen_in(explained))
+        remarks = [rules.remark for rules in self._rules.values() if rules.remark]
         margin = Margin(
             now=reading.evidence.now,
             ages=ages,
-            policies=self._policies,
-            remarks=reading.remarks,
+            policies={name: rules.chosen for name, rules in self._rules.items()},
+            remarks=(*reading.remarks, *remarks),
             remedies=dict(self._remedies(explained, reading)),
         )
         return ExplainAnswer(explained, margin)
@@ -183,9 +165,3 @@ def _shown_pods(explained: Explained) -> tuple[PodExplanation, ...]:
 def _owner(object_: ApiObject) -> str:
     controller = object_.metadata.controller
     return controller.uid if controller else ""
-
-
-def _kernel(reading: ClusterReading, policy: Policy) -> Kernel:
-    kernel = Kernel(Columns.of(reading.objects), KernelSettings(policy=policy))
-    kernel.advance(reading.evidence.now)
-    return kernel

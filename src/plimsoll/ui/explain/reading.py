@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from plimsoll.api.core import Event, Lease, Node
+from plimsoll.api.core import Event, Lease, Namespace, Node, Service
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document, Resource, all_resources, resources_by_path
@@ -24,6 +24,7 @@ from plimsoll.api.storage import (
     VolumeAttachment,
 )
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from plimsoll.decide.annotations import STORAGE_PROVISIONER
 from plimsoll.decide.capacity.overview import ObservedCapacity, overview_of
 from plimsoll.decide.explain.evidence import Evidence
@@ -48,6 +49,13 @@ KINDS: tuple[type[ApiObject], ...] = (
     PersistentVolume,
     PersistentVolumeClaim,
 )
+SPREADING: tuple[type[ApiObject], ...] = (
+    Service,
+    ReplicationController,
+    ReplicaSet,
+    StatefulSet,
+)
+"""Which pods are alike, by which nodes are scored: they refuse no node."""
 CLAIMS = documents(resources_by_path()["", "v1", "persistentvolumeclaims"])
 AT_ONCE = 8
 
@@ -82,8 +90,16 @@ async def read_cluster(
     where the scheduler says that it believes them."""
     pages = await asyncio.gather(*(client.list(typed(type_), EVERYTHING) for type_ in KINDS))
     pods = await client.list(typed(Pod), UNFINISHED)
-    objects = (*(item for page in pages for item in page.items), *pods.items)
     remarks: list[str] = []
+    own = Selection(namespace=namespace)
+    spreading = [await _if_allowed(client, typed(type_), own, remarks) for type_ in SPREADING]
+    namespaces = await _if_allowed(client, typed(Namespace), EVERYTHING, remarks)
+    objects = (
+        *(item for page in pages for item in page.items),
+        *pods.items,
+        *(namespaces or ()),
+        *(item for found in spreading for item in found or ()),
+    )
     events = await _if_allowed(client, typed(Event), Selection(namespace=namespace), remarks)
     leases = await _if_allowed(client, typed(Lease), EVERYTHING, remarks)
     evidence = Evidence(

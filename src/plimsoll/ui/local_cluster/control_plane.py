@@ -1,14 +1,17 @@
 """The control plane in one process: the API server, and all that works through it.
 
-Controller, scheduler and provisioners reach the server without a network between, and go through
-the same authorization, admission and validation as every other client. The drivers are reached over
+Controller, scheduler and provisioners reach the server without a network between, each as the user
+that it would be as a process, and go through the same authorization, admission and validation as
+every other client. The drivers are reached over
 their sockets. A part that fails is started again by itself. When the server fails, the process
 ends: no part can do anything without it.
 """
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
+from plimsoll.apiserver.access.users import ADMIN, AUTHENTICATED, User
 from plimsoll.apiserver.flags import ApiServerFlags
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.apiserver.main import ServingSockets, prepare_process, serving
@@ -17,15 +20,19 @@ from plimsoll.processes.provisioner.settings import ProvisionerFlags, load as lo
 from plimsoll.processes.scheduler.settings import SchedulerSettings, load as load_scheduler
 from plimsoll.reconcile.process import OnReady, system_identity
 from plimsoll.runtime.clock import Clock, SystemClock
-from plimsoll.runtime.config import Sources, environment, load_settings
+from plimsoll.runtime.config import ConfigError, Sources, environment, load_settings
 from plimsoll.runtime.flags import read_arguments
 from plimsoll.runtime.ids import system_chance
 from plimsoll.runtime.signals import until_signalled
 from plimsoll.ui.local_cluster import layout
+from plimsoll.ui.local_cluster.access import identities
+from plimsoll.ui.local_cluster.access.clients import MANAGER
+from plimsoll.ui.local_cluster.access.identities import PartIdentity
 from plimsoll.ui.local_cluster.assembled import run_parts, supervision, until
 from plimsoll.ui.local_cluster.children import Child
 from plimsoll.ui.local_cluster.layout import ClusterOptions
-from plimsoll.ui.local_cluster.preparing import MANAGER, prepare
+from plimsoll.ui.local_cluster.objects import LOCAL, POOLS
+from plimsoll.ui.local_cluster.preparing import prepare
 from plimsoll.ui.local_cluster.removed_nodes import removed
 from plimsoll.ui.parts.assembly import Part, PartEnvironment, PartLife
 from plimsoll.ui.parts.control_plane import EXPECTED, controller, provisioner, scheduler
@@ -38,15 +45,18 @@ NAME = "control-plane"
 async def run(
     before: ClusterOptions, wanted: ClusterOptions, on_ready: OnReady, *, is_root: bool
 ) -> None:
-    """Until SIGTERM or SIGINT. `before` is what the directory keeps."""
+    """Until SIGTERM or SIGINT. `before` is what the directory keeps. Raises ConfigError."""
     prepare_process()
     clock = SystemClock()
+    try:
+        server = _server_flags(wanted).settings()
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
 
     async def work() -> None:
-        async with serving(_server_flags(wanted).settings()) as served:
-            around = _environment(served, clock)
-            parts = _parts(wanted, around)
-            client = around.client(MANAGER)
+        async with serving(server) as served:
+            parts = _parts(wanted, lambda user: _environment(served, clock, user))
+            client = _environment(served, clock, ADMIN).client(MANAGER)
             await prepare(client, wanted, removed(before, wanted), is_root=is_root)
 
             def begun(addresses: list[str]) -> None:
@@ -73,23 +83,36 @@ async def _while_served(served: ServingSockets, working: "asyncio.Future[None]")
         await asyncio.gather(working, broken, return_exceptions=True)
 
 
-def _environment(served: ServingSockets, clock: Clock) -> PartEnvironment:
+def _environment(served: ServingSockets, clock: Clock, user: User) -> PartEnvironment:
     def client(component: str) -> KubeClient:
-        transport = InProcessTransport(served.server)
+        transport = InProcessTransport(served.server, user)
         return KubeClient(transport, clock=clock, chance=system_chance(), manager=component)
 
     return PartEnvironment(clock=clock, client=client, identity=system_identity)
 
 
-def _parts(wanted: ClusterOptions, around: PartEnvironment) -> dict[str, Part]:
+def _user(identity: PartIdentity) -> User:
+    return User(name=identity.user, groups=(*identity.groups, AUTHENTICATED))
+
+
+def _parts(
+    wanted: ClusterOptions, environment_of: Callable[[User], PartEnvironment]
+) -> dict[str, Part]:
     """Each from the arguments of the command that it would be. Raises ConfigError."""
+
+    def around(identity: PartIdentity) -> PartEnvironment:
+        return environment_of(_user(identity))
+
+    control = _controller_settings(layout.controller(wanted))
+    schedule = _scheduler_settings(layout.scheduler(wanted))
     parts = {
-        "controller": controller(_controller_settings(layout.controller(wanted)), around),
-        "scheduler": scheduler(_scheduler_settings(layout.scheduler(wanted)), around),
+        "controller": controller(control, around(identities.CONTROLLER)),
+        "scheduler": scheduler(schedule, around(identities.SCHEDULER)),
     }
-    for child in layout.provisioners(wanted):
+    for driver, child in zip((LOCAL, POOLS), layout.provisioners(wanted), strict=True):
         settings = _provisioner_settings(child)
-        parts[child.name] = _beside_its_driver(settings, around)
+        identity = identities.provisioner(driver)
+        parts[child.name] = _beside_its_driver(settings, around(identity))
     return parts
 
 

@@ -16,6 +16,8 @@ from plimsoll.api.registry import Document
 from plimsoll.decide.ceph.takeover.auto_takeover import AutoTakeoverMode
 from plimsoll.decide.rollback.mode import ROLLBACK_AFTER, RollbackMode
 from plimsoll.runtime.config import written_duration
+from plimsoll.ui.local_cluster.access import identities
+from plimsoll.ui.local_cluster.access.identities import PartIdentity
 from plimsoll.ui.local_cluster.children import Child
 from plimsoll.ui.local_cluster.kept_settings import write_if_changed
 from plimsoll.ui.local_cluster.objects import LOCAL, NAMESPACE, POOLS
@@ -55,10 +57,29 @@ class ClusterOptions:
     takeover: str = ""
     """The driver whose lost zones others take over; empty: none."""
     auto_takeover: AutoTakeoverMode = AutoTakeoverMode.OFF
+    encryption_key_file: str = ""
+    """Of the API server; empty: secrets are kept as they are."""
 
     @property
     def kubeconfig(self) -> Path:
+        """The administrator's, for the user."""
         return self.data_dir / "kubeconfig"
+
+    @property
+    def url(self) -> str:
+        """Of the API server."""
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def identities(self) -> tuple[PartIdentity, ...]:
+        """Of all parts that ask the API server; drivers do not. Those of the machine come last."""
+        real = tuple(identities.node(name) for name in self.names)
+        return (
+            identities.SCHEDULER,
+            identities.CONTROLLER,
+            *(identities.provisioner(driver) for driver in (LOCAL, POOLS)),
+            *((identities.HOLLOW,) if self.hollow else real),
+        )
 
     @property
     def authority(self) -> Path:
@@ -133,6 +154,7 @@ def control_plane(wanted: ClusterOptions) -> Child:
             *("--nodes", str(wanted.nodes)),
             *(part for address in wanted.csi_addresses for part in ("--csi-address", address)),
             *_asked_of_controller(wanted),
+            *_encryption(wanted),
         ),
         authority=wanted.authority,
     )
@@ -152,13 +174,19 @@ def api_server(wanted: ClusterOptions) -> Child:
             *("--data-dir", str(wanted.data_dir / "apiserver")),
             *("--port", str(wanted.port)),
             *("--write-kubeconfig", str(wanted.kubeconfig)),
+            *_encryption(wanted),
         ),
         authority=wanted.authority,
     )
 
 
-def _common(wanted: ClusterOptions) -> tuple[str, ...]:
-    return ("--kubeconfig", str(wanted.kubeconfig), "--metrics-port", "0")
+def _encryption(wanted: ClusterOptions) -> tuple[str, ...]:
+    file = wanted.encryption_key_file
+    return ("--encryption-key-file", file) if file else ()
+
+
+def _common(wanted: ClusterOptions, identity: PartIdentity) -> tuple[str, ...]:
+    return ("--kubeconfig", str(identity.kubeconfig(wanted.data_dir)), "--metrics-port", "0")
 
 
 def _asked_of_controller(wanted: ClusterOptions) -> tuple[str, ...]:
@@ -188,7 +216,7 @@ def controller(wanted: ClusterOptions) -> Child:
         name="controller",
         arguments=(
             "controller",
-            *_common(wanted),
+            *_common(wanted, identities.CONTROLLER),
             *("--leader-elect-identity", IDENTITY),
             *("--data-dir", str(wanted.data_dir / "controller")),
             *(part for address in addresses for part in ("--csi-address", address)),
@@ -202,7 +230,7 @@ def scheduler(wanted: ClusterOptions) -> Child:
         name="scheduler",
         arguments=(
             "scheduler",
-            *_common(wanted),
+            *_common(wanted, identities.SCHEDULER),
             *("--leader-elect-identity", IDENTITY),
             *("--scheduler-name", "default-scheduler"),
             *("--record-namespaces", f"kube-system,{NAMESPACE}"),
@@ -229,11 +257,12 @@ def provisioners(wanted: ClusterOptions) -> list[Child]:
 
 
 def _provisioner(wanted: ClusterOptions, driver: str, *more: str) -> Child:
+    kubeconfig = str(identities.provisioner(driver).kubeconfig(wanted.data_dir))
     return Child(
         name=f"provisioner {driver}",
         arguments=(
             "provisioner",
-            *("--kubeconfig", str(wanted.kubeconfig)),
+            *("--kubeconfig", kubeconfig),
             *("--csi-address", wanted.socket(driver, wanted.names[0])),
             *("--http-endpoint", "127.0.0.1:0"),
             # No other client is on this server: no need to hold back.
@@ -242,7 +271,7 @@ def _provisioner(wanted: ClusterOptions, driver: str, *more: str) -> Child:
             *("--retry-interval-start", "250ms"),
             *more,
         ),
-        environment=(("NAMESPACE", NAMESPACE), ("KUBECONFIG", str(wanted.kubeconfig))),
+        environment=(("NAMESPACE", NAMESPACE), ("KUBECONFIG", kubeconfig)),
     )
 
 
@@ -253,7 +282,7 @@ def nodes(wanted: ClusterOptions) -> list[Child]:
             name=f"node {name}",
             arguments=(
                 "node",
-                *_common(wanted),
+                *_common(wanted, identities.node(name)),
                 *("--node-name", name),
                 *("--data-dir", str(wanted.data_dir / "nodes" / name)),
                 *("--plugin-registration-dir", str(wanted.registration_dir(name))),

@@ -2,33 +2,27 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document, resources_by_kind
 from plimsoll.runtime.clock import Clock
-from plimsoll.runtime.config import environment
-from plimsoll.runtime.ids import system_chance
 from plimsoll.ui.local_cluster import removed_nodes
+from plimsoll.ui.local_cluster.access import identities
+from plimsoll.ui.local_cluster.access.clients import connected
+from plimsoll.ui.local_cluster.access.credentials import remove_credentials, write_credentials
+from plimsoll.ui.local_cluster.access.roles import role_objects
 from plimsoll.ui.local_cluster.layout import ClusterOptions
 from plimsoll.ui.local_cluster.objects import first_objects
-from plimsoll.wire.connect import connect
 from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.kind import documents
+from plimsoll.wire.kind import Kind, documents
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.kubeconfig import ConnectionOptions, KubeconfigEnvironment
-
-MANAGER = "plimsoll-up"
-
-
-def connected(wanted: ClusterOptions, clock: Clock, manager: str = MANAGER) -> KubeClient:
-    """A client over the network. Raises KubeconfigError."""
-    options = ConnectionOptions(kubeconfig=str(wanted.kubeconfig))
-    found = KubeconfigEnvironment(environment=environment(), clock=clock)
-    return connect(options, found, system_chance(), manager=manager)
+from plimsoll.wire.parameters import merge_patch
 
 
 @asynccontextmanager
 async def client_of(wanted: ClusterOptions, clock: Clock) -> AsyncIterator[KubeClient]:
-    client = connected(wanted, clock)
+    client = connected(wanted.kubeconfig, clock)
     try:
         yield client
     finally:
@@ -38,18 +32,43 @@ async def client_of(wanted: ClusterOptions, clock: Clock) -> AsyncIterator[KubeC
 async def prepare(
     client: KubeClient, wanted: ClusterOptions, removed: tuple[str, ...], *, is_root: bool
 ) -> None:
-    """Nodes that are to go are forgotten, and what a cluster has from the start is there."""
+    """Nodes that are to go are forgotten, and what a cluster has from the start is there.
+
+    Credentials come last: who finds its own may do what it needs.
+    """
     await removed_nodes.delete_objects(client, removed)
+    remove_credentials(wanted.data_dir, map(identities.node, removed))
     await create_missing(client, first_objects(real=not wanted.hollow, root=is_root))
+    await write_roles(client)
+    write_credentials(wanted.data_dir, wanted.url, wanted.identities, client.clock.now())
 
 
 async def create_missing(client: KubeClient, objects: list[Document]) -> None:
     """On a second start most are there; what the user changed is left as it is."""
     for document in objects:
-        group, _, version = document["apiVersion"].rpartition("/")
-        resource = resources_by_kind()[group, version, document["kind"]]
-        try:
-            await client.create(documents(resource), document)
-        except KubeError as error:
-            if error.failure is not Failure.ALREADY_EXISTS:
-                raise
+        await _is_created(client, document)
+
+
+async def write_roles(client: KubeClient) -> None:
+    """Those of an older version get the rules of this one."""
+    for document in role_objects():
+        if not await _is_created(client, document) and "rules" in document:
+            meta = document["metadata"]
+            key = ObjectKey(meta.get("namespace", ""), meta["name"])
+            await client.patch(_kind(document), key, merge_patch({"rules": document["rules"]}))
+
+
+async def _is_created(client: KubeClient, document: Document) -> bool:
+    """False: it was there before."""
+    try:
+        await client.create(_kind(document), document)
+    except KubeError as error:
+        if error.failure is not Failure.ALREADY_EXISTS:
+            raise
+        return False
+    return True
+
+
+def _kind(document: Document) -> Kind[Any]:
+    group, _, version = document["apiVersion"].rpartition("/")
+    return documents(resources_by_kind()[group, version, document["kind"]])

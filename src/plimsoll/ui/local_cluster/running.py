@@ -44,6 +44,7 @@ class ClusterRequest:
     rollback_after: timedelta = ROLLBACK_AFTER
     takeover: str = ""
     auto_takeover: AutoTakeoverMode = AutoTakeoverMode.OFF
+    encryption_key_file: str = ""
     restart_unresponsive: bool = True
     """Whether a process that is alive and does not answer is ended and started again."""
     separate: bool = False
@@ -165,6 +166,7 @@ def _wanted(request: ClusterRequest, settings: kept_settings.ClusterSettings) ->
         rollback_after=request.rollback_after,
         takeover=request.takeover,
         auto_takeover=request.auto_takeover,
+        encryption_key_file=request.encryption_key_file,
     )
 
 

@@ -47,7 +47,16 @@ class MachineFlags(PlaceFlags, frozen=True, kw_only=True):
 
 
 class ControllerFlags(PlaceFlags, frozen=True, kw_only=True):
-    """And what its controller is told."""
+    """And what its controller and its API server are told."""
+
+    encryption_key_file: Annotated[
+        str,
+        Flag(
+            "Keep secrets encrypted in the directory, with the first key of this file (mode 0600):"
+            " 32 bytes in base64, one key on a line.",
+            metavar="FILE",
+        ),
+    ] = ""
 
     csi_addresses: Annotated[
         tuple[str, ...],

@@ -11,7 +11,7 @@ from plimsoll.decide.rollback.records import (
 )
 from plimsoll.simulator.cluster.mirror import CLAIMS, PODS
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
-from plimsoll.simulator.invariants import claims_of
+from plimsoll.simulator.volume_reach import claims_of
 from plimsoll.wire.kind import documents, typed
 from plimsoll.wire.parameters import Selection
 

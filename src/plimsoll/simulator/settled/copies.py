@@ -1,7 +1,6 @@
 """What must have come about of snapshots, restored and cloned claims, and growth."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from plimsoll.api.quantity import parse_bytes
 from plimsoll.api.registry import Document
@@ -9,16 +8,10 @@ from plimsoll.processes.driver.records import SnapshotRecord, VolumeRecord
 from plimsoll.simulator.cluster.mirror import CLAIMS, CONTENTS, SNAPSHOTS, VOLUMES
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.invariants import Invariant
+from plimsoll.simulator.settled.unsettled import Unsettled
 
 FreeBytes = Mapping[str, Mapping[str, int]]
 """By driver and extent."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnsettledCopy:
-    invariant: Invariant
-    message: str
-    is_known: bool = False
 
 
 def requested_bytes(claim: Document) -> int:
@@ -32,7 +25,8 @@ def is_copy(claim: Document) -> bool:
 def can_be_copied(cluster: SimulatedCluster, claim: Document) -> bool:
     """Whether what the claim is to be filled with is there to stay, and not larger than the claim.
 
-    Provisioners take no content from what is being deleted.
+    Provisioners take no content from what is being deleted, and none from a claim that asks for
+    more, even if its volume cannot grow.
     """
     source, namespace = claim["spec"]["dataSource"], claim["metadata"]["namespace"]
     key = f"{namespace}/{source['name']}"
@@ -45,10 +39,18 @@ def can_be_copied(cluster: SimulatedCluster, claim: Document) -> bool:
         origin = cluster.mirror.objects[CLAIMS].get(key)
         made = None if origin is None else _volume_of(cluster, origin)
         is_there = origin is not None and _is_bound(origin) and _stays(origin)
+        if origin is not None and requested_bytes(origin) > requested_bytes(claim):
+            return False
     return is_there and made is not None and made.size_bytes <= requested_bytes(claim)
 
 
-async def unsettled_copies(cluster: SimulatedCluster) -> list[UnsettledCopy]:
+def lacks_source(cluster: SimulatedCluster, claim: Document) -> bool:
+    """It is to be filled with what is not there."""
+    is_waiting = is_copy(claim) and not claim["spec"].get("volumeName")
+    return is_waiting and not can_be_copied(cluster, claim)
+
+
+async def unsettled_copies(cluster: SimulatedCluster) -> list[Unsettled]:
     free = {
         name: {
             extent.name: extent.free_bytes
@@ -61,7 +63,7 @@ async def unsettled_copies(cluster: SimulatedCluster) -> list[UnsettledCopy]:
     return [*_taken(cluster, free), *_deleted(cluster), *_grown(cluster, free)]
 
 
-def _taken(cluster: SimulatedCluster, free: FreeBytes) -> Iterator[UnsettledCopy]:
+def _taken(cluster: SimulatedCluster, free: FreeBytes) -> Iterator[Unsettled]:
     """Of a claim that has a volume a snapshot can be taken, if there is room for it."""
     for key, snapshot in sorted(cluster.mirror.objects[SNAPSHOTS].items()):
         name = snapshot["spec"]["source"].get("persistentVolumeClaimName", "")
@@ -72,10 +74,12 @@ def _taken(cluster: SimulatedCluster, free: FreeBytes) -> Iterator[UnsettledCopy
             if not _is_being_restored(cluster, snapshot):
                 message = f"snapshot {key} is being deleted and stays"
                 is_known = "ResourceExhausted" in told and _waits_for_room(cluster, snapshot, free)
-                yield UnsettledCopy(Invariant.EVERYTHING_RUNS, message, is_known=is_known)
+                yield Unsettled(
+                    invariant=Invariant.EVERYTHING_RUNS, message=message, is_known=is_known
+                )
         elif is_possible and not _is_ready(snapshot) and "ResourceExhausted" not in told:
             message = f"snapshot {key} is not ready: {told or 'no error'}"
-            yield UnsettledCopy(Invariant.EVERYTHING_RUNS, message)
+            yield Unsettled(invariant=Invariant.EVERYTHING_RUNS, message=message)
 
 
 def _waits_for_room(cluster: SimulatedCluster, snapshot: Document, free: FreeBytes) -> bool:
@@ -96,7 +100,7 @@ def _waits_for_room(cluster: SimulatedCluster, snapshot: Document, free: FreeByt
     )
 
 
-def _deleted(cluster: SimulatedCluster) -> Iterator[UnsettledCopy]:
+def _deleted(cluster: SimulatedCluster) -> Iterator[Unsettled]:
     """What drivers keep is what contents name."""
     contents, snapshots = cluster.mirror.objects[CONTENTS], cluster.mirror.objects[SNAPSHOTS]
     uids = {each["metadata"]["uid"] for each in snapshots.values()}
@@ -106,17 +110,17 @@ def _deleted(cluster: SimulatedCluster) -> Iterator[UnsettledCopy]:
         recorded.add(handle)
         if content["spec"]["volumeSnapshotRef"].get("uid") not in uids:
             message = f"the snapshot of {name} is gone, and it stays"
-            yield UnsettledCopy(Invariant.RECLAIMED, message)
+            yield Unsettled(invariant=Invariant.RECLAIMED, message=message)
         elif handle and handle not in existing:
             message = f"{name} is recorded, {handle} is not there"
-            yield UnsettledCopy(Invariant.NO_LOSSES, message)
+            yield Unsettled(invariant=Invariant.NO_LOSSES, message=message)
     for handle, record in sorted(existing.items()):
         if handle not in recorded:
             message = f"snapshot {record.name} ({record.phase}) is in no object"
-            yield UnsettledCopy(Invariant.NO_LEAKS, message)
+            yield Unsettled(invariant=Invariant.NO_LEAKS, message=message)
 
 
-def _grown(cluster: SimulatedCluster, free: FreeBytes) -> Iterator[UnsettledCopy]:
+def _grown(cluster: SimulatedCluster, free: FreeBytes) -> Iterator[Unsettled]:
     for key, claim in sorted(cluster.mirror.objects[CLAIMS].items()):
         volume = cluster.mirror.objects[VOLUMES].get(claim["spec"].get("volumeName", ""))
         made = _volume_of(cluster, claim)
@@ -126,7 +130,7 @@ def _grown(cluster: SimulatedCluster, free: FreeBytes) -> Iterator[UnsettledCopy
         room = free.get(volume["spec"]["csi"]["driver"], {})
         if missing > 0 and all(room.get(p.extent, 0) >= missing for p in made.placement.parts):
             message = f"claim {key} waits for {missing} more bytes"
-            yield UnsettledCopy(Invariant.EVERYTHING_RUNS, message)
+            yield Unsettled(invariant=Invariant.EVERYTHING_RUNS, message=message)
 
 
 def _stays(object_: Document) -> bool:

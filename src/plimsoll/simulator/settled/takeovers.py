@@ -19,7 +19,7 @@ from plimsoll.simulator.cluster.driver_host import DriverHost
 from plimsoll.simulator.cluster.mirror import CLAIMS, VOLUMES
 from plimsoll.simulator.cluster.shape import MAP_ENTRY, TAKEOVER_MAP
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
-from plimsoll.simulator.invariants import claims_of
+from plimsoll.simulator.volume_reach import claims_of
 from plimsoll.wire.kind import typed
 
 

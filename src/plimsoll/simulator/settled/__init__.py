@@ -1,0 +1,1 @@
+"""What must have come about once nothing has gone wrong for a while; `everything.py` asks all."""

@@ -1,0 +1,16 @@
+"""Something that is not as it has to be in a cluster where nothing has gone wrong for a while."""
+
+from dataclasses import dataclass
+
+from plimsoll.simulator.invariants import Invariant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsettled:
+    invariant: Invariant
+    message: str
+    is_known: bool = False
+
+
+def stuck(message: str, *, is_known: bool = False) -> Unsettled:
+    return Unsettled(invariant=Invariant.EVERYTHING_RUNS, message=message, is_known=is_known)
