@@ -13,7 +13,7 @@ export UV_NATIVE_TLS := 1
 # What pip warns root of does not concern a directory of its own.
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help setup demo test test-ceph sim replay check format bench bench-hostpath conformance kills kills-every-step docs protos clean lock
+.PHONY: help setup demo test test-ceph sim replay check format bench bench-hostpath conformance peers suites kills kills-every-step docs protos clean lock
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -45,10 +45,10 @@ test: $(READY) $(SYSTEM) ## all tests that need nothing but this machine
 	@$(BIN)/python -m pytest -q -n 4 --dist loadfile -m 'not planted' --ignore tests/ceph tests
 	@$(BIN)/python -m tests.oracle
 
-# One process: all tests share one cluster, which takes five seconds to start.
+# Two workers, each with a cluster of its own, which takes five seconds to start: most tests wait.
 test-ceph: $(READY) $(SYSTEM) ## the tests on a real Ceph cluster, which it installs (CEPH=options of pytest)
 	@sh tools/ceph_packages.sh $(BIN)/python
-	@$(BIN)/python -m tests.ceph $(CEPH)
+	@$(BIN)/python -m tests.ceph -n 2 --dist loadfile $(CEPH)
 
 # The range of seeds makes it resumable: FIRST=101 goes on where SEEDS=100 ended.
 SEEDS ?= 20
@@ -80,6 +80,13 @@ bench-hostpath: $(READY) ## fill storage to the last byte, by three ways to sche
 
 conformance: $(READY) $(SYSTEM) ## run beside the real programs (needs Go, once)
 	@$(BIN)/python -m conformance
+
+peers: $(READY) ## build the real programs that conformance runs beside ours (needs Go)
+	@$(BIN)/python -m conformance --build
+
+# More options, such as --suite filters --run TestTaint, are given as SUITES.
+suites: $(READY) ## run Kubernetes' own tests about scheduling with our scheduler (needs Go; SUITES=options)
+	@$(BIN)/python -m conformance.suites $(SUITES)
 
 kills: $(READY) $(SYSTEM) ## kill a cluster's processes at random under load (MINUTES=10, SEED=n; needs root)
 	@$(BIN)/python -m conformance.kills --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))

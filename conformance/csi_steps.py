@@ -42,7 +42,8 @@ ORIGINALS = (csi_provisioner, csi_resizer, csi_snapshotter)
 WITH_OUR_PROVISIONER = (our_provisioner, csi_resizer, csi_snapshotter)
 OURS = (our_provisioner, our_csi_loops)
 STORIES = VOLUME_STORIES + GROWTH_STORIES + SNAPSHOT_STORIES
-KILLS, SEED = 200, 7
+KILLS, SEED = 100, 7
+"""Two minutes; `python -m conformance.csi_endurance` goes on for as long as is wanted."""
 
 
 def real_sidecars_with_our_driver(servers: Servers) -> None:

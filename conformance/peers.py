@@ -17,6 +17,7 @@ from pathlib import Path
 
 MODULES = Path(__file__).parent / "peers"
 KUBERNETES_VERSION = "v1.36.3"
+HELM_VERSION = "v3.22.0"
 
 
 class PeersUnavailableError(RuntimeError):
@@ -78,6 +79,13 @@ KUBE_SCHEDULER = Peer(
     linker_flags=STAMPED,
 )
 
+HELM = Peer(
+    name="helm",
+    package="helm.sh/helm/v3/cmd/helm",
+    # As its own releases say it; from a build without it, `helm version` is v3.
+    linker_flags=f"-s -w -X helm.sh/helm/v3/internal/version.version={HELM_VERSION}",
+)
+
 CSI = "github.com/kubernetes-csi"
 CSI_SANITY = Peer(name="csi-sanity", package=f"{CSI}/csi-test/v5/cmd/csi-sanity")
 CSI_PROVISIONER = Peer(
@@ -109,6 +117,7 @@ ALL = (
     KUBECTL,
     KUBE_CONTROLLER_MANAGER,
     KUBE_SCHEDULER,
+    HELM,
     CSI_SANITY,
     CSI_PROVISIONER,
     CSI_RESIZER,

@@ -19,10 +19,12 @@ from conformance.programs import (
     our_scheduler,
 )
 from conformance.scheduling_stories import STORIES, Stage, Story, Who, offer, story_title
+from conformance.workloads.play import Competitor, play_all
 
 OUR_PROVISIONER, THEIR_PROVISIONER = "plimsoll.dev/host-path", "kubernetes.io/host-path"
 OURS, THEIRS = "plimsoll", "default-scheduler"
 SEEDS = (1, 2)
+WORKLOADS = range(1, 201)
 
 Say = Callable[[str], None]
 Program = Callable[[Path, Path], AbstractContextManager[None]]
@@ -55,6 +57,17 @@ def same_pods_for_both(kubeconfig: Path, say: Say) -> None:
             theirs = uvloop.run(_offered(kubeconfig, THEIRS, seed))
             say(f"seed {seed}: {len(theirs)} pods scheduled by kube-scheduler, {len(ours)} by us")
             assert ours == theirs, f"only one of them: {sorted(ours ^ theirs)}"
+
+
+def random_workloads(theirs: Path, ours: Path, say: Say) -> None:
+    """kube-scheduler on one server and our scheduler on the other, pod by pod."""
+    with _running(theirs, kube_scheduler), _running(ours, our_scheduler):
+        tally = uvloop.run(
+            play_all(Competitor(THEIRS, theirs), Competitor(OURS, ours), WORKLOADS, say)
+        )
+    say(f"{tally.pods} pods, {tally.placed} got nodes, {tally.equal} of them the same of several")
+    # Two schedulers that refuse everything agree as well.
+    assert tally.placed > tally.pods // 2, "so few pods got nodes that nothing was compared"
 
 
 async def _offered(kubeconfig: Path, scheduler: str, seed: int) -> set[str]:

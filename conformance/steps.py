@@ -14,7 +14,16 @@ from pathlib import Path
 
 import uvloop
 
-from conformance import controller_checks, kcm_checks, peers, scheduler_checks, speed
+from conformance import (
+    access_checks,
+    controller_checks,
+    kcm_checks,
+    peers,
+    policy_checks,
+    scheduler_checks,
+    speed,
+)
+from conformance.clients.steps import CLIENT_STEPS
 from conformance.csi_steps import CSI_STEPS
 from conformance.every_step import walk
 from conformance.kills import run as killed_cluster, soak
@@ -31,10 +40,7 @@ KILL_SECONDS, SOAK_SECONDS, STEP_SECONDS, SEED = 45, 25, 100, 7
 
 def replay_on_the_real_server(servers: Servers) -> None:
     """Shows that the player and the recordings are sound; differences between releases are told."""
-    everything = replay.Choice(without=frozenset())
-    played = replay.replay(
-        replay.conversations([replay.CORPUS], everything), servers.real, everything
-    )
+    played = replay.replay(replay.conversations([replay.CORPUS]), servers.real)
     _print(replay.table(played))
     differing = [each.conversation["id"] for each in played if each.failures]
     print(f"  differs from the recorded release in: {', '.join(differing)}")
@@ -95,6 +101,10 @@ def kubectl_on_both(servers: Servers) -> None:
             raise StepFailedError(f"kubectl against the {name} server")
 
 
+def same_rights_on_both(servers: Servers) -> None:
+    tell("both", functools.partial(access_checks.run, servers))
+
+
 def our_controller_on_both(servers: Servers) -> None:
     """On the real server no kube-controller-manager runs beside it."""
     for name, endpoint in (("real", servers.real), ("embedded", servers.embedded)):
@@ -117,6 +127,11 @@ def real_scheduler_on_ours(servers: Servers) -> None:
 
 def both_schedulers_on_ours(servers: Servers) -> None:
     _tell("embedded", servers.embedded, scheduler_checks.same_pods_for_both)
+
+
+def random_workloads(servers: Servers) -> None:
+    run = scheduler_checks.random_workloads
+    tell("both", lambda say: run(servers.real.kubeconfig, servers.embedded.kubeconfig, say))
 
 
 def cluster_killed_at_random(_servers: Servers) -> None:
@@ -157,13 +172,17 @@ STEPS = (
     Step("recorded conversations, embedded server", replay_on_the_embedded_server),
     Step("client, cache, leader election and events on both", client_on_both),
     Step("kubectl on both", kubectl_on_both),
+    Step("roles, bindings and reviews on both", same_rights_on_both),
     Step("our controller on both", our_controller_on_both),
     Step("kube-controller-manager on the embedded server", real_controllers_on_ours),
     Step("our scheduler on both", our_scheduler_on_both),
     Step("kube-scheduler on the embedded server", real_scheduler_on_ours),
     Step("the same pods for both schedulers", both_schedulers_on_ours),
+    Step("random workloads for both schedulers, pod by pod", random_workloads),
     *CSI_STEPS,
+    *CLIENT_STEPS,
     Step("the processes of a cluster are killed at random", cluster_killed_at_random),
     Step("a process is killed at a step of a group or rollback", cluster_killed_at_chosen_steps),
     Step("watchers come and go, memory and file stay flat", watchers_come_and_go),
+    Step("admission policies on both", policy_checks.same_policies_on_both),
 )
