@@ -100,3 +100,9 @@ def an_object(kind: str, name: str = "x", **fields: object) -> Document:
 def a_claim(name: str = "data", size: str = "1Gi", storage_class: str = "fast") -> Document:
     spec = {"resources": {"requests": {"storage": size}}, "storageClassName": storage_class}
     return an_object("PersistentVolumeClaim", name, spec=spec, status={"phase": "Bound"})
+
+
+def a_pod(name: str = "p", resources: Document | None = None, **spec: object) -> Document:
+    """With one container, `c`, that asks for these resources."""
+    containers = [{"name": "c", "resources": resources or {}}]
+    return an_object("Pod", name, spec={"containers": containers} | spec)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.apiserver.model.kinds.pods.totals import total_resources
 from plimsoll.apiserver.model.kinds.quantities import (
     LARGEST_IN_MILLIS,
     MILLIS_IN_UNIT,
@@ -193,29 +194,5 @@ def _amounts(resources: Document, field: str) -> Amounts:
 
 
 def _pod_amounts(spec: Document, field: str) -> Amounts:
-    """Containers run side by side; init containers one after another, before them.
-
-    An init container that restarts runs beside everything that comes after it.
-    """
-    total: Amounts = {}
-    for container in spec.get("containers") or []:
-        total = _sum(total, _amounts(container.get("resources") or {}, field))
-    beside: Amounts = {}
-    peak: Amounts = {}
-    for container in spec.get("initContainers") or []:
-        own = _amounts(container.get("resources") or {}, field)
-        if container.get("restartPolicy") == "Always":
-            total, beside = _sum(total, own), _sum(beside, own)
-            peak = _larger(peak, beside)
-        else:
-            peak = _larger(peak, _sum(own, beside))
     # What is said for the pod as a whole comes first.
-    return _larger(total, peak) | _amounts(spec.get("resources") or {}, field)
-
-
-def _sum(left: Amounts, right: Amounts) -> Amounts:
-    return left | {n: left[n] + amount if n in left else amount for n, amount in right.items()}
-
-
-def _larger(left: Amounts, right: Amounts) -> Amounts:
-    return left | {n: max(left.get(n, amount), amount) for n, amount in right.items()}
+    return total_resources(spec, field) | _amounts(spec.get("resources") or {}, field)

@@ -4,7 +4,7 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Operation
 from plimsoll.apiserver.admission.quota.resource_quota import check
 from plimsoll.apiserver.model.status import ApiError
-from tests.apiserver.admission.requests import a_claim, a_request, an_object
+from tests.apiserver.admission.requests import a_claim, a_pod, a_request, an_object
 
 
 def a_quota(**hard: str) -> Document:
@@ -119,3 +119,43 @@ def test_a_service_that_becomes_a_balancer_is_counted_then() -> None:
     check(a_request(balancer, quota, balancer, old=balancer))
     with pytest.raises(ApiError, match="exceeded quota"):
         check(a_request(balancer, quota, plain, old=plain))
+
+
+def test_a_pod_beyond_the_cpu_of_a_namespace_is_refused() -> None:
+    quota = a_quota(**{"requests.cpu": "2"})
+    running = a_pod("a", {"requests": {"cpu": "1500m"}})
+
+    check(a_request(a_pod("b", {"requests": {"cpu": "500m"}}), quota, running))
+    with pytest.raises(ApiError) as refused:
+        check(a_request(a_pod("b", {"requests": {"cpu": "501m"}}), quota, running))
+
+    assert str(refused.value) == (
+        'pods "b" is forbidden: exceeded quota: q, '
+        "requested: requests.cpu=501m, used: requests.cpu=1500m, limited: requests.cpu=2"
+    )
+
+
+def test_a_pod_must_say_what_a_quota_limits() -> None:
+    with pytest.raises(ApiError) as refused:
+        check(a_request(a_pod("b"), a_quota(**{"limits.cpu": "2"})))
+
+    assert str(refused.value) == (
+        'pods "b" is forbidden: failed quota: q: must specify limits.cpu for: c'
+    )
+
+
+def test_a_pod_grows_into_a_quota_by_a_resize() -> None:
+    quota = a_quota(**{"requests.cpu": "2"})
+    small, large = (a_pod("a", {"requests": {"cpu": cpu}}) for cpu in ("1", "3"))
+
+    with pytest.raises(ApiError, match=r"requested: requests\.cpu=2, used: requests\.cpu=1,"):
+        check(a_request(large, quota, small, old=small, subresource="resize"))
+
+
+def test_a_pod_comes_into_a_quota_when_its_time_is_limited() -> None:
+    quota = a_quota(pods="0")
+    quota["spec"]["scopes"] = ["Terminating"]
+
+    check(a_request(a_pod("a"), quota, a_pod("a"), old=a_pod("a")))
+    with pytest.raises(ApiError, match="exceeded quota"):
+        check(a_request(a_pod("a", activeDeadlineSeconds=5), quota, a_pod("a"), old=a_pod("a")))

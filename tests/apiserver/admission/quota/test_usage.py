@@ -1,5 +1,5 @@
 from plimsoll.apiserver.admission.quota.usage import usage
-from tests.apiserver.admission.requests import Objects, a_claim, an_object
+from tests.apiserver.admission.requests import Objects, a_claim, a_pod, an_object
 
 
 def test_a_quota_can_be_told_what_is_used() -> None:
@@ -39,7 +39,27 @@ def test_an_expansion_under_way_counts_in_full_and_fractions_as_whole_bytes() ->
     assert usage(quota, Objects(a_claim("a", "1500m"))) == {"requests.storage": "2"}
 
 
-def test_limits_on_compute_resources_are_not_counted() -> None:
-    quota = an_object("ResourceQuota", "q", spec={"hard": {"requests.cpu": "1", "pods": "1"}})
+def test_what_pods_ask_of_nodes_is_counted_until_they_end() -> None:
+    limits = ["cpu", "requests.cpu", "limits.memory", "requests.example.com/gpu", "pods"]
+    quota = an_object("ResourceQuota", "q", spec={"hard": dict.fromkeys(limits, "9")})
+    asked = {"requests": {"cpu": "500m", "example.com/gpu": "2"}, "limits": {"memory": "1Gi"}}
+    pods = [
+        a_pod("a", asked),
+        a_pod("b", {"requests": {"cpu": "1"}}),
+        a_pod("done", asked) | {"status": {"phase": "Failed"}},
+    ]
+
+    assert usage(quota, Objects(*pods)) == {
+        "cpu": "1500m",
+        "requests.cpu": "1500m",
+        "limits.memory": "1Gi",
+        "requests.example.com/gpu": "2",
+        "pods": "2",
+    }
+
+
+def test_devices_of_a_class_are_not_counted() -> None:
+    devices = "gpu.deviceclass.resource.k8s.io/devices"
+    quota = an_object("ResourceQuota", "q", spec={"hard": {devices: "1", "pods": "1"}})
 
     assert usage(quota, Objects()) == {"pods": "0"}

@@ -39,10 +39,11 @@ async def test_a_change_of_its_labels_is_not(api: Api) -> None:
 
 
 async def test_a_quota_says_which_limits_are_not_kept(api: Api) -> None:
-    quota = {"metadata": {"name": "a"}, "spec": {"hard": {"pods": "1", "requests.cpu": "1"}}}
-    reply = await api.ask("POST", QUOTAS, quota)
-    assert "requests.cpu" in reply.warnings[0]
-    assert "hard[pods]" not in reply.warnings[0]
+    devices = "gpu.deviceclass.resource.k8s.io/devices"
+    hard = {"pods": "1", "requests.cpu": "1", devices: "1"}
+    reply = await api.ask("POST", QUOTAS, {"metadata": {"name": "a"}, "spec": {"hard": hard}})
+    [warning] = reply.warnings
+    assert devices in warning
 
 
 async def test_what_needs_no_warning_gets_none(api: Api) -> None:

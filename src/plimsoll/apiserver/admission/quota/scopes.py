@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.kinds.pods.totals import quality_of_service
+
+BEST_EFFORT = "BestEffort"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +58,22 @@ def _claim_matches(scope: Scope, claim: Document) -> bool:
     return scope.selects({name for name in named if name})
 
 
+def is_terminating(pod: Document) -> bool:
+    """Whether the pod's time is limited, as quotas call it."""
+    return "activeDeadlineSeconds" in (pod.get("spec") or {})
+
+
 def _pod_matches(scope: Scope, pod: Document) -> bool:
     spec = pod.get("spec") or {}
     match scope.name:
         case "Terminating":
-            return "activeDeadlineSeconds" in spec
+            return is_terminating(pod)
         case "NotTerminating":
-            return "activeDeadlineSeconds" not in spec
+            return not is_terminating(pod)
         case "BestEffort":
-            return _asks_for_nothing(spec)
+            return quality_of_service(spec) == BEST_EFFORT
         case "NotBestEffort":
-            return not _asks_for_nothing(spec)
+            return quality_of_service(spec) != BEST_EFFORT
         case "PriorityClass":
             return scope.selects({name for name in [spec.get("priorityClassName")] if name})
         case "CrossNamespacePodAffinity":
@@ -74,17 +82,6 @@ def _pod_matches(scope: Scope, pod: Document) -> bool:
             )
         case _:
             return False
-
-
-def _asks_for_nothing(spec: Document) -> bool:
-    """No container wants a certain amount of cpu or memory."""
-    containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
-    return not any(
-        name in ("cpu", "memory") and amount != "0"
-        for part in (*containers, spec)
-        for field in ("requests", "limits")
-        for name, amount in ((part.get("resources") or {}).get(field) or {}).items()
-    )
 
 
 def _affinity(spec: Document) -> Iterator[Document]:

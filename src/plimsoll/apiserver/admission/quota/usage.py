@@ -1,7 +1,7 @@
-"""What counts against a ResourceQuota: objects of any kind, pods, claims and their storage.
+"""What counts against a ResourceQuota: objects of any kind, pods and what they ask of nodes, claims
+and their storage.
 
-Pure functions over documents. Compute resources (cpu, memory) are not counted: limits on them are
-kept but have no effect.
+Pure functions over documents.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from plimsoll.api.quantity import UNIT, Quantity, parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Reader
+from plimsoll.apiserver.admission.quota.compute import compute_charge, is_compute
 from plimsoll.apiserver.admission.quota.scopes import in_scope
 from plimsoll.apiserver.model.kinds.storage.claim_spec import requested_storage
 from plimsoll.apiserver.model.kinds.storage.persistent_volume_claim import claim_class
@@ -18,7 +19,7 @@ Usage = dict[str, Quantity]
 
 ONE, NOTHING = Quantity(1), Quantity(0)
 BY_CLASS = ".storageclass.storage.k8s.io/"
-CLAIMS, STORAGE = "persistentvolumeclaims", "requests.storage"
+PODS, CLAIMS, STORAGE = "pods", "persistentvolumeclaims", "requests.storage"
 SERVICES, NODE_PORTS = "services", "services.nodeports"
 LOAD_BALANCERS = "services.loadbalancers"
 # Core kinds that can be limited without the prefix `count/`.
@@ -26,7 +27,7 @@ COUNTED = frozenset(
     {
         CLAIMS,
         "configmaps",
-        "pods",
+        PODS,
         "replicationcontrollers",
         "resourcequotas",
         "secrets",
@@ -45,9 +46,15 @@ def charge(group: str, plural: str, document: Document) -> Usage:
         return charged | _claim_charge(document)
     if plural == SERVICES:
         return charged | _service_charge(document.get("spec") or {})
-    if plural == "pods" and (document.get("status") or {}).get("phase") in FINISHED:
-        return charged
+    if plural == PODS:
+        return charged | _pod_charge(document)
     return charged | {plural: ONE}
+
+
+def _pod_charge(pod: Document) -> Usage:
+    if (pod.get("status") or {}).get("phase") in FINISHED:
+        return {}
+    return {PODS: ONE} | compute_charge(pod)
 
 
 def _service_charge(spec: Document) -> Usage:
@@ -111,6 +118,8 @@ def _counted_resources(name: str) -> Iterator[tuple[str, str]]:
         yield "", SERVICES
     elif name == STORAGE or name.endswith((BY_CLASS + CLAIMS, BY_CLASS + STORAGE)):
         yield "", CLAIMS
+    elif is_compute(name):
+        yield "", PODS
 
 
 def is_counted(name: str) -> bool:
