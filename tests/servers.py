@@ -26,7 +26,7 @@ import yaml
 
 from plimsoll.apiserver.admission.chain import FINISHED_BY_CONTROLLERS
 
-START_SECONDS = 30
+START_SECONDS = 90
 # Most tests run no controller that would find their nodes ready.
 NO_CONTROLLERS = ("--disable-admission-plugins", ",".join(sorted(FINISHED_BY_CONTROLLERS)))
 STOP_SECONDS = 60

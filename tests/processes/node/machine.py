@@ -27,7 +27,7 @@ from plimsoll.wire.kube import KubeClient
 from tests.processes.node.cutting_transport import CuttingTransport
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-DEADLINE_SECONDS = 20
+DEADLINE_SECONDS = 60
 
 
 class Machine:

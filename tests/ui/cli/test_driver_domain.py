@@ -26,7 +26,7 @@ from tests.servers import EmbeddedServer, Endpoint, plimsoll
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 OWN = "topology.pools.plimsoll.dev"
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 90
 POOLS = {"pools": [{"name": "a", "size": "1Gi", "topology": {"zone": "a"}}]}
 
 

@@ -14,7 +14,7 @@ from plimsoll.ui.cli.main import cli
 from tests.servers import EmbeddedServer, Endpoint
 
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 90
 
 
 @pytest.mark.parametrize(
