@@ -28,7 +28,8 @@ from tests.ceph.cluster_settings import DRIVER_USER, ZONES, configuration, key_r
 
 JOURNAL = "journal"
 POOLS = {zone: f"rbd-{zone}" for zone in ZONES}
-WITHIN = 60.0
+WITHIN = 180.0
+UP_WITHIN = 40.0
 ENDED_WITHIN = 20.0
 PORTS = 64
 MANAGER_CODE = Path("/usr/share/ceph/mgr")
@@ -247,21 +248,27 @@ class LoopbackCluster:
             return False
 
     def wait_for_osds(self, number: int) -> None:
-        """An OSD that was killed dies at its start now and then; it starts the next time."""
+        """An OSD that was killed dies at its start now and then, or runs and does not come up; it
+        does the next time."""
         running = [name for name in map(osd, ZONES) if self.is_running(name)]
         if number == len(ZONES):
             running = [*map(osd, ZONES)]
+        patience = dict.fromkeys(running, time.monotonic() + UP_WITHIN)
 
         def is_so() -> bool:
+            up = self._up()
             for name in running:
+                if name not in up and self.is_running(name) and time.monotonic() > patience[name]:
+                    self.end(name)
                 if not self.is_running(name):
                     self.start(name)
-            return self._up() == number
+                    patience[name] = time.monotonic() + UP_WITHIN
+            return len(up) == number
 
         self.until(is_so, f"there are not {number} OSDs up, of {', '.join(running)}")
 
-    def _up(self) -> int:
-        return int(self.command("osd stat")["num_up_osds"])
+    def _up(self) -> set[str]:
+        return {f"osd.{each['osd']}" for each in self.command("osd dump")["osds"] if each["up"]}
 
     def wait_until_writable(self) -> None:
         """Objects of different names are in different placement groups."""
@@ -349,7 +356,7 @@ class LoopbackCluster:
         for name in self._daemons:
             if not self.is_running(name):
                 raise ClusterError(f"{name} ended while the cluster started")
-        return self._up() == len(ZONES)
+        return len(self._up()) == len(ZONES)
 
     def _make_pools(self) -> None:
         for zone, pool in POOLS.items():
