@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -16,9 +18,11 @@ from plimsoll.decide.scheduling.flags import (
     Blocked,
     Flags,
     NodeRule,
-    bits_in,
+    Tally,
+    bits_of_first_rule,
     meanings_in,
     of_first_rule,
+    tally_of,
 )
 from plimsoll.decide.scheduling.judge import Judged
 from plimsoll.decide.scheduling.reasons import Reason, Rule
@@ -46,33 +50,51 @@ def counts(judged: Judged, columns: Columns, example: Example) -> tuple[Count, .
 
 
 def _counts(judged: Judged, columns: Columns, example: Example) -> Iterator[Count]:
-    first = of_first_rule(judged.flags)
+    flags, tally = judged.flags, judged.tally
     if judged.narrowing is not None:
         outside = judged.narrowing.outside(columns)
-        first = np.where(mask_of(outside, columns.index.size), np.uint64(0), first)
+        flags = np.where(mask_of(outside, columns.index.size), np.uint64(0), flags)
+        tally = tally_of(flags)
         yield from _outside(judged.narrowing, outside.bit_count())
-    present = bits_in(first)
-    for flag, (rule, reason, sentence) in meanings_in(present):
-        is_said = first & np.uint64(flag)
+    first = _by_first_rule(tally)
+    for flag, (rule, reason, sentence) in meanings_in(_present(first)):
         if flag is Blocked.LIMIT_DRIVER:
-            yield from _missing_drivers(judged, columns, set(np.flatnonzero(is_said).tolist()))
+            slots = np.flatnonzero(of_first_rule(flags) & np.uint64(flag))
+            yield from _missing_drivers(judged, columns, set(slots.tolist()))
             continue
-        said = sentence or example(int(is_said.argmax()), rule)
-        yield Count(rule, reason, said, int(np.count_nonzero(is_said)))
-    if present & SCALARS:
-        yield from _scalars(judged, first)
+        said = sentence or example(int((of_first_rule(flags) & np.uint64(flag)).argmax()), rule)
+        yield Count(rule, reason, said, _having(first, flag))
+    yield from _scalars(judged, first)
 
 
-def sentences(first: Flags, scalars: Sequence[str]) -> Counter[str]:
-    """How many nodes each is about, given what the first rule says of each node; `scalars` are the
-    pod's resources beside the usual ones."""
+def _by_first_rule(tally: Tally) -> Tally:
+    """How many nodes there are by what the first rule says of them."""
+    found: Tally = {}
+    for flags, nodes in tally.items():
+        bits = bits_of_first_rule(flags)
+        found[bits] = found.get(bits, 0) + nodes
+    return found
+
+
+def _present(tally: Tally) -> int:
+    return reduce(or_, tally, 0)
+
+
+def _having(tally: Tally, flag: int) -> int:
+    return sum(nodes for flags, nodes in tally.items() if flags & flag)
+
+
+def sentences(flags: Flags, scalars: Sequence[str]) -> Counter[str]:
+    """How many nodes each is about, of what the first rule says; `scalars` are the pod's resources
+    beside the usual ones."""
     found: Counter[str] = Counter()
-    present = bits_in(first)
+    first = _by_first_rule(tally_of(flags))
+    present = _present(first)
     for flag, (rule, _, sentence) in meanings_in(present):
-        found[sentence or str(rule)] += int(np.count_nonzero(first & np.uint64(flag)))
+        found[sentence or str(rule)] += _having(first, flag)
     for bit, name in enumerate(scalars, FIRST_SCALAR):
         if 1 << bit & present & SCALARS:
-            found[f"Insufficient {name}"] += int(np.count_nonzero(first & np.uint64(1 << bit)))
+            found[f"Insufficient {name}"] += _having(first, 1 << bit)
     return found
 
 
@@ -90,11 +112,13 @@ def _missing_drivers(judged: Judged, columns: Columns, slots: set[int]) -> Itera
             yield Count(Rule.VOLUME_LIMITS, Reason.DRIVER_NOT_ON_NODE, sentence, number)
 
 
-def _scalars(judged: Judged, first: Flags) -> Iterator[Count]:
+def _scalars(judged: Judged, first: Tally) -> Iterator[Count]:
+    if not _present(first) & SCALARS:
+        return
     names = judged.node_fit.required.scalars
     for number, name in enumerate(names):
         bit = min(FIRST_SCALAR + number, LAST_SCALAR)
-        found = int(np.count_nonzero(first & np.uint64(1 << bit)))
+        found = _having(first, 1 << bit)
         if found and FIRST_SCALAR + number <= LAST_SCALAR:
             sentence = f"Insufficient {name}"
             yield Count(NodeRule.RESOURCES, Reason.INSUFFICIENT_RESOURCE, sentence, found)

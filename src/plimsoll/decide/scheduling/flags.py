@@ -4,7 +4,7 @@ Each bit belongs to one rule, one reason and one sentence. Reasons of several ru
 node at once; kube-scheduler stops at the first rule, and so do the counts in events.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntFlag, StrEnum, auto
 from typing import NamedTuple
 
@@ -22,6 +22,10 @@ from plimsoll.decide.scheduling.reasons import (
 )
 
 Flags = NDArray[np.uint64]
+Tally = dict[int, int]
+"""How many nodes have which flags."""
+MOST_ALIKE = 16
+"""Up to so many different flags it is faster to look for each than to sort."""
 
 
 class NodeRule(StrEnum):
@@ -229,9 +233,13 @@ MEANING_BY_BIT: Mapping[int, tuple[Blocked, Meaning]] = {
 """Plain numbers: it is asked for every pod that waits."""
 
 
-def meanings_in(bits: int) -> list[tuple[Blocked, Meaning]]:
+def meanings_in(bits: int) -> Iterator[tuple[Blocked, Meaning]]:
     """Of the flags that are set, in the order of the rules."""
-    return [meant for bit, meant in MEANING_BY_BIT.items() if bit & bits]
+    while bits:
+        bit = bits & -bits
+        bits ^= bit
+        if bit in MEANING_BY_BIT:
+            yield MEANING_BY_BIT[bit]
 
 
 NO_NODE = int(Blocked.NO_NODE)
@@ -308,6 +316,27 @@ def flags_of(found: Iterable[tuple[int, int]], size: int) -> Flags:
         if bits:
             flags |= flagged(mask_of(bits, size), flag)
     return flags
+
+
+def tally_of(flags: Flags) -> Tally:
+    """How many nodes have which flags: mostly a few reasons hold for all of them."""
+    found: Tally = {}
+    left = flags
+    while len(left) and len(found) < MOST_ALIKE:
+        value = left[0]
+        is_other = left != value
+        others = int(np.count_nonzero(is_other))
+        found[int(value)] = len(left) - others
+        left = left[is_other] if others else left[:0]
+    values, numbers = np.unique(left, return_counts=True)
+    return found | dict(zip(values.tolist(), numbers.tolist(), strict=True))
+
+
+def bits_of_first_rule(flags: int) -> int:
+    """What the first rule says that speaks against a node."""
+    if flags & NO_NODE:
+        return NO_NODE
+    return next((flags & bits for bits in BITS_BY_RULE.values() if flags & bits), 0)
 
 
 def bits_in(flags: Flags) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.flags import Blocked, Flags, NodeRule, flags_of
+from plimsoll.decide.scheduling.flags import Blocked, Flags, NodeRule, Tally, flags_of, tally_of
 from plimsoll.decide.scheduling.node_fit import NodeFit, NodeFits
 from plimsoll.decide.scheduling.picking import NOT_FEASIBLE, RANK_BITS
 from plimsoll.decide.scheduling.placement.preference import PlacementOverride, find_override
@@ -108,6 +108,11 @@ class Judged:
             return self.node_fit.is_feasible
         feasible: NDArray[np.bool_] = self.flags == 0
         return feasible
+
+    @cached_property
+    def tally(self) -> Tally:
+        """How many slots have which flags."""
+        return self.node_fit.tally() if self._has_no_more_flags else tally_of(self.flags)
 
     @property
     def _has_no_more_flags(self) -> bool:

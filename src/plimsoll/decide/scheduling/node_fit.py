@@ -16,7 +16,7 @@ from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.nodes import Slots
 from plimsoll.decide.scheduling.columns.resources import COMPARED, USUAL, Demands
-from plimsoll.decide.scheduling.flags import Blocked, Flags, flags_of
+from plimsoll.decide.scheduling.flags import Blocked, Flags, Tally, flags_of, tally_of
 from plimsoll.decide.scheduling.picking import NOT_FEASIBLE, RANK_BITS
 from plimsoll.decide.scheduling.profiles.profile import DEFAULT_PROFILE, Profile, SchedulerPlugin
 from plimsoll.decide.scheduling.profiles.resource_scoring import LEAST_ALLOCATED
@@ -66,6 +66,7 @@ class NodeFit:
     preferences: NDArray[np.int64] | None = None
     stamp: int = -1
     position: int = 0
+    _tally: Tally | None = None
 
     @classmethod
     def of(cls, pod: Pod, profile: Profile = DEFAULT_PROFILE) -> "NodeFit":
@@ -97,18 +98,32 @@ class NodeFit:
             self.keys = (self.scores << RANK_BITS) - columns.index.ranks
             self.is_feasible = self.flags == 0
             self.feasible_keys = np.where(self.is_feasible, self.keys, NOT_FEASIBLE)
+            self._tally = None
         elif len(changed) <= FEW and self.has_usual_scores:
             for slot in changed:
                 self._judge_one(columns, slot)
-        else:
-            at = np.fromiter(changed, np.intp, len(changed))
-            flags, scores = self._judge_resources(columns, at)
-            flags |= self.labelled[at]
-            keys = (scores << RANK_BITS) - columns.index.ranks[at]
-            is_feasible = flags == 0
-            self.flags[at], self.scores[at], self.keys[at] = flags, scores, keys
-            self.is_feasible[at] = is_feasible
-            self.feasible_keys[at] = np.where(is_feasible, keys, NOT_FEASIBLE)
+        elif changed:
+            self._judge_some(columns, np.fromiter(changed, np.intp, len(changed)))
+
+    def _judge_some(self, columns: Columns, at: Slots) -> None:
+        flags, scores = self._judge_resources(columns, at)
+        flags |= self.labelled.take(at)
+        keys = scores << RANK_BITS
+        keys -= columns.index.ranks.take(at)
+        self.scores[at], self.keys[at] = scores, keys
+        if np.logical_or.reduce(flags != self.flags.take(at)):
+            self.flags[at] = flags
+            self.is_feasible[at] = flags == 0
+            self._tally = None
+        if np.logical_or.reduce(flags):
+            keys = np.where(flags == 0, keys, NOT_FEASIBLE)
+        self.feasible_keys[at] = keys
+
+    def tally(self) -> Tally:
+        """How many slots have which flags."""
+        if self._tally is None:
+            self._tally = tally_of(self.flags)
+        return self._tally
 
     def _judge_resources(
         self, columns: Columns, at: Slots | slice
@@ -132,11 +147,14 @@ class NodeFit:
         balanced = node_resources_balanced_allocation.score_row(self.resources, row)
         score = weights[SchedulerPlugin.NODE_RESOURCES_FIT] * fit
         score += weights[SchedulerPlugin.BALANCED_ALLOCATION] * balanced
-        flags |= int(self.labelled[slot])
-        key = (score << RANK_BITS) - int(columns.index.ranks[slot])
-        self.flags[slot], self.scores[slot], self.keys[slot] = flags, score, key
-        self.is_feasible[slot] = not flags
+        flags |= self.labelled.item(slot)
+        key = (score << RANK_BITS) - columns.index.ranks.item(slot)
+        self.scores[slot], self.keys[slot] = score, key
         self.feasible_keys[slot] = NOT_FEASIBLE if flags else key
+        if self.flags.item(slot) != flags:
+            self.flags[slot] = flags
+            self.is_feasible[slot] = not flags
+            self._tally = None
 
     @property
     def has_usual_scores(self) -> bool:

@@ -4,9 +4,10 @@ The cpu is counted in thousandths, everything else in whole units. `ResourceColu
 other classes are about one node or one pod.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import sub
 from typing import Self
 
 import msgspec
@@ -32,9 +33,13 @@ PODS = "pods"
 USUAL = (PODS, CPU, MEMORY, EPHEMERAL_STORAGE)
 COMPARED = (CPU, MEMORY)
 ALL_ROWS, USED_ROWS, NON_ZERO_ROWS = slice(0, 4), slice(4, 8), slice(8, 10)
-LOAD_ROWS, ROWS = slice(4, 10), 10
 COMPARED_ROWS, COMPARED_USED_ROWS = slice(1, 3), slice(5, 7)
+FREE_ROWS, NON_ZERO_FREE_ROWS, UNBALANCE_ROW = slice(10, 14), slice(14, 16), 16
+"""What follows from the other rows, worked out once for all pods that ask: what is left of the
+usual resources, what is left of cpu and memory as nodes are compared by, and `unbalance`."""
+LOAD_ROWS, ROWS = slice(4, 17), 17
 ALL, USED = 0, 1
+BEST, HALF = 100, 50
 LARGEST_AMOUNT = 2**54
 """What one pod counts for at most where pods are summed up: what all pods of a node take must be a
 number of 64 bits."""
@@ -120,10 +125,9 @@ class Demands:
         return _column(map(_cut, self.non_zero))
 
     @cached_property
-    def steps(self) -> NDArray[np.int64]:
-        """What is added to the use of cpu and memory: at first nothing, then what the pod takes."""
-        wanted = _column(self.compared)
-        return np.stack([wanted * 0, wanted])
+    def compared_rows(self) -> NDArray[np.int64]:
+        """The same as a column."""
+        return _column(self.compared)
 
 
 def _by_name(amounts: Amounts) -> dict[str, int]:
@@ -163,6 +167,8 @@ class ResourceRows:
     usual: NDArray[np.int64]
     scalars: Mapping[str, NodeTable]
     at: Slots | slice
+    is_whole: bool | None = None
+    """Whether all these nodes have cpu and memory; None: it is not known."""
 
     @property
     def length(self) -> int:
@@ -188,9 +194,13 @@ class ResourceColumns:
         self._usual = NodeTable(index, ROWS)
         self.scalars: dict[str, NodeTable] = {}
         """By resource, what there is and what is taken of it."""
+        self._partial: set[int] = set()
+        """Slots of nodes without cpu or without memory."""
 
     def at(self, slots: Slots | slice) -> ResourceRows:
-        return ResourceRows(self.rows(slots), self.scalars, slots)
+        # Some slots may have no node, unless they are named.
+        is_whole = None if isinstance(slots, slice) or self._partial else True
+        return ResourceRows(self.rows(slots), self.scalars, slots, is_whole)
 
     def rows(self, at: Slots | slice) -> NDArray[np.int64]:
         """The usual resources of the nodes in some slots, in the order of `at`."""
@@ -204,6 +214,10 @@ class ResourceColumns:
 
     def write(self, slot: int, allocatable: NodeResources, load: Load) -> None:
         self._usual.values[ALL_ROWS, slot] = [_cut(allocatable.get(name)) for name in USUAL]
+        if min(map(allocatable.get, COMPARED)) > 0:
+            self._partial.discard(slot)
+        else:
+            self._partial.add(slot)
         for name in allocatable.amounts.keys() - self.scalars.keys() - set(USUAL):
             self.scalars[name] = NodeTable(self._index, 2)
         for name, table in self.scalars.items():
@@ -211,8 +225,17 @@ class ResourceColumns:
         self.write_load(slot, load)
 
     def write_load(self, slot: int, load: Load) -> None:
-        used = [load.get(name) for name in USUAL]
-        self._usual.values[LOAD_ROWS, slot] = [_cut(amount) for amount in (*used, *load.non_zero)]
+        values, taken = self._usual.values, load.amounts.get
+        all_: list[int] = values[ALL_ROWS, slot].tolist()
+        used = [_cut(taken(name, 0)) for name in USUAL]
+        non_zero = [_cut(amount) for amount in load.non_zero]
+        values[LOAD_ROWS, slot] = (
+            *used,
+            *non_zero,
+            *map(sub, all_, used),
+            *map(sub, all_[COMPARED_ROWS], non_zero),
+            unbalance(all_[COMPARED_ROWS], used[COMPARED_ROWS]),
+        )
         if len(load.amounts) > len(USUAL):
             for name in load.amounts.keys() - self.scalars.keys() - set(USUAL):
                 self.scalars[name] = NodeTable(self._index, 2)
@@ -220,14 +243,36 @@ class ResourceColumns:
             table.values[USED, slot] = _cut(load.get(name))
 
     def clear(self, slot: int) -> None:
+        self._partial.add(slot)
         for table in (self._usual, *self.scalars.values()):
             table.values[:, slot] = 0
 
     def fork(self, index: NodeIndex) -> "ResourceColumns":
         twin = ResourceColumns(index)
-        twin._usual = self._usual.fork(index)
+        twin._usual, twin._partial = self._usual.fork(index), self._partial.copy()
         twin.scalars = {name: table.fork(index) for name, table in self.scalars.items()}
         return twin
+
+
+def unbalance(all_: Sequence[int], used: Sequence[int]) -> int:
+    """How far apart the use of a node's cpu and memory is, as BalancedAllocation counts: 50 where
+    they are even, 100 where one is used up and the other not at all."""
+    return HALF + BEST - pair_balance(all_, used)
+
+
+def pair_balance(all_: Sequence[int], used: Sequence[int]) -> int:
+    """From 50 to 100: the more, the more evenly cpu and memory are used."""
+    (cpu, memory), (used_cpu, used_memory) = all_, used
+    if cpu <= 0 or memory <= 0:
+        return BEST
+    apart = _share(used_cpu, cpu) - _share(used_memory, memory)
+    return int((1 - abs(apart / 2)) * BEST)
+
+
+def _share(used: int, all_: int) -> float:
+    # Numbers with many digits are rounded before they are divided, as in arrays.
+    share = float(used) / float(all_)
+    return 0.0 if share < 0 else min(share, 1.0)
 
 
 def _column(amounts: Iterable[int]) -> NDArray[np.int64]:
@@ -235,4 +280,4 @@ def _column(amounts: Iterable[int]) -> NDArray[np.int64]:
 
 
 def _cut(amount: int) -> int:
-    return max(-LARGEST, min(LARGEST, amount))
+    return amount if -LARGEST <= amount <= LARGEST else max(-LARGEST, min(LARGEST, amount))

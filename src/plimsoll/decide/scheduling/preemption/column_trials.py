@@ -14,7 +14,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.node_view import NodeView
 from plimsoll.decide.scheduling.columns.pods.promised_loads import concerns_others
-from plimsoll.decide.scheduling.columns.resources import ALL, USED, USED_ROWS
+from plimsoll.decide.scheduling.columns.resources import ALL, FREE_ROWS, USED
 from plimsoll.decide.scheduling.flags import (
     BITS_AFTER_RULE,
     BITS_BY_RULE,
@@ -154,7 +154,7 @@ def _with_room(judged: Judged, columns: Columns) -> Judged:
         return judged
     demands, resources = judged.node_fit.required, columns.resources
     rows = resources.rows(slots)
-    rows[USED_ROWS] += usual
+    rows[FREE_ROWS] -= usual
     bits = node_resources_fit.blocked_usual(demands, rows)
     for name, flag in node_resources_fit.scalar_flags(demands):
         if (table := resources.scalars.get(name)) is not None:

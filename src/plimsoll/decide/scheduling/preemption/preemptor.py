@@ -7,7 +7,8 @@ of the nodes that could be freed, or a hundred. It begins at another node for ea
 
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ from plimsoll.decide.scheduling.flags import (
     RESOURCE_BITS,
     Blocked,
     Flags,
-    bits_in,
     of_first_rule,
 )
 from plimsoll.decide.scheduling.judge import Judged
@@ -144,7 +144,7 @@ class NodeSearch:
     @cached_property
     def _present(self) -> int:
         """All flags that some node has."""
-        return bits_in(self._flags)
+        return reduce(or_, self.judged.tally, 0)
 
     @property
     def _index(self) -> NodeIndex:
@@ -212,14 +212,13 @@ class NodeSearch:
 
     def _equal_by_resources(self) -> Slots:
         """The best of those that lack nothing but resources."""
-        flags, is_feasible = self._flags, self.judged.is_feasible
         if (
             not self._present & BEYOND_NODES
-            and not is_feasible.any()
+            and 0 not in self.judged.tally
             and self._is_tried_alone is None
         ):
             return self.freed.best_of()
-        is_excluded = (flags & BEYOND_RESOURCES != 0) | is_feasible
+        is_excluded = (self._flags & BEYOND_RESOURCES != 0) | self.judged.is_feasible
         if self._is_tried_alone is not None:
             is_excluded |= self._is_tried_alone
         return self.freed.best_of(is_excluded)
@@ -290,8 +289,8 @@ class NodeSearch:
             {NO_VICTIMS_SENTENCE: int(np.count_nonzero(is_left & is_empty))}
         )
         after = self.freed.flags | self._flags & BEYOND_RESOURCES
-        first = of_first_rule(after[is_left & ~is_empty])
-        found += sentences(first, self.judged.node_fit.required.scalars)
+        left = after[is_left & ~is_empty]
+        found += sentences(left, self.judged.node_fit.required.scalars)
         return counted_text(found, len(self._index), int(np.count_nonzero(self._is_potential)))
 
 

@@ -12,10 +12,12 @@ from plimsoll.decide.scheduling.columns.resources import (
     COMPARED,
     COMPARED_ROWS,
     COMPARED_USED_ROWS,
+    UNBALANCE_ROW,
     Demands,
     Load,
     NodeResources,
     ResourceRows,
+    pair_balance,
 )
 from plimsoll.decide.scheduling.rules.node_resources_fit import is_scored
 
@@ -64,7 +66,7 @@ def scores_of(
 ) -> NDArray[np.int64] | int:
     """By node, in the order of the rows."""
     if tuple(names) == COMPARED:
-        return scores(demands, resources.usual)
+        return scores(demands, resources.usual, is_whole=resources.is_whole)
     if not is_concerned(demands, names):
         return 0
     uses = [
@@ -98,56 +100,43 @@ def _balances(uses: Sequence[Use], step: int) -> NDArray[np.int64]:
     return found
 
 
-def scores(demands: Demands, rows: NDArray[np.int64]) -> NDArray[np.int64] | int:
-    """The same for cpu and memory."""
-    if not is_concerned(demands):
+def scores(
+    demands: Demands, rows: NDArray[np.int64], *, is_whole: bool | None = None
+) -> NDArray[np.int64] | int:
+    """The same for cpu and memory. `is_whole`: whether all nodes have some of both; None: it is not
+    known."""
+    if not any(demands.compared):
         return 0
     all_ = rows[COMPARED_ROWS]
-    # Before and after the pod comes, cpu and memory, nodes.
+    if is_whole is None:
+        is_whole = bool(np.minimum.reduce(all_, axis=None, initial=1) > 0)
+    # When the pod has come, by cpu and memory and by node.
+    shares = rows[COMPARED_USED_ROWS] + demands.compared_rows
+    shares = shares / (all_ if is_whole else np.maximum(all_, 1))
     # A request beyond 64 bits may have wrapped around to less than nothing: it counts as nothing.
-    is_whole = np.minimum.reduce(all_, axis=None, initial=1) > 0
-    shares = (rows[COMPARED_USED_ROWS] + demands.steps) / (
-        all_ if is_whole else np.maximum(all_, 1)
-    )
     np.maximum(shares, 0.0, out=shares)
     np.minimum(shares, 1.0, out=shares)
     # In place: for few nodes every array that is made takes as long as the sum.
-    balances = shares[:, 0] - shares[:, 1]
+    balances = shares[0]
+    balances -= shares[1]
     np.abs(balances, out=balances)
     balances *= 0.5
     if not is_whole:
         balances *= np.logical_and.reduce(all_ > 0, axis=0)
     np.subtract(1.0, balances, out=balances)
     balances *= BEST
-    before, after = balances.astype(np.int64)
-    # Never negative: both lie between 50 and 100.
-    after -= before
-    after += BEST // 2
-    after >>= 1
-    after += BEST // 2
-    total: NDArray[np.int64] = after
+    # Never negative: what follows is (50 + (50 + after - before) / 2), both between 50 and 100.
+    total = balances.astype(np.int64)
+    total += rows[UNBALANCE_ROW]
+    total >>= 1
     return total
 
 
 def score_row(demands: Demands, row: Sequence[int]) -> int:
     """The same for one node; `row` is one of `ResourceColumns`."""
-    if not is_concerned(demands):
-        return 0
-    (cpu, memory), (used_cpu, used_memory) = row[COMPARED_ROWS], row[COMPARED_USED_ROWS]
-    if cpu <= 0 or memory <= 0:
-        return BEST // 2 + BEST // 4
     more_cpu, more_memory = demands.compared
-    before = _pair_balance(_share(used_cpu, cpu), _share(used_memory, memory))
-    after = _pair_balance(
-        _share(used_cpu + more_cpu, cpu), _share(used_memory + more_memory, memory)
-    )
-    return BEST // 2 + (BEST // 2 + after - before) // 2
-
-
-def _share(used: int, all_: int) -> float:
-    # Numbers with many digits are rounded before they are divided, as in arrays.
-    return min(max(float(used) / float(all_), 0.0), 1.0)
-
-
-def _pair_balance(one: float, other: float) -> int:
-    return int((1 - abs((one - other) / 2)) * BEST)
+    if not (more_cpu or more_memory):
+        return 0
+    used_cpu, used_memory = row[COMPARED_USED_ROWS]
+    after = pair_balance(row[COMPARED_ROWS], (used_cpu + more_cpu, used_memory + more_memory))
+    return (after + row[UNBALANCE_ROW]) // 2

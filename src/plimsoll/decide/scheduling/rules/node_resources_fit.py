@@ -14,13 +14,13 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.scheduling.columns.nodes import NodeTable, Slots
 from plimsoll.decide.scheduling.columns.resources import (
     ALL,
-    ALL_ROWS,
     COMPARED,
     COMPARED_ROWS,
+    FREE_ROWS,
+    NON_ZERO_FREE_ROWS,
     NON_ZERO_ROWS,
     PODS,
     USED,
-    USED_ROWS,
     USUAL,
     Demands,
     Load,
@@ -34,6 +34,7 @@ from plimsoll.decide.scheduling.flags import (
     Flags,
     NodeSentence,
     flagged,
+    no_flags,
 )
 from plimsoll.decide.scheduling.pod_requests import EPHEMERAL_STORAGE, is_scalar
 from plimsoll.decide.scheduling.profiles.resource_scoring import (
@@ -57,6 +58,7 @@ FLAGS_OF_USUAL = np.array(
     [Blocked.TOO_MANY_PODS, Blocked.CPU, Blocked.MEMORY, Blocked.EPHEMERAL_STORAGE], np.uint64
 )
 BITS_OF_USUAL: list[int] = FLAGS_OF_USUAL.tolist()
+FIRST_FREE = FREE_ROWS.start
 BEST = 100
 
 
@@ -128,7 +130,10 @@ def blocked(
 
 def blocked_usual(demands: Demands, rows: NDArray[np.int64]) -> Flags:
     """The same for the usual resources alone."""
-    found: Flags = FLAGS_OF_USUAL @ (rows[ALL_ROWS] - rows[USED_ROWS] < demands.least_rest)
+    is_short = rows[FREE_ROWS] < demands.least_rest
+    if not np.logical_or.reduce(is_short, axis=None):
+        return no_flags(is_short.shape[1])
+    found: Flags = FLAGS_OF_USUAL @ is_short
     return found
 
 
@@ -146,7 +151,7 @@ def scores_by(
 ) -> NDArray[np.int64]:
     """By node, in the order of the rows."""
     if scoring is LEAST_ALLOCATED or scoring == LEAST_ALLOCATED:
-        return scores(demands, resources.usual)
+        return scores(demands, resources.usual, is_whole=resources.is_whole)
     total = weights = np.zeros(resources.length, np.int64)
     for name, weight in scoring.weights:
         if not is_scored(name, demands):
@@ -191,17 +196,22 @@ def _parts(
     return found
 
 
-def scores(demands: Demands, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same for the default strategy."""
+def scores(
+    demands: Demands, rows: NDArray[np.int64], *, is_whole: bool | None = None
+) -> NDArray[np.int64]:
+    """The same for the default strategy. `is_whole`: whether all nodes have cpu and memory; None:
+    it is not known."""
     all_ = rows[COMPARED_ROWS]
     # In place: for few nodes every array that is made takes as long as the sum.
-    left = all_ - rows[NON_ZERO_ROWS]
-    left -= demands.non_zero_rows
+    left = rows[NON_ZERO_FREE_ROWS] - demands.non_zero_rows
     np.maximum(left, 0, out=left)
     left *= BEST
-    if np.minimum.reduce(all_, axis=None, initial=1) > 0:
+    if is_whole is None:
+        is_whole = bool(np.minimum.reduce(all_, axis=None, initial=1) > 0)
+    if is_whole:
         left //= all_
-        shared: NDArray[np.int64] = left[0] + left[1]
+        shared: NDArray[np.int64] = left[0]
+        shared += left[1]
         shared >>= 1
         return shared
     # Where there is nothing the numbers do not matter, but must be numbers.
@@ -219,7 +229,7 @@ def blocked_row(demands: Demands, row: Sequence[int]) -> int:
     """The flags for the usual resources; `row` is one of `ResourceColumns`."""
     found = 0
     for place, least in enumerate(demands.least):
-        if row[place] - row[place + len(USUAL)] < least:
+        if row[FIRST_FREE + place] < least:
             found |= BITS_OF_USUAL[place]
     return found
 
@@ -227,10 +237,8 @@ def blocked_row(demands: Demands, row: Sequence[int]) -> int:
 def score_row(demands: Demands, row: Sequence[int]) -> int:
     """By the default strategy."""
     (cpu, memory), (more_cpu, more_memory) = row[COMPARED_ROWS], demands.non_zero
-    used_cpu, used_memory = row[NON_ZERO_ROWS]
-    total = _share(cpu - used_cpu - more_cpu, cpu) + _share(
-        memory - used_memory - more_memory, memory
-    )
+    free_cpu, free_memory = row[NON_ZERO_FREE_ROWS]
+    total = _share(free_cpu - more_cpu, cpu) + _share(free_memory - more_memory, memory)
     return total // 2 if cpu > 0 and memory > 0 else total
 
 
