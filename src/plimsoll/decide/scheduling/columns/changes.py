@@ -32,6 +32,8 @@ class Log(Generic[K]):
 
     def since(self, position: int) -> set[K] | None:
         """None: too much has changed to tell."""
+        if position == self.position:
+            return set()
         if position < self._forgotten:
             return None
         return set(self._changed[position - self._forgotten :])

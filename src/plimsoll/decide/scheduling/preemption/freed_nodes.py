@@ -4,6 +4,7 @@ It is about nodes that lack nothing but resources. A bound that needs no trial t
 can be best at all, and only these are tried; the answers are kept until the nodes change.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import add, sub
 
@@ -15,9 +16,8 @@ from plimsoll.decide.scheduling.columns.nodes import Slots
 from plimsoll.decide.scheduling.columns.pods.promised_loads import PromisedNodes
 from plimsoll.decide.scheduling.columns.resources import (
     ALL,
-    ALL_ROWS,
+    FREE_ROWS,
     USED,
-    USED_ROWS,
     USUAL,
     Demands,
 )
@@ -30,6 +30,7 @@ from plimsoll.decide.scheduling.preemption.lower_pods import (
     PROTECTED,
     STARTED,
     LowerPods,
+    PodRow,
     bound_of,
 )
 from plimsoll.decide.scheduling.preemption.returning import Whole, find_leaving, leaving
@@ -72,8 +73,9 @@ class FreedNodes:
         more = scalar_flags(self.demands)
         self._scalars = [name for name, _ in more]
         self._bits = [*USUAL_BITS, *(flag for _, flag in more)]
+        self._forget_changed()
 
-    def refresh(self) -> None:
+    def _forget_changed(self) -> None:
         changed = self.lower.changed.since(self.position)
         self.position = self.lower.changed.position
         size = self.lower.columns.index.size
@@ -98,7 +100,9 @@ class FreedNodes:
         least = int(bounds.min(initial=HOPELESS))
         if least == HOPELESS:
             return NO_SLOTS
-        tried: Slots = np.flatnonzero(bounds == least)
+        tried: Slots = (bounds == least).nonzero()[0]
+        if (alone := self._best_alone(tried)) is not None:
+            return alone
         best, step = self._best_among(tried), FIRST_STEP
         while (limit := self.limit_of(best)) > least:
             bounds = bounds.copy() if bounds is self.lower.bounds else bounds
@@ -111,11 +115,47 @@ class FreedNodes:
             best, step = self._best_among(np.append(best, tried)), step * GROWTH
         return best
 
+    def _best_alone(self, tried: Slots) -> Slots | None:
+        """The best of nodes with one bound, if on each of them no pod must leave but the one that
+        the bound is about. None: some must be tried."""
+        lower, slots = self.lower, tried.tolist()
+        if len(slots) <= FEW:
+            if not all(map(self._is_alone, slots)):
+                return None
+        elif self._needs_trial(slots) or not (
+            np.logical_and.reduce(lower.free.take(tried, axis=0) >= self.demands.least, axis=None)
+            and np.logical_and.reduce(lower.costs.take(tried) == lower.bounds.take(tried))
+        ):
+            return None
+        if len(slots) == 1:
+            return tried
+        started = lower.last[tried, STARTED]
+        latest: Slots = tried[started == started.max()]
+        return latest
+
+    def _is_alone(self, slot: int) -> bool:
+        """Whether on a node no pod must leave but the one that its bound is about."""
+        lower = self.lower
+        return (
+            lower.costs.item(slot) == lower.bounds.item(slot)
+            and min(map(sub, lower.free[slot].tolist(), self.demands.least)) >= 0
+            and not self._needs_trial((slot,))
+        )
+
+    def _needs_trial(self, slots: Sequence[int]) -> bool:
+        """Whether more counts on one of the nodes than what is known of all."""
+        if self._scalars:
+            return True
+        promised, names = self._promised, self.lower.columns.index.names
+        return bool(len(promised)) and any(promised.load_on(names[slot]) for slot in slots)
+
     def limit_of(self, best: Slots) -> int:
         """A node with a higher bound is not as good as these."""
         if not len(best):
             return HOPELESS - 1
         slot = int(best[0])
+        if self._is_alone(slot):
+            return self.lower.bounds.item(slot)
         violations = int(self.violations_and_priority[slot]) >> PRIORITY_BITS
         if violations:
             return HOPELESS - 1
@@ -151,6 +191,7 @@ class FreedNodes:
 
     def work_out(self, slots: Slots) -> None:
         """Try the nodes that are not known."""
+        self._forget_changed()
         if len(slots) > FEW:
             slots = slots[~self.is_known[slots]]
         if len(slots) > FEW:
@@ -194,7 +235,7 @@ class FreedNodes:
         self.sum_and_count[slot] = (sums << COUNT_BITS) + len(gone)
         self.started[slot] = min(first, default=LARGEST_TIME)
 
-    def _trial(self, slot: int, rows: list[list[int]]) -> tuple[int, list[int]]:
+    def _trial(self, slot: int, rows: Sequence[PodRow]) -> tuple[int, list[int]]:
         """What is short on one node if all leave, and the places of those who cannot come back."""
         free, taken = self._amounts_at(slot, rows)
         if taken and min(map(add, free, taken[-1])) >= 0:
@@ -204,18 +245,19 @@ class FreedNodes:
         short = [bit for there, bit in zip(free, self._bits, strict=True) if there < 0]
         return sum(short), find_leaving(free, taken)
 
-    def _amounts_at(self, slot: int, rows: list[list[int]]) -> tuple[list[int], list[list[int]]]:
+    def _amounts_at(
+        self, slot: int, rows: Sequence[PodRow]
+    ) -> tuple[list[int], Sequence[Sequence[int]]]:
         """What is free on one node beside the pod, and by place what each of the others takes."""
         columns = self.lower.columns
-        row, wanted = columns.resources.row(slot), self.demands.least
-        free = [*map(sub, map(sub, row[ALL_ROWS], row[USED_ROWS]), wanted)]
+        free = [*map(sub, columns.resources.row(slot)[FREE_ROWS], self.demands.least)]
         if names := self._scalars:
             at = np.array([slot], np.intp)
             free += [
                 int(_spare(columns, each, at)[0]) - self.demands.amounts[each] for each in names
             ]
             held = zip(*(self.lower.held_of(name)[slot].tolist() for name in names), strict=True)
-            rows = [[*row[: len(USUAL_BITS)], *more] for row, more in zip(rows, held, strict=False)]
+            rows = [(*row[: len(USUAL_BITS)], *more) for row, more in zip(rows, held, strict=False)]
         if promised := self._promised.load_on(columns.index.names[slot]):
             free = [*map(sub, free, map(promised.get, (*USUAL, *names)))]
         return free, rows
@@ -244,7 +286,7 @@ class FreedNodes:
         """By resource and slot, what is free beside the pod: less than nothing if it is short."""
         columns, least = self.lower.columns, self.demands.least_rest
         rows = columns.resources.rows(at)
-        spare: Whole = rows[ALL_ROWS] - rows[USED_ROWS]
+        spare: Whole = rows[FREE_ROWS]
         if names := self._scalars:
             spare = np.concatenate([spare, [_spare(columns, name, at) for name in names]])
             wanted = np.array([[self.demands.amounts[name]] for name in names], np.int64)
@@ -277,9 +319,12 @@ class FreedNodes:
 
     def candidate(self, slot: int) -> Candidate:
         """Of a node that lacks nothing but resources, and has enough of them without the pods."""
+        columns = self.lower.columns
+        if self._is_alone(slot):
+            victim = columns.pods.get(self.lower.keys[slot][-1])
+            return Candidate(columns.index.names[slot], (victim,) if victim else (), 0)
         _, places = self._trial(slot, self.lower.rows_of(slot))
         keys = sorted(self.lower.keys[slot][place] for place in places)
-        columns = self.lower.columns
         # The newest versions: the table is not told of changes that make no difference to it.
         victims = [pod for key in keys if (pod := columns.pods.get(key)) is not None]
         violations = int(self.violations_and_priority[slot]) >> PRIORITY_BITS

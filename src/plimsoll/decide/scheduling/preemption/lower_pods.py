@@ -5,6 +5,7 @@ Only nodes that changed are read again: where pods came or went, or a budget all
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.changes import ChangeLog
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.resources import LARGEST_AMOUNT, USUAL, Demands
+from plimsoll.decide.scheduling.columns.resources import FREE_ROWS, LARGEST_AMOUNT, USUAL, Demands
 from plimsoll.decide.scheduling.preemption.choice import LOWEST_PRIORITY
 from plimsoll.decide.scheduling.preemption.victims import NOT_STARTED
 
@@ -23,6 +24,8 @@ MICROSECONDS = 1_000_000
 PRIORITY, STARTED, PROTECTED = 4, 5, 6
 """Rows after those of the usual resources."""
 ROWS = 7
+PodRow = tuple[int, ...]
+"""What is kept of one pod, by row."""
 FEW_PLACES = 8
 MINUTE, MINUTE_BITS = 60 * MICROSECONDS, 31
 LAST_MINUTE = (1 << MINUTE_BITS) - 1
@@ -74,11 +77,17 @@ class LowerPods:
         self.columns = columns
         self.keys: dict[int, Sequence[ObjectKey]] = {}
         """By slot, the pods in their order."""
-        self.table: NDArray[np.int64] = np.zeros((0, FEW_PLACES, ROWS), np.int64)
-        """By slot, place in the order, and row: one node is looked at more often than all are.
-        Where there is no pod all is zero."""
+        self.rows: dict[int, list[PodRow]] = {}
+        """By slot and place in the order: one node is looked at more often than all are."""
+        self._table: NDArray[np.int64] = np.zeros((0, FEW_PLACES, ROWS), np.int64)
+        self._unwritten: set[int] = set()
+        """Slots of which the table does not know yet what is in the rows."""
         self.last: NDArray[np.int64] = np.zeros((0, ROWS), np.int64)
         """By slot and row: the pod that comes last in the order."""
+        self.free: NDArray[np.int64] = np.zeros((0, len(USUAL)), np.int64)
+        """By slot, what would be free of the usual resources if that pod alone left."""
+        self.costs: NDArray[np.int64] = np.zeros(0, np.int64)
+        """By slot, what it would hurt, as bounds are; HOPELESS: the pod is protected."""
         self.scalars: dict[str, NDArray[np.int64]] = {}
         """Of each resource beside the usual ones, by slot and place."""
         self.counts: NDArray[np.int64] = np.zeros(0, np.int64)
@@ -92,6 +101,17 @@ class LowerPods:
         """Slots that have a pod of the budget."""
         self._position = self._budget_position = self._promise_position = 0
         self._stamp: tuple[int, int] | None = None
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """By slot, place in the order, and row. Where there is no pod all is zero."""
+        for slot in self._unwritten:
+            rows = self.rows[slot]
+            self._table[slot] = 0
+            if rows:
+                self._table[slot, : len(rows)] = rows
+        self._unwritten.clear()
+        return self._table
 
     def refresh(self) -> None:
         columns = self.columns
@@ -139,13 +159,19 @@ class LowerPods:
             (*taken.usual, -above, started, key in protected)
             for taken, (above, started, key, _) in zip(demands, ranked, strict=True)
         ]
-        self.table[slot] = 0
+        self.rows[slot] = rows
+        self._unwritten.add(slot)
         if rows:
-            self.table[slot, : len(rows)] = rows
-        self.last[slot] = rows[-1] if rows else 0
+            self._write_last(slot, rows[-1])
         self.keys[slot] = [each.key for each in ranked]
         self.counts[slot] = len(rows)
         self._write_scalars(slot, demands)
+
+    def _write_last(self, slot: int, row: PodRow) -> None:
+        free = self.columns.resources.row(slot)[FREE_ROWS]
+        self.last[slot] = row
+        self.free[slot] = [min(amount, HOPELESS) for amount in map(add, free, row)]
+        self.costs[slot] = HOPELESS if row[PROTECTED] else bound_of(-row[PRIORITY], row[STARTED])
 
     def _protected(self, slot: int, ranked: Iterable[RankedPod]) -> set[ObjectKey]:
         """Those that would go beyond a budget if all went."""
@@ -166,11 +192,11 @@ class LowerPods:
                 continue
             for name in taken.scalars:
                 if name not in self.scalars:
-                    self.scalars[name] = np.zeros(self.table.shape[:2], np.int64)
+                    self.scalars[name] = np.zeros(self._table.shape[:2], np.int64)
                 self.scalars[name][slot, place] = min(taken.amounts[name], LARGEST_AMOUNT)
 
     def _grow(self, places: int) -> None:
-        old_size, old_places, _ = self.table.shape
+        old_size, old_places, _ = self._table.shape
         size = self.columns.index.size
         more = max(places, old_places)
         if (more, size) == (old_places, old_size):
@@ -178,18 +204,19 @@ class LowerPods:
         if more > old_places:
             more = max(more, 2 * old_places)
         slots, widths = (0, size - old_size), (0, more - old_places)
-        self.table = np.pad(self.table, (slots, widths, (0, 0)))
+        self._table = np.pad(self._table, (slots, widths, (0, 0)))
         self.scalars = {name: np.pad(each, (slots, widths)) for name, each in self.scalars.items()}
         self.last = np.pad(self.last, (slots, (0, 0)))
+        self.free = np.pad(self.free, (slots, (0, 0)))
+        self.costs = np.pad(self.costs, slots)
         self.counts = np.pad(self.counts, slots)
         self.bounds = np.pad(self.bounds, slots, constant_values=HOPELESS)
 
-    def rows_of(self, slot: int) -> list[list[int]]:
+    def rows_of(self, slot: int) -> Sequence[PodRow]:
         """Of one node, by place: what is in the rows of the table."""
-        rows: list[list[int]] = self.table[slot, : int(self.counts[slot])].tolist()
-        return rows
+        return self.rows.get(slot, ())
 
     def held_of(self, name: str) -> NDArray[np.int64]:
         """Of a resource beside the usual ones, by slot and place."""
         held = self.scalars.get(name)
-        return np.zeros(self.table.shape[:2], np.int64) if held is None else held
+        return np.zeros(self._table.shape[:2], np.int64) if held is None else held

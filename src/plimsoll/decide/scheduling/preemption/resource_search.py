@@ -36,5 +36,4 @@ class ResourceSearch:
         freed = self._freed.get(key)
         if freed is None or freed.lower is not lower:
             freed = self._freed.keep(key, FreedNodes(demands, lower))
-        freed.refresh()
         return freed
