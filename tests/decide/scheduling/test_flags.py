@@ -1,11 +1,18 @@
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, strategies as st
+
 from plimsoll.decide.scheduling.flags import (
     BITS_BY_RULE,
     MEANINGS,
     RULES,
     Blocked,
     NodeRule,
+    bits_of_first_rule,
     no_flags,
     of_first_rule,
+    tally_of,
 )
 from plimsoll.decide.scheduling.reasons import Rule
 
@@ -31,3 +38,11 @@ def test_only_what_the_first_rule_says_is_counted() -> None:
         Blocked.NO_NODE,
         0,
     ]
+
+
+@given(values=st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 3), max_size=60))
+def test_flags_are_counted_and_read_one_by_one_as_in_arrays(values: list[int]) -> None:
+    flags = np.array(values, np.uint64)
+
+    assert tally_of(flags) == Counter(values)
+    assert [*map(bits_of_first_rule, values)] == of_first_rule(flags).tolist()

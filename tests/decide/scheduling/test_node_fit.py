@@ -1,7 +1,12 @@
+from collections import Counter
+
+from hypothesis import given, settings
+
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.flags import Blocked
 from plimsoll.decide.scheduling.node_fit import NodeFits
 from tests.builders import ZONE, a_node, a_pod
+from tests.decide.scheduling.columns.clusters import Chance, seeds
 
 
 def test_pods_with_the_same_spec_share_what_is_known_about_nodes() -> None:
@@ -27,3 +32,23 @@ def test_what_is_known_follows_pods_and_nodes() -> None:
     assert int(standings.of(pod).flags[1]) & Blocked.NO_NODE
     columns.put(a_node("c", labels={ZONE: "a"}, cpu="1"))
     assert standings.of(pod).flags[1] == Blocked.CPU
+
+
+@given(seed=seeds)
+@settings(max_examples=50, deadline=None)
+def test_how_many_nodes_have_which_flags_follows_pods(seed: int) -> None:
+    chance = Chance(seed)
+    columns = Columns.of(a_node(f"node-{number}", cpu="2") for number in range(12))
+    standings, pod = NodeFits(columns), a_pod("new", requests={"cpu": "1500m"})
+    for _ in range(6):
+        for number in chance.sample(range(12), chance.randint(0, 12)):
+            running = a_pod(f"p-{number}", node=f"node-{number}", requests={"cpu": "1"})
+            if columns.pods.get(running.key) is None:
+                columns.put(running)
+            else:
+                columns.remove(running)
+
+        known = standings.of(pod)
+
+        assert known.tally() == Counter(known.flags.tolist())
+        assert known.is_feasible.tolist() == [not flags for flags in known.flags.tolist()]

@@ -328,8 +328,10 @@ def tally_of(flags: Flags) -> Tally:
         others = int(np.count_nonzero(is_other))
         found[int(value)] = len(left) - others
         left = left[is_other] if others else left[:0]
-    values, numbers = np.unique(left, return_counts=True)
-    return found | dict(zip(values.tolist(), numbers.tolist(), strict=True))
+    if len(left):
+        values, numbers = np.unique(left, return_counts=True)
+        found |= dict(zip(values.tolist(), numbers.tolist(), strict=True))
+    return found
 
 
 def bits_of_first_rule(flags: int) -> int:

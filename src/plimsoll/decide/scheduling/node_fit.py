@@ -111,13 +111,24 @@ class NodeFit:
         keys = scores << RANK_BITS
         keys -= columns.index.ranks.take(at)
         self.scores[at], self.keys[at] = scores, keys
-        if np.logical_or.reduce(flags != self.flags.take(at)):
+        before = self.flags.take(at)
+        is_other = before != flags
+        if np.logical_or.reduce(is_other):
             self.flags[at] = flags
             self.is_feasible[at] = flags == 0
-            self._tally = None
+            for old, new in zip(before[is_other].tolist(), flags[is_other].tolist(), strict=True):
+                self._move(old, new)
         if np.logical_or.reduce(flags):
             keys = np.where(flags == 0, keys, NOT_FEASIBLE)
         self.feasible_keys[at] = keys
+
+    def _move(self, before: int, flags: int) -> None:
+        """A node has other flags."""
+        if self._tally is not None:
+            self._tally[flags] = self._tally.get(flags, 0) + 1
+            self._tally[before] -= 1
+            if not self._tally[before]:
+                del self._tally[before]
 
     def tally(self) -> Tally:
         """How many slots have which flags."""
@@ -151,10 +162,11 @@ class NodeFit:
         key = (score << RANK_BITS) - columns.index.ranks.item(slot)
         self.scores[slot], self.keys[slot] = score, key
         self.feasible_keys[slot] = NOT_FEASIBLE if flags else key
-        if self.flags.item(slot) != flags:
+        before = self.flags.item(slot)
+        if before != flags:
             self.flags[slot] = flags
             self.is_feasible[slot] = not flags
-            self._tally = None
+            self._move(before, flags)
 
     @property
     def has_usual_scores(self) -> bool:
