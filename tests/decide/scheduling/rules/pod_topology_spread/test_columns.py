@@ -13,6 +13,7 @@ from plimsoll.decide.scheduling.rules.pod_topology_spread.filter import (
     prepare,
 )
 from plimsoll.decide.scheduling.rules.pod_topology_spread.score import WEIGHT
+from plimsoll.decide.scheduling.rules.pod_topology_spread.score_columns import SpreadScore
 from tests.builders import HOSTNAME, ZONE, a_node, a_pod, meta
 from tests.decide.scheduling.columns import plain
 from tests.decide.scheduling.columns.clusters import Chance, a_new_pod, a_random_cluster, seeds
@@ -115,7 +116,11 @@ def test_every_node_gets_the_score_that_the_plain_rule_gives(seed: int) -> None:
     if found is None or found.score is None:
         assert not expected
         return
-    scores = found.score.weighted(verdict.is_feasible)
-    assert {node.name: int(scores[slots[node.name]]) for node in feasible} == {
-        name: WEIGHT * score for name, score in expected.items()
-    }
+    assert isinstance(found.score, SpreadScore)
+    for scores in (
+        found.score.of_few(verdict.is_feasible),
+        found.score.of_many(verdict.is_feasible),
+    ):
+        assert {node.name: int(scores[slots[node.name]]) for node in feasible} == {
+            name: WEIGHT * score for name, score in expected.items()
+        }

@@ -94,6 +94,19 @@ class CountedNodes:
         found = np.bincount(numbers, weights=pods.counts[slots], minlength=self.domains.limit)
         return found.astype(np.int64)
 
+    def sums_by_domain(self, pods: MatchingPods) -> dict[int, int]:
+        """The same with plain numbers, where there are any."""
+        slots = pods.slots
+        numbers, counts = self.domains.numbers.take(slots), pods.counts.take(slots)
+        is_counted = self.is_included.take(slots)
+        found: dict[int, int] = {}
+        for number, count, counts_it in zip(
+            numbers.tolist(), counts.tolist(), is_counted.tolist(), strict=True
+        ):
+            if counts_it:
+                found[number] = found.get(number, 0) + count
+        return found
+
     def fewest(self, sums: Numbers, pods: MatchingPods, min_domains: int) -> int:
         """Of the domains that exist, given the sums of these pods; zero if they are too few."""
         if self.size < min_domains or len(pods.slots) < self.size or not self.size:

@@ -1,5 +1,6 @@
 """How well all nodes spread a pod, at once."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,10 @@ from plimsoll.decide.scheduling.rules.pod_topology_spread.score import BEST, WEI
 
 Numbers = NDArray[np.int64]
 Parts = NDArray[np.float64]
+
+FEW = 64
+"""Up to so many rows, counted once for each constraint, plain numbers are faster than arrays."""
+MIDDLE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,58 @@ class SpreadScore:
     places: SpreadPlaces
 
     def weighted(self, is_feasible: NDArray[np.bool_]) -> Numbers:
+        rows = self.places.limit + sum(len(pods.slots) for pods in self.pods)
+        return self.of_few(is_feasible) if rows <= FEW else self.of_many(is_feasible)
+
+    def of_few(self, is_feasible: NDArray[np.bool_]) -> Numbers:
+        """With plain numbers: a place, and a node with pods, is a row each."""
+        numbers, limit = self.places.numbers, self.places.limit
+        population: list[int] = self._population(is_feasible).tolist()
+        slots = self._single_slots()
+        at: list[int] = numbers.take(slots).tolist()
+        rows = [*range(limit), *at]
+        totals = self._totals(population, slots, rows)
+        raw = [math.floor(total) + (total % 1 >= MIDDLE) for total in totals]
+        left, is_alone = [*population], is_feasible.take(slots).tolist()
+        for place, is_met in zip(at, is_alone, strict=True):
+            left[place] -= is_met
+        found = [
+            value
+            for value, place, is_met in zip(raw, rows, (*left, *is_alone), strict=True)
+            if is_met > 0 and place != NOWHERE
+        ]
+        lowest, highest = min(found, default=0), max(found, default=0)
+        scores = [
+            _score(value, lowest, highest) if place != NOWHERE else 0
+            for value, place in zip(raw, rows, strict=True)
+        ]
+        spread = np.array(scores[:limit], np.int64).take(numbers)
+        spread[slots] = scores[limit:]
+        return spread
+
+    def _totals(self, population: list[int], slots: Slots, rows: list[int]) -> list[float]:
+        """By row, which are the places, followed by the place of each of these nodes."""
+        totals, elsewhere = [0.0] * len(rows), [0] * self.places.limit
+        for number, constraint in enumerate(self.soft.constraints):
+            domains: list[int] = self.places.domains[constraint.topology_key].tolist()
+            counts: list[int] = self.pods[number].counts.take(slots).tolist()
+            if constraint.is_by_node:
+                weight = weight_of(sum(population))
+                pods = [*elsewhere, *counts]
+            else:
+                # No domain counts as one domain more.
+                met = {domains[place] for place, nodes in enumerate(population) if nodes > 0}
+                weight = weight_of(len(met))
+                sums = self.soft.nodes[number].sums_by_domain(self.pods[number])
+                pods = [sums.get(domains[place], 0) for place in rows]
+            more = constraint.max_skew - 1
+            for row, place in enumerate(rows):
+                if domains[place] != NO_DOMAIN:
+                    totals[row] += pods[row] * weight + more
+        return totals
+
+    def of_many(self, is_feasible: NDArray[np.bool_]) -> Numbers:
+        """The same with arrays."""
         population, rows = self._population(is_feasible), self._rows()
         raw = self._raw(rows, population)
         lowest, highest = self._range(rows, raw, population, is_feasible)
@@ -73,8 +130,7 @@ class SpreadScore:
         return population
 
     def _rows(self) -> ScoreRows:
-        numbers = self.places.numbers
-        slots = self._single_slots()
+        numbers, slots = self.places.numbers, self._single_slots()
         slots = slots[numbers[slots] != NOWHERE]
         return ScoreRows(np.concatenate((np.arange(self.places.limit), numbers[slots])), slots)
 
@@ -96,7 +152,7 @@ class SpreadScore:
                 total += self._by_domain(number, constraint, rows, population)
         whole = np.floor(total)
         # To the nearest whole number, upwards from the middle.
-        return (whole + (total - whole >= 0.5)).astype(np.int64)  # noqa: PLR2004  the middle
+        return (whole + (total - whole >= MIDDLE)).astype(np.int64)
 
     def _by_node(
         self, number: int, constraint: SpreadConstraint, rows: ScoreRows, population: Numbers
@@ -133,8 +189,13 @@ class SpreadScore:
         return (int(found.min()), int(found.max())) if len(found) else (0, 0)
 
 
-def _normalized(raw: Numbers, lowest: int, highest: int) -> Numbers:
+def _score(raw: int, lowest: int, highest: int) -> int:
     """From 0 to 100 times the rule's weight, the larger the better."""
+    return BEST * (highest + lowest - raw) // highest * WEIGHT if highest else WEIGHT * BEST
+
+
+def _normalized(raw: Numbers, lowest: int, highest: int) -> Numbers:
+    """The same for many."""
     if highest == 0:
         return np.full(len(raw), WEIGHT * BEST, np.int64)
     return BEST * (highest + lowest - raw) // highest * WEIGHT
