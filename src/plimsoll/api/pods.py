@@ -274,6 +274,8 @@ class Pod(ApiObject, frozen=True, kw_only=True):
     @property
     def claims(self) -> tuple[ObjectKey, ...]:
         """The claims that it uses, in the order of its volumes."""
+        if not self.spec.volumes:
+            return ()
         keys = (self.claim_of(volume) for volume in self.spec.volumes)
         return tuple(key for key in keys if key is not None)
 

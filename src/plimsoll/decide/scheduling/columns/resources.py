@@ -225,10 +225,11 @@ class ResourceColumns:
         self.write_load(slot, load)
 
     def write_load(self, slot: int, load: Load) -> None:
-        values, taken = self._usual.values, load.amounts.get
+        values, taken = self._usual.values, load.amounts
         all_: list[int] = values[ALL_ROWS, slot].tolist()
-        used = [_cut(taken(name, 0)) for name in USUAL]
-        non_zero = [_cut(amount) for amount in load.non_zero]
+        used, non_zero = [taken.get(name, 0) for name in USUAL], load.non_zero
+        if max(*used, *non_zero) > LARGEST or min(*used, *non_zero) < -LARGEST:
+            used, non_zero = [*map(_cut, used)], (_cut(non_zero[0]), _cut(non_zero[1]))
         values[LOAD_ROWS, slot] = (
             *used,
             *non_zero,

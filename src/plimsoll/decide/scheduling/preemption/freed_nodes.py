@@ -118,17 +118,17 @@ class FreedNodes:
     def _best_alone(self, tried: Slots) -> Slots | None:
         """The best of nodes with one bound, if on each of them no pod must leave but the one that
         the bound is about. None: some must be tried."""
-        lower, slots = self.lower, tried.tolist()
-        if len(slots) <= FEW:
-            if not all(map(self._is_alone, slots)):
-                return None
-        elif self._needs_trial(slots) or not (
-            np.logical_and.reduce(lower.free.take(tried, axis=0) >= self.demands.least, axis=None)
-            and np.logical_and.reduce(lower.costs.take(tried) == lower.bounds.take(tried))
+        lower = self.lower
+        if len(tried) == 1:
+            return tried if self._is_alone(int(tried[0])) else None
+        is_free = lower.free.take(tried, axis=0) >= self.demands.least
+        is_cheap = lower.costs.take(tried) == lower.bounds.take(tried)
+        if (
+            not np.logical_and.reduce(is_free, axis=None)
+            or not np.logical_and.reduce(is_cheap)
+            or self._needs_trial(tried.tolist())
         ):
             return None
-        if len(slots) == 1:
-            return tried
         started = lower.last[tried, STARTED]
         latest: Slots = tried[started == started.max()]
         return latest
@@ -146,6 +146,8 @@ class FreedNodes:
         """Whether more counts on one of the nodes than what is known of all."""
         if self._scalars:
             return True
+        if not self.lower.columns.nominations.by_node:
+            return False
         promised, names = self._promised, self.lower.columns.index.names
         return bool(len(promised)) and any(promised.load_on(names[slot]) for slot in slots)
 

@@ -21,10 +21,18 @@ class HostPort(NamedTuple):
         return self.address == other.address or ANY_ADDRESS in (self.address, other.address)
 
 
+NO_PORTS: frozenset[HostPort] = frozenset()
+
+
 def host_ports(pod: Pod) -> frozenset[HostPort]:
     """The ports of its node that the pod takes as long as it runs: init containers are gone by
     then, unless they are sidecars."""
-    return frozenset(_host_ports(pod))
+    # Most pods take none, and every decision asks.
+    spec = pod.spec
+    for container in spec.containers + spec.init_containers:
+        if container.ports:
+            return frozenset(_host_ports(pod))
+    return NO_PORTS
 
 
 def _host_ports(pod: Pod) -> Iterator[HostPort]:

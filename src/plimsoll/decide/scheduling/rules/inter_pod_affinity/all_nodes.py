@@ -75,6 +75,9 @@ class InterPodAffinityColumns:
         asked = self._asked(pod)
         if isinstance(asked, Judgement):
             return Rejected(NodeRule.POD_AFFINITY, asked)
+        terms = self._columns.pod_terms
+        if asked is NOTHING_ASKED and not terms.excluding.counts and not terms.weighted.counts:
+            return None
         flags, score = self._flags(pod, asked), self._score(pod, asked)
         return None if flags is None and score is None else RuleFit(flags, score)
 
