@@ -126,7 +126,7 @@ def scores(
     np.subtract(1.0, balances, out=balances)
     balances *= BEST
     # Never negative: what follows is (50 + (50 + after - before) / 2), both between 50 and 100.
-    total = balances.astype(np.int64)
+    total: NDArray[np.int64] = balances.astype(np.int64)
     total += rows[UNBALANCE_ROW]
     total >>= 1
     return total
