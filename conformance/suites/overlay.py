@@ -9,65 +9,70 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from conformance import peers
 
 MODULE = peers.MODULES / "integration"
-SHIM = Path(__file__).parent / "shim"
-REPLACED = {
-    "util/util.go": {
-        "\nfunc InitTestSchedulerWithOptions(": "\nfunc initUpstreamScheduler(",
-        "= framework.StartTestServer(tCtx, t, ": "= startServer(admission, tCtx, t, ",
-    },
-    # A machine that does other things as well needs longer to start an API server.
-    "framework/test_server.go": {
-        "wait.PollImmediate(100*time.Millisecond, 10*time.Second,": (
-            "wait.PollImmediate(100*time.Millisecond, 2*time.Minute,"
-        )
-    },
-    # The API server that tests share runs to the end: no use in looking for what it left running.
-    "framework/etcd.go": {
-        "klog.StopFlushDaemon()\n": "klog.StopFlushDaemon()\n\tos.Exit(result)\n"
-    },
-}
-"""What is written otherwise in Kubernetes' own files below test/integration."""
+SHIMS = Path(__file__).parent / "shim"
+TESTS = "test/integration"
 REPLACEMENTS = re.compile(r"^replace \(.*?^\)\n", re.DOTALL | re.MULTILINE)
 
 
-class Overlay:
-    """In a directory of its own."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shim:
+    """What stands in for a part of Kubernetes in its own tests."""
 
-    def __init__(self, directory: Path) -> None:
+    name: str
+    added: Mapping[str, str]
+    """By a package of Kubernetes, the directory whose files are added to it."""
+    rewritten: Mapping[str, Mapping[str, str]]
+    """By a file of Kubernetes, what is written otherwise in it: functions of upstream get another
+    name, and those that are added take their places."""
+
+    def files(self) -> list[Path]:
+        return sorted((SHIMS / self.name).rglob("*.go"))
+
+
+class Overlay:
+    """In a directory of its own. What is made begins with `directory`, `module` is where Go is
+    called and `file` what it is told."""
+
+    def __init__(self, directory: Path, shim: Shim) -> None:
         self.directory = directory
+        self.shim = shim
         self.module = directory / "module"
         self.file = directory / "overlay.json"
         self.module_cache = directory / "modules"
 
-    def make(self) -> None:
-        cache = Path(_go("env", "GOMODCACHE"))
+    def make(self, more: Mapping[str, Path] | None = None) -> None:
+        """With `more` files, by their places in Kubernetes."""
         shutil.rmtree(self.directory, ignore_errors=True)
         self.module.mkdir(parents=True)
-        self.module_cache.symlink_to(cache)
-        replaced = self._laid_over(cache / f"k8s.io/kubernetes@{peers.KUBERNETES_VERSION}")
-        replaced |= self._write_module()
-        self.file.write_text(json.dumps({"Replace": replaced}))
+        kubernetes = download_kubernetes()
+        self.module_cache.symlink_to(kubernetes.parents[1])
+        replaced = {**self._laid_over(kubernetes), **(more or {})}
+        places = {str(kubernetes / name): str(file) for name, file in replaced.items()}
+        places |= self._write_module()
+        self.file.write_text(json.dumps({"Replace": places}))
 
-    def _laid_over(self, kubernetes: Path) -> dict[str, str]:
-        """Upstream's functions keep their bodies under other names; ours take their places."""
-        tests = kubernetes / "test/integration"
-        changed = {str(tests / name): str(self._rewritten(tests, name)) for name in REPLACED}
-        added = {f"{tests}/util/zz_plimsoll_{each.name}": str(each) for each in SHIM.glob("*.go")}
-        options = SHIM / "scheduler/options.go"
-        added[f"{kubernetes}/pkg/scheduler/zz_plimsoll_options.go"] = str(options)
+    def _laid_over(self, kubernetes: Path) -> dict[str, Path]:
+        changed = {name: self._rewritten(kubernetes, name) for name in self.shim.rewritten}
+        added = {
+            f"{package}/zz_plimsoll_{each.name}": each
+            for package, directory in self.shim.added.items()
+            for each in (SHIMS / self.shim.name / directory).glob("*.go")
+        }
         return {**changed, **added}
 
-    def _rewritten(self, tests: Path, name: str) -> Path:
-        text = (tests / name).read_text()
-        for theirs, instead in REPLACED[name].items():
+    def _rewritten(self, kubernetes: Path, name: str) -> Path:
+        text = (kubernetes / name).read_text()
+        for theirs, instead in self.shim.rewritten[name].items():
             assert theirs in text, f"{name}: {theirs} is not where it was"
             text = text.replace(theirs, instead)
-        ours = self.directory / Path(name).name
+        ours = self.directory / name.replace("/", "_")
         ours.write_text(text)
         return ours
 
@@ -87,6 +92,12 @@ class Overlay:
         (self.module / "go.mod").write_text(own + "\nreplace (\n" + "\n".join(lines) + "\n)\n")
         shutil.copy(MODULE / "go.sum", self.module / "go.sum")
         return missing
+
+
+def download_kubernetes() -> Path:
+    """Where Go keeps its sources."""
+    _go("mod", "download", "k8s.io/kubernetes", at=MODULE)
+    return Path(_go("env", "GOMODCACHE")) / f"k8s.io/kubernetes@{peers.KUBERNETES_VERSION}"
 
 
 def _go(*arguments: str, at: Path | None = None) -> str:

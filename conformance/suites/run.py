@@ -1,8 +1,8 @@
 """Runs a suite that was built, and counts what its tests said.
 
 A test counts under its own name and not under those of the tests that it is made of. One that a
-scheduler in a process of its own cannot pass is skipped by the shim, which says why; those that
-this page leaves out are named with their reason.
+scheduler or a server in a process of its own cannot pass is skipped by the shim, which says why;
+those that a table leaves out are named with their reason.
 """
 
 import os
@@ -10,15 +10,18 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance import peers
+from conformance.suites.build import SuiteProgram
+from conformance.suites.subject import LeftOut
 
 ENDED = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+) \(")
 STARTED = re.compile(r"^=== RUN\s+(\S+)$")
-WHY_SKIPPED = re.compile(r"(?:not for a scheduler in a process of its own|refused by name): (.*)")
+WHY_SKIPPED = re.compile(
+    r"(?:not for a (?:scheduler|server) in a process of its own|refused by name): (.*)"
+)
 
 
 @dataclass(slots=True)
@@ -34,19 +37,18 @@ class SuiteOutcome:
         return not self.failed and not self.unfinished
 
 
-def run_suite(
-    program: Path, log: Path, left_out: Mapping[str, str], only: str = ""
-) -> SuiteOutcome:
-    """`left_out` are patterns of tests with reasons; `only` is the pattern of those to run."""
-    command = [str(program), "-test.v", "-test.timeout=40m", "-test.parallel=1"]
+def run_suite(program: SuiteProgram, log: Path, left_out: LeftOut, only: str = "") -> SuiteOutcome:
+    """`only` is the pattern of those to run."""
+    command = [str(program.path), "-test.v", "-test.timeout=40m", "-test.parallel=1"]
     if only:
         command.append(f"-test.run={only}")
     if left_out:
         command.append(f"-test.skip={'|'.join(left_out)}")
     with tempfile.TemporaryDirectory(prefix="plimsoll-suite-") as name, log.open("wb") as output:
         # What Go's tests find beside them is not needed by these; they may write where they are.
+        environment = {**_environment(name), **program.environment}
         subprocess.run(
-            command, cwd=name, env=_environment(name), stdout=output, stderr=output, check=False
+            command, cwd=name, env=environment, stdout=output, stderr=output, check=False
         )
     return read_outcome(log.read_text(errors="replace"))
 
