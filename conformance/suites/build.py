@@ -47,7 +47,7 @@ def _program_of_its_own(subject: Subject, name: str, say: Say) -> SuiteProgram:
 
 
 def _program_for_all(subject: Subject, say: Say) -> Path:
-    directory = peers.cache() / f"suites-{_digest(subject, *subject.suites)}"
+    directory = peers.cache() / f"suites-{_digest(subject, *sorted(subject.suites))}"
     path = directory / "suites"
     if not path.exists():
         sources = Overlay(directory / "overlay", subject.shim)

@@ -243,6 +243,17 @@ async def test_a_deleted_definition_takes_its_objects_with_it(api: Api) -> None:
     assert (await api.ask("GET", WIDGETS)).document["items"] == []
 
 
+async def test_finalizers_of_custom_resources_need_no_domain(api: Api) -> None:
+    await define(api)
+    widget = a_widget("a", size=1)
+    widget["metadata"]["finalizers"] = ["wait"]
+    assert (await api.ask("POST", WIDGETS, widget)).status == 201
+    change = {"metadata": {"finalizers": ["wait", "longer"]}}
+    assert (await api.ask("PATCH", f"{WIDGETS}/a", change)).status == 200
+    change = {"metadata": {"finalizers": ["no name"]}}
+    assert (await api.ask("PATCH", f"{WIDGETS}/a", change)).status == 422
+
+
 async def test_a_definition_waits_for_objects_that_have_finalizers(api: Api) -> None:
     await define(api)
     widget = a_widget()

@@ -36,6 +36,7 @@ class Hook:
 
     def __init__(self, directory: Path, decide: Decide) -> None:
         self.asked: list[Document] = []
+        self.versions: list[str] = []
         self.port = 0
         self.decide = decide
         self._certificate = directory / "hook.pem"
@@ -64,6 +65,7 @@ class Hook:
     async def _answer(self, request: web.Request) -> web.Response:
         review = await request.json()
         self.asked.append(review["request"])
+        self.versions.append(review["apiVersion"])
         response = {"uid": review["request"]["uid"], "allowed": True} | self.decide(
             review["request"]
         )
@@ -156,6 +158,23 @@ async def test_a_refusal_is_told_to_the_client(api: Api, tmp_path: Path) -> None
     expected = 'admission webhook "no.example.com" denied the request: not today'
     assert reply.document["message"] == expected
     assert (await api.get("a")).status == 404
+
+
+async def test_a_webhook_is_asked_in_the_first_version_it_names_that_there_is(
+    api: Api, tmp_path: Path
+) -> None:
+    def decide(_: Document) -> Document:
+        patch = adding("b", "2")["patch"]
+        return {"uid": "of another question", "patch": patch}
+
+    async with Hook(tmp_path, decide).running() as hook:
+        versions = ["v2", "v1beta1", "v1"]
+        configuration = a_configuration("old", hook, admissionReviewVersions=versions)
+        await configure(api, "mutating", configuration)
+        reply = await post(api, "a")
+
+    assert hook.versions == ["admission.k8s.io/v1beta1"]
+    assert (reply.status, reply.document["data"]) == (201, {"a": "1", "b": "2"})
 
 
 async def test_a_webhook_is_told_who_asks_for_what(api: Api, tmp_path: Path) -> None:
@@ -331,9 +350,19 @@ async def test_writes_of_others_go_on_while_a_webhook_thinks(api: Api, tmp_path:
             id="cel",
         ),
         pytest.param(
-            {"admissionReviewVersions": ["v1beta1"]},
+            {"admissionReviewVersions": ["v2"]},
             "webhooks[0].admissionReviewVersions",
             id="versions",
+        ),
+        pytest.param(
+            {"admissionReviewVersions": []},
+            "webhooks[0].admissionReviewVersions",
+            id="no-versions",
+        ),
+        pytest.param(
+            {"admissionReviewVersions": ["v1", "v1"]},
+            "webhooks[0].admissionReviewVersions[1]",
+            id="version-twice",
         ),
     ],
 )

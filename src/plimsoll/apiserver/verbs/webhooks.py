@@ -87,11 +87,11 @@ async def _asked(
         endpoint = find_endpoint(webhook.client, cluster.reader)
         body = await cluster.webhooks.post(
             endpoint.url,
-            review(needed.asked, uid),
+            review(needed.asked, uid, webhook.review_version),
             ca_bundle=base64.b64decode(webhook.client.get("caBundle") or ""),
             server_name=endpoint.server_name,
             seconds=webhook.seconds,
         )
-        return read_verdict(body, uid)
+        return read_verdict(body, uid, webhook.review_version)
     except (OSError, LookupError, BadAnswerError) as error:
         return WebhookFailed(str(error))

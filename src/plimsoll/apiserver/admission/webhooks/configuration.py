@@ -9,6 +9,7 @@ from plimsoll.api.registry import Document
 from plimsoll.api.selectors.label import LabelSelector, LabelSelectorSpec
 from plimsoll.apiserver.access.users import SERVER
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.apiserver.model.kinds.access.admission_configuration import REVIEW_VERSIONS
 
 GROUP = "admissionregistration.k8s.io"
 MUTATING = "mutatingwebhookconfigurations"
@@ -25,6 +26,8 @@ class Webhook:
     fails_closed: bool
     seconds: int
     reinvoked: bool
+    review_version: str
+    """Of the AdmissionReview that it is asked with: the first of its list that there is."""
 
     @property
     def full_name(self) -> str:
@@ -51,6 +54,9 @@ def _webhook(configuration: str, webhook: Document) -> Webhook:
         fails_closed=webhook.get("failurePolicy") != "Ignore",
         seconds=webhook.get("timeoutSeconds", 10),
         reinvoked=webhook.get("reinvocationPolicy") == "IfNeeded",
+        review_version=next(
+            version for version in webhook["admissionReviewVersions"] if version in REVIEW_VERSIONS
+        ),
     )
 
 

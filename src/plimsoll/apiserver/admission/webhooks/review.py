@@ -11,7 +11,9 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
 from plimsoll.apiserver.admission.webhooks.configuration import Webhook, is_deletion
 
-API_VERSION = "admission.k8s.io/v1"
+GROUP = "admission.k8s.io"
+STRICT = "v1"
+"""The version whose answers are checked; that before it takes them as they come."""
 LONGEST_WARNING = 256
 OPTIONS = {
     Operation.CREATE: "CreateOptions",
@@ -76,28 +78,35 @@ def _timeless(value: object) -> object:
     return value | {"metadata": meta}
 
 
-def review(asked: Document, uid: str) -> bytes:
+def review(asked: Document, uid: str, version: str) -> bytes:
     """The body that the webhook gets."""
     request = {"uid": uid} | asked
     return msgspec.json.encode(
-        {"kind": "AdmissionReview", "apiVersion": API_VERSION, "request": request}
+        {"kind": "AdmissionReview", "apiVersion": f"{GROUP}/{version}", "request": request}
     )
 
 
-def read_verdict(body: bytes, uid: str) -> WebhookVerdict:
-    """Raises BadAnswerError."""
+def read_verdict(body: bytes, uid: str, version: str) -> WebhookVerdict:
+    """Of an answer to a review of the version. Raises BadAnswerError."""
     try:
         answer = msgspec.json.decode(body)
     except (ValueError, RecursionError) as error:
         raise BadAnswerError(f"the answer is not JSON: {error}") from None
-    if not isinstance(answer, dict) or answer.get("kind") != "AdmissionReview":
-        raise BadAnswerError("the answer is no AdmissionReview")
-    if answer.get("apiVersion") != API_VERSION:
-        raise BadAnswerError(f"the answer is not of version {API_VERSION}")
-    response = answer.get("response")
-    if not isinstance(response, dict) or response.get("uid") != uid:
-        raise BadAnswerError("the answer has no response with the uid of the request")
+    response = answer.get("response") if isinstance(answer, dict) else None
+    if not isinstance(response, dict):
+        raise BadAnswerError("the answer is no AdmissionReview with a response")
+    if version == STRICT:
+        _check(answer, response, uid)
+    elif response.get("patch"):
+        response = response | {"patchType": "JSONPatch"}
     return _verdict(response)
+
+
+def _check(answer: Document, response: Document, uid: str) -> None:
+    if answer.get("kind") != "AdmissionReview" or answer.get("apiVersion") != f"{GROUP}/{STRICT}":
+        raise BadAnswerError(f"the answer is no AdmissionReview of version {GROUP}/{STRICT}")
+    if response.get("uid") != uid:
+        raise BadAnswerError("the answer has no response with the uid of the request")
 
 
 def _verdict(response: Document) -> WebhookVerdict:

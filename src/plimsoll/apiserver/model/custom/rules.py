@@ -74,6 +74,7 @@ class CustomRules:
             has_generation=True,
             counts_status=not has_status,
             unconditional_update=False,
+            plain_finalizers=True,
             is_custom=True,
         )
 

@@ -18,7 +18,7 @@ from plimsoll.apiserver.model.kinds.rules import KindRules
 from plimsoll.apiserver.model.kinds.selectors import label_selector_errors
 
 GROUP = "admissionregistration.k8s.io"
-REVIEW_VERSION = "v1"
+REVIEW_VERSIONS = ("v1", "v1beta1")
 OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT", "*")
 SCOPES = ("*", "Cluster", "Namespaced")
 NO_CEL = "this server does not evaluate CEL expressions here, and stores none that it would ignore"
@@ -82,10 +82,19 @@ def _choice_errors(webhook: Document, path: str) -> Iterator[FieldError]:
             f"{path}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds"
         )
     versions = webhook.get("admissionReviewVersions") or []
-    if REVIEW_VERSION not in versions:
-        yield FieldError.invalid(
-            f"{path}.admissionReviewVersions", versions, "must include at least one of v1"
-        )
+    yield from _version_errors(versions, f"{path}.admissionReviewVersions")
+
+
+def _version_errors(versions: list[str], path: str) -> Iterator[FieldError]:
+    known = ", ".join(REVIEW_VERSIONS)
+    if not versions:
+        yield FieldError.required(path, f"must specify one of {known}")
+        return
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            yield FieldError.invalid(f"{path}[{index}]", version, "duplicate version")
+    if not set(versions) & set(REVIEW_VERSIONS):
+        yield FieldError.invalid(path, versions, f"must include at least one of {known}")
 
 
 def _client_errors(client: Document, path: str) -> Iterator[FieldError]:
