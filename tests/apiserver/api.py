@@ -52,6 +52,15 @@ class Api:
         headers = JSON
         if method == "PATCH":
             headers = {"content-type": "application/merge-patch+json"}
+        return await self._reply(method, path, body, headers, **query)
+
+    async def apply(self, path: str, body: Any, manager: str = "tests") -> Reply:
+        headers = {"content-type": "application/apply-patch+yaml"}
+        return await self._reply("PATCH", path, body, headers, fieldManager=manager)
+
+    async def _reply(
+        self, method: str, path: str, body: Any, headers: dict[str, str], /, **query: str
+    ) -> Reply:
         response = await self.transport.request(
             Request(
                 method=method,

@@ -148,3 +148,20 @@ async def test_finalizers_of_a_namespace_change_through_their_subresource_and_ar
 
     freed = await api.ask("PUT", f"{path}/finalize", body | {"spec": {"finalizers": ["a.b/c"]}})
     assert freed.document["spec"] == {"finalizers": ["a.b/c"]}
+
+
+async def test_who_creates_a_daemon_set_owns_the_count_of_its_templates(api: Api) -> None:
+    labels = {"app": "a"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "a", "image": "a"}]},
+    }
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    place = "/apis/apps/v1/namespaces/default/daemonsets"
+
+    made = await api.ask("POST", place, {"metadata": {"name": "a"}, "spec": spec})
+
+    counted = "deprecated.daemonset.template.generation"
+    [entry] = made.document["metadata"]["managedFields"]
+    assert entry["fieldsV1"]["f:metadata"]["f:annotations"] == {".": {}, f"f:{counted}": {}}
+    assert made.document["metadata"]["annotations"] == {counted: "1"}

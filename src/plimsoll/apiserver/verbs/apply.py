@@ -12,6 +12,7 @@ from plimsoll.apiserver.model.status import bad_request, conflict, not_found
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.verbs.create import create
+from plimsoll.apiserver.verbs.rights.creating import check_creation
 from plimsoll.apiserver.verbs.update import update
 from plimsoll.apiserver.verbs.verb import check_part
 from plimsoll.apiserver.verbs.write import Write, check_place, shown, typed
@@ -75,4 +76,5 @@ def _create(write: Write, new: Document, managed_fields: list[Document]) -> Stor
         why = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing"
         raise conflict(resource, write.target.name, f"{why} object was found")
     meta.pop("resourceVersion", None)
+    check_creation(write)
     return create(write, new, managed_fields=managed_fields)

@@ -21,6 +21,7 @@ from plimsoll.apiserver.model.status import MODIFIED, bad_request, conflict, inv
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.verbs.create import create
+from plimsoll.apiserver.verbs.rights.creating import check_creation
 from plimsoll.apiserver.verbs.rights.granting import check_grants
 from plimsoll.apiserver.verbs.service_addresses import give_addresses
 from plimsoll.apiserver.verbs.verb import PARTS, check_part
@@ -91,6 +92,7 @@ def _create_by_put(write: Write, body: Document) -> StoredRecord:
     if meta.get("uid"):
         raise conflict(resource, write.target.name, f"Precondition failed: UID {meta['uid']}")
     meta.pop("resourceVersion", None)
+    check_creation(write)
     return create(write, body)
 
 

@@ -49,6 +49,8 @@ func refused(asked *options.ServerRunOptions) string {
 		return "a file with tokens"
 	case authentication.WebHook != nil && authentication.WebHook.ConfigFile != "":
 		return "a webhook that authenticates"
+	case asked.ServiceAccountSigningEndpoint != "":
+		return "another process that signs tokens"
 	case asked.Etcd.EncryptionProviderConfigFilepath != "":
 		return "a file that configures encryption"
 	case asked.Admission.GenericAdmission.ConfigFile != "":

@@ -47,6 +47,10 @@ COUNTED = (
 
 
 def default(document: Document) -> None:
+    annotations = (document.get("metadata") or {}).get("annotations") or {}
+    if TEMPLATE_GENERATION not in annotations:
+        # Before it is counted: who writes the set is told to own it.
+        _count_templates(document, 0)
     spec = document.setdefault("spec", {})
     strategy = spec.setdefault("updateStrategy", {})
     strategy["type"] = strategy.get("type") or "RollingUpdate"
