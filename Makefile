@@ -85,7 +85,7 @@ peers: $(READY) ## build the real programs that conformance runs beside ours (ne
 	@$(BIN)/python -m conformance --build
 
 # More options, such as --suite filters --run TestTaint, are given as SUITES.
-suites: $(READY) ## run Kubernetes' own tests about scheduling with our scheduler (needs Go; SUITES=options)
+suites: $(READY) ## run Kubernetes' own tests on our server and with our scheduler (an hour; needs Go; SUITES=options)
 	@$(BIN)/python -m conformance.suites $(SUITES)
 
 kills: $(READY) $(SYSTEM) ## kill a cluster's processes at random under load (MINUTES=10, SEED=n; needs root)

@@ -28,6 +28,7 @@ from conformance.csi_steps import CSI_STEPS
 from conformance.every_step import walk
 from conformance.kills import run as killed_cluster, soak
 from conformance.step import Say, Servers, Step, StepFailedError, StepSkippedError, tell
+from conformance.suites.step import SUITE_STEPS
 from tests.conversations import replay
 from tests.servers import Endpoint
 
@@ -181,6 +182,7 @@ STEPS = (
     Step("random workloads for both schedulers, pod by pod", random_workloads),
     *CSI_STEPS,
     *CLIENT_STEPS,
+    *SUITE_STEPS,
     Step("the processes of a cluster are killed at random", cluster_killed_at_random),
     Step("a process is killed at a step of a group or rollback", cluster_killed_at_chosen_steps),
     Step("watchers come and go, memory and file stay flat", watchers_come_and_go),

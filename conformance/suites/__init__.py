@@ -1,5 +1,7 @@
-"""Kubernetes' own integration suites about scheduling, with our scheduler in the place of theirs.
+"""Kubernetes' own integration suites, with a part of ours in the place of theirs.
 
-Start with `__main__`, which is `make suites`. `overlay` lays our shim over the sources of
-Kubernetes where Go compiles them, `build` compiles a suite, `run` runs it and counts its tests.
-The API server and etcd that the suites start are the real ones."""
+Start with `__main__`, which is `make suites`. `serving` lists the suites that run on our API
+server, `scheduling` those that run with our scheduler on the real server. `overlay` lays a shim
+over the sources of Kubernetes where Go compiles them, `build` compiles suites, `program` makes one
+program of several, `run` runs them and counts their tests. `step` is the sample that
+`make conformance` runs."""

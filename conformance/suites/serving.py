@@ -28,7 +28,11 @@ OWN_ACCOUNT = "the test creates the default service account, which our server ha
 
 SUITES: dict[str, LeftOut] = {
     "storageclasses": {},
-    "volume": {},
+    "volume": {
+        "TestPersistentVolumeClaimVolumeAttirbutesClassName/(.*_is_dropped_by_|.*#01)": (
+            "gate VolumeAttributesClass switched off"
+        ),
+    },
     "volumescheduling": {},
     "statefulset": {},
     "deployment": {},
@@ -44,7 +48,9 @@ SUITES: dict[str, LeftOut] = {
     "quota": {},
     "dryrun": {
         "TestDryRun/snapshot.storage.k8s.io": SNAPSHOTS,
-        "TestDryRun/.*mutatingadmissionpolic": NO_MUTATING_POLICIES,
+        "TestDryRun/admissionregistration.k8s.io/v1,_Resource=mutatingadmissionpolic": (
+            NO_MUTATING_POLICIES
+        ),
     },
     "apiserver/apply": {
         "TestApplyCRDNoSchema|TestApplyCRDUnhandledSchema": WRITES_ETCD,
@@ -54,7 +60,10 @@ SUITES: dict[str, LeftOut] = {
         "/snapshot.storage.k8s.io": SNAPSHOTS,
     },
     "serviceaccount": {},
-    "pods": {},
+    "pods": {
+        "TestPodTopologyLabels_FeatureDisabled": "gate PodTopologyLabelsAdmission switched off",
+        "TestRelaxedDNSSearchValidation": "gate RelaxedDNSSearchValidation switched off and on",
+    },
 }
 """Tests that change the inside of kube-apiserver, or need flags that ours has not, are left out by
 the shim."""

@@ -93,6 +93,9 @@ func launch(flags []string, asked string) (*Plimsoll, error) {
 		return nil, err
 	}
 	ours := &Plimsoll{Dir: dir, asked: asked, CAFile: filepath.Join(dir, "ca.crt"), ready: make(chan error, 1), exited: make(chan struct{})}
+	if err := writeSigningKey(filepath.Join(dir, "data", "pki", "sa.key")); err != nil {
+		return nil, err
+	}
 	args := []string{"apiserver", "--data-dir=" + filepath.Join(dir, "data"), "--port=0",
 		"--write-kubeconfig=" + ours.kubeconfig(), "--log-level=warning"}
 	ours.command = exec.Command(os.Getenv("PLIMSOLL"), append(args, flags...)...)
