@@ -59,7 +59,14 @@ SUITES: dict[str, LeftOut] = {
         "WithCBOR": CBOR,
         "/snapshot.storage.k8s.io": SNAPSHOTS,
     },
-    "serviceaccount": {},
+    "serviceaccount": {
+        "TestServiceAccountTokenAuthentication": (
+            "an authorizer of the test's own inside the server, which alone lets its accounts read"
+        ),
+        "TestLegacyServiceAccountToken": (
+            "our server does not note when the token of a secret was used last"
+        ),
+    },
     "pods": {
         "TestPodTopologyLabels_FeatureDisabled": "gate PodTopologyLabelsAdmission switched off",
         "TestRelaxedDNSSearchValidation": "gate RelaxedDNSSearchValidation switched off and on",
