@@ -71,6 +71,14 @@ SUITES: dict[str, LeftOut] = {
         "TestPodTopologyLabels_FeatureDisabled": "gate PodTopologyLabelsAdmission switched off",
         "TestRelaxedDNSSearchValidation": "gate RelaxedDNSSearchValidation switched off and on",
     },
+    "configmap": {},
+    "events": {},
+    "namespace": {},
+    "node": {},
+    "replicaset": {},
+    "scale": {},
+    "secrets": {},
+    "ttlcontroller": {},
 }
 """Tests that change the inside of kube-apiserver, or need flags that ours has not, are left out by
 the shim."""
