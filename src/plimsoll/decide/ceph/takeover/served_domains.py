@@ -24,7 +24,6 @@ from plimsoll.decide.ceph.takeover.served_labels import (
 from plimsoll.decide.ceph.takeover.takeovers import Takeover, Takeovers, find_takeovers
 from plimsoll.decide.ceph.takeover.view import (
     TakeoverView,
-    home_domains,
     is_in_any,
     labels_within,
     users_by_node_and_label,
@@ -62,7 +61,7 @@ class ServedDomains:
 
 def decide_served_domains(view: TakeoverView) -> ServedDomains:
     takeovers = find_takeovers(view)
-    homes = home_domains(view)
+    homes = view.homes
     decision = _Decision(
         view=view,
         takeovers=takeovers,
