@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol, Self
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from plimsoll.api.registry import Document, Resource
 from plimsoll.apiserver.access.authorizer import AccessControl
@@ -90,8 +91,7 @@ ResourcePath = tuple[str, str, str]
 """Group, version and plural name of a resource."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredCluster:
+class StoredCluster(Struct, frozen=True, kw_only=True):
     revisions: Revisions
     hub: WatchHub
     clock: Clock
@@ -157,7 +157,7 @@ class StoredCluster:
     def remove(self, kind: ResourceKind, previous: StoredRecord) -> StoredRecord:
         """Stage the end of an object; the last state at the revision of its end."""
         collection = self.collection(kind)
-        last = msgspec.structs.replace(previous, revision=self.versions.next_revision)
+        last = replace(previous, revision=self.versions.next_revision)
         self.versions.stage(collection, Change(ChangeKind.DELETED, last, previous))
         return last
 

@@ -5,7 +5,6 @@ is durable; a large one is decided beside the event loop, on a draft.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from functools import partial
 
 from msgspec import structs
@@ -115,7 +114,7 @@ class ResourceRoutes:
         self, handler: WriteHandler, request: Request, target: Target, user: User
     ) -> Answer:
         is_heavy, calls = self._is_heavy(request, target), WebhookCalls()
-        cluster = replace(self._cluster, calls=calls)
+        cluster = structs.replace(self._cluster, calls=calls)
 
         def decide(cluster: StoredCluster) -> AnswerWhenDurable:
             return _decide(handler, WriteRequest(cluster, request, target, user))

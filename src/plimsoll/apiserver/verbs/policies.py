@@ -5,8 +5,9 @@ happened, and the write is decided anew beside the event loop.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from plimsoll.apiserver.admission.policies.index import BINDINGS
 from plimsoll.apiserver.model.policies.kinds import GROUP

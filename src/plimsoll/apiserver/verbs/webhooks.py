@@ -7,11 +7,12 @@ ask, and nothing that the decision looked at has changed meanwhile, it is staged
 
 import base64
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import TypeVar
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from plimsoll.apiserver.admission.webhooks.calls import (
     WebhookCalls,
@@ -34,16 +35,17 @@ from plimsoll.runtime.ids import RandomIds
 
 T = TypeVar("T")
 
+MUTATING_COLLECTION, VALIDATING_COLLECTION = f"{MUTATING}.{GROUP}", f"{VALIDATING}.{GROUP}"
 DECISIONS = 200
 """How often one write is decided at most: once for each question, and once for each overtaking."""
 OVERTAKEN = 20
 
 
 def are_configured(cluster: StoredCluster) -> bool:
-    return not all(
-        cluster.revisions.collection(f"{plural}.{GROUP}").is_empty
-        for plural in (MUTATING, VALIDATING)
-    )
+    """Asked before every write."""
+    revisions = cluster.revisions
+    are_none = revisions.collection(MUTATING_COLLECTION).is_empty
+    return not (are_none and revisions.collection(VALIDATING_COLLECTION).is_empty)
 
 
 async def decide_with_webhooks(
