@@ -106,7 +106,7 @@ class Enactor:
                 )
             case _:
                 assert_never(write)
-        if not isinstance(write, Emit):
+        if not isinstance(write, Emit) and log.isEnabledFor(logging.INFO):
             log.info("write made", extra=_fields(write))
 
     async def _change(self, write: Patch, before: Document | None) -> Document:

@@ -44,6 +44,7 @@ READ_HEADERS = {"accept": JSON}
 WRITE_HEADERS = {"accept": JSON, "content-type": JSON}
 
 ATTEMPTS = 6
+LEAST_ERROR = int(HTTPStatus.BAD_REQUEST)
 RETRY_BACKOFF = Backoff(first=timedelta(milliseconds=200), limit=timedelta(seconds=10))
 LONGEST_RETRY_AFTER = timedelta(minutes=1)
 
@@ -222,7 +223,7 @@ class KubeClient:
     async def _send(self, request: Request) -> Response:
         for attempt in range(ATTEMPTS):
             response = await self._transport.request(request)
-            if response.status < HTTPStatus.BAD_REQUEST:
+            if response.status < LEAST_ERROR:
                 return response
             error = error_from_response(
                 response.status, response.headers, response.body, operation=_name(request)
