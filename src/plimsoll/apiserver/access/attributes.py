@@ -67,7 +67,7 @@ def attributes_of_unknown(method: str, path: str) -> AccessAttributes:
     group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
     verb = VERB_BY_METHOD.get(method, "")
     if len(rest) > 1 and rest[0] == "watch":
-        verb, rest = "watch", rest[1:]
+        verb, rest = "watch" if method == "GET" else verb, rest[1:]
     namespace = ""
     if rest[0] == NAMESPACES and len(rest) > 1:
         namespace = rest[1]

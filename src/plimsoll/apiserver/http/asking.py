@@ -42,7 +42,8 @@ def _of_target(request: Request, target: Target) -> AccessAttributes:
 
 
 def _verb(request: Request, target: Target, query: Query | None) -> str:
-    if target.watch:
+    # Other methods are never taken for a watch: who may watch could write otherwise.
+    if target.watch and request.method == "GET":
         return "watch"
     verb = VERB_BY_METHOD.get(request.method, "")
     if target.name:

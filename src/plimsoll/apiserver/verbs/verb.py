@@ -32,7 +32,9 @@ WRITE_VERB_BY_METHOD = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "PATCH": Verb.P
 
 
 def verb_of(request: Request, target: Target, query: Query) -> Verb:
-    """Raises 405 for methods that no resource has."""
+    """Raises 405 for methods that no resource has, or that paths for watches do not."""
+    if target.watch and request.method != "GET":
+        raise method_not_allowed()
     match request.method:
         case "GET":
             if target.watch or (not target.name and query.boolean("watch")):
