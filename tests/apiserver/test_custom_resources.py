@@ -353,3 +353,16 @@ async def test_rights_to_custom_resources_are_those_of_roles(api: Api) -> None:
     assert (await ann.request(listing)).status == 200
     status = Request(method="GET", path=f"{WIDGETS}/a/status")
     assert (await ann.request(status)).status == 403
+
+
+async def test_a_definition_has_no_part_in_what_is_built_in(api: Api) -> None:
+    policies = a_definition(a_version("v9", storage=True))
+    policies["metadata"]["name"] = "leases.coordination.k8s.io"
+    policies["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, a test"}
+    policies["spec"]["group"] = "coordination.k8s.io"
+    policies["spec"]["names"] |= {"plural": "leases", "singular": "zz"}
+
+    refused = await api.ask("POST", DEFINITIONS, policies)
+
+    assert refused.status == 422
+    assert "spec.names.plural" in refused.document["message"]

@@ -131,6 +131,12 @@ def builtin_by_path() -> dict[tuple[str, str, str], Resource]:
 
 
 @cache
+def builtin_collections() -> frozenset[tuple[str, str]]:
+    """Group and plural: objects of all versions of these are kept together."""
+    return frozenset((r.group, r.plural) for r in builtin_resources())
+
+
+@cache
 def resources_by_path() -> dict[tuple[str, str, str], Resource]:
     """By (group, version, plural)."""
     return {(r.group, r.version, r.plural): r for r in all_resources()}

@@ -6,7 +6,7 @@ theirs. Nothing is compiled here: a kind that no client asks for costs its docum
 
 from functools import cached_property
 
-from plimsoll.api.registry import Document, Resource, builtin_by_path, builtin_resources
+from plimsoll.api.registry import Document, Resource, builtin_collections, builtin_resources
 from plimsoll.apiserver.model.custom.definition import conditions
 from plimsoll.apiserver.model.custom.served_kind import (
     CustomResource,
@@ -78,12 +78,12 @@ class CustomKinds:
             self._known[key] = KnownDefinition(change.record, previous)
 
     def _rebuild(self) -> None:
-        builtin = builtin_by_path()
+        builtin = builtin_collections()
         custom = [
             resource
             for _, known in sorted(self._known.items())
             for resource in known.resources
-            if (resource.group, resource.version, resource.plural) not in builtin
+            if (resource.group, resource.plural) not in builtin
         ]
         custom.sort(key=lambda resource: (resource.group, version_order(resource.version)))
         self._by_path = {(r.group, r.version, r.plural): r for r in custom}

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from plimsoll.api.names import dns_subdomain_errors
-from plimsoll.api.registry import Document
+from plimsoll.api.registry import Document, builtin_collections
 from plimsoll.apiserver.model.custom.definition.schemas import version_schema_errors
 from plimsoll.apiserver.model.custom.definition.selectable import selectable_errors
 from plimsoll.apiserver.model.field_errors import FieldError
@@ -39,9 +39,18 @@ def label_errors(text: str) -> list[str]:
     return too_long + ([] if _LABEL.fullmatch(text) else [NOT_A_LABEL])
 
 
+def _collection_errors(spec: Document) -> Iterator[FieldError]:
+    """Objects of one group and plural are kept together, whatever their version: a definition
+    would have a part in what the server keeps itself, and take it along when it goes."""
+    plural = (spec.get("names") or {}).get("plural", "")
+    if (spec.get("group", ""), plural) in builtin_collections():
+        yield FieldError.invalid("spec.names.plural", plural, "is built in, in this group")
+
+
 def spec_errors(spec: Document) -> Iterator[FieldError]:
     """Everything that is wrong with the specification of a new definition."""
     yield from _group_errors(spec.get("group", ""))
+    yield from _collection_errors(spec)
     yield from _one_of(spec.get("scope", ""), SCOPES, "spec.scope")
     if spec.get("preserveUnknownFields"):
         said = (
