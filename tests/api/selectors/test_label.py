@@ -115,3 +115,7 @@ def test_the_text_of_a_selector_selects_the_same(parts: list[str], labels: dict[
     again = parse_label_selector(str(selector))
     assert again.matches(labels) == selector.matches(labels)
     assert str(again) == str(selector)
+
+
+def test_blanks_at_the_end_are_passed_over_however_many_there_are() -> None:
+    assert parse_label_selector("a" + " " * 50_000).matches({"a": ""})

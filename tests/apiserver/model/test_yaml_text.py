@@ -116,3 +116,10 @@ def test_tabs_are_refused_as_indentation_as_in_a_real_server(text: bytes) -> Non
 def test_what_is_refused(text: bytes, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         yaml_text.read(text)
+
+
+def test_many_merges_take_what_came_first() -> None:
+    first = ", ".join(f"k{number}: 1" for number in range(10_000))
+    text = f"<<: {{{first}}}\n" + "<<: {k1: 2, other: 3}\n" * 10_000
+
+    assert yaml_text.read(text.encode()) == {f"k{n}": 1 for n in range(10_000)} | {"other": 3}

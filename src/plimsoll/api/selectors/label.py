@@ -93,6 +93,7 @@ def parse_label_selector(text: str) -> LabelSelector:
     return LabelSelector(_in_order(_Parser(text).requirements()))
 
 
+BLANKS = " \t\r\n"
 TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+)")
 PUNCTUATION = frozenset({"", "==", "!=", "=", "!", "(", ")", ",", "<", ">"})
 TEXT_OPERATORS = {
@@ -111,7 +112,8 @@ class _Parser:
     """Reads tokens from left to right; the words `in` and `notin` may also be keys and values."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = [*TOKEN.findall(text), END]
+        # Blanks at the end belong to no token: each would be tried as the beginning of one.
+        self._tokens = [*TOKEN.findall(text.rstrip(BLANKS)), END]
         self._position = 0
 
     def _peek(self) -> str:

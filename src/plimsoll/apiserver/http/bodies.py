@@ -109,10 +109,10 @@ class Bodies:
         chunk: bytes = message.get("body", b"")
         self._held_bytes += len(chunk)
         chunks.append(chunk)
-        if sum(map(len, chunks)) > BODY_LIMIT:
-            raise _too_large()
         if sharer:
             self._shares[sharer] += len(chunk)
+        if sum(map(len, chunks)) > BODY_LIMIT:
+            raise _too_large()
         if self._held_bytes > BODIES_LIMIT or self._shares[sharer] > SHARE_LIMIT:
             raise _too_many()
         return bool(message.get("more_body"))

@@ -90,7 +90,7 @@ class _Reader:
         merged: dict[str, Any] = {}
         while not isinstance(event := self._loader.get_event(), yaml.MappingEndEvent):
             if self._is_merge(event):
-                merged = _merged(self._value(self._loader.get_event(), depth + 1)) | merged
+                _merge(self._value(self._loader.get_event(), depth + 1), merged)
                 continue
             key = _key(self._value(event, depth + 1))
             given[key] = self._value(self._loader.get_event(), depth + 1)
@@ -130,15 +130,13 @@ def _key(value: Any) -> str:
             raise ValueError(f"{value!r} cannot be a key")
 
 
-def _merged(value: Any) -> dict[str, Any]:
-    """What `<<` stands for: a mapping, or several of which the first counts most."""
-    given = value if isinstance(value, list) else [value]
-    merged: dict[str, Any] = {}
-    for each in given:
+def _merge(value: Any, merged: dict[str, Any]) -> None:
+    """Adds what `<<` stands for: a mapping, or several. What came first counts most."""
+    for each in value if isinstance(value, list) else [value]:
         if not isinstance(each, dict):
             raise ValueError("expected a mapping to merge")  # noqa: TRY004 as above
-        merged = each | merged
-    return merged
+        for key, content in each.items():
+            merged.setdefault(key, content)
 
 
 def write(document: Any) -> bytes:

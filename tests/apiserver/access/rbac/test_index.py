@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.access.attributes import AccessAttributes
 from plimsoll.apiserver.access.authorizer import RbacAuthorizer
-from plimsoll.apiserver.access.rbac.index import GROUP, RoleIndex
+from plimsoll.apiserver.access.rbac.index import GROUP, MOST_QUESTIONS, RoleIndex
 from plimsoll.apiserver.access.users import User
 from tests.apiserver.access.rbac.policies import USER, plain_answer, policies, questions
 
@@ -71,3 +71,27 @@ def test_a_review_says_which_binding_allows_and_which_role_is_missing() -> None:
     assert allowed.reason == (
         'RBAC: allowed by RoleBinding "b/red" of Role "r" to ServiceAccount "robot/red"'
     )
+
+
+def test_long_questions_and_long_names_are_not_remembered() -> None:
+    index = RoleIndex()
+    authorizer = RbacAuthorizer(index)
+    long = "x" * 60_000
+    asked = AccessAttributes(verb="get", resource="pods", namespace=long)
+
+    assert not authorizer.allows(User(name="ann"), asked)
+    assert index.grants(User(name="ann")).names == {}
+    assert not authorizer.allows(User(name="ann", groups=(long,)), asked)
+    stranger = User(name="ann", groups=(long,))
+    assert index.grants(stranger) is not index.grants(stranger)
+
+
+def test_no_more_than_a_number_of_answers_is_remembered_for_all_users() -> None:
+    index = RoleIndex()
+    authorizer = RbacAuthorizer(index)
+    for number in range(MOST_QUESTIONS + 10):
+        asked = AccessAttributes(verb="get", resource="pods", namespace=f"n-{number}")
+        authorizer.allows(User(name=f"user-{number % 7}"), asked)
+
+    users = [User(name=f"user-{number}") for number in range(7)]
+    assert sum(len(index.grants(user).names) for user in users) <= 10

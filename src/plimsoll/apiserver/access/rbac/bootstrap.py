@@ -13,7 +13,7 @@ import msgspec
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.access.rbac.index import GROUP
-from plimsoll.apiserver.access.rbac.rules import missing_rules, parse_rules, written_rule
+from plimsoll.apiserver.access.rbac.rules import HeldRules, parse_rules, written_rule
 
 TABLES = "plimsoll.apiserver.model.tables"
 AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate"
@@ -81,7 +81,7 @@ def reconciled(expected: Document, held: Document | None) -> Document | None:
         if not merged["subjects"]:
             merged.pop("subjects")
     else:
-        missing = missing_rules(parse_rules(held), parse_rules(expected))
+        missing = HeldRules(parse_rules(held)).missing(parse_rules(expected))
         if missing:
             merged["rules"] = [*(held.get("rules") or ()), *map(written_rule, missing)]
         if expected.get("aggregationRule") != held.get("aggregationRule"):

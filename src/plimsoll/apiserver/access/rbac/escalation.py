@@ -6,10 +6,11 @@ such a role needs the verb `escalate`, or has to split it.
 
 from collections.abc import Iterable
 
-from plimsoll.apiserver.access.rbac.rules import ALL, PolicyRule, missing_rules
+from plimsoll.apiserver.access.rbac.rules import ALL, HeldRules, PolicyRule
 from plimsoll.apiserver.access.users import User
 
 MOST_PARTS = 5_000
+MOST_COMPARISONS = 300_000
 FULL_AUTHORITY = (
     PolicyRule(verbs=(ALL,), groups=(ALL,), resources=(ALL,)),
     PolicyRule(verbs=(ALL,), paths=(ALL,)),
@@ -24,7 +25,13 @@ def find_escalation(
     wanted = tuple(wanted)
     if parts(wanted) > MOST_PARTS:
         return f"the rules combine more than {MOST_PARTS} verbs, resources and names; split them"
-    missing = missing_rules(held, wanted)
+    arranged = HeldRules(held)
+    if arranged.effort(wanted) > MOST_COMPARISONS:
+        return (
+            f"it takes more than {MOST_COMPARISONS} steps to compare these rules with those that "
+            "the user holds; split them"
+        )
+    missing = arranged.missing(wanted)
     if not missing:
         return None
     listed = "\n".join(sorted({described(rule) for rule in compacted(missing)}))

@@ -5,7 +5,7 @@ each kind of question the names that are allowed. Any change to a role or a bind
 collected; it is collected anew when the user asks again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from plimsoll.api.registry import Document
@@ -19,8 +19,12 @@ ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS = f"rolebindings.{GROUP}", f"clusterrolebin
 """Names of the collections that hold them."""
 
 MOST_USERS = 4096
-MOST_QUESTIONS = 8192
-"""Of one user; what is remembered beyond that is dropped."""
+MOST_QUESTIONS = 65_536
+"""Of all users; what is remembered beyond that is dropped."""
+LONGEST_QUESTION = 512
+LONGEST_USER = 2048
+"""In characters: what is longer is not remembered. No user without credentials, and no review, can
+have the server keep much."""
 
 RoleKey = tuple[str, str]
 """Namespace and name; the namespace of a ClusterRole is empty."""
@@ -61,6 +65,8 @@ class UserGrants:
 
     grants: tuple[RoleGrant, ...]
     rules: dict[RoleKey, tuple[PolicyRule, ...]]
+    count: Callable[[], None]
+    """Told of each answer that is remembered."""
     names: dict[Question, frozenset[str] | None] = field(default_factory=dict)
     """By question, the names that are allowed; None: all."""
 
@@ -80,12 +86,13 @@ class UserGrants:
         return names is None or asked.name in names
 
     def _learn(self, question: Question, asked: AccessAttributes) -> frozenset[str] | None:
-        if len(self.names) >= MOST_QUESTIONS:
-            self.names.clear()
         concerned = [rule for _, rule in self.applying(asked.namespace) if rule.concerns(asked)]
         everything = any(not rule.names for rule in concerned)
         named = frozenset(name for rule in concerned for name in rule.names)
-        names = self.names[question] = None if everything else named
+        names = None if everything else named
+        if sum(map(len, filter(None, question))) <= LONGEST_QUESTION:
+            self.names[question] = names
+            self.count()
         return names
 
     def applying(self, namespace: str) -> Iterator[tuple[RoleGrant, PolicyRule]]:
@@ -112,6 +119,7 @@ class RoleIndex:
         self._grants: dict[Subject, dict[RoleKey, RoleGrant]] = {}
         """By subject and key of the binding."""
         self._users: dict[tuple[str, tuple[str, ...]], UserGrants] = {}
+        self._questions = 0
 
     def put(self, collection: str, key: RoleKey, document: Document | None) -> None:
         """A role or binding as it is from now on; None: it is gone."""
@@ -124,15 +132,26 @@ class RoleIndex:
             self._unbind(key)
             if document is not None:
                 self._bind(key, document)
+        self._forget()
+
+    def _forget(self) -> None:
         self._users.clear()
+        self._questions = 0
+
+    def _count(self) -> None:
+        self._questions += 1
+        if self._questions > MOST_QUESTIONS:
+            self._forget()
 
     def grants(self, user: User) -> UserGrants:
         who = (user.name, user.groups)
         found = self._users.get(who)
         if found is None:
-            if len(self._users) >= MOST_USERS:
-                self._users.clear()
-            found = self._users[who] = UserGrants(self._collected(user), self.rules)
+            found = UserGrants(self._collected(user), self.rules, self._count)
+            if len(user.name) + sum(map(len, user.groups)) <= LONGEST_USER:
+                if len(self._users) >= MOST_USERS:
+                    self._forget()
+                self._users[who] = found
         return found
 
     def _collected(self, user: User) -> tuple[RoleGrant, ...]:

@@ -94,30 +94,68 @@ def single_rules(rule: PolicyRule) -> Iterator[PolicyRule]:
             yield PolicyRule(verbs=(verb,), paths=(path,))
 
 
-def covers(held: PolicyRule, single: PolicyRule) -> bool:
-    """Whether the one rule allows all that the other, of one verb and one resource, allows."""
-    return (
-        all(_has(held.verbs, verb) for verb in single.verbs)
-        and all(_has(held.groups, group) for group in single.groups)
-        and all(_covers_resource(held, resource) for resource in single.resources)
-        and all(any(covers_path(path, wanted) for path in held.paths) for wanted in single.paths)
-        and (not held.names or (bool(single.names) and set(single.names) <= set(held.names)))
-    )
+class HeldRules:
+    """What a user holds, arranged so that each part of a wanted rule meets few of the rules."""
 
+    def __init__(self, held: Iterable[PolicyRule]) -> None:
+        self._by_resource: dict[str, list[PolicyRule]] = {}
+        self._with_paths: list[PolicyRule] = []
+        for rule in dict.fromkeys(held):
+            for resource in dict.fromkeys(rule.resources):
+                self._by_resource.setdefault(resource, []).append(rule)
+            if rule.paths:
+                self._with_paths.append(rule)
+        self._names: dict[tuple[str, ...], frozenset[str] | None] = {}
 
-def _covers_resource(held: PolicyRule, wanted: str) -> bool:
-    if _has(held.resources, wanted):
-        return True
-    _, slash, subresource = wanted.partition("/")
-    return bool(slash) and f"*/{subresource}" in held.resources
+    def effort(self, wanted: Iterable[PolicyRule]) -> int:
+        """How many comparisons it takes at most to tell what is missing."""
+        return sum(
+            len(rule.verbs) * len(rule.groups) * sum(map(self._size, rule.resources))
+            + len(rule.verbs) * len(rule.paths) * sum(len(each.paths) for each in self._with_paths)
+            for rule in wanted
+        )
 
+    def _size(self, resource: str) -> int:
+        return sum(
+            len(rule.verbs) + len(rule.groups) + len(rule.names) for rule in self._about(resource)
+        )
 
-def missing_rules(held: Iterable[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """What of the wanted rules the held ones do not cover, taken apart."""
-    held = tuple(held)
-    return [
-        single
-        for rule in wanted
-        for single in single_rules(rule)
-        if not any(covers(each, single) for each in held)
-    ]
+    def _about(self, resource: str) -> Iterator[PolicyRule]:
+        _, slash, subresource = resource.partition("/")
+        about = dict.fromkeys((resource, ALL, f"*/{subresource}" if slash else ALL))
+        for name in about:
+            yield from self._by_resource.get(name, ())
+
+    def missing(self, wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
+        """What of the wanted rules is not held, taken apart."""
+        return [
+            single
+            for rule in wanted
+            for single in single_rules(rule)
+            if not (self._has_path(single) if single.paths else self._has(single))
+        ]
+
+    def _has(self, single: PolicyRule) -> bool:
+        names = self._allowed_names(*single.verbs, *single.groups, *single.resources)
+        return names is None or (bool(single.names) and names.issuperset(single.names))
+
+    def _allowed_names(self, verb: str, group: str, resource: str) -> frozenset[str] | None:
+        """Of the objects for which the verb is held; None: of all."""
+        asked = (verb, group, resource)
+        if asked not in self._names:
+            found = [
+                rule
+                for rule in self._about(resource)
+                if _has(rule.verbs, verb) and _has(rule.groups, group)
+            ]
+            everything = any(not rule.names for rule in found)
+            named = frozenset(name for rule in found for name in rule.names)
+            self._names[asked] = None if everything else named
+        return self._names[asked]
+
+    def _has_path(self, single: PolicyRule) -> bool:
+        [verb], [wanted] = single.verbs, single.paths
+        return any(
+            _has(rule.verbs, verb) and any(covers_path(path, wanted) for path in rule.paths)
+            for rule in self._with_paths
+        )
