@@ -5,6 +5,7 @@ import re
 DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 EVERY = re.compile(r"@every ([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(.*)")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+LONGEST_NUMBER = 9
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (0, 59, {}),
@@ -13,7 +14,7 @@ FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (1, 12, {name: number for number, name in enumerate(MONTHS, 1)}),
     (0, 6, {name: number for number, name in enumerate(DAYS)}),
 )
-PART = re.compile(r"(?P<first>\*|\?|\w+)(-(?P<last>\w+))?(/(?P<step>[0-9]+))?")
+PART = re.compile(r"(?P<first>\*|\?|\w+)(-(?P<last>\w+))?(/(?P<step>[0-9]{1,9}))?")
 
 
 def is_schedule(text: str) -> bool:
@@ -42,4 +43,5 @@ def _is_part(text: str, lowest: int, highest: int, names: dict[str, int]) -> boo
 
 
 def _number(text: str, names: dict[str, int]) -> int | None:
-    return names.get(text.lower(), int(text) if text.isascii() and text.isdigit() else None)
+    is_number = text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER
+    return names.get(text.lower(), int(text) if is_number else None)

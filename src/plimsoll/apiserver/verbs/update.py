@@ -36,6 +36,8 @@ from plimsoll.apiserver.verbs.write import (
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 
 REPORTS = ("status", "approval")
+REVISION_DIGITS = 20
+"""No number of 64 bits has more."""
 """Parts whose changes are not counted as another generation."""
 
 Renewed = Callable[[Document, bytes, Any], Document | None]
@@ -142,7 +144,7 @@ def check_version(write: Write, new: Document, old: StoredRecord) -> None:
             resource = write.kind.resource
             raise invalid(resource.group, resource.plural, write.target.name, [error])
         return
-    if not (given.isascii() and given.isdigit()):
+    if not (given.isascii() and given.isdigit() and len(given) <= REVISION_DIGITS):
         raise bad_request(f'metadata.resourceVersion: "{given}" is not a number')
     if int(given) != old.revision:
         raise conflict(write.kind.resource, write.target.name, MODIFIED)

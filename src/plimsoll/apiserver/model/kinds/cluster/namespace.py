@@ -1,5 +1,6 @@
 """Namespaces: a phase, a label with the name, and finalizers of their own in `spec`."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -11,6 +12,7 @@ from plimsoll.apiserver.model.kinds.rules import KindRules, keep_status
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 FINALIZER = "kubernetes"
+SECURITY_VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
 SECURITY_PREFIX = "pod-security.kubernetes.io/"
 SECURITY_LEVELS = ("privileged", "baseline", "restricted")
 SECURITY_MODES = ("enforce", "audit", "warn")
@@ -101,8 +103,7 @@ def security_label_errors(namespace: Document) -> Iterator[FieldError]:
 
 
 def _is_security_version(text: str) -> bool:
-    major, _, minor = text.partition(".")
-    return text == "latest" or (major == "v1" and minor.isdecimal() and str(int(minor)) == minor)
+    return text == "latest" or SECURITY_VERSION.fullmatch(text) is not None
 
 
 def selectable_fields(namespace: Document) -> dict[str, str]:

@@ -22,6 +22,7 @@ TAINTS = "metadata.taints"
 
 FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 POD_RANGES_LIMIT = 2
+PREFIX_LENGTH = re.compile(r"0|[1-9][0-9]{0,2}")
 FIXED_POD_RANGE = 'node updates may not change podCIDR except from "" to valid'
 
 
@@ -175,7 +176,7 @@ def _pod_range_errors(ranges: Sequence[str]) -> Iterator[FieldError]:
 def _network(text: str) -> IPv4Network | IPv6Network | None:
     """A range of addresses with a plain prefix length and no bits beyond it."""
     _, _, length = text.partition("/")
-    if not length.isdecimal() or str(int(length)) != length:
+    if not PREFIX_LENGTH.fullmatch(length):
         return None
     try:
         network = ip_network(text)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from plimsoll.api.registry import Document
+from plimsoll.api.selectors.requirement import find_integer
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.scheduling.tolerations import toleration_errors
 from plimsoll.apiserver.model.kinds.pods.values import MAX_INT32, descending_path
@@ -59,7 +60,8 @@ def _toleration_text_errors(text: str, path: str) -> Iterator[FieldError]:
 
 
 def _is_deletion_cost(text: str) -> bool:
-    return bool(WHOLE_NUMBER.fullmatch(text)) and -MAX_INT32 - 1 <= int(text) <= MAX_INT32
+    number = find_integer(text) if WHOLE_NUMBER.fullmatch(text) else None
+    return number is not None and -MAX_INT32 - 1 <= number <= MAX_INT32
 
 
 def _seccomp_errors(profile: str, path: str) -> Iterator[FieldError]:

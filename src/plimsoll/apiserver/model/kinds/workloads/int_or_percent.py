@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.pods.values import not_negative
 
-PERCENT = re.compile(r"[0-9]+%")
+PERCENT = re.compile(r"[0-9]{1,18}%")
+NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
+"""Longer ones are no numbers of 64 bits."""
 WHOLE = 100
 
 
@@ -32,4 +34,4 @@ def amount(value: int | str) -> int:
         return value
     if PERCENT.fullmatch(value):
         return int(value[:-1])
-    return int(value) if re.fullmatch(r"[-+]?[0-9]+", value) else 0
+    return int(value) if NUMBER.fullmatch(value) else 0
