@@ -120,6 +120,19 @@ async def test_secrets_of_drivers_are_read_in_whatever_namespace_they_are() -> N
         assert (await kubelet.ask("GET", path.format("theirs"))).status == 403
 
 
+async def test_resource_claims_are_read_for_pods_of_the_node() -> None:
+    async with guarded() as api:
+        claims = [{"name": "gpu", "resourceClaimName": "mine"}]
+        mine = a_pod("mine", "node-a", resourceClaims=claims)
+        assert (await api.ask("POST", f"{HERE}/pods", mine)).status == 201
+        place = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+        kubelet = Person(api, KUBELET)
+
+        assert (await kubelet.ask("GET", f"{place}/theirs")).status == 403
+        # There is none of that name, which it may know.
+        assert (await kubelet.ask("GET", f"{place}/mine")).status == 404
+
+
 async def test_lists_are_for_one_node_or_one_object(kubelet: Api) -> None:
     assert (await kubelet.ask("GET", f"{HERE}/secrets")).status == 403
     named = await kubelet.ask("GET", f"{HERE}/secrets", fieldSelector="metadata.name=mine")

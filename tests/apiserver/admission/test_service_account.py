@@ -86,6 +86,21 @@ def test_an_account_may_insist_on_the_secrets_that_it_lists() -> None:
         check(a_request(using("other"), account))
 
 
+def test_an_ephemeral_container_has_no_secret_that_the_account_does_not_list() -> None:
+    account = an_account(secrets=[{"name": "listed"}])
+    account["metadata"]["annotations"] = {MOUNTABLE: "true"}
+    pod = a_pod(serviceAccountName="default")
+
+    def debugged(secret: str) -> Document:
+        container = {"name": "d", "envFrom": [{"secretRef": {"name": secret}}]}
+        return pod | {"spec": pod["spec"] | {"ephemeralContainers": [container]}}
+
+    part = "ephemeralcontainers"
+    check(a_request(debugged("listed"), account, old=pod, subresource=part))
+    with pytest.raises(ApiError, match="does not reference that secret"):
+        check(a_request(debugged("other"), account, old=pod, subresource=part))
+
+
 def test_a_mirror_of_a_static_pod_is_left_alone() -> None:
     pod = a_pod()
     pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}

@@ -168,3 +168,11 @@ def test_a_log_without_entries_makes_no_file(tmp_path: Path) -> None:
 def test_a_log_without_a_policy_is_refused(flags: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="audit-policy-file"):
         ApiServerFlags(**flags).settings()  # type: ignore[arg-type]  # texts, both of them
+
+
+async def test_a_log_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    (tmp_path / "audit.log").touch(mode=0o644)
+    async with audited(tmp_path, HEAD + "rules: [{level: Metadata}]\n") as server:
+        await ask(server, "GET", MAPS)
+
+    assert stat.S_IMODE((tmp_path / "audit.log").stat().st_mode) == 0o600

@@ -245,3 +245,16 @@ async def test_audit_entries_tell_failures_and_annotations(tmp_path: Path) -> No
             "validationActions": ["Audit", "Deny"],
         }
     ]
+
+
+async def test_the_finalizers_of_a_namespace_pass_policies(api: Api) -> None:
+    assert (await api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})).status == 201
+    rule = a_rule("namespaces/finalize", operations=["UPDATE"])
+    await bind(api, a_policy("p", "false", rule=rule))
+    body = {"metadata": {"name": "n"}, "spec": {"finalizers": ["example.com/other"]}}
+
+    refused = await api.ask("PUT", "/api/v1/namespaces/n/finalize", body)
+
+    assert denied(refused, "failed expression: false")
+    kept = await api.ask("GET", "/api/v1/namespaces/n")
+    assert kept.document["spec"]["finalizers"] == ["kubernetes"]

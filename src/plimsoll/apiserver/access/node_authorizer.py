@@ -16,6 +16,7 @@ from plimsoll.apiserver.access.objects import NoObjects, ObjectSource
 from plimsoll.apiserver.access.pod_references import (
     claim_names,
     config_map_names,
+    resource_claim_names,
     secret_names,
     volume_secrets,
 )
@@ -51,6 +52,7 @@ class NodeAuthorizer:
             ("", "nodes"): _own_node,
             ("", "pods"): self._pod,
             ("coordination.k8s.io", "leases"): _own_lease,
+            ("resource.k8s.io", "resourceclaims"): self._resource_claim,
             ("storage.k8s.io", "csinodes"): _own_csi_node,
             ("storage.k8s.io", "volumeattachments"): self._attachment,
         }
@@ -132,6 +134,14 @@ class NodeAuthorizer:
         return self._related(
             node, asked, related=self._uses_claim(node, asked.namespace, asked.name)
         )
+
+    def _resource_claim(self, node: str, asked: AccessAttributes) -> str | None:
+        against = _only_get(asked)
+        if against is not None:
+            return against
+        pods = self._pods(node, asked.namespace)
+        related = any(asked.name in resource_claim_names(pod) for pod in pods)
+        return self._related(node, asked, related=related)
 
     def _uses_claim(self, node: str, namespace: str, claim: str) -> bool:
         return any(claim in claim_names(pod) for pod in self._pods(node, namespace))

@@ -23,6 +23,14 @@ def claim_names(pod: Document) -> Iterator[str]:
             yield f"{pod['metadata']['name']}-{volume.get('name', '')}"
 
 
+def resource_claim_names(pod: Document) -> Iterator[str]:
+    """Those that the pod names, and those that were made for it."""
+    for holder, field in (("spec", "resourceClaims"), ("status", "resourceClaimStatuses")):
+        for each in pod.get(holder, {}).get(field) or ():
+            if each.get("resourceClaimName"):
+                yield each["resourceClaimName"]
+
+
 def secret_names(pod: Document) -> Iterator[str]:
     for reference in pod.get("spec", {}).get("imagePullSecrets") or ():
         yield reference.get("name", "")

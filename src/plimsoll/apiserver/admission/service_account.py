@@ -39,12 +39,23 @@ def admit(attributes: Attributes) -> None:
 
 
 def check(attributes: Attributes) -> None:
-    if not _is_new_pod(attributes):
-        return
     pod = attributes.document
-    if _is_mirror(pod):
+    if attributes.subresource == "ephemeralcontainers":
+        _check_secrets(attributes, _with_ephemeral_alone(pod))
+    elif _is_new_pod(attributes) and _is_mirror(pod):
         _check_mirror(attributes)
-        return
+    elif _is_new_pod(attributes):
+        _check_secrets(attributes, pod)
+
+
+def _with_ephemeral_alone(pod: Document) -> Document:
+    """What the pod had before was checked when it came."""
+    spec = pod["spec"]
+    left = {"containers": spec.get("ephemeralContainers") or []}
+    return pod | {"spec": left | {"serviceAccountName": spec.get("serviceAccountName", "")}}
+
+
+def _check_secrets(attributes: Attributes, pod: Document) -> None:
     account = _account(attributes, pod["spec"].get("serviceAccountName", ""))
     annotations = account["metadata"].get("annotations") or {}
     if annotations.get(MOUNTABLE) == "true":

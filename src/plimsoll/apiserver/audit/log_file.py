@@ -64,6 +64,8 @@ class RotatedFile:
     def _open(self) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        # One that was there before may have had another mode.
+        os.fchmod(self._file, 0o600)
         self._size = os.fstat(self._file).st_size
 
     def _turn_over(self) -> None:

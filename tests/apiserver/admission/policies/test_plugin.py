@@ -187,7 +187,14 @@ def test_a_kind_of_parameters_that_is_not_known_is_told() -> None:
 
 def test_the_server_itself_is_not_asked_about() -> None:
     request = asked(a_map(), a_policy("p", "false"), a_binding("p"))
-    check(msgspec.structs.replace(request, user=SERVER.name))
+    check(msgspec.structs.replace(request, requester=SERVER))
+
+
+def test_a_user_of_the_name_of_the_server_is_asked_about() -> None:
+    request = asked(a_map(), a_policy("p", "false"), a_binding("p"))
+    namesake = User(name=SERVER.name, groups=SERVER.groups)
+    with pytest.raises(ApiError):
+        check(msgspec.structs.replace(request, user=SERVER.name, requester=namesake))
 
 
 def test_annotations_of_several_bindings_are_told_together() -> None:

@@ -38,7 +38,8 @@ def matching(attributes: Attributes, plural: str) -> Iterator[Webhook]:
     """In the order of the configurations' names, and in each as it is written there."""
     if attributes.resource.group == GROUP:
         return  # no webhook can keep itself from being mended
-    if attributes.user == SERVER.name:
+    # The server itself, not a user of its name.
+    if attributes.requester is SERVER:
         return  # what the server keeps is there whether webhooks run or not
     for configuration in attributes.reader.list(GROUP, plural):
         for webhook in configuration.get("webhooks") or ():

@@ -1,6 +1,7 @@
 """PUT of namespaces/finalize: takes or sets spec.finalizers, which no other write can change."""
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.admission.attributes import Operation
 from plimsoll.apiserver.model.kinds.cluster.namespace import validate_finalize
 from plimsoll.apiserver.model.ownership.tracking import track_update
 from plimsoll.apiserver.storage.collection import StoredRecord
@@ -25,7 +26,10 @@ def finalize_namespace(write: Write, body: Document) -> StoredRecord:
     if not wanted:
         del spec["finalizers"]
     check_version(write, body, old)
+    attributes = write.attributes(Operation.UPDATE, namespace, old.document())
+    write.cluster.admission.admit(attributes)
     refuse(write, namespace, [*validate_finalize(namespace)])
+    write.cluster.admission.check(attributes)
     if is_finished(write.kind, namespace, old.document()):
         return finish(write, namespace, old)
     if namespace == old.document():
