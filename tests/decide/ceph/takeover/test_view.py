@@ -3,6 +3,8 @@ from plimsoll.decide.ceph.takeover.view import (
     TakeoverView,
     domain_segment,
     find_domain_path,
+    home_domains,
+    known_domains,
     labels_within,
     users_by_node_and_label,
 )
@@ -31,14 +33,14 @@ def test_drivers_name_a_domain_by_the_values_of_its_levels() -> None:
 
 
 def test_a_node_without_one_of_the_labels_is_nowhere() -> None:
-    assert VIEW.homes == {"a1": ("a", "r1")}
+    assert home_domains(VIEW) == {"a1": ("a", "r1")}
 
 
 def test_domains_are_known_by_nodes_volumes_and_fences() -> None:
     view = TakeoverView(
         domains=DOMAINS, nodes=NODES, volumes=(VOLUME,), fenced=[("c",)], closed=[("d",)]
     )
-    assert view.known == {("a",), ("a", "r1"), ("b",), ("b", "r1"), ("c",), ("d",)}
+    assert known_domains(view) == {("a",), ("a", "r1"), ("b",), ("b", "r1"), ("c",), ("d",)}
 
 
 def test_the_labels_of_a_domain_are_its_own_and_those_of_all_that_is_in_it() -> None:

@@ -24,6 +24,7 @@ from plimsoll.decide.ceph.takeover.served_labels import (
 from plimsoll.decide.ceph.takeover.takeovers import Takeover, Takeovers, find_takeovers
 from plimsoll.decide.ceph.takeover.view import (
     TakeoverView,
+    home_domains,
     is_in_any,
     labels_within,
     users_by_node_and_label,
@@ -61,7 +62,7 @@ class ServedDomains:
 
 def decide_served_domains(view: TakeoverView) -> ServedDomains:
     takeovers = find_takeovers(view)
-    homes = view.homes
+    homes = home_domains(view)
     decision = _Decision(
         view=view,
         takeovers=takeovers,
