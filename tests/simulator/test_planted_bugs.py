@@ -16,7 +16,7 @@ from tools.sim.workers import Run, outcomes
 
 from tests.simulator.plants import PLANTS, Plant
 
-SEEDS = 20
+SEEDS = 120
 PLAY = """
 import logging
 from plimsoll.simulator.run import run_scenario
