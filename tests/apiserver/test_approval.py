@@ -3,6 +3,7 @@
 import pytest
 
 from plimsoll.api.registry import Document
+from tests.apiserver.access.people import RBAC, guarded, somebody
 from tests.apiserver.api import Api, Reply
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -96,3 +97,39 @@ async def test_the_server_records_who_asks_whatever_the_client_says(api: Api) ->
     assert recorded["username"] == "admin"
     assert recorded["groups"] == ["system:masters", "system:authenticated"]
     assert not recorded.keys() & {"uid", "extra"}
+
+
+async def allow_everywhere(api: Api, user: str, *rules: Document) -> None:
+    role = {"metadata": {"name": user}, "rules": list(rules)}
+    assert (await api.ask("POST", f"{RBAC}/clusterroles", role)).status == 201
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": user},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }
+    assert (await api.ask("POST", f"{RBAC}/clusterrolebindings", binding)).status == 201
+
+
+@pytest.mark.parametrize(("part", "verb"), [("approval", "approve"), ("status", "sign")])
+@pytest.mark.parametrize("named", ["a.b/c", "a.b/*"])
+async def test_a_user_decides_about_requests_of_signers_that_a_role_names(
+    part: str, verb: str, named: str
+) -> None:
+    condition = APPROVED if part == "approval" else FAILED
+    group = "certificates.k8s.io"
+    write = {
+        "apiGroups": [group],
+        "resources": [f"certificatesigningrequests/{part}"],
+        "verbs": ["patch"],
+    }
+    other = {"apiGroups": [group], "resources": ["signers"], "verbs": [verb]}
+    async with guarded() as api:
+        await a_request(api)
+        await allow_everywhere(api, "ann", write, other | {"resourceNames": ["a.b/d", "b/*"]})
+        refused = await written(somebody(api, "ann"), part, condition)
+        assert refused.status == 403
+        said = f'user not permitted to {verb} requests with signerName "a.b/c"'
+        assert said in refused.document["message"]
+        await allow_everywhere(api, "bob", write, other | {"resourceNames": [named]})
+        assert (await written(somebody(api, "bob"), part, condition)).status == 200

@@ -94,9 +94,9 @@ def pod(variables: int, name: str = "A") -> Any:
     }
 
 
-def packed(fields: bytes) -> bytes:
+def packed(fields: bytes, kind_name: str = "ConfigMap") -> bytes:
     kind = message("k8s.io.apimachinery.pkg.runtime.TypeMeta").write(
-        {"apiVersion": "v1", "kind": "ConfigMap"}
+        {"apiVersion": "v1", "kind": kind_name}
     )
     head = written_field(1, Wire.BYTES, kind)
     return protobuf.PREFIX + head + written_field(2, Wire.BYTES, fields)
@@ -135,11 +135,128 @@ def a_secret(kind: str, size: int = 1) -> Request:
     return post("/api/v1/namespaces/default/secrets", body)
 
 
+def empty(number: int) -> list[Any]:
+    """Objects in which all that is required is missing: nothing takes longer for its bytes."""
+    return [{}] * number
+
+
+def pod_of(**spec: Any) -> Any:
+    return {
+        "metadata": {"name": "s"},
+        "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
+    }
+
+
+def job_with_codes(codes: list[int]) -> Any:
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": codes}}
+    template = {"spec": pod_of(restartPolicy="Never")["spec"]}
+    return with_meta() | {"spec": {"template": template, "podFailurePolicy": {"rules": [rule]}}}
+
+
+def addresses(number: int) -> list[str]:
+    return [f"10.0.{n // 250}.{n % 250}" for n in range(number)]
+
+
+SMALL_BYTES = 32 * 1024
+"""A body may be so large and be decided on the event loop, if there are few values in it."""
+SMALL: dict[str, Callable[[], Request]] = {
+    "exit-codes-of-a-job": lambda: post(
+        "/apis/batch/v1/namespaces/default/jobs", job_with_codes([1, 2, 3, 4] * 2500)
+    ),
+    "distinct-exit-codes-of-a-job": lambda: post(
+        "/apis/batch/v1/namespaces/default/jobs", job_with_codes(list(range(6000)))
+    ),
+    "scopes-of-a-quota": lambda: post(
+        "/api/v1/namespaces/default/resourcequotas",
+        with_meta() | {"spec": {"scopes": [f"s{n}" for n in range(3000)], "hard": {"pods": "1"}}},
+    ),
+    "scopes-and-limits-of-a-quota": lambda: post(
+        "/api/v1/namespaces/default/resourcequotas",
+        with_meta()
+        | {
+            "spec": {
+                "scopes": ["BestEffort"] * 1000,
+                "hard": {f"requests.storage{n}": "1" for n in range(500)},
+            }
+        },
+    ),
+    "addresses-of-a-slice": lambda: post(
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+        with_meta() | {"addressType": "IPv4", "endpoints": [{"addresses": addresses(2000)}]},
+    ),
+    "endpoints-of-a-slice": lambda: post(
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+        with_meta()
+        | {"addressType": "IPv4", "endpoints": [{"addresses": ["127.0.0.1"]} for _ in range(900)]},
+    ),
+    "addresses-of-endpoints": lambda: post(
+        "/api/v1/namespaces/default/endpoints",
+        with_meta() | {"subsets": [{"addresses": empty(10_000)}]},
+    ),
+    "addresses-of-a-service": lambda: post(
+        "/api/v1/namespaces/default/services",
+        with_meta() | {"spec": {"ports": [{"port": 80}], "externalIPs": addresses(2000)}},
+    ),
+    "ports-of-a-service": lambda: post(
+        "/api/v1/namespaces/default/services", with_meta() | {"spec": {"ports": empty(10_000)}}
+    ),
+    "containers-of-a-pod": lambda: post(PODS, pod_of(containers=empty(10_000))),
+    "named-containers-of-a-pod": lambda: post(
+        PODS, pod_of(containers=[{"name": f"c{n}", "image": "i"} for n in range(1000)])
+    ),
+    "mounts-of-a-pod": lambda: post(
+        PODS, pod_of(containers=[{"name": "c", "image": "i", "volumeMounts": empty(10_000)}])
+    ),
+    "affinity-of-a-pod": lambda: post(
+        PODS,
+        pod_of(
+            affinity={
+                "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": empty(10_000)}
+            }
+        ),
+    ),
+    "taints-of-a-node": lambda: post(
+        "/api/v1/nodes", with_meta() | {"spec": {"taints": empty(10_000)}}
+    ),
+    "limits-of-a-range": lambda: post(
+        "/api/v1/namespaces/default/limitranges", with_meta() | {"spec": {"limits": empty(10_000)}}
+    ),
+    "short-finalizers": lambda: post(MAPS, with_meta(finalizers=["a"] * 8000)),
+    "containers-in-protobuf": lambda: post(
+        PODS, packed(written_field(2, Wire.BYTES, b"\x12\x00" * 8000), "Pod"), PROTOBUF
+    ),
+    "containers-in-yaml": lambda: post(
+        PODS, b"metadata: {name: p}\nspec: {containers: [" + b"{}," * 1300 + b"]}", YAML
+    ),
+    "few-containers": lambda: post(PODS, pod_of(containers=empty(290))),
+    "few-containers-in-protobuf": lambda: post(
+        PODS, packed(written_field(2, Wire.BYTES, b"\x12\x00" * 450), "Pod"), PROTOBUF
+    ),
+    "little-affinity": lambda: post(
+        PODS,
+        pod_of(
+            affinity={
+                "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": empty(280)}
+            }
+        ),
+    ),
+    "few-addresses-of-a-service": lambda: post(
+        "/api/v1/namespaces/default/services",
+        {"metadata": {"name": "few"}}
+        | {"spec": {"ports": [{"port": 80}], "externalIPs": addresses(550)}},
+    ),
+    "few-expressions-of-a-claim": lambda: post(
+        "/api/v1/namespaces/default/persistentvolumeclaims",
+        with_meta() | {"spec": {"selector": {"matchExpressions": empty(290)}}},
+    ),
+}
+"""Requests that are not large, and have many values; the last ones are decided on the loop."""
+
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "x"}
 APPLIED = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied"}}
 ENTRY = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}
 
-REQUESTS: dict[str, Callable[[], Request]] = {
+REQUESTS: dict[str, Callable[[], Request]] = SMALL | {
     "policy-with-loops": lambda: a_secret("loops", 200),
     "policy-that-doubles-lists": lambda: a_secret("doubling"),
     "policy-with-many-rules": lambda: a_secret("many"),
@@ -341,3 +458,8 @@ async def test_the_event_loop_is_not_held_by(
         )
     assert response.status < 500
     assert stall < UNITS
+
+
+@pytest.mark.parametrize("name", SMALL)
+async def test_what_is_called_small_is(name: str) -> None:
+    assert len(SMALL[name]().body) <= SMALL_BYTES

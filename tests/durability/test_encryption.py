@@ -12,9 +12,11 @@ SECRETS = "/api/v1/namespaces/default/secrets"
 PASSWORDS = ("first-password-of-all", "second-password-of-all")
 
 
-def keys(directory: Path, *seeds: int) -> tuple[str, str]:
+def keys(directory: Path, *seeds: int | None) -> tuple[str, str]:
+    """None is the line `identity`."""
     file = directory / "keys"
-    file.write_text("".join(f"{b64encode(bytes([seed]) * 32).decode()}\n" for seed in seeds))
+    lines = ("identity" if n is None else b64encode(bytes([n]) * 32).decode() for n in seeds)
+    file.write_text("".join(f"{line}\n" for line in lines))
     file.chmod(0o600)
     return ("--encryption-key-file", str(file))
 
@@ -65,10 +67,21 @@ def test_a_directory_without_a_key_gets_one_and_another_one_later(tmp_path: Path
     with EmbeddedServer(tmp_path) as server:
         put(server, "a", PASSWORDS[0])
         assert traces(server.data) == [PASSWORDS[0]]
-    for seeds in ((1,), (2, 1), (2,)):
+    for seeds in ((1, None), (1,), (2, 1), (2,)):
         with EmbeddedServer(tmp_path, *keys(tmp_path, *seeds)) as server:
             assert held(server, "a") == encoded(PASSWORDS[0])
             assert traces(server.data) == []
+
+
+def test_a_plain_secret_in_an_encrypted_directory_ends_the_start_with_its_name_and_the_remedy(
+    tmp_path: Path,
+) -> None:
+    with EmbeddedServer(tmp_path) as server:
+        put(server, "planted", PASSWORDS[0])
+    before = (server.data / "plimsoll.db").read_bytes()
+    with pytest.raises(ServerDiedError, match=r"secrets default/planted .*the line identity below"):
+        EmbeddedServer(tmp_path, *keys(tmp_path, 1)).start()
+    assert (server.data / "plimsoll.db").read_bytes() == before
 
 
 @pytest.mark.parametrize("seeds", [(2,), ()], ids=["another key", "no key"])

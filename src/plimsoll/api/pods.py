@@ -276,8 +276,8 @@ class Pod(ApiObject, frozen=True, kw_only=True):
         """The claims that it uses, in the order of its volumes."""
         if not self.spec.volumes:
             return ()
-        keys = (self.claim_of(volume) for volume in self.spec.volumes)
-        return tuple(key for key in keys if key is not None)
+        keys = map(self.claim_of, self.spec.volumes)
+        return tuple([key for key in keys if key is not None])
 
     def claim_of(self, volume: PodVolume) -> ObjectKey | None:
         """An ephemeral volume has a claim named after the pod and the volume."""

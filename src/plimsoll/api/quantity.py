@@ -359,6 +359,18 @@ def canonical_quantity(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def parse_value(text: str) -> int:
+    """Whole units, rounded up, as the API counts them; see `Quantity.value`."""
+    return parse_quantity(text).value
+
+
+@lru_cache(maxsize=4096)
+def parse_rank(text: str) -> int:
+    """A whole number that sorts like the quantity."""
+    return parse_quantity(text).rank
+
+
+@lru_cache(maxsize=4096)
 def parse_bytes(text: str) -> int:
     """Whole units, rounded up; at most what 64 bits hold."""
     if simple := SIMPLE_SIZE.fullmatch(text):

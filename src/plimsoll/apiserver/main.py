@@ -58,10 +58,12 @@ from plimsoll.apiserver.storage.store import LogStore, StoreCorruptError
 from plimsoll.apiserver.storage.watch_hub import WatchHub
 from plimsoll.apiserver.upkeep.aggregated_roles import AggregatedRoles
 from plimsoll.apiserver.upkeep.bootstrap import reconcile_bootstrap_roles
+from plimsoll.apiserver.upkeep.client_authority import ClientAuthority
 from plimsoll.apiserver.upkeep.default_accounts import DefaultAccounts
 from plimsoll.apiserver.upkeep.keeper import Keeper, Upkeep
 from plimsoll.apiserver.upkeep.root_certificates import RootCertificates
 from plimsoll.apiserver.upkeep.token_secrets import TokenSecrets
+from plimsoll.apiserver.upkeep.token_tracking import TokenTracking
 from plimsoll.runtime.blocking import Blocking
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.ids import Ids, system_ids
@@ -72,6 +74,7 @@ log = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 1024
+LINE_GONE = "the line identity is taken out of the file of --encryption-key-file"
 KEEP_ALIVE_SECONDS = 120
 STOP_SECONDS = 5
 TURN_SECONDS = 0.002
@@ -353,6 +356,9 @@ def _opened_store(settings: ApiServerSettings) -> SealedStore:
     except StoreCorruptError:
         store.close()
         raise
+    if settings.encryption.reads_what_it_would_seal:
+        # All is sealed by now: the line is needed no longer.
+        log.warning("unencrypted objects accepted", extra={"until": LINE_GONE})
     return store
 
 
@@ -360,12 +366,18 @@ async def _begun_upkeep(cluster: StoredCluster, credentials: ServerCredentials) 
     """Roles, tokens and certificates are there before the first client asks for anything."""
     await reconcile_bootstrap_roles(cluster)
     authority = credentials.authority.read_bytes()
-    keepers: list[Keeper] = [AggregatedRoles(cluster), TokenSecrets(cluster, authority)]
+    keepers: list[Keeper] = [
+        AggregatedRoles(cluster),
+        TokenSecrets(cluster, authority),
+        TokenTracking(cluster),
+        ClientAuthority(cluster, authority),
+    ]
     if cluster.admission.mounts_tokens:
         certificates = RootCertificates(cluster, authority)
         certificates.refresh(cluster.revisions.collection("namespaces").keys())
         keepers += [DefaultAccounts(cluster), certificates]
     upkeep = Upkeep(cluster, keepers)
+    cluster.authenticator.tokens.uses.follow(partial(upkeep.tell, "secrets"))
     await upkeep.begin()
     return upkeep
 

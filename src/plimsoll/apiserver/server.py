@@ -19,7 +19,6 @@ from plimsoll.apiserver.http.informational import OPENAPI_V2, Informational, Ser
 from plimsoll.apiserver.http.negotiation import negotiated
 from plimsoll.apiserver.http.requests import (
     PathMissingError,
-    Query,
     Target,
     is_resource_path,
     parse_target,
@@ -30,10 +29,14 @@ from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.heavy_work import SLOW_FORMAT_BYTES
 from plimsoll.apiserver.storage.resource_kinds import kind_of
 from plimsoll.apiserver.storage.store import StoreFailedError
-from plimsoll.apiserver.verbs.dispatch import ResourceRoutes
+from plimsoll.apiserver.verbs.dispatch import OnDecided, ResourceRoutes
 from plimsoll.wire.transport import Request
 
 log = logging.getLogger(__name__)
+
+
+def _do_nothing() -> None:
+    """Requests that are exempt have no seat to give back."""
 
 
 class ApiServer:
@@ -75,14 +78,15 @@ class ApiServer:
         self, seats: FairSeats, request: Request, target: Target | None, user: User
     ) -> Answer:
         """The answer to a request that competes with others; a long one keeps its seat until it
-        is sent."""
+        is sent. A write gives it back when it is decided: while it waits for the disk it takes
+        nothing from others, and the more writes wait, the fewer batches are written."""
         try:
             seat = await seats.take(user.name, self._width(request, target))
         except ApiError as error:
             return refused(error, request)
         answer = Answer()
         try:
-            answer = await self._handled(request, target, user)
+            answer = await self._handled(request, target, user, on_decided=seat.give_back)
         finally:
             if answer.stream is None or not answer.stream.has_end:
                 seat.give_back()
@@ -94,10 +98,17 @@ class ApiServer:
             return 1
         return width_of_list(len(self.cluster.collection(kind_of(target.resource))))
 
-    async def _handled(self, request: Request, target: Target | None, user: User) -> Answer:
+    async def _handled(
+        self,
+        request: Request,
+        target: Target | None,
+        user: User,
+        *,
+        on_decided: OnDecided = _do_nothing,
+    ) -> Answer:
         try:
             self._authorize(request, target, user)
-            answer = await self._answer(request, target, user)
+            answer = await self._answer(request, target, user, on_decided=on_decided)
             return negotiated(answer, request) if target is not None else answer
         except PathMissingError as error:
             return text_answer(f"{error}\n", error.code)
@@ -156,7 +167,9 @@ class ApiServer:
         except ApiError:
             return None
 
-    async def _answer(self, request: Request, target: Target | None, user: User) -> Answer:
+    async def _answer(
+        self, request: Request, target: Target | None, user: User, *, on_decided: OnDecided
+    ) -> Answer:
         if target is None:
             if request.path == OPENAPI_V2:
                 return await self._told.openapi_v2(request)
@@ -164,7 +177,7 @@ class ApiServer:
             if told is not None:
                 return told
             target = parse_target(request.path, self.cluster.custom.find)
-        return await self._routes.answer(request, target, Query(request), user)
+        return await self._routes.answer(request, target, user, on_decided=on_decided)
 
     def _facts(self) -> ServerFacts:
         return ServerFacts(

@@ -46,7 +46,9 @@ async def kubelet() -> AsyncIterator[Api]:
         yield Person(api, KUBELET)
 
 
-async def make_volume(api: Api, name: str, secrets: str = "default") -> None:
+async def make_volume(
+    api: Api, name: str, secrets: str = "default", source: Document | None = None
+) -> None:
     size = {"storage": "1Gi"}
     claim = {
         "metadata": {"name": name},
@@ -64,9 +66,9 @@ async def make_volume(api: Api, name: str, secrets: str = "default") -> None:
         "spec": {
             "capacity": size,
             "accessModes": ["ReadWriteOnce"],
-            "csi": csi,
             "claimRef": {"namespace": "default", "name": name},
-        },
+        }
+        | (source or {"csi": csi}),
     }
     assert (await api.ask("POST", "/api/v1/persistentvolumes", volume)).status == 201
     attachment = {
@@ -105,6 +107,62 @@ async def test_secrets_of_drivers_follow_the_volumes(kubelet: Api) -> None:
     path = f"{HERE}/secrets/{{}}-of-driver"
     assert (await kubelet.ask("GET", path.format("mine"))).status == 404
     assert (await kubelet.ask("GET", path.format("theirs"))).status == 403
+
+
+@pytest.mark.parametrize(
+    ("source", "is_read"),
+    [
+        pytest.param({"csi": {"nodePublishSecretRef": {}}}, True, id="publish"),
+        pytest.param({"csi": {"nodeExpandSecretRef": {}}}, True, id="expand-on-the-node"),
+        pytest.param({"csi": {"controllerPublishSecretRef": {}}}, False, id="attach"),
+        pytest.param({"csi": {"controllerExpandSecretRef": {}}}, False, id="expand"),
+        pytest.param({"azureFile": {"shareName": "s", "secretName": "key"}}, True, id="share"),
+    ],
+)
+async def test_a_kubelet_reads_no_secrets_of_the_controller_of_a_driver(
+    source: Document,
+    is_read: bool,  # noqa: FBT001
+) -> None:
+    if "csi" in source:
+        (field,) = source["csi"]
+        reference = {"name": "key", "namespace": "default"}
+        source = {"csi": {"driver": "d.example.com", "volumeHandle": "h", field: reference}}
+    async with guarded() as api:
+        volumes = [{"name": "a", "persistentVolumeClaim": {"claimName": "mine"}}]
+        mine = a_pod("mine", "node-a", volumes=volumes)
+        assert (await api.ask("POST", f"{HERE}/pods", mine)).status == 201
+        await make_volume(api, "mine", source=source)
+        read = await Person(api, KUBELET).ask("GET", f"{HERE}/secrets/key")
+        assert read.status == (404 if is_read else 403)
+
+
+async def test_a_claim_that_names_the_volume_of_another_gives_a_kubelet_no_secret() -> None:
+    async with guarded() as api:
+        volumes = [{"name": "a", "persistentVolumeClaim": {"claimName": "greedy"}}]
+        mine = a_pod("mine", "node-a", volumes=volumes)
+        assert (await api.ask("POST", f"{HERE}/pods", mine)).status == 201
+        await make_volume(api, "theirs")
+        greedy = {
+            "metadata": {"name": "greedy"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+                "volumeName": "theirs",
+            },
+        }
+        path = f"{HERE}/persistentvolumeclaims"
+        assert (await api.ask("POST", path, greedy)).status == 201
+        read = await Person(api, KUBELET).ask("GET", f"{HERE}/secrets/theirs-of-driver")
+        assert read.status == 403
+
+
+async def test_a_kubelet_reads_the_secrets_of_shares_that_its_pods_mount() -> None:
+    async with guarded() as api:
+        volumes = [{"name": "a", "azureFile": {"shareName": "s", "secretName": "key"}}]
+        assert (
+            await api.ask("POST", f"{HERE}/pods", a_pod("mine", "node-a", volumes=volumes))
+        ).status == 201
+        assert (await Person(api, KUBELET).ask("GET", f"{HERE}/secrets/key")).status == 404
 
 
 async def test_secrets_of_drivers_are_read_in_whatever_namespace_they_are() -> None:

@@ -9,6 +9,8 @@ import msgspec
 from plimsoll.api.patch.documents import clone
 from plimsoll.api.registry import Document, Resource, all_resources
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.apiserver.admission.quota.scopes import Scope
+from plimsoll.apiserver.admission.quota.tally import QuotaTally, counted
 
 NOW = datetime(2026, 11, 15, 21, 15, 17, tzinfo=UTC)
 
@@ -60,6 +62,11 @@ class Objects:
             meta = document["metadata"]
             at = meta.get("namespace", "")
             yield f"{at}/{meta['name']}" if at else meta["name"], Version(document)
+
+    def tally(
+        self, group: str, plural: str, namespace: str, scopes: tuple[Scope, ...]
+    ) -> QuotaTally:
+        return counted(group, plural, scopes, self.list(group, plural, namespace))
 
 
 def resource_of(kind: str) -> Resource:

@@ -6,6 +6,8 @@ import pytest
 from plimsoll.api.registry import Document, resources_by_path
 from plimsoll.apiserver.admission import namespace_lifecycle
 from plimsoll.apiserver.admission.attributes import Attributes, Operation, StoredVersion
+from plimsoll.apiserver.admission.quota.scopes import Scope
+from plimsoll.apiserver.admission.quota.tally import QuotaTally
 from plimsoll.apiserver.model.status import ApiError
 
 
@@ -28,6 +30,11 @@ class Namespaces:
         self, _group: str, _plural: str, _namespace: str = ""
     ) -> Iterator[tuple[str, StoredVersion]]:
         return iter(())
+
+    def tally(
+        self, group: str, plural: str, _namespace: str, scopes: tuple[Scope, ...]
+    ) -> QuotaTally:
+        return QuotaTally(group, plural, scopes)
 
 
 CLUSTER = Namespaces(

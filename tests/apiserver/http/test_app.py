@@ -1,10 +1,12 @@
 """HTTP in, answers out: identity, bodies, streams, and how connections end."""
 
 import asyncio
+import socket
 import stat
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -50,6 +52,25 @@ async def test_a_body_beyond_the_limit_is_refused_before_it_is_read(server: Sock
         head = server.request("POST", MAPS, None, f"Content-Length: {BODY_LIMIT + 1}")
         await line.send(head)
         assert await line.status() == 413
+
+
+def sent_and_read(server: Socket, request: bytes) -> bytes:
+    """What a client gets to see that reads nothing before it has sent everything."""
+    address = urlsplit(server.up.url)
+    with socket.create_connection((str(address.hostname), address.port or 0)) as plain:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+        with server.tls().wrap_socket(plain, server_hostname=address.hostname) as line:
+            line.sendall(request)
+            return line.read()
+
+
+async def test_a_client_that_sends_all_of_a_body_before_it_reads_is_told_that_it_is_too_large(
+    server: Socket,
+) -> None:
+    body = b"x" * (BODY_LIMIT + (2 << 20))
+    head = server.request("POST", MAPS, None, f"Content-Length: {len(body)}")
+    answer = await asyncio.to_thread(sent_and_read, server, head + body)
+    assert answer.startswith(b"HTTP/1.1 413")
 
 
 @pytest.mark.parametrize(("credentials", "status"), [("", 403), ("Bearer wrong", 401)])

@@ -4,15 +4,19 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from plimsoll.apiserver.upkeep.aggregated_roles import AggregatedRoles
+from plimsoll.apiserver.upkeep.client_authority import ClientAuthority
 from plimsoll.apiserver.upkeep.default_accounts import DefaultAccounts
 from plimsoll.apiserver.upkeep.keeper import Upkeep
 from plimsoll.apiserver.upkeep.root_certificates import RootCertificates
 from plimsoll.apiserver.upkeep.token_secrets import TokenSecrets
-from plimsoll.runtime.clock import settle
+from plimsoll.apiserver.upkeep.token_tracking import TokenTracking
+from plimsoll.runtime.clock import SteppedClock, settle
 from tests.apiserver.access.people import ACCOUNTS, RBAC, TOKEN_REVIEWS, guarded
 from tests.apiserver.api import Api
 
@@ -23,16 +27,19 @@ RULE = {"verbs": ["get"], "apiGroups": ["example.com"], "resources": ["things"]}
 
 
 @asynccontextmanager
-async def kept() -> AsyncIterator[Api]:
-    async with guarded() as api:
+async def kept(clock: SteppedClock | None = None) -> AsyncIterator[Api]:
+    async with guarded(clock) as api:
         cluster = api.server.cluster
         keepers = (
             AggregatedRoles(cluster),
             TokenSecrets(cluster, b"authority"),
             DefaultAccounts(cluster),
             RootCertificates(cluster, b"authority"),
+            TokenTracking(cluster),
+            ClientAuthority(cluster, b"authority"),
         )
         upkeep = Upkeep(cluster, keepers)
+        cluster.authenticator.tokens.uses.follow(partial(upkeep.tell, "secrets"))
         await upkeep.begin()
         running = asyncio.ensure_future(upkeep.run())
         try:
@@ -42,8 +49,13 @@ async def kept() -> AsyncIterator[Api]:
 
 
 @pytest.fixture
-async def api() -> AsyncIterator[Api]:
-    async with kept() as api:
+def clock() -> SteppedClock:
+    return SteppedClock()
+
+
+@pytest.fixture
+async def api(clock: SteppedClock) -> AsyncIterator[Api]:
+    async with kept(clock) as api:
         yield api
 
 
@@ -90,6 +102,84 @@ async def test_a_secret_for_a_token_is_filled_and_ends_with_its_account(api: Api
     assert (await api.ask("GET", f"{SECRETS}/token")).status == 404
     found = (await api.ask("POST", TOKEN_REVIEWS, review)).document["status"]
     assert "authenticated" not in found
+
+
+LAST_USED = "kubernetes.io/legacy-token-last-used"
+INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
+
+
+async def filled_token(api: Api) -> str:
+    await api.ask("POST", ACCOUNTS, {"metadata": {"name": "robot"}})
+    await api.ask("POST", SECRETS, a_secret())
+    await settle()
+    data = (await api.ask("GET", f"{SECRETS}/token")).document["data"]
+    return base64.b64decode(data["token"]).decode()
+
+
+async def is_accepted(api: Api, token: str) -> bool:
+    review = await api.ask("POST", TOKEN_REVIEWS, {"spec": {"token": token}})
+    await settle()
+    return bool(review.document["status"].get("authenticated"))
+
+
+async def labels_of_secret(api: Api) -> dict[str, str]:
+    meta = (await api.ask("GET", f"{SECRETS}/token")).document["metadata"]
+    labels: dict[str, str] = meta.get("labels", {})
+    return labels
+
+
+async def test_a_secret_says_on_which_day_its_token_was_used_last(
+    api: Api, clock: SteppedClock
+) -> None:
+    token = await filled_token(api)
+    assert LAST_USED not in await labels_of_secret(api)
+    for _ in range(3):
+        assert await is_accepted(api, token)
+        assert (await labels_of_secret(api))[LAST_USED] == clock.now().date().isoformat()
+        clock.advance(timedelta(days=1))
+
+
+async def test_a_use_is_noted_once_a_day(api: Api) -> None:
+    token = await filled_token(api)
+    assert await is_accepted(api, token)
+    noted = (await api.ask("GET", f"{SECRETS}/token")).document["metadata"]["resourceVersion"]
+    assert await is_accepted(api, token)
+    again = (await api.ask("GET", f"{SECRETS}/token")).document["metadata"]["resourceVersion"]
+    assert again == noted
+
+
+async def test_a_token_is_refused_while_its_secret_is_marked_as_invalid(api: Api) -> None:
+    token = await filled_token(api)
+    for day, accepted in (("2026-01-01", False), ("", True)):
+        body = {"metadata": {"labels": {INVALID_SINCE: day}}}
+        await api.ask("PATCH", f"{SECRETS}/token", body)
+        assert await is_accepted(api, token) is accepted
+    assert LAST_USED in await labels_of_secret(api)
+
+
+async def test_it_is_told_since_when_uses_of_tokens_are_noted(
+    api: Api, clock: SteppedClock
+) -> None:
+    path = (
+        "/api/v1/namespaces/kube-system/configmaps/"
+        "kube-apiserver-legacy-service-account-token-tracking"
+    )
+    first = clock.now().date().isoformat()
+    clock.advance(timedelta(days=2))
+    held = (await api.ask("GET", path)).document
+    assert held["data"] == {"since": first}
+    await api.ask("PUT", path, held | {"data": {"since": "long ago"}})
+    await settle()
+    told = (await api.ask("GET", path)).document["data"]
+    assert told == {"since": clock.now().date().isoformat()}
+
+
+async def test_other_servers_are_told_whose_client_certificates_count(api: Api) -> None:
+    path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+    assert (await api.ask("GET", path)).document["data"] == {"client-ca-file": "authority"}
+    await api.ask("DELETE", path)
+    await settle()
+    assert (await api.ask("GET", path)).document["data"] == {"client-ca-file": "authority"}
 
 
 async def test_a_secret_that_is_older_than_its_account_is_filled_later(api: Api) -> None:

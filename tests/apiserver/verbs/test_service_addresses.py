@@ -57,3 +57,15 @@ async def test_the_server_has_a_service_of_its_own(api: Api) -> None:
         {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}
     ]
     assert own["metadata"]["labels"] == {"component": "apiserver", "provider": "kubernetes"}
+
+
+async def test_a_name_outside_the_cluster_has_no_policy_for_traffic_within(api: Api) -> None:
+    outside = {"type": "ExternalName", "externalName": "example.com", "ports": None}
+    made = await a_service(api, "new", internalTrafficPolicy="Cluster", **outside)
+    assert "internalTrafficPolicy" not in made["spec"]
+
+    before = await a_service(api, "old")
+    assert before["spec"]["internalTrafficPolicy"] == "Cluster"
+    now = await api.ask("PATCH", f"{SERVICES}/old", {"spec": outside})
+    assert now.status == 200
+    assert "internalTrafficPolicy" not in now.document["spec"]

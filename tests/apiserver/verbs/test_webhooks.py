@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.webhooks.calls import WebhookEndpoint
 from plimsoll.apiserver.admission.webhooks.endpoints import find_endpoint
-from plimsoll.runtime.clock import settle
+from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.wire.webhooks.client import HttpWebhookClient
 from tests.apiserver.api import MAPS, Api, Reply, serving
 
@@ -37,6 +37,8 @@ class Hook:
     def __init__(self, directory: Path, decide: Decide) -> None:
         self.asked: list[Document] = []
         self.versions: list[str] = []
+        self.times: list[str] = []
+        """How long it was told that it has."""
         self.port = 0
         self.decide = decide
         self._certificate = directory / "hook.pem"
@@ -66,6 +68,7 @@ class Hook:
         review = await request.json()
         self.asked.append(review["request"])
         self.versions.append(review["apiVersion"])
+        self.times.append(request.query.get("timeout", ""))
         response = {"uid": review["request"]["uid"], "allowed": True} | self.decide(
             review["request"]
         )
@@ -425,3 +428,108 @@ async def test_webhooks_change_and_keep_custom_resources(api: Api, tmp_path: Pat
         await settle()
         assert (await api.ask("GET", definition)).status == 404
         assert [asked["operation"] for asked in hook.asked] == ["CREATE", "DELETE"]
+
+
+async def test_webhooks_are_told_the_user_and_kind_of_what_is_written(
+    api: Api, tmp_path: Path
+) -> None:
+    rule = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"]}
+    async with Hook(tmp_path, lambda _: {"warnings": ["seen"]}).running() as hook:
+        rules = [rule | {"resources": ["pods/eviction", "pods/binding", "namespaces"]}]
+        await configure(api, "validating", a_configuration("see", hook, rules=rules))
+        container = {"name": "c", "image": "i"}
+        pods = "/api/v1/namespaces/default/pods"
+        await api.ask(
+            "POST", pods, {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
+        )
+        target = {"kind": "Node", "name": "n"}
+        binding = {"metadata": {"name": "p"}, "target": target}
+        bound = await api.ask("POST", f"{pods}/p/binding", binding)
+        evicted = await api.ask("POST", f"{pods}/p/eviction", {"metadata": {"name": "p"}})
+        made = await api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "new"}})
+
+    kinds = [asked["kind"]["kind"] for asked in hook.asked]
+    assert kinds == ["Binding", "Eviction", "Namespace"]
+    assert [asked["object"]["kind"] for asked in hook.asked] == kinds
+    assert [asked["namespace"] for asked in hook.asked] == ["default", "default", "new"]
+    for reply in (bound, evicted, made):
+        assert (reply.status, reply.warnings) == (201, ('299 - "seen"',))
+
+
+async def test_warnings_about_a_deletion_are_told_whatever_the_answer_is(
+    api: Api, tmp_path: Path
+) -> None:
+    def decide(request: Document) -> Document:
+        return {"allowed": request["name"] != "kept", "warnings": ["careful"]}
+
+    async with Hook(tmp_path, decide).running() as hook:
+        for name in ("kept", "gone"):
+            await post(api, name)
+        await configure(api, "validating", a_configuration("see", hook))
+        gone = await api.ask("DELETE", f"{MAPS}/gone")
+        kept = await api.ask("DELETE", f"{MAPS}/kept")
+
+    assert (gone.status, gone.warnings) == (200, ('299 - "careful"',))
+    assert (kept.status, kept.warnings) == (403, ('299 - "careful"',))
+
+
+async def test_what_a_webhook_changes_passes_the_plugins_again(api: Api, tmp_path: Path) -> None:
+    def decide(request: Document) -> Document:
+        if "priorityClassName" in request["object"]["spec"]:
+            return {}
+        name = "system-node-critical" if request["name"] == "good" else "missing"
+        value = {"op": "add", "path": "/spec/priorityClassName", "value": name}
+        return patched(value, {"op": "remove", "path": "/spec/priority"})
+
+    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"]}
+    async with Hook(tmp_path, decide).running() as hook:
+        rules = [rule | {"resources": ["pods"]}]
+        await configure(api, "mutating", a_configuration("class", hook, rules=rules))
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        good, bad = [
+            await api.ask(
+                "POST",
+                "/api/v1/namespaces/kube-system/pods",
+                {"metadata": {"name": name}, "spec": spec},
+            )
+            for name in ("good", "bad")
+        ]
+
+    assert (good.status, good.document["spec"]["priority"]) == (201, 2_000_001_000)
+    assert bad.status == 403
+    assert "no PriorityClass with name missing was found" in bad.document["message"]
+
+
+async def test_a_webhook_is_told_how_long_it_has(api: Api, tmp_path: Path) -> None:
+    async with Hook(tmp_path, lambda _: {}).running() as hook:
+        await configure(api, "validating", a_configuration("see", hook, timeoutSeconds=7))
+        await post(api, "a")
+        await post(api, "b", timeout="3s")
+        for unreadable in ("soon", "9" * 17 + "h"):
+            assert (await post(api, "c", timeout=unreadable)).status == 400
+
+    assert hook.times == ["7s", "3s"]
+
+
+async def test_webhooks_have_no_more_time_than_the_request(tmp_path: Path) -> None:
+    clock = SteppedClock()
+
+    def decide(_: Document) -> Document:
+        clock.advance(timedelta(seconds=4))
+        return {}
+
+    client = HttpWebhookClient()
+    async with (
+        serving(clock=clock, webhooks=client) as api,
+        Hook(tmp_path, decide).running() as hook,
+    ):
+        for name in ("one", "two", "three"):
+            configuration = a_configuration(name, hook, timeoutSeconds=9, failurePolicy="Ignore")
+            await configure(api, "mutating", configuration)
+        late = await post(api, "a", timeout="6s")
+        asked = len(hook.asked)
+        done = await post(api, "b", timeout="30s")
+
+    assert (late.status, late.document["reason"], asked) == (504, "Timeout", 2)
+    assert done.status == 201
+    assert hook.times[:2] == ["6s", "2s"]

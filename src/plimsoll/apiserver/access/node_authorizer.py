@@ -118,10 +118,14 @@ class NodeAuthorizer:
                     yield from volume_secrets(volume)
 
     def _volume_of(self, namespace: str, claim: str) -> Document | None:
+        """Bound both ways: a claim may name any volume, also one of another tenant."""
         found = self._objects.find("persistentvolumeclaims", f"{namespace}/{claim}")
         name = found.document().get("spec", {}).get("volumeName", "") if found else ""
-        volume = self._objects.find("persistentvolumes", name) if name else None
-        return volume.document() if volume is not None else None
+        held = self._objects.find("persistentvolumes", name) if name else None
+        volume = held.document() if held is not None else {}
+        reference = volume.get("spec", {}).get("claimRef") or {}
+        is_bound = (reference.get("namespace"), reference.get("name")) == (namespace, claim)
+        return volume if is_bound else None
 
     def _claim(self, node: str, asked: AccessAttributes) -> str | None:
         if asked.subresource == "status":

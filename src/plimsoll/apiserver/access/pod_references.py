@@ -5,13 +5,8 @@ from collections.abc import Iterator
 from plimsoll.api.registry import Document
 
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
-VOLUME_SECRETS = (
-    "controllerPublishSecretRef",
-    "controllerExpandSecretRef",
-    "nodeStageSecretRef",
-    "nodePublishSecretRef",
-    "nodeExpandSecretRef",
-)
+NODE_SECRETS = ("nodeStageSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef", "secretRef")
+"""What a driver on a node is given. The secrets of its controller are none of a kubelet's."""
 
 
 def claim_names(pod: Document) -> Iterator[str]:
@@ -42,6 +37,8 @@ def secret_names(pod: Document) -> Iterator[str]:
                 yield source["secretRef"].get("name", "")
         if "csi" in volume:
             yield (volume["csi"].get("nodePublishSecretRef") or {}).get("name", "")
+        if "azureFile" in volume:
+            yield volume["azureFile"].get("secretName", "")
     yield from _projected(pod, "secret")
     yield from _environment(pod, "secretRef", "secretKeyRef")
 
@@ -66,16 +63,19 @@ def environment_secret_names(pod: Document) -> Iterator[str]:
 
 
 def volume_secrets(volume: Document) -> Iterator[tuple[str, str]]:
-    """Namespace and name of what a PersistentVolume's driver is given."""
+    """Namespace and name of what a PersistentVolume's driver is given on a node."""
     spec = volume.get("spec", {})
     namespace = (spec.get("claimRef") or {}).get("namespace", "")
     for source in spec.values():
         if not isinstance(source, dict):
             continue
-        for field in (*VOLUME_SECRETS, "secretRef"):
+        for field in NODE_SECRETS:
             reference = source.get(field)
             if isinstance(reference, dict):
                 yield reference.get("namespace") or namespace, reference.get("name", "")
+    shared = spec.get("azureFile")
+    if shared:
+        yield shared.get("secretNamespace") or namespace, shared.get("secretName", "")
 
 
 def _volumes(pod: Document) -> list[Document]:

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import msgspec
 
 from plimsoll.api.registry import Document, Resource
+from plimsoll.apiserver.admission.quota.scopes import Scope
+from plimsoll.apiserver.admission.quota.tally import QuotaTally
 
 
 class Operation(StrEnum):
@@ -50,6 +52,12 @@ class Reader(Protocol):
         """The same without reading them, each with its key."""
         ...
 
+    def tally(
+        self, group: str, plural: str, namespace: str, scopes: tuple[Scope, ...]
+    ) -> QuotaTally:
+        """What the objects of a namespace use up, those in the scopes; must not be changed."""
+        ...
+
 
 class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     """One request. A mutating plugin changes `document` in place; `old` is never changed.
@@ -80,3 +88,9 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     """The user with all that is known of them: `access.users.User`."""
     access: Any = None
     """What users may do: `access.authorizer.AccessControl`."""
+
+    @property
+    def told_namespace(self) -> str:
+        """As webhooks and policies are told it: a namespace is in itself."""
+        is_namespace = not self.resource.group and self.resource.plural == "namespaces"
+        return self.name if is_namespace else self.namespace

@@ -7,11 +7,10 @@ can be switched off, or on where they are off.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from plimsoll.api.registry import Resource
 from plimsoll.apiserver.admission import (
-    certificate_subject_restriction,
     default_ingress_class,
     default_storage_class,
     default_toleration_seconds,
@@ -26,6 +25,7 @@ from plimsoll.apiserver.admission import (
     taint_nodes_by_condition,
 )
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.apiserver.admission.certificates import subject_restriction, verdicts
 from plimsoll.apiserver.admission.node_restriction import plugin as node_restriction
 from plimsoll.apiserver.admission.optional import pods as of_pods, requests as of_requests
 from plimsoll.apiserver.admission.pod_security import plugin as pod_security
@@ -54,6 +54,8 @@ PROTECTED = frozenset(storage_object_in_use_protection.FINALIZERS)
 LIFECYCLE = "NamespaceLifecycle"
 SERVICE_ACCOUNT = "ServiceAccount"
 NODE_RESTRICTION = "NodeRestriction"
+WEBHOOKS = "MutatingAdmissionWebhook"
+"""After all other plugins that change something."""
 MUTATING: Plugins = (
     (LIFECYCLE, namespace_lifecycle.check, None),
     ("LimitRanger", limit_ranger.admit, PODS),
@@ -69,7 +71,6 @@ MUTATING: Plugins = (
     ("StorageObjectInUseProtection", storage_object_in_use_protection.admit, PROTECTED),
     ("DefaultIngressClass", default_ingress_class.admit, INGRESSES),
     ("PodTopologyLabels", pod_topology_labels.admit, PODS),
-    ("MutatingAdmissionWebhook", webhooks.mutate, None),
 )
 VALIDATING: Plugins = (
     ("AlwaysAdmit", of_requests.admit_all, None),
@@ -81,11 +82,9 @@ VALIDATING: Plugins = (
     ("Priority", priority.check, PRIORITY_CLASSES),
     ("RuntimeClass", runtime_class.check, PODS),
     ("PersistentVolumeClaimResize", persistent_volume_claim_resize.check, CLAIMS),
-    (
-        "CertificateSubjectRestriction",
-        certificate_subject_restriction.check,
-        SIGNING_REQUESTS,
-    ),
+    ("CertificateApproval", verdicts.check_approval, SIGNING_REQUESTS),
+    ("CertificateSigning", verdicts.check_signing, SIGNING_REQUESTS),
+    ("CertificateSubjectRestriction", subject_restriction.check, SIGNING_REQUESTS),
     ("DenyServiceExternalIPs", of_requests.check_external_addresses, SERVICES),
     ("NodeDeclaredFeatureValidator", node_declared_feature_validator.check, PODS),
     ("PodResizeValidator", pod_resize_validator.check, PODS),
@@ -109,11 +108,13 @@ OPTIONAL = frozenset(
 """Plugins that are off unless they are named."""
 FINISHED_BY_CONTROLLERS = frozenset({"TaintNodesByCondition", SERVICE_ACCOUNT})
 """Plugins whose work a controller ends: where none runs, they are better switched off."""
-PLUGINS = tuple(dict.fromkeys(name for name, _, _ in (*MUTATING, *VALIDATING)))
+PLUGINS = tuple(
+    dict.fromkeys(
+        [*(name for name, _, _ in MUTATING), WEBHOOKS, *(name for name, _, _ in VALIDATING)]
+    )
+)
 NOT_BUILT = frozenset(
     {
-        "CertificateApproval",
-        "CertificateSigning",
         "ClusterTrustBundleAttest",
         "EventRateLimit",
         "ImagePolicyWebhook",
@@ -184,6 +185,11 @@ class Admission:
 
     def admit(self, attributes: Attributes) -> None:
         """Before validation. Raises ApiError."""
+        self._change(attributes)
+        if WEBHOOKS not in self.plugins.disabled:
+            webhooks.mutate(attributes, partial(self._change, attributes))
+
+    def _change(self, attributes: Attributes) -> None:
         for step in _mutating(attributes.resource, self.plugins):
             step(attributes)
 
@@ -194,10 +200,14 @@ class Admission:
                 namespace_lifecycle.check(attributes)
             if NODE_RESTRICTION not in self.plugins.disabled:
                 node_restriction.on_deletion(attributes)
-            if "MutatingAdmissionWebhook" not in self.plugins.disabled:
-                webhooks.mutate(attributes)
+            if WEBHOOKS not in self.plugins.disabled:
+                webhooks.mutate(attributes, _nothing)
         for step in _validating(attributes.resource, self.plugins):
             step(attributes)
+
+
+def _nothing() -> None:
+    """A webhook can change nothing of an object that is deleted."""
 
 
 @lru_cache(maxsize=1024)

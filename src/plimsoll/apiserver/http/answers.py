@@ -1,7 +1,7 @@
 """What the server answers, before it is known how the answer travels."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """For the audit log; clients do not see them."""
     is_document: bool = False
     """An object that a handler has written as JSON; the client may want it in another format."""
+    leaves_body: bool = False
+    """The sender of the request is known, and may still be sending its body, which nothing needs
+    any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +47,14 @@ class Stream:
     as soon as there is one."""
 
 
-def json_answer(document: Any, status: int = 200) -> Answer:
-    return Answer(status=status, body=msgspec.json.encode(document), is_document=True)
+def json_answer(document: Any, status: int = 200, *, warnings: Iterable[str] = ()) -> Answer:
+    """Each warning once."""
+    return Answer(
+        status=status,
+        body=msgspec.json.encode(document),
+        warnings=tuple(dict.fromkeys(warnings)),
+        is_document=True,
+    )
 
 
 def text_answer(text: str, status: int = 200) -> Answer:

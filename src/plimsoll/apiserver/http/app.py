@@ -63,15 +63,21 @@ class AsgiApp:
             return
         if answer.stream is not None:
             await _send_stream(answer, answer.stream, _Ends(receive, send, peer))
-        else:
-            await _send(answer, send, head_only=scope["method"] == "HEAD")
+            return
+        await _send(answer, send, head_only=scope["method"] == "HEAD")
+        if answer.leaves_body:
+            await self._bodies.discard(receive)
+            peer.stop_reading()
+            await send({"type": "http.response.body", "body": b""})
 
     async def _answer(self, scope: Message, receive: Receive, peer: Peer) -> Answer:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
+        is_known = False
         try:
             request, user = self._authorized(scope, headers, peer)
+            is_known = True
             async with self._bodies.read(headers, receive, user) as body:
                 answer = await self._handler.handle(replace(request, body=body), user)
             return await compressed(answer, headers)
@@ -79,9 +85,10 @@ class AsgiApp:
             told = refusal(error)
             if not is_announced(headers) and not isinstance(error, TooManyConnectionsError):
                 return told
-            # What is left of the body is not read: no other request can follow it.
+            # What is left of the body is not looked at: no other request can follow it.
             peer.stop_reading()
-            return replace(told, headers=(*told.headers, ("connection", "close")))
+            closing = (*told.headers, ("connection", "close"))
+            return replace(told, headers=closing, leaves_body=is_known)
 
     def _authorized(
         self, scope: Message, headers: dict[str, str], peer: Peer
@@ -134,13 +141,16 @@ def _head(answer: Answer, length: int | None) -> Message:
 
 
 async def _send(answer: Answer, send: Send, *, head_only: bool) -> None:
-    """In pieces: encryption of a long body in one go would hold the event loop."""
+    """In pieces: encryption of a long body in one go would hold the event loop.
+
+    The end of one that leaves a body unread is left to the caller.
+    """
     body = memoryview(b"" if head_only else answer.body)
     await send(_head(answer, len(answer.body)))
     while len(body) > PIECE_BYTES:
         await send({"type": "http.response.body", "body": body[:PIECE_BYTES], "more_body": True})
         body = body[PIECE_BYTES:]
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": body, "more_body": answer.leaves_body})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ A body is read only after its sender was authorized.
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +19,9 @@ BODIES_LIMIT = 64 * 1024 * 1024
 SHARE_LIMIT = 16 * 1024 * 1024
 """The same for one user who is no administrator."""
 BODY_TIME = timedelta(seconds=60)
+DISCARDED_LIMIT = 2 * BODY_LIMIT
+DISCARD_TIME = timedelta(seconds=0.5)
+"""How much is taken of a body that was refused, and for how long, before the connection ends."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -78,6 +81,21 @@ class Bodies:
             yield chunks[0] if len(chunks) == 1 else b"".join(chunks)
         finally:
             self._let_go(sum(map(len, chunks)), user)
+
+    async def discard(self, receive: Receive) -> None:
+        """Take what a client still sends although it has its answer, and forget it.
+
+        Many clients read nothing before they have sent everything. One that is cut off meanwhile
+        never sees its answer: TCP throws away what was received and not read.
+        """
+        left = DISCARDED_LIMIT
+        with suppress(TimeoutError):
+            async with self._clock.timeout(DISCARD_TIME):
+                while left > 0:
+                    message = await receive()
+                    if not message.get("more_body", False):
+                        return
+                    left -= len(message["body"])
 
     def _let_go(self, size: int, user: User) -> None:
         self._held_bytes -= size

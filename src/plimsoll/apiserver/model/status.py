@@ -86,16 +86,16 @@ def bad_request(message: str) -> ApiError:
 
 def invalid(group: str, kind: str, name: str, errors: Iterable[FieldError]) -> ApiError:
     """422 with one cause for each error; the same complaint twice is one."""
-    listed = list({(e.type, e.field, e.message): e for e in errors}.values())
-    texts = [f"{error.field}: {error.message}" for error in listed]
+    listed = list(dict.fromkeys((e.type, e.field, e.message) for e in errors))
+    texts = [f"{field}: {message}" for _, field, message in listed]
     said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details: Document = {"name": name} if name else {}
     if group:
         details["group"] = group
     details["kind"] = kind
     details["causes"] = [
-        {"reason": str(error.type), "message": error.message, "field": error.field}
-        for error in listed
+        {"reason": str(reason), "message": message, "field": field}
+        for reason, field, message in listed
     ]
     qualified = f"{kind}.{group}" if group else kind
     return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {said}', details)

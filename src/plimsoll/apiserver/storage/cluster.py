@@ -13,6 +13,8 @@ from plimsoll.api.registry import Document, Resource
 from plimsoll.apiserver.access.authorizer import AccessControl
 from plimsoll.apiserver.admission.chain import Admission
 from plimsoll.apiserver.admission.policies.limits import PolicyAdmission
+from plimsoll.apiserver.admission.quota.scopes import Scope
+from plimsoll.apiserver.admission.quota.tally import QuotaTally
 from plimsoll.apiserver.admission.webhooks.calls import WebhookCalls, WebhookClient
 from plimsoll.apiserver.http.identity import Authenticator
 from plimsoll.apiserver.model.kinds.networking.service_network import ServiceNetwork
@@ -81,6 +83,11 @@ class NewestReader:
         prefix = f"{namespace}/" if namespace else ""
         for record in self._collection(group, plural).newest_records(prefix):
             yield record.key, record
+
+    def tally(
+        self, group: str, plural: str, namespace: str, scopes: tuple[Scope, ...]
+    ) -> QuotaTally:
+        return self._collection(group, plural).tally(namespace, scopes)
 
     def _collection(self, group: str, plural: str) -> Collection:
         return self._revisions.collection(f"{plural}.{group}" if group else plural)

@@ -13,7 +13,10 @@ from functools import cache
 import msgspec
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.admission.quota.scopes import Scope
+from plimsoll.apiserver.admission.quota.tally import QuotaTally
 from plimsoll.apiserver.model.slices import decode_object
+from plimsoll.apiserver.storage.quotas.tallies import Tallies
 
 RAW_START = b'{"metadata":{'
 
@@ -98,6 +101,7 @@ class Collection:
         self._keys: list[str] = []
         self._pending: dict[str, Change] = {}
         """By key, the newest change that is not durable yet."""
+        self._tallies = Tallies(name)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -173,14 +177,36 @@ class Collection:
                 break
         return False
 
+    def find_tally(self, namespace: str, scopes: tuple[Scope, ...]) -> QuotaTally | None:
+        """What writers see in the namespace, if it was counted before."""
+        return self._tallies.find(namespace, scopes)
+
+    def tally(self, namespace: str, scopes: tuple[Scope, ...]) -> QuotaTally:
+        """What the objects that writers see in the namespace use up; counted once, then kept."""
+        found = self.find_tally(namespace, scopes)
+        if found is None:
+            found = self._tallies.count(scopes, self.newest_records(f"{namespace}/"))
+            self.keep_tally(namespace, scopes, found)
+        return found
+
+    def keep_tally(self, namespace: str, scopes: tuple[Scope, ...], tally: QuotaTally) -> None:
+        """Of all that writers see now."""
+        self._tallies.keep(namespace, scopes, tally)
+
     def stage(self, change: Change) -> None:
         """From now on writers see it; readers do not, until it is durable."""
-        self._pending[change.record.key] = change
+        key = change.record.key
+        before = self.newest(key)
+        self._pending[key] = change
+        self._tallies.replace(before, self.newest(key))
         self.version += 1
 
     def unstage_all(self) -> None:
         """Back to what is durable."""
-        self._pending.clear()
+        for key in tuple(self._pending):
+            before = self.newest(key)
+            del self._pending[key]
+            self._tallies.replace(before, self.newest(key))
         self.version += 1
 
     def settle(self, change: Change) -> None:

@@ -12,6 +12,8 @@ from typing import TypeVar
 
 import msgspec
 
+from plimsoll.apiserver.admission.quota.scopes import Scope
+from plimsoll.apiserver.admission.quota.tally import QuotaTally
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
 from plimsoll.apiserver.storage.revisions import Revisions
 
@@ -27,6 +29,8 @@ class DraftCollection(Collection):
         self._read: dict[str, StoredRecord | None] = {}
         self._listed_at: int | None = None
         """The real collection's version when all of it was looked at."""
+        self._counted: dict[tuple[str, tuple[Scope, ...]], QuotaTally] = {}
+        """What was counted of it, and can be kept."""
 
     def is_current(self) -> bool:
         """Nothing that was read here has changed since."""
@@ -60,6 +64,37 @@ class DraftCollection(Collection):
 
     def is_first_version(self, record: StoredRecord) -> bool:
         return self._listed(lambda: self._real.is_first_version(record))
+
+    def tally(self, namespace: str, scopes: tuple[Scope, ...]) -> QuotaTally:
+        """A count of its own, with what the draft changes."""
+        stored = self._counted.get((namespace, scopes))
+        if stored is None:
+            stored = self._listed(lambda: self._count(namespace, scopes))
+            self._counted[namespace, scopes] = stored
+        tally = stored.copy()
+        for key in self._pending:
+            if key.rpartition("/")[0] == namespace:
+                self._replace(tally, key)
+        return tally
+
+    def _count(self, namespace: str, scopes: tuple[Scope, ...]) -> QuotaTally:
+        kept = self._real.find_tally(namespace, scopes)
+        if kept is not None:
+            return kept.copy()
+        return self._tallies.count(scopes, list(self._real.newest_records(f"{namespace}/")))
+
+    def _replace(self, tally: QuotaTally, key: str) -> None:
+        before, after = self._real.newest(key), self.newest(key)
+        if before is not None:
+            tally.take(before.document())
+        if after is not None:
+            tally.add(after.document())
+
+    def hand_over(self) -> None:
+        """What was counted is kept. On the event loop, while the draft is current."""
+        for (namespace, scopes), tally in self._counted.items():
+            if self._real.find_tally(namespace, scopes) is None:
+                self._real.keep_tally(namespace, scopes, tally)
 
     def _listed(self, look: Callable[[], T]) -> T:
         """A look at many objects, repeated until the event loop changed none of them meanwhile."""
@@ -105,6 +140,8 @@ class Draft:
         """On the event loop: stage everything, unless what it was decided on has changed."""
         if not self.is_current():
             return False
+        for collection in self._collections.values():
+            collection.hand_over()
         for drafted, change in self._staged:
             # Only the draft knows the record yet, and the answer to the client shows this number.
             msgspec.structs.force_setattr(change.record, "revision", self._revisions.next_revision)

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.storage import quota_status
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
+from plimsoll.apiserver.storage.quotas import quota_status
 from plimsoll.apiserver.storage.resource_kinds import stored_kind
 from plimsoll.apiserver.storage.store import StoreFailedError
 from plimsoll.runtime.clock import NO_TIME, Clock

@@ -66,6 +66,41 @@ class LogStore(Protocol):
     def close(self) -> None: ...
 
 
+class StoreInFront:
+    """A store that passes everything on to the one behind it, but for what a subclass changes."""
+
+    def __init__(self, behind: LogStore) -> None:
+        self._behind = behind
+
+    @property
+    def inline(self) -> bool:
+        return self._behind.inline
+
+    @property
+    def compacted(self) -> int:
+        return self._behind.compacted
+
+    @property
+    def newest(self) -> int:
+        return self._behind.newest
+
+    @property
+    def size_bytes(self) -> int:
+        return self._behind.size_bytes
+
+    def load(self) -> Iterator[LogRow]:
+        return self._behind.load()
+
+    def append(self, rows: Sequence[LogRow]) -> None:
+        self._behind.append(rows)
+
+    def compact(self, revision: int, superseded: Iterable[int]) -> None:
+        self._behind.compact(revision, superseded)
+
+    def close(self) -> None:
+        self._behind.close()
+
+
 class MemoryStore:
     """Forgets everything with the process: for the simulator and for tests."""
 

@@ -49,6 +49,13 @@ class Upkeep:
                 self._changed[keeper] |= {(collection.name, record.key) for record in wanted}
                 self._wake.set()
 
+    def tell(self, collection: str, key: str) -> None:
+        """There is something to be written to an object that has not changed."""
+        for keeper in self._keepers:
+            if collection in keeper.collections:
+                self._changed[keeper].add((collection, key))
+                self._wake.set()
+
     async def begin(self) -> None:
         """Everything that is stored counts as changed."""
         for keeper in self._keepers:

@@ -1,13 +1,14 @@
 """Secrets of the type `kubernetes.io/service-account-token`: the server writes the token into them.
 
 A secret goes when its account is gone. What has a token keeps it, also if another writer put it
-there.
+there. A label says on which day the token was used last.
 """
 
 from base64 import b64encode
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.access.tokens.claims import BoundObject, TokenClaims
+from plimsoll.apiserver.access.tokens.secret_uses import LAST_USED
 from plimsoll.apiserver.model.kinds.config.secret import ACCOUNT_NAME, TOKEN
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
@@ -53,7 +54,8 @@ class TokenSecrets:
             if known is not None:
                 self._secrets.remove(record)
             return
-        filled = self._filled(secret, account)
+        used_on = self._cluster.authenticator.tokens.uses.take(record.key)
+        filled = _marked(self._filled(secret, account), used_on)
         if filled != secret:
             self._secrets.update(filled, record)
 
@@ -73,6 +75,14 @@ class TokenSecrets:
             data = data | {"token": b64encode(token.encode()).decode()}
         annotations = meta["annotations"] | {ACCOUNT_UID: account["uid"]}
         return secret | {"metadata": meta | {"annotations": annotations}, "data": data | wanted}
+
+
+def _marked(secret: Document, used_on: str | None) -> Document:
+    if used_on is None:
+        return secret
+    meta = secret["metadata"]
+    labels = (meta.get("labels") or {}) | {LAST_USED: used_on}
+    return secret | {"metadata": meta | {"labels": labels}}
 
 
 def _is_for_token(record: StoredRecord) -> bool:

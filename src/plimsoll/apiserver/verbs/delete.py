@@ -44,7 +44,10 @@ def requested_options(request: WriteRequest) -> DeleteOptions:
 
 
 def deletion(request: WriteRequest, options: DeleteOptions) -> Write:
-    return request.write_with(RequestWriteOptions(dry_run=options.dry_run))
+    """The write, whose warnings become those of the request."""
+    wanted = RequestWriteOptions(dry_run=options.dry_run)
+    request.warnings = wanted.warnings
+    return request.write_with(wanted)
 
 
 def _gone_answer(write: Write, record: StoredRecord) -> AnswerWhenDurable:
@@ -54,7 +57,7 @@ def _gone_answer(write: Write, record: StoredRecord) -> AnswerWhenDurable:
         details["group"] = resource.group
     details |= {"kind": resource.plural, "uid": meta["uid"]}
     done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    return lambda: json_answer(done | {"details": details})
+    return lambda: json_answer(done | {"details": details}, warnings=write.options.warnings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

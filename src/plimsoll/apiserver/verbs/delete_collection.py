@@ -9,10 +9,10 @@ from dataclasses import replace
 from msgspec import structs
 
 from plimsoll.apiserver.http.answers import Answer
-from plimsoll.apiserver.storage import quota_status
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS
+from plimsoll.apiserver.storage.quotas import quota_status
 from plimsoll.apiserver.verbs.delete import delete, deletion, requested_options
 from plimsoll.apiserver.verbs.options.delete_options import DeleteOptions
 from plimsoll.apiserver.verbs.options.selection import ObjectSelection

@@ -13,32 +13,20 @@ from plimsoll.apiserver.access.users import User
 from plimsoll.apiserver.admission.policies.limits import PolicyTimeNeededError
 from plimsoll.apiserver.admission.webhooks.calls import WebhookCalls, WebhookNeededError
 from plimsoll.apiserver.http.answers import Answer
-from plimsoll.apiserver.http.negotiation import (
-    PROTOBUF,
-    AcceptedForm,
-    body_type,
-    is_slow_format,
-    wanted_of,
-)
+from plimsoll.apiserver.http.negotiation import AcceptedForm, wanted_of
 from plimsoll.apiserver.http.requests import Query, Target
-from plimsoll.apiserver.model.custom.served_kind import ServedVersion
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
-from plimsoll.apiserver.storage.definitions.definition_status import definitions_kind
 from plimsoll.apiserver.storage.drafts import Draft
-from plimsoll.apiserver.storage.heavy_work import (
-    HEAVY_BYTES,
-    HEAVY_STEPS,
-    PROTOBUF_BYTES,
-    SLOW_FORMAT_BYTES,
-    too_busy,
-)
-from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
+from plimsoll.apiserver.storage.heavy_work import too_busy
+from plimsoll.apiserver.storage.quotas.quota_status import is_uncounted
+from plimsoll.apiserver.storage.resource_kinds import kind_of
+from plimsoll.apiserver.storage.weight import is_heavy
 from plimsoll.apiserver.verbs.create import answer_create
 from plimsoll.apiserver.verbs.delete import answer_delete
 from plimsoll.apiserver.verbs.delete_collection import answer_delete_collection
 from plimsoll.apiserver.verbs.patch import answer_patch
-from plimsoll.apiserver.verbs.policies import are_bound, decide_briefly, is_policy
+from plimsoll.apiserver.verbs.policies import are_bound, decide_briefly
 from plimsoll.apiserver.verbs.read import ReadRequest, answer_get, answer_list
 from plimsoll.apiserver.verbs.subresources.binding import answer_create_binding
 from plimsoll.apiserver.verbs.subresources.connect import CONNECTIONS, answer_connect
@@ -53,7 +41,7 @@ from plimsoll.apiserver.verbs.subresources.token import answer_create_token
 from plimsoll.apiserver.verbs.update import answer_update
 from plimsoll.apiserver.verbs.verb import Verb, check_verb, verb_of
 from plimsoll.apiserver.verbs.watch import answer_watch
-from plimsoll.apiserver.verbs.webhooks import are_configured, decide_with_webhooks
+from plimsoll.apiserver.verbs.webhooks import are_configured, decide_with_webhooks, seconds_for
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 from plimsoll.wire.transport import Request
 
@@ -87,14 +75,21 @@ SUBRESOURCE_WRITES: Mapping[tuple[Verb, str], WriteHandler] = {
 """Subresources that are more than a part of their object have handlers of their own."""
 
 
+OnDecided = Callable[[], None]
+"""Called when a write is decided, and only waits for the disk."""
+
+
 class ResourceRoutes:
     """Answers every request whose path names a resource."""
 
     def __init__(self, cluster: StoredCluster) -> None:
         self._cluster = cluster
 
-    async def answer(self, request: Request, target: Target, query: Query, user: User) -> Answer:
+    async def answer(
+        self, request: Request, target: Target, user: User, *, on_decided: OnDecided
+    ) -> Answer:
         """Raises ApiError."""
+        query = Query(request)
         verb = verb_of(request, target, query)
         check_verb(verb, target)
         form = wanted_of(request, target.resource)
@@ -108,12 +103,19 @@ class ResourceRoutes:
             return await answer_delete_collection(
                 WriteRequest(self._cluster, request, target, user)
             )
-        return await self._write(_write_handler(verb, target), request, target, user)
+        answer = await self._decided(_write_handler(verb, target), request, target, user)
+        on_decided()
+        return await answer()
 
-    async def _write(
+    async def _decided(
         self, handler: WriteHandler, request: Request, target: Target, user: User
-    ) -> Answer:
-        is_heavy, calls = self._is_heavy(request, target), WebhookCalls()
+    ) -> Callable[[], Awaitable[Answer]]:
+        """What waits until the write is durable, and answers then."""
+        kind, calls = kind_of(target.resource), WebhookCalls()
+        stored = self._cluster.collection(kind).newest(target.key)
+        aside = is_heavy(request, kind, stored) or is_uncounted(
+            self._cluster, kind, target.namespace
+        )
         cluster = structs.replace(self._cluster, calls=calls)
 
         def decide(cluster: StoredCluster) -> AnswerWhenDurable:
@@ -121,9 +123,10 @@ class ResourceRoutes:
 
         try:
             if are_configured(cluster):
-                is_heavy = True
-                answer = await decide_with_webhooks(cluster, decide, calls)
-            elif is_heavy:
+                aside = True
+                seconds = seconds_for(Query(request).text("timeout"))
+                answer = await decide_with_webhooks(cluster, decide, calls, seconds=seconds)
+            elif aside:
                 answer = await _decide_aside(cluster, decide)
             elif are_bound(cluster):
                 answer = await _decide_by_policies(cluster, decide)
@@ -134,19 +137,14 @@ class ResourceRoutes:
             await cluster.revisions.durable()
             error.annotations = tuple(calls.audit_annotations.items())
             raise
-        await cluster.revisions.durable()
-        made = await cluster.work.run(answer) if is_heavy else answer()
-        notes = tuple(calls.audit_annotations.items())
-        return structs.replace(made, annotations=notes) if notes else made
 
-    def _is_heavy(self, request: Request, target: Target) -> bool:
-        """What the request brings and what is stored would take the event loop too long."""
-        kind = kind_of(target.resource)
-        stored = self._cluster.collection(kind).newest(target.key)
-        size = len(request.body) + (0 if stored is None else len(stored.raw))
-        if kind.custom is not None and _takes_long(kind.custom, size):
-            return True
-        return size > _heavy_bytes(kind, body_type(request))
+        async def answer_when_durable() -> Answer:
+            await cluster.revisions.durable()
+            made = await cluster.work.run(answer) if aside else answer()
+            notes = tuple(calls.audit_annotations.items())
+            return structs.replace(made, annotations=notes) if notes else made
+
+        return answer_when_durable
 
 
 Decide = Callable[[StoredCluster], AnswerWhenDurable]
@@ -176,20 +174,6 @@ async def _decide_aside(cluster: StoredCluster, decide: Decide) -> AnswerWhenDur
             if draft.commit():
                 return answer
     raise too_busy()
-
-
-def _heavy_bytes(kind: ResourceKind, media_type: str) -> int:
-    is_compiled = kind is definitions_kind() or is_policy(kind)
-    if is_compiled or kind.custom is not None or is_slow_format(media_type):
-        return SLOW_FORMAT_BYTES
-    return PROTOBUF_BYTES if media_type == PROTOBUF else HEAVY_BYTES
-
-
-def _takes_long(kind: ServedVersion, size: int) -> bool:
-    """The rules of a custom kind are compiled with its first write, and may look at much."""
-    if not kind.is_compiled and kind.size > SLOW_FORMAT_BYTES:
-        return True
-    return kind.effort.steps(size) > HEAVY_STEPS
 
 
 def _write_handler(verb: Verb, target: Target) -> WriteHandler:

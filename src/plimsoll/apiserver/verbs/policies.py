@@ -13,7 +13,6 @@ from plimsoll.apiserver.admission.policies.index import BINDINGS
 from plimsoll.apiserver.model.policies.kinds import GROUP
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.drafts import Draft
-from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 
 T = TypeVar("T")
 
@@ -21,11 +20,6 @@ T = TypeVar("T")
 def are_bound(cluster: StoredCluster) -> bool:
     """Whether there are policies at all that could be evaluated."""
     return not cluster.revisions.collection(f"{BINDINGS}.{GROUP}").is_empty
-
-
-def is_policy(kind: ResourceKind) -> bool:
-    """Objects of the kind hold expressions, which take long to compile."""
-    return kind.resource.group == GROUP
 
 
 def decide_briefly(cluster: StoredCluster, decide: Callable[[StoredCluster], T]) -> T:

@@ -27,7 +27,9 @@ from plimsoll.apiserver.admission.webhooks.review import (
     read_verdict,
     review,
 )
-from plimsoll.apiserver.model.status import ApiError
+from plimsoll.apiserver.model.custom.cel.library.times import parse_duration
+from plimsoll.apiserver.model.custom.cel.values import CelError
+from plimsoll.apiserver.model.status import ApiError, bad_request
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.drafts import Draft
 from plimsoll.apiserver.storage.heavy_work import too_busy
@@ -39,6 +41,8 @@ MUTATING_COLLECTION, VALIDATING_COLLECTION = f"{MUTATING}.{GROUP}", f"{VALIDATIN
 DECISIONS = 200
 """How often one write is decided at most: once for each question, and once for each overtaking."""
 OVERTAKEN = 20
+LONGEST = 60.0
+"""Seconds that all the webhooks of a request have together."""
 
 
 def are_configured(cluster: StoredCluster) -> bool:
@@ -49,13 +53,18 @@ def are_configured(cluster: StoredCluster) -> bool:
 
 
 async def decide_with_webhooks(
-    cluster: StoredCluster, decide: Callable[[StoredCluster], T], calls: WebhookCalls | None = None
+    cluster: StoredCluster,
+    decide: Callable[[StoredCluster], T],
+    calls: WebhookCalls | None = None,
+    *,
+    seconds: float = LONGEST,
 ) -> T:
     """What the decision returns, once it is staged. Raises ApiError.
 
-    `calls` gets what the webhooks have answered.
+    `calls` gets what the webhooks have answered, all of them within the time of the request.
     """
     calls = WebhookCalls() if calls is None else calls
+    until = cluster.clock.monotonic() + seconds
     seed, overtaken = UUID(cluster.ids.uid()).int, 0
     for _ in range(DECISIONS):
         draft = Draft(cluster.revisions)
@@ -65,7 +74,11 @@ async def decide_with_webhooks(
         try:
             decided = await cluster.work.run(partial(decide, drafted))
         except WebhookNeededError as needed:
-            calls.answers[needed.key] = await _asked(cluster, needed)
+            left = until - cluster.clock.monotonic()
+            if left > 0:
+                calls.answers[needed.key] = await _asked(cluster, needed, left)
+            if cluster.clock.monotonic() >= until:
+                raise _too_late() from needed
             continue
         except ApiError:
             if draft.is_current():
@@ -79,20 +92,41 @@ async def decide_with_webhooks(
     raise too_busy()
 
 
+def seconds_for(timeout: str) -> float:
+    """How long the client of a request waits, as its query says it. Raises ApiError."""
+    if not timeout:
+        return LONGEST
+    try:
+        wanted = parse_duration(timeout).total_seconds()
+    except CelError:
+        raise bad_request(f"the timeout of the request cannot be read: {timeout[:20]!r}") from None
+    return min(wanted, LONGEST) if wanted > 0 else LONGEST
+
+
+def _too_late() -> ApiError:
+    return ApiError(
+        504,
+        "Timeout",
+        "the server was unable to return a response in the time allotted: webhooks took too long",
+        {},
+    )
+
+
 async def _asked(
-    cluster: StoredCluster, needed: WebhookNeededError
+    cluster: StoredCluster, needed: WebhookNeededError, left: float
 ) -> WebhookVerdict | WebhookFailed:
     uid, webhook = cluster.ids.uid(), needed.webhook
+    seconds = min(webhook.seconds, left)
     if cluster.webhooks is None:
         return WebhookFailed("this server has no network to call webhooks by")
     try:
         endpoint = find_endpoint(webhook.client, cluster.reader)
         body = await cluster.webhooks.post(
-            endpoint.url,
+            f"{endpoint.url}?timeout={round(seconds, 3):g}s",
             review(needed.asked, uid, webhook.review_version),
             ca_bundle=base64.b64decode(webhook.client.get("caBundle") or ""),
             server_name=endpoint.server_name,
-            seconds=webhook.seconds,
+            seconds=seconds,
         )
         return read_verdict(body, uid, webhook.review_version)
     except (OSError, LookupError, BadAnswerError) as error:

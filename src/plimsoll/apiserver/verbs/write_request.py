@@ -16,10 +16,10 @@ from plimsoll.apiserver.http.negotiation import (
 from plimsoll.apiserver.http.requests import Query, Target
 from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.status import ApiError
-from plimsoll.apiserver.storage import quota_status
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.definitions import definition_status
+from plimsoll.apiserver.storage.quotas import quota_status
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions, options_of_write
 from plimsoll.apiserver.verbs.views.requested import object_view

@@ -63,3 +63,11 @@ async def test_a_role_allows_other_audiences() -> None:
         await allow(cluster.admin, "system:node:node-a", rule)
         body = {"spec": {"boundObjectRef": here, "audiences": ["bank"]}}
         await cluster.done("POST", TOKEN, body)
+
+
+async def test_what_a_kubelet_may_not_ask_for_is_told_of_accounts_that_are_not_there() -> None:
+    async with restricted() as cluster:
+        rule = {"verbs": ["create"], "apiGroups": [""], "resources": ["serviceaccounts/token"]}
+        await allow(cluster.admin, "system:node:node-a", rule)
+        why = await cluster.refusal("POST", f"{HERE}/serviceaccounts/ghost/token", {"spec": {}})
+        assert why == "node requested token not bound to a pod"

@@ -27,6 +27,7 @@ def test_the_first_key_writes_and_all_of_them_read(tmp_path: Path) -> None:
     assert [key.name for key in ring.keys] == [StorageKey(FIRST).name, StorageKey(SECOND).name]
     assert ring.find(StorageKey(SECOND).name) is ring.keys[1]
     assert ring.find(b"another!") is None
+    assert not ring.reads_plain
 
 
 def test_identity_in_the_first_line_writes_without_a_key_and_reads_with_those_below(
@@ -35,6 +36,15 @@ def test_identity_in_the_first_line_writes_without_a_key_and_reads_with_those_be
     ring = read_keys(written(tmp_path, f"identity\n{line(FIRST)}\n"))
     assert ring.first is None
     assert [key.name for key in ring.keys] == [StorageKey(FIRST).name]
+    assert ring.reads_plain
+
+
+def test_identity_below_a_key_reads_what_is_not_encrypted_and_writes_with_the_key(
+    tmp_path: Path,
+) -> None:
+    ring = read_keys(written(tmp_path, f"{line(FIRST)}\nidentity\n"))
+    assert ring.first is ring.keys[0]
+    assert ring.reads_plain
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])

@@ -29,7 +29,8 @@ def under(
     *keys: StorageKey | None, resources: frozenset[str] = frozenset({"secrets"})
 ) -> Encryption:
     held = tuple(key for key in keys if key is not None)
-    return Encryption(ring=KeyRing(first=keys[0], keys=held), resources=resources)
+    ring = KeyRing(first=keys[0], keys=held, reads_plain=None in keys)
+    return Encryption(ring=ring, resources=resources)
 
 
 @contextmanager
@@ -81,7 +82,7 @@ def test_the_same_document_is_never_written_in_the_same_way_twice(tmp_path: Path
     assert first[-40:] != second[-40:]
 
 
-def test_a_file_without_encryption_is_sealed_at_the_next_start_and_keeps_no_trace(
+def test_with_identity_below_the_key_a_plain_file_is_sealed_at_the_next_start_and_keeps_no_trace(
     tmp_path: Path,
 ) -> None:
     path = written(tmp_path, Encryption())
@@ -90,11 +91,86 @@ def test_a_file_without_encryption_is_sealed_at_the_next_start_and_keeps_no_trac
         store.append([deleted, LogRow(15, "secrets", "default/deleted", None)])
         store.compact(15, [14, 15])
     assert PLAIN in on_disk(path)
-    with opened(path, under(NEW)) as store:
+    with opened(path, under(NEW, None)) as store:
         assert list(store.load()) == ROWS
         assert PLAIN not in on_disk(path)
         assert b"deleted-secret" not in on_disk(path)
     assert PLAIN not in on_disk(path)
+    with opened(path, under(NEW)) as store:
+        assert list(store.load()) == ROWS
+
+
+def refused(path: Path, encryption: Encryption, object_name: str) -> None:
+    """The start ends with the object and the remedy, and the file is as it was."""
+    before = on_disk(path)
+    expected = rf"{object_name} is not encrypted.*nothing was changed.*line identity below the keys"
+    with pytest.raises(EncryptionKeyError, match=expected), opened(path, encryption):
+        pass
+    assert on_disk(path) == before
+
+
+@pytest.mark.parametrize("keep_mark", [True, False], ids=["mark kept", "mark taken away"])
+@pytest.mark.parametrize(
+    "forged",
+    [
+        pytest.param(LogRow(14, "secrets", "default/new", b"forged"), id="a new object"),
+        pytest.param(LogRow(14, "secrets", "default/a", b"forged"), id="a new state"),
+    ],
+)
+def test_a_plain_object_that_is_put_into_an_encrypted_file_is_refused(
+    tmp_path: Path, forged: LogRow, *, keep_mark: bool
+) -> None:
+    path = written(tmp_path, under(NEW))
+    if not keep_mark:
+        (tmp_path / "plimsoll.db.sealed").unlink()
+    plain = SqliteStore(path)
+    plain.append([forged])
+    plain.close()
+    refused(path, under(NEW), rf"secrets {forged.key} at revision 14")
+
+
+def test_a_plain_object_in_the_place_of_a_sealed_one_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, under(NEW))
+    plain = SqliteStore(path)
+    plain.rewrite([SECRET])
+    plain.close()
+    refused(path, under(NEW), r"secrets default/a at revision 11")
+
+
+def test_plain_objects_are_refused_also_while_the_key_is_changed(tmp_path: Path) -> None:
+    path = written(tmp_path, under(OLD))
+    plain = SqliteStore(path)
+    plain.append([LogRow(14, "secrets", "default/new", b"forged")])
+    plain.close()
+    refused(path, under(NEW, OLD), r"secrets default/new at revision 14")
+
+
+def test_a_resource_that_is_named_later_needs_identity_for_one_start(tmp_path: Path) -> None:
+    path = written(tmp_path, under(NEW))
+    both = frozenset({"secrets", "configmaps"})
+    refused(path, under(NEW, resources=both), r"configmaps default/a at revision 12")
+    for encryption in (under(NEW, None, resources=both), under(NEW, resources=both)):
+        with opened(path, encryption) as store:
+            assert list(store.load()) == ROWS
+
+
+def test_two_sealed_objects_that_changed_places_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plimsoll.db"
+    other = LogRow(12, "secrets", "default/b", b"of-another")
+    with opened(path, under(NEW)) as store:
+        store.append([SECRET, other])
+    plain = SqliteStore(path)
+    first, second = plain.load()
+    plain.rewrite(
+        [
+            LogRow(first.revision, first.resource, first.key, second.document),
+            LogRow(second.revision, second.resource, second.key, first.document),
+        ]
+    )
+    plain.close()
+    expected = "secrets default/a at revision 11 was changed or put there from another place"
+    with pytest.raises(EncryptionKeyError, match=expected), opened(path, under(NEW)):
+        pass
 
 
 def test_an_interrupted_start_is_made_up_for(tmp_path: Path) -> None:

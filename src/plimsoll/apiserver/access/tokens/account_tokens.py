@@ -8,7 +8,7 @@ import hmac
 from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 
 from plimsoll.api.registry import Document
@@ -28,6 +28,7 @@ from plimsoll.apiserver.access.tokens.jwt import (
     sign,
     verified_claims,
 )
+from plimsoll.apiserver.access.tokens.secret_uses import INVALID_SINCE, SecretUses
 from plimsoll.apiserver.access.users import (
     AUTHENTICATED,
     Extra,
@@ -58,6 +59,8 @@ class _Verified:
     claims: TokenClaims
     identity: TokenIdentity
     valid_for: tuple[ObjectRecord | None, ...] = field(default=())
+    used_on: date | None = None
+    """When the token of a secret was noted as used, since one of these versions was there."""
 
 
 class AccountTokens:
@@ -69,6 +72,7 @@ class AccountTokens:
         self._now = now
         self._given_key = key
         self._verified: dict[str, _Verified] = {}
+        self.uses = SecretUses()
 
     @cached_property
     def key(self) -> TokenKey:
@@ -105,6 +109,8 @@ class AccountTokens:
         if found.valid_for and all(
             now is before for now, before in zip(records, found.valid_for, strict=True)
         ):
+            if claims.is_legacy and found.used_on != self._now().date():
+                self._note_use(found, records[1])
             return
         documents = [None if each is None else each.document() for each in records]
         found.valid_for = ()
@@ -112,10 +118,18 @@ class AccountTokens:
         if claims.bound is not None:
             if claims.is_legacy:
                 _check_stored_token(documents[1], token)
+                self._note_use(found, records[1])
+                _check_invalidation(documents[1])
             else:
                 self._check_bound(claims.bound, documents[1])
         if not any((each or {}).get("metadata", {}).get("deletionTimestamp") for each in documents):
             found.valid_for = records
+
+    def _note_use(self, found: _Verified, secret: ObjectRecord | None) -> None:
+        claims, now = found.claims, self._now()
+        if secret is not None and claims.bound is not None:
+            self.uses.note(f"{claims.namespace}/{claims.bound.name}", secret.document(), now)
+            found.used_on = now.date()
 
     def _named_records(self, claims: TokenClaims) -> tuple[ObjectRecord | None, ...]:
         account = self._objects.find("serviceaccounts", f"{claims.namespace}/{claims.account}")
@@ -160,6 +174,16 @@ def _check_stored_token(secret: Document | None, token: str) -> None:
     held = b64decode((secret.get("data") or {}).get("token", ""))
     if not hmac.compare_digest(held, token.encode()):
         raise InvalidTokenError("Token does not match server's copy")
+
+
+def _check_invalidation(secret: Document | None) -> None:
+    meta = {} if secret is None else secret["metadata"]
+    if (meta.get("labels") or {}).get(INVALID_SINCE):
+        raise InvalidTokenError(
+            f"the token in secret {meta['namespace']}/{meta['name']} has been marked invalid. Use "
+            f"tokens from the TokenRequest API or manually created secret-based tokens, or remove "
+            f"the '{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
+        )
 
 
 def _identity(claims: TokenClaims) -> TokenIdentity:

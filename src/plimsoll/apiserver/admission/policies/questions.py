@@ -9,24 +9,15 @@ from plimsoll.apiserver.access.users import User, account_groups, account_name, 
 from plimsoll.apiserver.admission.attributes import Attributes
 from plimsoll.apiserver.admission.policies.matching import MatchedVersion
 from plimsoll.apiserver.admission.webhooks.configuration import is_deletion
-from plimsoll.apiserver.admission.webhooks.review import OPTIONS
-from plimsoll.apiserver.model.custom import scale as custom_scale
+from plimsoll.apiserver.admission.webhooks.review import OPTIONS, SUBRESOURCE_KINDS, written_scale
 from plimsoll.apiserver.model.custom.cel.library.authorizers import (
     AccessAnswer,
     AccessQuestion,
     AuthorizerValue,
     ResourceCheck,
 )
-from plimsoll.apiserver.model.custom.served_kind import CustomResource
-from plimsoll.apiserver.model.kinds.workloads.scale import scale_of
 from plimsoll.apiserver.model.policies.expressions import NAMESPACE_METADATA
 
-SUBRESOURCE_KINDS = {
-    "binding": ("", "v1", "Binding"),
-    "eviction": ("policy", "v1", "Eviction"),
-    "scale": ("autoscaling", "v1", "Scale"),
-}
-"""Group, version and kind of what is written through subresources that are no part of an object."""
 VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}
 
 
@@ -56,7 +47,7 @@ class PolicyQuestion:
         group, version, kind = self._kind(self._version)
         head = {"kind": kind, "apiVersion": f"{group}/{version}" if group else version}
         if self._attributes.subresource == "scale":
-            return _scale(self._attributes.resource, document)
+            return written_scale(self._attributes.resource, document)
         return document | head
 
     def _kind(self, version: str) -> tuple[str, str, str]:
@@ -80,7 +71,7 @@ class PolicyQuestion:
         # What is empty is left out, as Kubernetes does: `has` tells the two apart.
         said = {
             "name": attributes.name,
-            "namespace": attributes.namespace,
+            "namespace": attributes.told_namespace,
             "subResource": attributes.subresource,
             "requestSubResource": attributes.subresource,
         }
@@ -145,9 +136,3 @@ class PolicyQuestion:
             ),
         )
         return AccessAnswer(decision.allowed, decision.reason)
-
-
-def _scale(resource: object, document: Document) -> Document:
-    if isinstance(resource, CustomResource) and resource.served.scale is not None:
-        return custom_scale.scale_of(resource.served.scale, document)
-    return scale_of(document)

@@ -1,7 +1,7 @@
 """ResourceQuotas: no namespace gets more objects, storage, cpu or memory than it is allowed.
 
-Usage is counted when a request asks for more, from the objects as they are then. It does not come
-from `status.used`, which only tells people.
+Usage is that of the objects as they are when a request asks for more. It does not come from
+`status.used`, which only tells people.
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from plimsoll.api.quantity import Quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
+from plimsoll.apiserver.admission.quota.charges import charge
 from plimsoll.apiserver.admission.quota.compute import find_missing
 from plimsoll.apiserver.admission.quota.scopes import in_scope, is_terminating
-from plimsoll.apiserver.admission.quota.usage import charge, limited_here, measured
+from plimsoll.apiserver.admission.quota.usage import limited_here, measured
 from plimsoll.apiserver.model.status import forbidden
 
 PODS = "pods"

@@ -31,10 +31,19 @@ class Scope:
 
 
 def in_scope(quota: Document, group: str, plural: str, document: Document) -> bool:
+    return in_scopes(scopes_of(quota), group, plural, document)
+
+
+def in_scopes(scopes: tuple[Scope, ...], group: str, plural: str, document: Document) -> bool:
     if group or plural not in SCOPES:
-        return not any(_scopes(quota))
+        return not scopes
     matches = SCOPES[plural]
-    return all(matches(scope, document) for scope in _scopes(quota))
+    return all(matches(scope, document) for scope in scopes)
+
+
+def scopes_of(quota: Document) -> tuple[Scope, ...]:
+    """Each of them once."""
+    return tuple(dict.fromkeys(_scopes(quota)))
 
 
 def _scopes(quota: Document) -> Iterator[Scope]:

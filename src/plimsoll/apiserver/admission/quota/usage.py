@@ -1,96 +1,28 @@
-"""What counts against a ResourceQuota: objects of any kind, pods and what they ask of nodes, claims
-and their storage.
+"""What a ResourceQuota limits, and how much of it is used.
 
 Pure functions over documents.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from plimsoll.api.quantity import UNIT, Quantity, parse_quantity
+from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Reader
-from plimsoll.apiserver.admission.quota.compute import compute_charge, is_compute
-from plimsoll.apiserver.admission.quota.scopes import in_scope
-from plimsoll.apiserver.model.kinds.storage.claim_spec import requested_storage
-from plimsoll.apiserver.model.kinds.storage.persistent_volume_claim import claim_class
-
-Usage = dict[str, Quantity]
-"""By the name under which a quota limits it."""
-
-ONE, NOTHING = Quantity(1), Quantity(0)
-BY_CLASS = ".storageclass.storage.k8s.io/"
-PODS, CLAIMS, STORAGE = "pods", "persistentvolumeclaims", "requests.storage"
-SERVICES, NODE_PORTS = "services", "services.nodeports"
-LOAD_BALANCERS = "services.loadbalancers"
-# Core kinds that can be limited without the prefix `count/`.
-COUNTED = frozenset(
-    {
-        CLAIMS,
-        "configmaps",
-        PODS,
-        "replicationcontrollers",
-        "resourcequotas",
-        "secrets",
-        SERVICES,
-    }
+from plimsoll.apiserver.admission.quota.charges import (
+    BY_CLASS,
+    CLAIMS,
+    COUNTED,
+    LOAD_BALANCERS,
+    NODE_PORTS,
+    PODS,
+    SERVICES,
+    STORAGE,
+    Usage,
 )
-FINISHED = ("Failed", "Succeeded")
+from plimsoll.apiserver.admission.quota.compute import is_compute
+from plimsoll.apiserver.admission.quota.scopes import Scope, scopes_of
 
-
-def charge(group: str, plural: str, document: Document) -> Usage:
-    """What one object uses up, whichever quota looks at it."""
-    charged = {f"count/{plural}.{group}" if group else f"count/{plural}": ONE}
-    if group or plural not in COUNTED:
-        return charged
-    if plural == CLAIMS:
-        return charged | _claim_charge(document)
-    if plural == SERVICES:
-        return charged | _service_charge(document.get("spec") or {})
-    if plural == PODS:
-        return charged | _pod_charge(document)
-    return charged | {plural: ONE}
-
-
-def _pod_charge(pod: Document) -> Usage:
-    if (pod.get("status") or {}).get("phase") in FINISHED:
-        return {}
-    return {PODS: ONE} | compute_charge(pod)
-
-
-def _service_charge(spec: Document) -> Usage:
-    """Node ports as they are meant: they may not be allocated yet."""
-    ports = spec.get("ports") or []
-    match spec.get("type"):
-        case "NodePort":
-            return {SERVICES: ONE, NODE_PORTS: Quantity(len(ports))}
-        case "LoadBalancer":
-            if spec.get("allocateLoadBalancerNodePorts") is False:
-                ports = [port for port in ports if port.get("nodePort")]
-            return {SERVICES: ONE, LOAD_BALANCERS: ONE, NODE_PORTS: Quantity(len(ports))}
-        case _:
-            return {SERVICES: ONE}
-
-
-def _claim_charge(claim: Document) -> Usage:
-    charged = {CLAIMS: ONE}
-    size = _claim_size(claim)
-    if size is not None:
-        charged[STORAGE] = size
-    named = claim_class(claim)
-    if not named:
-        return charged
-    return charged | {f"{named}{BY_CLASS}{what}": amount for what, amount in charged.items()}
-
-
-def _claim_size(claim: Document) -> Quantity | None:
-    """Whole bytes: what is requested, or what an expansion has already taken beyond that."""
-    requested = requested_storage(claim.get("spec") or {})
-    if requested is None:
-        return None
-    allocated = (claim.get("status") or {}).get("allocatedResources") or {}
-    taken = parse_quantity(allocated.get("storage", "0"))
-    size = max(parse_quantity(requested), taken)
-    return Quantity(size.rounded_up(UNIT), UNIT, size.format)
+NOTHING = Quantity(0)
 
 
 def limited_here(quota: Document, group: str, plural: str) -> dict[str, Quantity]:
@@ -133,14 +65,19 @@ def usage(quota: Document, reader: Reader) -> dict[str, str]:
     return {name: str(amount) for name, amount in used.items()}
 
 
+def counted_sets(quota: Document) -> Iterator[tuple[str, str, tuple[Scope, ...]]]:
+    """Group and plural of the objects that the quota counts, and in which scopes."""
+    scopes = scopes_of(quota)
+    resources = {each for name in _hard(quota) for each in _counted_resources(name)}
+    for group, plural in sorted(resources):
+        yield group, plural, scopes
+
+
 def measured(quota: Document, reader: Reader, names: Iterable[str]) -> Usage:
     wanted = {name: set(_counted_resources(name)) for name in names}
     used = {name: NOTHING for name, resources in wanted.items() if resources}
-    namespace = quota["metadata"]["namespace"]
+    namespace, scopes = quota["metadata"]["namespace"], scopes_of(quota)
     for group, plural in sorted(set().union(*wanted.values())):
-        for document in reader.list(group, plural, namespace):
-            if in_scope(quota, group, plural, document):
-                charged = charge(group, plural, document)
-                for name in used.keys() & charged.keys():
-                    used[name] += charged[name]
+        tally = reader.tally(group, plural, namespace, scopes)
+        used |= tally.totals(name for name in used if (group, plural) in wanted[name])
     return used

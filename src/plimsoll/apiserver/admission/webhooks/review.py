@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import msgspec
 
-from plimsoll.api.registry import Document
+from plimsoll.api.registry import Document, Resource
+from plimsoll.apiserver.access.users import User, user_info
 from plimsoll.apiserver.admission.attributes import Attributes, Operation
 from plimsoll.apiserver.admission.webhooks.configuration import Webhook, is_deletion
+from plimsoll.apiserver.model.custom import scale as custom_scale
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
+from plimsoll.apiserver.model.kinds.workloads.scale import scale_of
 
 GROUP = "admission.k8s.io"
 STRICT = "v1"
@@ -20,6 +24,14 @@ OPTIONS = {
     Operation.UPDATE: "UpdateOptions",
     Operation.DELETE: "DeleteOptions",
 }
+
+SUBRESOURCE_KINDS = {
+    "binding": ("", "v1", "Binding"),
+    "eviction": ("policy", "v1", "Eviction"),
+    "scale": ("autoscaling", "v1", "Scale"),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
+}
+"""Group, version and kind of what is written through subresources that are no part of an object."""
 
 
 class BadAnswerError(ValueError):
@@ -37,10 +49,35 @@ class WebhookVerdict:
     audit_annotations: dict[str, str]
 
 
+def written_kind(attributes: Attributes) -> tuple[str, str, str]:
+    """Group, version and kind of what the client writes."""
+    resource = attributes.resource
+    own = (resource.group, resource.version, resource.kind)
+    return SUBRESOURCE_KINDS.get(attributes.subresource, own)
+
+
+def shown(attributes: Attributes, document: Document | None) -> Document | None:
+    """With its kind: a webhook reads it without knowing what it was asked about."""
+    if document is None:
+        return None
+    if attributes.subresource == "scale":
+        return written_scale(attributes.resource, document)
+    group, version, kind = written_kind(attributes)
+    return document | {"kind": kind, "apiVersion": f"{group}/{version}" if group else version}
+
+
+def written_scale(resource: Resource, document: Document) -> Document:
+    """What a client sees of an object that it scales."""
+    if isinstance(resource, CustomResource) and resource.served.scale is not None:
+        return custom_scale.scale_of(resource.served.scale, document)
+    return scale_of(document)
+
+
 def question(attributes: Attributes) -> Document:
     """The request of a review without its uid."""
     resource = attributes.resource
-    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    group, version, name = written_kind(attributes)
+    kind = {"group": group, "version": version, "kind": name}
     place = {"group": resource.group, "version": resource.version, "resource": resource.plural}
     deletes = is_deletion(attributes)
     options = {"kind": OPTIONS[attributes.operation], "apiVersion": "meta.k8s.io/v1"}
@@ -50,17 +87,23 @@ def question(attributes: Attributes) -> Document:
         "requestKind": kind,
         "requestResource": place,
         "name": attributes.name,
-        "namespace": attributes.namespace,
+        "namespace": attributes.told_namespace,
         "operation": str(attributes.operation),
-        "userInfo": {"username": attributes.user, "groups": list(attributes.groups)},
-        "object": None if deletes else attributes.document,
-        "oldObject": attributes.document if deletes else attributes.old,
+        "userInfo": _user_info(attributes),
+        "object": None if deletes else shown(attributes, attributes.document),
+        "oldObject": shown(attributes, attributes.document if deletes else attributes.old),
         "dryRun": attributes.dry_run,
         "options": options | ({"dryRun": ["All"]} if attributes.dry_run else {}),
     }
     if attributes.subresource:
         asked["subResource"] = asked["requestSubResource"] = attributes.subresource
     return asked
+
+
+def _user_info(attributes: Attributes) -> Document:
+    if isinstance(attributes.requester, User):
+        return user_info(attributes.requester)
+    return {"username": attributes.user, "groups": list(attributes.groups)}
 
 
 def digest(webhook: Webhook, asked: Document) -> str:

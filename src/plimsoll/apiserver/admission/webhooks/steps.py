@@ -1,5 +1,7 @@
 """MutatingAdmissionWebhook and ValidatingAdmissionWebhook: the last to change, then to refuse."""
 
+from collections.abc import Callable
+
 from plimsoll.api.patch.documents import clone
 from plimsoll.api.patch.errors import PatchError
 from plimsoll.api.registry import Document
@@ -12,7 +14,12 @@ from plimsoll.apiserver.admission.webhooks.configuration import (
     is_deletion,
     matching,
 )
-from plimsoll.apiserver.admission.webhooks.review import WebhookVerdict, digest, question
+from plimsoll.apiserver.admission.webhooks.review import (
+    WebhookVerdict,
+    digest,
+    question,
+    written_kind,
+)
 from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.kinds.table import rules_for
@@ -22,13 +29,20 @@ from plimsoll.apiserver.model.status import ApiError
 SUCCESS_BELOW = 400
 
 
-def mutate(attributes: Attributes) -> None:
-    """Each sees what those before it have changed; some are asked again if others changed more."""
+def mutate(attributes: Attributes, repeat: Callable[[], None]) -> None:
+    """Each sees what those before it have changed.
+
+    If one has changed something, `repeat` lets the plugins before them look again; then some of the
+    webhooks are asked again if others changed more.
+    """
     again: list[tuple[Webhook, Document]] = []
+    is_changed = False
     for webhook in matching(attributes, MUTATING):
-        _apply(webhook, attributes)
+        is_changed |= _apply(webhook, attributes)
         if webhook.reinvoked and not is_deletion(attributes):
             again.append((webhook, clone(attributes.document)))
+    if is_changed:
+        repeat()
     for webhook, seen in again:
         if seen != attributes.document:
             _apply(webhook, attributes)
@@ -41,17 +55,22 @@ def validate(attributes: Attributes) -> None:
             raise _failed(webhook, "a validating webhook may not change the object")
 
 
-def _apply(webhook: Webhook, attributes: Attributes) -> None:
+def _apply(webhook: Webhook, attributes: Attributes) -> bool:
+    """Whether the object is another one now."""
     verdict = _asked(webhook, attributes)
     if verdict is None or not verdict.patch or is_deletion(attributes):
-        return
+        return False
+    if attributes.subresource == "scale":
+        raise _failed(webhook, "what a webhook changes about a scale cannot be stored here")
     try:
         patched = json_patch.apply(clone(attributes.document), verdict.patch)
         new = _typed(attributes, patched)
     except (PatchError, schema.SchemaError, TypeError, AttributeError, KeyError) as error:
         raise _failed(webhook, f"its patch does not fit the object: {error}") from error
+    is_changed = new != attributes.document
     attributes.document.clear()
     attributes.document.update(new)
+    return is_changed
 
 
 def _typed(attributes: Attributes, patched: object) -> Document:
@@ -59,17 +78,19 @@ def _typed(attributes: Attributes, patched: object) -> Document:
     resource = attributes.resource
     if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
         raise schema.SchemaError("the result is no object")
-    head = {"kind": resource.kind, "apiVersion": resource.api_version}
+    group, version, kind = written_kind(attributes)
+    head = {"kind": kind, "apiVersion": f"{group}/{version}" if group else version}
     if isinstance(resource, CustomResource):
         custom = resource.served.read(patched).document
         resource.served.rules.default(custom)
         return custom | head
     try:
-        name = schema.schema_name(resource.group, resource.version, resource.kind)
+        name = schema.schema_name(group, version, kind)
     except KeyError:
         return patched
     document = schema.round_trip(name, patched).document
-    rules_for(resource.group, resource.kind).default(document)
+    if kind == resource.kind:
+        rules_for(group, kind).default(document)
     return head | document
 
 

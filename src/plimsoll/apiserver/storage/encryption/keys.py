@@ -2,7 +2,8 @@
 
 A line is a key of 32 bytes in base64, or the word `identity`, which stands for no encryption; empty
 lines and those that begin with # say nothing. To change the key, put a new one above the old one;
-after the next start nothing is left that needs the old one.
+after the next start nothing is left that needs the old one. What is not encrypted is read only
+where `identity` is a line of the file, first or not, as kube-apiserver wants it.
 """
 
 import base64
@@ -35,6 +36,8 @@ class KeyRing:
     first: StorageKey | None = None
     """None: documents are written as they are."""
     keys: tuple[StorageKey, ...] = ()
+    reads_plain: bool = False
+    """Documents that should be encrypted and are not are read all the same, and encrypted."""
 
     def find(self, name: bytes) -> StorageKey | None:
         return next((key for key in self.keys if key.name == name), None)
@@ -60,7 +63,8 @@ def parse_keys(words: list[tuple[int, str]], source: str) -> KeyRing:
     if not words:
         raise ValueError(f"{source}: there is no key in it; make one with `{MAKE_ONE}`")
     keys = [None if word == PLAIN else _key(number, word, source) for number, word in words]
-    return KeyRing(first=keys[0], keys=tuple(key for key in keys if key is not None))
+    held = tuple(key for key in keys if key is not None)
+    return KeyRing(first=keys[0], keys=held, reads_plain=None in keys)
 
 
 def _key(number: int, word: str, source: str) -> StorageKey:

@@ -1,22 +1,26 @@
 """A store whose file holds the documents of some resources encrypted.
 
 Each document is sealed with AES-256-GCM under a fresh nonce, together with its resource, key and
-revision: none can be put in the place of another. What was written before, or with another key, is
-sealed anew when the server starts, after all of it could be read; then the file is written anew as
-well, so that no page of it keeps what was deleted.
+revision: none can be put in the place of another. What was written with another key is sealed anew
+when the server starts, after all of it could be read; then the file is written anew as well, so
+that no page of it keeps what was deleted.
+
+A document that should be sealed and is not is refused: it may be from before there was a key, or
+from an attacker who can write to the file without a key. Nothing in the file can tell the two
+apart, because who can add a document can take away any mark. Only the key file can, by `identity`.
 """
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 
-from plimsoll.apiserver.storage.encryption.keys import KeyRing, StorageKey
+from plimsoll.apiserver.storage.encryption.keys import PLAIN, KeyRing, StorageKey
 from plimsoll.apiserver.storage.sqlite_file import beside
 from plimsoll.apiserver.storage.sqlite_store import SqliteStore
-from plimsoll.apiserver.storage.store import LogRow, StoreCorruptError
+from plimsoll.apiserver.storage.store import LogRow, StoreCorruptError, StoreInFront
 
 MAGIC = b"\0plimsoll sealed 1\0"
 """No document begins so."""
@@ -40,18 +44,24 @@ class Encryption:
         return self.ring.first if resource in self.resources else None
 
     @property
+    def reads_what_it_would_seal(self) -> bool:
+        return self.ring.first is not None and self.ring.reads_plain
+
+    def refuses_plain(self, resource: str) -> bool:
+        return self.key_for(resource) is not None and not self.ring.reads_plain
+
+    @property
     def description(self) -> str:
         """What the file was last written with, as far as it may be known."""
         first = self.ring.first
         return f"{first.name.hex()} {' '.join(sorted(self.resources))}" if first else "identity"
 
 
-class SealedStore:
-    """Implements `LogStore`. Call `prepare` before anything else."""
-
-    inline = False
+class SealedStore(StoreInFront):
+    """Call `prepare` before anything else."""
 
     def __init__(self, store: SqliteStore, encryption: Encryption, path: Path) -> None:
+        super().__init__(store)
         self._store = store
         self._encryption = encryption
         self._path = path
@@ -80,8 +90,7 @@ class SealedStore:
             return True
         key = self._encryption.key_for(row.resource)
         held = self._key_of(row)
-        if held is not None:
-            self._opened(row)
+        self._opened(row)
         return held is key
 
     def _key_of(self, row: LogRow) -> StorageKey | None:
@@ -100,7 +109,10 @@ class SealedStore:
 
     def _opened(self, row: LogRow) -> LogRow:
         key = self._key_of(row)
-        if key is None or row.document is None:
+        if row.document is None:
+            return row
+        if key is None:
+            self._check_plain(row)
             return row
         nonce, sealed = row.document[HEAD : HEAD + NONCE_BYTES], row.document[HEAD + NONCE_BYTES :]
         try:
@@ -112,6 +124,16 @@ class SealedStore:
             ) from error
         return LogRow(row.revision, row.resource, row.key, document)
 
+    def _check_plain(self, row: LogRow) -> None:
+        if self._encryption.refuses_plain(row.resource):
+            raise EncryptionKeyError(
+                f"{self._path}: {row.resource} {row.key} at revision {row.revision} is not "
+                "encrypted: it was written before there was a key, or by a user without one; "
+                f"nothing was changed. If all of the file is yours, put the line {PLAIN} below the "
+                f"keys in the file of {FLAG} for one start, which encrypts it; else restore a "
+                "backup with `plimsoll apiserver restore`"
+            )
+
     def _sealed(self, row: LogRow) -> LogRow:
         key = self._encryption.key_for(row.resource)
         if key is None or row.document is None:
@@ -122,28 +144,10 @@ class SealedStore:
         return LogRow(row.revision, row.resource, row.key, document)
 
     def load(self) -> Iterator[LogRow]:
-        return map(self._opened, self._store.load())
-
-    @property
-    def compacted(self) -> int:
-        return self._store.compacted
-
-    @property
-    def newest(self) -> int:
-        return self._store.newest
-
-    @property
-    def size_bytes(self) -> int:
-        return self._store.size_bytes
+        return map(self._opened, super().load())
 
     def append(self, rows: Sequence[LogRow]) -> None:
-        self._store.append([self._sealed(row) for row in rows])
-
-    def compact(self, revision: int, superseded: Iterable[int]) -> None:
-        self._store.compact(revision, superseded)
-
-    def close(self) -> None:
-        self._store.close()
+        super().append([self._sealed(row) for row in rows])
 
 
 def _about(row: LogRow) -> bytes:

@@ -18,7 +18,7 @@ def answer_create_binding(request: WriteRequest) -> AnswerWhenDurable:
     """Answers with a Status, as the real server does."""
     write = request.write("CreateOptions")
     done = create_binding(write, decode_body(request.request))
-    return lambda: json_answer(done, 201)
+    return lambda: json_answer(done, 201, warnings=write.options.warnings)
 
 
 def create_binding(write: Write, body: object) -> Document:

@@ -38,12 +38,14 @@ def answer_create_eviction(request: WriteRequest) -> AnswerWhenDurable:
     asked = request.write("CreateOptions")
     eviction = _typed_eviction(decode_body(request.request))
     options = _checked_options(eviction, asked)
-    write = request.write_with(RequestWriteOptions(dry_run=options.dry_run))
+    wanted = RequestWriteOptions(dry_run=options.dry_run)
+    request.warnings = wanted.warnings
+    write = request.write_with(wanted)
     attributes = write.attributes(Operation.CREATE, eviction, None)
     write.cluster.admission.admit(attributes)
     write.cluster.admission.check(attributes)
     evict(write, options)
-    return lambda: json_answer(DONE, 201)
+    return lambda: json_answer(DONE, 201, warnings=wanted.warnings)
 
 
 def evict(write: Write, options: DeleteOptions) -> None:

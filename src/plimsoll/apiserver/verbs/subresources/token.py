@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from msgspec.structs import replace
-
 from plimsoll.api.registry import Document, Resource, resources_by_path
 from plimsoll.apiserver.access.tokens.account_tokens import AUDIENCES
 from plimsoll.apiserver.access.tokens.claims import (
@@ -19,7 +17,7 @@ from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.status import ApiError, bad_request, invalid, not_found
 from plimsoll.apiserver.storage.cluster import timestamp
 from plimsoll.apiserver.storage.resource_kinds import kind_of, token_request_kind
-from plimsoll.apiserver.verbs.write import Write, newest
+from plimsoll.apiserver.verbs.write import Write, check_namespace, newest
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 
 GROUP, KIND = "authentication.k8s.io", "TokenRequest"
@@ -34,16 +32,18 @@ def answer_create_token(request: WriteRequest) -> AnswerWhenDurable:
     write = request.write("CreateOptions")
     document = request.body(write.options, token_request_kind())
     answer = create_token(write, document)
-    warnings = tuple(write.options.warnings)
-    return lambda: replace(json_answer(answer, 201), warnings=warnings)
+    return lambda: json_answer(answer, 201, warnings=write.options.warnings)
 
 
 def create_token(write: Write, document: Document) -> Document:
     """The request with its token. Raises ApiError."""
     _check_place(write, document["metadata"])
+    # A kubelet is told what it may not ask for, whether the account is there or not.
+    attributes = write.attributes(Operation.CREATE, document, None)
+    write.cluster.admission.admit(attributes)
     account = newest(write).document()["metadata"]
     _check_uid(write, document["metadata"], account["uid"])
-    _admit(write, document)
+    write.cluster.admission.check(attributes)
     spec = document.get("spec") or {}
     seconds = spec.get("expirationSeconds") or DEFAULT_SECONDS
     _refuse([*_seconds_errors(seconds), *_size_errors(spec)])
@@ -67,13 +67,6 @@ def create_token(write: Write, document: Document) -> Document:
             "expirationTimestamp": timestamp(now + timedelta(seconds=seconds)),
         },
     }
-
-
-def _admit(write: Write, document: Document) -> None:
-    """Raises 403."""
-    attributes = write.attributes(Operation.CREATE, document, None)
-    write.cluster.admission.admit(attributes)
-    write.cluster.admission.check(attributes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,12 +159,12 @@ def _find(write: Write, kind: str, name: str) -> Document | None:
 
 def _check_place(write: Write, meta: Document) -> None:
     target = write.target
-    for field, wanted in (("name", target.name), ("namespace", target.namespace)):
-        given = meta.get(field, "")
-        if given and given != wanted:
-            why = f"must match the service account {field} if specified"
-            error = FieldError.invalid(f"metadata.{field}", given, why)
-            raise invalid(GROUP, KIND, target.name, [error])
+    check_namespace(write, meta)
+    given = meta.get("name", "")
+    if given and given != target.name:
+        why = "must match the service account name if specified"
+        error = FieldError.invalid("metadata.name", given, why)
+        raise invalid(GROUP, KIND, target.name, [error])
 
 
 def _check_uid(write: Write, meta: Document, uid: str) -> None:

@@ -87,7 +87,7 @@ def range_errors(text: str, path: str, known: Collection[str] = ()) -> Iterator[
 
 def load_balancer_errors(new: Document, old: Document) -> Iterator[FieldError]:
     """The status of a Service or an Ingress: where the load balancer is reached."""
-    known = [point.get("ip", "") for point in _ingress_points(old)]
+    known = frozenset(point.get("ip", "") for point in _ingress_points(old))
     for index, point in enumerate(_ingress_points(new)):
         path = f"status.loadBalancer.ingress[{index}]"
         if point.get("ip"):

@@ -215,11 +215,11 @@ def _address_errors(spec: Document, old: Document) -> Iterator[FieldError]:
     if spec["type"] == "ExternalName":
         return
     yield from related_errors(spec, old)
+    known = frozenset(old.get("externalIPs", ()))
     for index, address in enumerate(spec.get("externalIPs", ())):
-        known = old.get("externalIPs", ())
         yield from reachable_errors(address, f"spec.externalIPs[{index}]", known)
+    known = frozenset(text.strip() for text in old.get("loadBalancerSourceRanges", ()))
     for index, text in enumerate(spec.get("loadBalancerSourceRanges", ())):
-        known = [text.strip() for text in old.get("loadBalancerSourceRanges", ())]
         yield from range_errors(text.strip(), f"spec.LoadBalancerSourceRanges[{index}]", known)
 
 

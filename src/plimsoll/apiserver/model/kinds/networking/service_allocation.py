@@ -42,6 +42,8 @@ def allocate(
     if before is not None:
         _keep(spec, before)
     mirror_addresses(spec, before)
+    if spec["type"] == "ExternalName":
+        spec.pop("internalTrafficPolicy", None)
     if spec["type"] != "ExternalName" and not _stays_preferred(spec, before):
         settle_policy(spec, before)
         _refuse(service, [*related_errors(spec, before or {})])
@@ -121,7 +123,6 @@ def _release(spec: Document, before: Document) -> None:
     if spec["type"] == "ExternalName" and before["type"] != "ExternalName":
         for fields in (FIELDS[:2], FIELDS[2:3], FIELDS[3:]):
             _drop_unchanged(spec, before, *fields)
-        _drop_unchanged(spec, before, "internalTrafficPolicy")
     left_nodes = before["type"] in ON_NODES and spec["type"] not in ON_NODES
     if left_nodes and set(node_ports(spec)) == set(node_ports(before)):
         for port in spec.get("ports") or ():

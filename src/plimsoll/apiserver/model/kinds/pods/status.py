@@ -204,7 +204,7 @@ def _address_errors(status: Document, old_status: Document) -> Iterator[FieldErr
         yield FieldError.invalid("status.hostIPs[0].ip", hosts[0], "must be equal to `hostIP`")
     for name in ("podIPs", "hostIPs"):
         addresses = [item.get("ip", "") for item in status.get(name) or []]
-        known = [item.get("ip", "") for item in old_status.get(name) or []]
+        known = {item.get("ip", "") for item in old_status.get(name) or []}
         for index, address in enumerate(addresses):
             if address not in known:
                 yield from address_errors(address, f"status.{name}[{index}]")

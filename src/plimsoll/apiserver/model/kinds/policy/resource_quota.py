@@ -28,6 +28,7 @@ RESOURCES_BY_SCOPE = {
 }
 BARE_SCOPES = frozenset(RESOURCES_BY_SCOPE) - {"PriorityClass", "VolumeAttributesClass"}
 """Scopes that a pod is in or not, without a value to compare."""
+UNSUITABLE = "unsupported scope applied to resource"
 CONTRARY = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
 
 
@@ -57,31 +58,37 @@ def validate_status(new: Document, _old: Document) -> Iterator[FieldError]:
         yield from quota_amounts_errors(new.get("status", {}).get(field, {}), f"status.{field}")
 
 
-def _unsuitable(scope: str, hard: Document) -> list[str]:
-    """Resources that the scope says nothing about; an unknown scope suits all."""
-    suitable = RESOURCES_BY_SCOPE.get(scope)
-    return [n for n in hard if suitable is not None and is_quota_resource(n) and n not in suitable]
+def _limited(hard: Document) -> set[str]:
+    """Resources that scopes say something about, or nothing."""
+    return {name for name in hard if is_quota_resource(name)}
 
 
 def _scope_errors(scopes: Sequence[str], hard: Document) -> Iterator[FieldError]:
     path = "spec.scopes"
+    limited = _limited(hard)
+    # Every complaint shows all scopes: each is made once.
+    details: dict[str, None] = {}
     for scope in scopes:
         if scope not in RESOURCES_BY_SCOPE:
-            yield FieldError.invalid(path, scopes, "unsupported scope")
-        for _ in _unsuitable(scope, hard):
-            yield FieldError.invalid(path, scopes, "unsupported scope applied to resource")
+            details["unsupported scope"] = None
+        elif not limited <= RESOURCES_BY_SCOPE[scope]:
+            details[UNSUITABLE] = None
+    for detail in details:
+        yield FieldError.invalid(path, scopes, detail)
     if any(pair <= set(scopes) for pair in CONTRARY):
         yield FieldError.invalid(path, scopes, "conflicting scopes")
 
 
 def _selector_errors(expressions: Sequence[Document], hard: Document) -> Iterator[FieldError]:
     path = "spec.scopeSelector.matchExpressions"
+    limited, is_told = _limited(hard), False
     for expression in expressions:
         scope = expression.get("scopeName", "")
         if scope not in RESOURCES_BY_SCOPE:
             yield FieldError.invalid(f"{path}.scopeName", scope, "unsupported scope")
-        for _ in _unsuitable(scope, hard):
-            yield FieldError.invalid(path, expressions, "unsupported scope applied to resource")
+        elif not limited <= RESOURCES_BY_SCOPE[scope] and not is_told:
+            is_told = True
+            yield FieldError.invalid(path, expressions, UNSUITABLE)
         yield from _operator_errors(expression, path)
     scopes = {expression.get("scopeName", "") for expression in expressions}
     if any(pair <= scopes for pair in CONTRARY):

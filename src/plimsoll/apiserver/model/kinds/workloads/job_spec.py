@@ -158,11 +158,13 @@ def _exit_code_errors(codes: Document, path: str, names: set[str]) -> Iterator[F
         yield FieldError.invalid(f"{path}.values", values, "at least one value is required")
     if len(values) > EXIT_CODES_LIMIT:
         yield FieldError.too_many(f"{path}.values", len(values), EXIT_CODES_LIMIT)
+    seen: set[int] = set()
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
             yield FieldError.invalid(f"{path}.values[{index}]", 0, "must not be 0 for In")
-        if value in values[:index]:
+        if value in seen:
             yield FieldError.duplicate(f"{path}.values[{index}]", value)
+        seen.add(value)
     if values != sorted(values):
         yield FieldError.invalid(f"{path}.values", values, "must be ordered")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.apiserver.model.custom.cel.library.types import want
+from plimsoll.apiserver.model.custom.cel.library.types import readable, want
 from plimsoll.apiserver.model.custom.cel.values import CelError, Meter
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -49,18 +49,6 @@ def read_network(text: Any) -> CelNetwork:
     if len(text) > _LONGEST or not slash or not length.isdigit():
         raise CelError(f'network address parse error during conversion from string "{text}"')
     return CelNetwork(read_address(address).address, ipaddress.ip_network(text, strict=False))
-
-
-def _can(read: Callable[[Any], Any]) -> Callable[..., bool]:
-    def function(_meter: Meter, text: Any) -> bool:
-        want(str, text)
-        try:
-            read(text)
-        except ValueError:
-            return False
-        return True
-
-    return function
 
 
 def _family(_meter: Meter, value: Any) -> int:
@@ -124,8 +112,8 @@ def is_canonical(_meter: Meter, text: Any) -> bool:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cidr": lambda _meter, text: read_network(text),
     "ip": lambda _meter, text: read_address(text),
-    "isCIDR": _can(read_network),
-    "isIP": _can(read_address),
+    "isCIDR": readable(read_network),
+    "isIP": readable(read_address),
 }
 METHODS: dict[str, Callable[..., Any]] = {
     "containsCIDR": _contains_network,

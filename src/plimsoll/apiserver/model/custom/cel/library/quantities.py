@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plimsoll.api.quantity import Quantity, parse_quantity
-from plimsoll.apiserver.model.custom.cel.library.types import want
+from plimsoll.apiserver.model.custom.cel.library.types import readable, want
 from plimsoll.apiserver.model.custom.cel.values import CelError, Meter
 
 _LONGEST = 64
@@ -16,15 +16,6 @@ def read(text: Any) -> Quantity:
     if len(text) > _LONGEST:
         raise CelError("quantity is too long")
     return parse_quantity(text)
-
-
-def is_quantity(_meter: Meter, text: Any) -> bool:
-    want(str, text)
-    try:
-        read(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _other(value: Any) -> Quantity:
@@ -76,7 +67,7 @@ def _as_float(_meter: Meter, value: Any) -> float:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "quantity": lambda _meter, text: read(text),
-    "isQuantity": is_quantity,
+    "isQuantity": readable(read),
 }
 METHODS: dict[str, Callable[..., Any]] = {
     "add": _added,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.apiserver.model.custom.cel.library.types import want
+from plimsoll.apiserver.model.custom.cel.library.types import readable, want
 from plimsoll.apiserver.model.custom.cel.values import CelError, Meter
 
 _VERSION = re.compile(
@@ -52,15 +52,6 @@ def _normalized(text: str) -> str:
     return ".".join(parts) + plain[len(head) :]
 
 
-def is_semver(_meter: Meter, text: Any, *normalize: bool) -> bool:
-    want(str, text)
-    try:
-        read(text, *normalize)
-    except ValueError:
-        return False
-    return True
-
-
 def _compare(_meter: Meter, one: Any, other: Any) -> int:
     want(Semver, one, other)
     return int(one.order > other.order) - int(one.order < other.order)
@@ -75,7 +66,7 @@ def _number(place: int) -> Callable[..., int]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "isSemver": is_semver,
+    "isSemver": readable(read),
     "semver": lambda _meter, text, *normalize: read(text, *normalize),
 }
 METHODS: dict[str, Callable[..., Any]] = {

@@ -20,7 +20,10 @@ def parse_duration(text: str) -> timedelta:
     if len(text) > _LONGEST or not _WHOLE.fullmatch(text):
         raise CelError(f'time: invalid duration "{text}"')
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
-    return timedelta(seconds=-seconds if text.startswith("-") else seconds)
+    try:
+        return timedelta(seconds=-seconds if text.startswith("-") else seconds)
+    except OverflowError as error:
+        raise CelError(f'time: invalid duration "{text}"') from error
 
 
 def duration_text(value: timedelta) -> str:

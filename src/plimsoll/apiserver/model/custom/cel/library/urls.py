@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from plimsoll.apiserver.model.custom.cel.library.types import want
+from plimsoll.apiserver.model.custom.cel.library.types import readable, want
 from plimsoll.apiserver.model.custom.cel.values import CelError, Meter
 
 _LONGEST = 8192
@@ -30,15 +30,6 @@ def read(text: Any) -> Url:
     return Url(parts, text)
 
 
-def is_url(_meter: Meter, text: Any) -> bool:
-    want(str, text)
-    try:
-        read(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _part(of: Callable[[SplitResult], Any]) -> Callable[..., Any]:
     def method(_meter: Meter, value: Any) -> Any:
         want(Url, value)
@@ -61,7 +52,7 @@ def _port(parts: SplitResult) -> str:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "isURL": is_url,
+    "isURL": readable(read),
     "url": lambda _meter, text: read(text),
 }
 METHODS: dict[str, Callable[..., Any]] = {

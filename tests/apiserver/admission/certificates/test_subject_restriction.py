@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from plimsoll.api.registry import Document
-from plimsoll.apiserver.admission.certificate_subject_restriction import check
+from plimsoll.apiserver.admission.certificates.subject_restriction import check
 from plimsoll.apiserver.model.status import ApiError
 from tests.apiserver.admission.requests import a_request, an_object
 

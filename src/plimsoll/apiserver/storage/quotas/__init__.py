@@ -1,0 +1,1 @@
+"""What quotas count: `tallies` keeps it, `quota_status` shows it."""
