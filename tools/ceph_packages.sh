@@ -23,7 +23,9 @@ forbid_services() {
     printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
 }
 
-install() { apt-get install --yes --quiet --no-install-recommends $missing >/dev/null 2>&1; }
+# Another program may be installing packages just now.
+apt() { apt-get -o DPkg::Lock::Timeout=300 --quiet "$@" >/dev/null 2>&1; }
+install() { apt install --yes --no-install-recommends $missing; }
 
 if [ -n "$missing" ]; then
     if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
@@ -32,7 +34,7 @@ if [ -n "$missing" ]; then
         echo "installing$missing" >&2
         export DEBIAN_FRONTEND=noninteractive
         forbid_services
-        install || { apt-get update --quiet >/dev/null 2>&1; install; } ||
+        install || { apt update; install; } ||
             echo "could not install$missing" >&2
     fi
 fi

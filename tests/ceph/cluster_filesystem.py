@@ -52,7 +52,10 @@ class ClusterFilesystem:
         self.cluster.make_pool(pool, rule=rule, size=len(ZONES), application="cephfs")
         self.cluster.command("osd pool set", pool=pool, var="min_size", val="2")
         self.cluster.command("fs add_data_pool", fs_name=FILESYSTEM, pool=pool)
-        self.cluster.until(lambda: self._has_figures(pool), "there are no figures of the pool")
+        self.wait_for_figures(pool)
+
+    def wait_for_figures(self, *pools: str) -> None:
+        self.cluster.until(lambda: self._has_figures(*pools), "there are no figures of the pools")
 
     def remove_pool(self, pool: str) -> None:
         self.cluster.command("fs rm_data_pool", fs_name=FILESYSTEM, pool=pool)
@@ -103,18 +106,35 @@ class ClusterFilesystem:
         """No metadata server runs for the length of the block."""
         for name in METADATA_SERVERS:
             self.cluster.end(f"mds.{name}")
-        gone = {server["gid"] for server in self._every()}
+        gone = self._numbers()
         try:
             yield
         finally:
             for name in METADATA_SERVERS:
                 self.cluster.start(f"mds.{name}")
-            # The monitor takes servers that were killed for active until others come.
-            self.cluster.until(
-                lambda: gone.isdisjoint(server["gid"] for server in self._every()),
-                "the monitor does not see the new metadata servers",
-            )
-            self.wait_until_served()
+            self._wait_until_replaced(gone)
+
+    @contextmanager
+    def all_killed(self) -> Iterator[None]:
+        """No daemon of Ceph runs for the length of the block."""
+        gone = self._numbers()
+        self.cluster.end_all()
+        try:
+            yield
+        finally:
+            self.cluster.start_all()
+            self._wait_until_replaced(gone)
+
+    def _numbers(self) -> set[int]:
+        return {server["gid"] for server in self._every()}
+
+    def _wait_until_replaced(self, gone: set[int]) -> None:
+        """The monitor takes servers that were killed for active until others come."""
+        self.cluster.until(
+            lambda: gone.isdisjoint(self._numbers()),
+            "the monitor does not see the new metadata servers",
+        )
+        self.wait_until_served()
 
     def blocklist(self) -> list[str]:
         """The addresses of clients that are fenced."""

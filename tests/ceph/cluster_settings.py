@@ -177,6 +177,8 @@ def _metadata_servers(directory: Path) -> Section:
     return {
         "mds data": directory / "mds.$id",
         "mds reconnect timeout": 4,
+        # What clients wait for that only the next tick writes down: five seconds by default.
+        "mds tick interval": 1,
         # Clients that are gone are evicted, also while an OSD is slow to answer.
         "defer client eviction on laggy osds": "false",
     }

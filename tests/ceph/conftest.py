@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from plimsoll.wire.ceph.binding_choice import BindingChoice
+from plimsoll.wire.ceph.bindings import VARIABLE
 from tests.ceph import guardian
 from tests.ceph.requirements import missing, missing_for_files
 
@@ -22,6 +24,19 @@ if TYPE_CHECKING:
 collect_ignore_glob = ["test_[!r]*.py", "*/test_*.py"] if missing() else []
 if missing_for_files():
     collect_ignore_glob += ["files/test_*.py"]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests with the mark `both_bindings` run with Debian's modules, and with ours by ctypes."""
+    if metafunc.definition.get_closest_marker("both_bindings"):
+        ways = [BindingChoice.DEBIAN, BindingChoice.CTYPES]
+        metafunc.parametrize("bindings", ways, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def bindings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if choice := getattr(request, "param", ""):
+        monkeypatch.setenv(VARIABLE, choice)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ Steps are the operations of the journal, and the making of the image between the
 or after one. `Contents` is everything in the pools that belongs to volumes.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ class Contents:
 @dataclass(slots=True)
 class JournalGround:
     connection: CephConnection
-    fsid: str
+    cluster: LoopbackCluster
     pools: dict[str, CephPoolRef] = field(default_factory=dict)
 
     @property
@@ -152,12 +153,7 @@ class JournalGround:
 
     async def _on_image(self, pool: str, volume_id: str, function: Callable[[Any], T]) -> T:
         name = f"csi-vol-{decompose_volume_id(volume_id).uuid}"
-
-        def call(opened: Any) -> T:
-            with self.connection.bindings.rbd.Image(opened, name) as image:
-                return function(image)
-
-        return await self.connection.on_pool(PoolScope(pool=pool), call)
+        return await asyncio.to_thread(self.cluster.on_image, pool, name, function)
 
     async def contents(self) -> Contents:
         objects: dict[str, list[str]] = {}
@@ -197,4 +193,4 @@ async def journal_ground(cluster: LoopbackCluster) -> AsyncIterator[JournalGroun
     async with connected(cluster) as connection:
         ids = await connection.pool_ids()
         pools = {name: CephPoolRef(name, ids[name]) for name in (JOURNAL, *POOLS.values())}
-        yield JournalGround(connection, cluster.fsid, pools)
+        yield JournalGround(connection, cluster, pools)

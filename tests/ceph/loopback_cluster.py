@@ -17,14 +17,17 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import rados
+import rbd
 
 from tests.ceph import guardian
 from tests.ceph.cluster_settings import DRIVER_USER, ZONES, configuration, key_ring
+
+T = TypeVar("T")
 
 JOURNAL = "journal"
 POOLS = {zone: f"rbd-{zone}" for zone in ZONES}
@@ -123,6 +126,28 @@ class LoopbackCluster:
         self._daemons[name].send_signal(number)
         self._daemons[name].wait(ENDED_WITHIN)
 
+    def end_all(self) -> None:
+        """At once: none sees another one go in order."""
+        for daemon in self._daemons.values():
+            daemon.kill()
+        for daemon in self._daemons.values():
+            daemon.wait(ENDED_WITHIN)
+
+    def start_all(self) -> None:
+        """That ever ran, the monitor first."""
+        for name in self._daemons:
+            self.start(name)
+        # A monitor that was killed with them takes OSDs for up that are not there yet.
+        self.until(self._is_writable, "the pools are not writable")
+        self.wait_for_osds(len(ZONES))
+
+    def _is_writable(self) -> bool:
+        try:
+            self.wait_until_writable()
+        except rados.TimedOut:
+            return False
+        return True
+
     def is_running(self, name: str) -> bool:
         return name in self._daemons and self._daemons[name].poll() is None
 
@@ -217,10 +242,19 @@ class LoopbackCluster:
             for own in range(number):
                 opened.write_full(f"object-{own}", b"data")
 
+    def on_image(self, pool: str, name: str, function: Callable[[Any], T]) -> T:
+        """What the function returns for the open image."""
+        with self._admin.open_ioctx(pool) as opened, rbd.Image(opened, name) as image:
+            return function(image)
+
     def empty(self, pool: str) -> None:
-        with self._admin.open_ioctx(pool) as opened:
+        self.remove_object(pool, "filling")
+
+    def remove_object(self, pool: str, name: str) -> None:
+        """That there is none is no error."""
+        with self._admin.open_ioctx(pool) as opened, suppress(rados.ObjectNotFound):
             opened.set_osdmap_full_try()
-            opened.remove_object("filling")
+            opened.remove_object(name)
 
     def command(self, prefix: str, **arguments: object) -> Any:
         """What a monitor answers the administrator. Raises ClusterError."""

@@ -15,17 +15,20 @@ OBJECTS = 40
 
 
 class PoolAdmin:
-    def __init__(self, cluster: LoopbackCluster, directory: Path) -> None:
+    def __init__(self, cluster: LoopbackCluster, directory: Path, *, file_system: str = "") -> None:
         self.cluster = cluster
         self._directory = directory
+        self._file_system = file_system
 
     def make(self, *flags: str, user: str = "admin") -> subprocess.CompletedProcess[str]:
         key = self._directory / f"{user}.key"
         key.write_text(self.cluster.key_of(user))
+        journal = "" if self._file_system else JOURNAL
         argv = [
             *(plimsoll(), "ceph", "make-pools", f"--monitors={self.cluster.monitor}"),
             *(f"--user={user}", f"--key-file={key}", f"--prefix={PREFIX}"),
-            *(f"--journal={JOURNAL}", "--pg-num=8", *flags),
+            *(f"--journal={journal}", f"--file-system={self._file_system}"),
+            *("--pg-num=8", *flags),
         ]
         return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
 
@@ -63,8 +66,16 @@ class PoolAdmin:
         )
         return [[found["acting_primary"], *found["acting"]] for found in maps]
 
+    @property
+    def data_pools(self) -> list[str]:
+        """Of the file system."""
+        listed = self.cluster.command("fs ls")
+        return next(each["data_pools"] for each in listed if each["name"] == self._file_system)
+
     def clear(self) -> None:
         for name in (*POOLS.values(), JOURNAL):
+            if self._file_system and name in self.data_pools:
+                self.cluster.command("fs rm_data_pool", fs_name=self._file_system, pool=name)
             if name in self.pools:
                 self.cluster.remove_pool(name)
             if f"plimsoll-{name}" in self.rules:

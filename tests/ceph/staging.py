@@ -1,21 +1,27 @@
 """What a node asks of a driver for one volume."""
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from tests.processes.driver.drivers import Running, capability
 
+PATIENCE = timedelta(minutes=2)
+"""That of kubelet: to make a file system on a busy machine takes long."""
 
-async def stage(driver: Running, volume_id: str, place: Path, *, block: bool = False) -> None:
+
+async def stage(
+    driver: Running, volume_id: str, place: Path, *, block: bool = False, fs_type: str = ""
+) -> None:
     os.makedirs(place, exist_ok=True)  # noqa: PTH103 - the loop waits for nothing else here
     request = csi.NodeStageVolumeRequest(
         volume_id=volume_id,
         staging_target_path=str(place),
-        volume_capability=capability(block=block),
+        volume_capability=capability(block=block, fs_type=fs_type),
     )
-    await driver.call(m.NODE_STAGE_VOLUME, request)
+    await driver.client.call(m.NODE_STAGE_VOLUME, request, within=PATIENCE)
 
 
 async def publish(

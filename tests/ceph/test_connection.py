@@ -1,18 +1,30 @@
 import asyncio
 import signal
+import threading
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from plimsoll.wire.ceph.connection import CephConnection, Ioctx, PoolScope
+from plimsoll.wire.ceph.connection import CephConnection, CephLimits, Ioctx, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.objects import ObjectWrite, RadosObjects
+from plimsoll.wire.ceph.running_calls import Progress
 from tests.ceph.connections import LIMITS, SLOWEST, access, connected
 from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster, osd
 
 A, B = (PoolScope(pool=POOLS[zone]) for zone in ("zone-a", "zone-b"))
+PROBE = "probe"
+
+
+@pytest.fixture(autouse=True)
+def emptied(cluster: LoopbackCluster) -> Iterator[None]:
+    """What these tests write is gone after each: others look whether pools are empty."""
+    yield
+    for pool in (JOURNAL, *POOLS.values()):
+        cluster.remove_object(pool, PROBE)
 
 
 async def failure(call: Awaitable[object]) -> CephFailure:
@@ -25,9 +37,10 @@ async def failure(call: Awaitable[object]) -> CephFailure:
 
 
 def writes(connection: CephConnection, scope: PoolScope) -> Awaitable[None]:
-    return RadosObjects(connection, scope).write("probe", ObjectWrite(values={"key": "1"}))
+    return RadosObjects(connection, scope).write(PROBE, ObjectWrite(values={"key": "1"}))
 
 
+@pytest.mark.both_bindings
 async def test_pools_and_their_ids_are_known(cluster: LoopbackCluster) -> None:
     async with connected(cluster) as connection:
         found = await connection.pool_ids()
@@ -46,11 +59,13 @@ async def test_no_monitor_is_asked_again_what_the_cluster_is_called(
             assert time.monotonic() - began < LIMITS.operation.total_seconds()
 
 
+@pytest.mark.both_bindings
 async def test_the_address_is_one_that_a_blocklist_takes(cluster: LoopbackCluster) -> None:
     async with connected(cluster) as connection:
         assert (await connection.address()).startswith("127.0.0.1:0/")
 
 
+@pytest.mark.both_bindings
 async def test_a_pool_that_does_not_exist_is_told_at_once(cluster: LoopbackCluster) -> None:
     async with connected(cluster) as connection:
         with pytest.raises(CephError, match=r"^pool missing does not exist$"):
@@ -65,6 +80,7 @@ async def test_a_pool_that_is_made_later_is_found(cluster: LoopbackCluster) -> N
     cluster.remove_pool("later")
 
 
+@pytest.mark.both_bindings
 async def test_a_wrong_key_is_told_with_the_user(cluster: LoopbackCluster) -> None:
     wrong = replace(access(cluster), user="stranger")
     connection = CephConnection(wrong, LIMITS)
@@ -72,12 +88,14 @@ async def test_a_wrong_key_is_told_with_the_user(cluster: LoopbackCluster) -> No
         await connection.pool_ids()
 
 
+@pytest.mark.both_bindings
 async def test_what_the_user_may_not_do_is_denied(cluster: LoopbackCluster) -> None:
     async with connected(cluster) as connection:
         quota = connection.command("osd pool set-quota", pool=A.pool, field="max_bytes", val="1")
         assert await failure(quota) is CephFailure.DENIED
 
 
+@pytest.mark.both_bindings
 async def test_monitors_that_are_not_there_are_given_up(cluster: LoopbackCluster) -> None:
     nowhere = replace(access(cluster), monitors="v2:127.0.0.1:9")
     connection = CephConnection(nowhere, LIMITS)
@@ -134,6 +152,7 @@ async def test_a_dead_zone_ends_its_own_calls_and_no_others(cluster: LoopbackClu
         await writes(connection, A)
 
 
+@pytest.mark.both_bindings
 async def test_a_hung_zone_holds_up_nothing_else(cluster: LoopbackCluster) -> None:
     async with connected(cluster) as connection:
         await writes(connection, B)
@@ -143,6 +162,7 @@ async def test_a_hung_zone_holds_up_nothing_else(cluster: LoopbackCluster) -> No
         cluster.wait_until_writable()
 
 
+@pytest.mark.both_bindings
 async def test_a_client_that_was_fenced_learns_of_it_and_connects_anew(
     cluster: LoopbackCluster,
 ) -> None:
@@ -160,6 +180,41 @@ async def _until_refused(connection: CephConnection) -> None:
         await writes(connection, A)
 
 
+SHORT = CephLimits(operation=timedelta(seconds=1), call=timedelta(seconds=2))
+
+
+async def test_a_call_for_an_image_may_take_long_while_it_makes_progress(
+    cluster: LoopbackCluster,
+) -> None:
+    progress = Progress()
+
+    def long_call(_: object) -> str:
+        for _number in range(16):
+            time.sleep(0.25)
+            progress.tell(1, 2)
+        return "copied"
+
+    async with connected(cluster, SHORT) as connection:
+        copied = connection.on_image((A,), "large", long_call, progress=progress)
+        assert await copied == "copied"
+
+
+async def test_a_call_for_an_image_that_makes_no_progress_is_given_up(
+    cluster: LoopbackCluster,
+) -> None:
+    released = threading.Event()
+    async with connected(cluster, SHORT) as connection:
+        stuck = connection.on_image(
+            (A,), "large", lambda _: released.wait(SLOWEST), progress=Progress()
+        )
+        assert await failure(stuck) is CephFailure.TIMED_OUT
+        again = connection.on_image((A,), "large", lambda _: None)
+        with pytest.raises(CephError, match="an earlier call for image large has not ended yet"):
+            await again
+        released.set()
+
+
+@pytest.mark.both_bindings
 async def test_a_connection_is_closed_only_when_calls_that_were_given_up_have_returned(
     cluster: LoopbackCluster,
 ) -> None:
@@ -168,7 +223,7 @@ async def test_a_connection_is_closed_only_when_calls_that_were_given_up_have_re
 
     def look(opened: Ioctx) -> None:
         try:
-            opened.stat("probe")
+            opened.stat(PROBE)
         finally:
             returned.append(None)
 

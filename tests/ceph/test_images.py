@@ -1,8 +1,9 @@
-from collections.abc import AsyncIterator, Awaitable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from plimsoll.wire.ceph.connection import CephConnection, PoolScope
+from plimsoll.wire.ceph.connection import CephConnection, Ioctx, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.images import NewImage, RbdImages, SnapshotRef
 from plimsoll.wire.ceph.objects import Creating, ObjectWrite, RadosObjects
@@ -13,6 +14,8 @@ A, B = (PoolScope(pool=POOLS[zone]) for zone in ("zone-a", "zone-b"))
 MIB = 1 << 20
 NEW = NewImage(name="image", size_bytes=64 * MIB)
 LAYERS = ("layering", "exclusive-lock", "object-map", "fast-diff", "deep-flatten")
+
+pytestmark = pytest.mark.both_bindings
 
 
 @pytest.fixture
@@ -58,6 +61,46 @@ async def test_data_can_be_in_another_pool(connection: CephConnection) -> None:
     assert (await images.facts("image")).data_pool_id == ids[B.pool]
 
 
+async def test_images_and_snapshots_are_listed_however_many_there_are(
+    connection: CephConnection,
+) -> None:
+    images = RbdImages(connection, A)
+    names = [f"image-{number:02}" for number in range(17)]
+    for name in names:
+        await images.create(NewImage(name=name, size_bytes=MIB))
+        await images.take_snapshot(names[0], f"of-{name}")
+    assert await images.names() == names
+    facts = await images.facts(names[0])
+    assert facts.snapshots == tuple(f"of-{name}" for name in names)
+
+
+async def test_whoever_has_an_image_open_is_told_by_address(
+    cluster: LoopbackCluster, connection: CephConnection
+) -> None:
+    images = RbdImages(connection, A)
+    await images.create(NEW)
+    assert await images.watchers("image") == []
+    async with connected(cluster) as other:
+
+        def look(opened: Ioctx) -> list[str]:
+            with other.bindings.rbd.Image(opened, "image") as image:
+                return [item["addr"] for item in image.watchers_list()]
+
+        address = await other.address()
+        assert await other.on_pool(A, look) == [address]
+    assert await images.watchers("image") == []
+
+
+async def test_an_image_is_written_from_its_first_byte_on(
+    cluster: LoopbackCluster, connection: CephConnection
+) -> None:
+    images = RbdImages(connection, A)
+    await images.create(NEW)
+    assert not await images.is_written("image")
+    cluster.on_image(A.pool, "image", lambda image: image.write(b"x", 63 * MIB))
+    assert await images.is_written("image")
+
+
 @pytest.mark.parametrize("target", [A, B], ids=["same-pool", "other-pool"])
 async def test_a_clone_is_made_of_a_snapshot(connection: CephConnection, target: PoolScope) -> None:
     images = RbdImages(connection, A)
@@ -72,6 +115,36 @@ async def test_a_clone_is_made_of_a_snapshot(connection: CephConnection, target:
     await clones.flatten("clone")
     facts = await clones.facts("clone")
     assert (facts.has_parent, facts.size_bytes) == (False, 64 * MIB)
+    await images.remove_snapshot("image", "then")
+    await images.remove("image")
+
+
+async def test_copying_and_removing_tell_of_each_step(
+    cluster: LoopbackCluster, connection: CephConnection
+) -> None:
+    images = RbdImages(connection, A)
+    await images.create(NEW)
+    cluster.on_image(A.pool, "image", lambda image: image.write(b"x", 63 * MIB))
+    await images.take_snapshot("image", "then")
+    origin = SnapshotRef(scope=A, image="image", snapshot="then")
+    await images.clone(origin, NewImage(name="clone", size_bytes=0))
+    rbd, told = connection.bindings.rbd, Counter[str]()
+
+    def tells(what: str) -> Callable[[int, int], int]:
+        def tell(done: int, all_: int) -> int:
+            assert done <= all_
+            told[what] += 1
+            return 0
+
+        return tell
+
+    def copy_and_remove(opened: Ioctx) -> None:
+        with rbd.Image(opened, "clone") as image:
+            image.flatten(on_progress=tells("flatten"))
+        rbd.RBD().remove(opened, "clone", on_progress=tells("remove"))
+
+    await connection.on_pool(A, copy_and_remove)
+    assert min(told["flatten"], told["remove"]) >= 64 // 4
     await images.remove_snapshot("image", "then")
     await images.remove("image")
 

@@ -44,6 +44,7 @@ async def crashed(ground: JournalGround, zone: str, at: int) -> None:
         await ground.create(zone, Crash(at))
 
 
+@pytest.mark.both_bindings
 async def test_a_request_has_one_image_in_whatever_zone_it_is_asked_for(
     ground: JournalGround,
 ) -> None:
@@ -55,6 +56,7 @@ async def test_a_request_has_one_image_in_whatever_zone_it_is_asked_for(
     await ground.assert_empty()
 
 
+@pytest.mark.both_bindings
 @pytest.mark.parametrize("again", ZONES)
 async def test_after_a_crash_anywhere_the_next_call_leaves_one_volume(
     ground: JournalGround, again: str
@@ -199,6 +201,7 @@ async def test_the_journal_outlives_a_zone_and_not_two(
         cluster.wait_for_osds(2)
 
 
+@pytest.mark.both_bindings
 async def test_keys_of_other_writers_stay(ground: JournalGround) -> None:
     journal = RadosObjects(ground.connection, PoolScope(pool=JOURNAL))
     theirs = {"csi.volume.other": "0000000000000001/11111111-2222-4333-a444-555555555555"}

@@ -93,6 +93,7 @@ async def test_a_driver_makes_volumes_by_the_class_that_is_printed_also_without_
     parameters = yaml.safe_load(admin.made("--group=gold").stdout)["parameters"]
     assert parameters == {"pool": JOURNAL, "poolGroup": "gold"}
     async with rbd_driver(admin.cluster, tmp_path / "driver", pool=JOURNAL) as running:
+        assert (await running.capacity("zone-a", parameters)).available_capacity
         for zone in ZONES:
             volume = await running.create(zone, mib=8, zones=[zone], parameters=parameters)
             assert [dict(each.segments) for each in volume.accessible_topology] == [{ZONE: zone}]

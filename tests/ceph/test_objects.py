@@ -10,6 +10,8 @@ from tests.ceph.loopback_cluster import JOURNAL, LoopbackCluster
 
 NAME = "object"
 
+pytestmark = pytest.mark.both_bindings
+
 
 @pytest.fixture
 async def objects(cluster: LoopbackCluster) -> AsyncIterator[RadosObjects]:

@@ -1,9 +1,10 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
 from tests.ceph.interrupted_calls import Crash, JournalGround, journal_ground
 from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import CLASS, rbd_driver
-from tests.processes.driver.drivers import MIB, ZONE, Running
+from tests.processes.driver.drivers import MIB, ZONE, Running, expand_request
 
 A, B = POOLS["zone-a"], POOLS["zone-b"]
 SECONDS = 30.0
@@ -77,7 +78,7 @@ async def test_a_volume_is_made_in_the_pool_of_its_zone(
     assert zones_of(volume) == [zone]
     assert await create(driver, zones=(zone,)) == volume
     own = decompose_volume_id(volume.volume_id)
-    assert own.cluster_id == ground.fsid
+    assert own.cluster_id == ground.cluster.fsid
     assert own.pool_id == ground.pools[POOLS[zone]].id
     contents = await ground.contents()
     assert contents.images == {POOLS[zone]: [f"csi-vol-{own.uuid}"]}
@@ -130,6 +131,7 @@ async def test_a_pool_that_ceph_does_not_have_has_no_room(driver: Running) -> No
     assert answer is DriverFailure.OUT_OF_CAPACITY
 
 
+@pytest.mark.both_bindings
 async def test_capacity_is_that_of_the_zone_less_what_is_promised(driver: Running) -> None:
     before = await free_mib(driver, "zone-a")
     beside = await free_mib(driver, "zone-b")
@@ -159,6 +161,94 @@ async def test_a_zone_with_a_quota_has_no_more_room_than_that(
         assert await refused(driver, mib=200) is DriverFailure.OUT_OF_CAPACITY
 
 
+async def listed_mib(driver: Running, **classes: Mapping[str, str]) -> int:
+    """What is free in the pool of zone a, as far as each of the classes goes."""
+    request = pools_pb2.ListPoolsRequest()
+    for name, parameters in classes.items():
+        request.classes.add(name=name, parameters=parameters)
+    answer = await driver.call(m.LIST_POOLS, request)
+    (pool,) = (each for each in answer.pools if each.name == A)
+    assert [cost.class_name for cost in pool.costs] == sorted(classes)
+    (extent,) = pool.free_extents
+    return extent.free_bytes // MIB
+
+
+async def test_each_class_promises_by_its_own_factor_and_all_hold_the_same_promises(
+    cluster: LoopbackCluster, driver: Running
+) -> None:
+    thin = CLASS | {"overcommit": "2.5"}
+
+    async def free() -> tuple[int, int]:
+        """For the class without a factor, and for the other one; pools are listed alike."""
+        found = [await driver.capacity("zone-a", each) for each in (CLASS, thin)]
+        mib = [each.maximum_volume_size.value // MIB for each in found]
+        assert [await listed_mib(driver, thick=CLASS), await listed_mib(driver, thin=thin)] == mib
+        # Together they have what either may promise, in whatever order volumes are asked for.
+        assert await listed_mib(driver, thick=CLASS, thin=thin) == min(mib)
+        return mib[0], mib[1]
+
+    with cluster.quota(A, 100 * MIB):
+        cluster.wait_for_quota(A, 100 * MIB)
+        assert await free() in ((99, 249), (100, 250))
+        answer = await driver.cannot_create(mib=260, zones=["zone-a"], parameters=thin)
+        assert answer is DriverFailure.OUT_OF_CAPACITY
+        small = await create(driver, "small", mib=20)
+        volume = await driver.create("large", mib=180, zones=["zone-a"], parameters=thin)
+        assert await free() in ((0, 49), (0, 50))
+        assert await refused(driver, mib=8) is DriverFailure.OUT_OF_CAPACITY
+        # A volume grows, as it was made, by the factor of its class.
+        assert await driver.expand(volume.volume_id, 200) == 200
+        grown = expand_request(small.volume_id, 24)
+        answer = await driver.refused(m.CONTROLLER_EXPAND_VOLUME, grown)
+        assert answer is DriverFailure.OUT_OF_CAPACITY
+        for each in (small, volume):
+            await driver.delete(each.volume_id)
+
+
+async def test_a_class_whose_data_is_in_another_pool_has_the_room_of_that(driver: Running) -> None:
+    parameters = {"pool": A, "dataPool": B}
+    here, there = await free_mib(driver, "zone-a"), await free_mib(driver, "zone-b")
+    found = (await driver.capacity("", parameters)).maximum_volume_size.value // MIB
+    assert abs(found - there) < 10
+    request = pools_pb2.ListPoolsRequest()
+    request.classes.add(name="ceph", parameters=parameters)
+    answer = await driver.call(m.LIST_POOLS, request)
+    assert [pool.name for pool in answer.pools if pool.costs] == [B]
+    volume = await driver.create("data", mib=1024, parameters=parameters)
+    assert abs(await free_mib(driver, "zone-a") - here) < 10
+    found = (await driver.capacity("", parameters)).maximum_volume_size.value // MIB
+    assert there - 1034 < found <= there - 1014
+    await driver.delete(volume.volume_id)
+
+
+async def test_volumes_are_listed_while_a_zone_with_many_of_them_is_dead(
+    cluster: LoopbackCluster, driver: Running, tmp_path: Path
+) -> None:
+    """One after the other they would take minutes."""
+    lost = [create(driver, f"lost-{number}", mib=1, block=True) for number in range(20)]
+    lost_ids = {volume.volume_id for volume in await asyncio.gather(*lost)}
+    other = await create(driver, "other", zones=("zone-b",))
+
+    async def conditions(of: Running) -> dict[str, csi.VolumeCondition]:
+        request = csi.ListVolumesRequest()
+        answer = await of.client.call(m.LIST_VOLUMES, request, within=timedelta(seconds=SECONDS))
+        return {each.volume.volume_id: each.status.volume_condition for each in answer.entries}
+
+    # A driver that has not made them sees them as the first one does.
+    async with rbd_driver(cluster, tmp_path / "second") as second:
+        for each in (driver, second):
+            assert not any(told.abnormal for told in (await conditions(each)).values())
+    with cluster.dead_zone("zone-a"):
+        told = await conditions(driver)
+        assert {id_ for id_, condition in told.items() if condition.abnormal} == lost_ids
+        for id_ in lost_ids:
+            assert "pool rbd-zone-a did not answer in time" in told[id_].message
+    async with asyncio.timeout(SECONDS):
+        while any(each.abnormal for each in (await conditions(driver)).values()):
+            pass
+    await asyncio.gather(*(driver.delete(volume_id) for volume_id in (*lost_ids, other.volume_id)))
+
+
 async def test_a_dead_zone_has_no_room_and_others_go_on(
     cluster: LoopbackCluster, driver: Running
 ) -> None:
@@ -175,6 +265,7 @@ async def test_a_dead_zone_has_no_room_and_others_go_on(
         await driver.delete(made.volume_id)
 
 
+@pytest.mark.both_bindings
 async def test_a_volume_grows(driver: Running, ground: JournalGround) -> None:
     volume = await create(driver)
     assert await driver.expand(volume.volume_id, 128) == 128
@@ -183,6 +274,7 @@ async def test_a_volume_grows(driver: Running, ground: JournalGround) -> None:
     await driver.delete(volume.volume_id)
 
 
+@pytest.mark.both_bindings
 async def test_snapshots_and_copies_outlive_what_they_were_taken_of(
     driver: Running, ground: JournalGround
 ) -> None:
@@ -204,6 +296,7 @@ async def test_snapshots_and_copies_outlive_what_they_were_taken_of(
         await driver.delete(made.volume_id)
 
 
+@pytest.mark.both_bindings
 async def test_calls_for_one_name_at_the_same_time_make_one_volume(
     driver: Running, ground: JournalGround
 ) -> None:
@@ -272,6 +365,7 @@ async def test_what_one_driver_promises_another_one_does_not_promise_again(
     await driver.delete(volume.volume_id)
 
 
+@pytest.mark.both_bindings
 async def test_of_two_changes_at_the_same_time_one_begins_again(
     cluster: LoopbackCluster, driver: Running, tmp_path: Path
 ) -> None:

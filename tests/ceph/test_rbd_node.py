@@ -48,8 +48,8 @@ async def ground(cluster: LoopbackCluster, directory: Path) -> AsyncIterator[Jou
     assert guardian.loop_devices(directory) == []
 
 
-async def create(driver: Running, **how: object) -> str:
-    volume = await driver.create("data", mib=32, zones=["zone-a"], parameters=CLASS, **how)
+async def create(driver: Running, *, mib: int = 32, **how: object) -> str:
+    volume = await driver.create("data", mib=mib, zones=["zone-a"], parameters=CLASS, **how)
     return volume.volume_id
 
 
@@ -83,27 +83,48 @@ async def test_what_a_pod_writes_is_there_when_it_comes_back(
         await stage(driver, volume_id, staged)
         await publish(driver, volume_id, staged, target)
         assert (target / "file").read_text() == "kept"
-        sizes = os.statvfs(target)
-        assert sizes.f_blocks * sizes.f_frsize > 48 * MIB
+        assert blocks_bytes(target) > 48 * MIB
         await take_back(driver, volume_id, staged, target)
         await driver.delete(volume_id)
 
 
-@may_resize_ext4
+@pytest.mark.parametrize(
+    ("fs_type", "mib"),
+    [pytest.param("ext4", 32, marks=may_resize_ext4), ("xfs", 320), ("btrfs", 256)],
+)
 @pytest.mark.usefixtures("ground")
-async def test_ext4_grows_while_a_pod_uses_it(cluster: LoopbackCluster, directory: Path) -> None:
+async def test_a_file_system_grows_while_a_pod_uses_it(
+    cluster: LoopbackCluster, directory: Path, fs_type: str, mib: int
+) -> None:
+    """A file that is open all the time has the same content afterwards, and there is more room."""
     staged, target = directory / "staged", directory / "target"
+    before, after = os.urandom(8 * MIB), os.urandom(8 * MIB)
     async with rbd_driver(cluster, directory, mounts=Mounts.REAL) as driver:
-        volume_id = await create(driver)
-        await stage(driver, volume_id, staged)
+        volume_id = await create(driver, mib=mib, fs_type=fs_type)
+        await stage(driver, volume_id, staged, fs_type=fs_type)
         await publish(driver, volume_id, staged, target)
-        assert await driver.expand(volume_id, 64) == 64
-        grow = csi.NodeExpandVolumeRequest(volume_id=volume_id, volume_path=str(target))
-        await driver.call(m.NODE_EXPAND_VOLUME, grow)
-        sizes = os.statvfs(target)
-        assert sizes.f_blocks * sizes.f_frsize > 48 * MIB
+        with (target / "file").open("w+b", buffering=0) as file:
+            file.write(before)
+            os.fsync(file)
+            size = blocks_bytes(target)
+            assert await driver.expand(volume_id, mib + 64) == mib + 64
+            grow = csi.NodeExpandVolumeRequest(volume_id=volume_id, volume_path=str(target))
+            await driver.call(m.NODE_EXPAND_VOLUME, grow)
+            assert size + 48 * MIB < blocks_bytes(target) <= (mib + 64) * MIB
+            file.write(after)
+            os.fsync(file)
+        assert (target / "file").read_bytes() == before + after
+        await take_back(driver, volume_id, staged, target)
+        await stage(driver, volume_id, staged, fs_type=fs_type)
+        await publish(driver, volume_id, staged, target)
+        assert (target / "file").read_bytes() == before + after
         await take_back(driver, volume_id, staged, target)
         await driver.delete(volume_id)
+
+
+def blocks_bytes(place: Path) -> int:
+    sizes = os.statvfs(place)
+    return sizes.f_blocks * sizes.f_frsize
 
 
 @pytest.mark.usefixtures("ground")
@@ -124,8 +145,7 @@ async def test_where_ext4_cannot_grow_while_it_is_used_the_next_stage_does_it(
         await take_back(driver, volume_id, staged, target)
         await stage(driver, volume_id, staged)
         await publish(driver, volume_id, staged, target)
-        sizes = os.statvfs(target)
-        assert sizes.f_blocks * sizes.f_frsize > 48 * MIB
+        assert blocks_bytes(target) > 48 * MIB
         assert (target / "file").read_text() == "kept"
         await take_back(driver, volume_id, staged, target)
         await driver.delete(volume_id)

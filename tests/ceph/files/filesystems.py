@@ -1,5 +1,6 @@
 """A driver's view of the file system of the tests, and its files as any client sees them."""
 
+import asyncio
 import errno
 import os
 import subprocess
@@ -79,3 +80,14 @@ def mounted(filesystem: ClusterFilesystem, path: str = "/") -> Iterator[Path]:
     finally:
         subprocess.run(["umount", str(place)], check=True, timeout=30)
         place.rmdir()
+
+
+@asynccontextmanager
+async def all_killed(filesystem: ClusterFilesystem) -> AsyncIterator[None]:
+    """No daemon of Ceph runs for the length of the block; calls of this event loop go on."""
+    killed = filesystem.all_killed()
+    await asyncio.to_thread(killed.__enter__)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(killed.__exit__, None, None, None)

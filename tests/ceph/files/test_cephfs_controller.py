@@ -97,6 +97,7 @@ async def test_a_volume_is_a_directory_whose_content_goes_to_its_zone(
     [
         pytest.param({}, id="no-pool"),
         pytest.param(CLASS | {"encrypted": "true"}, id="encrypted"),
+        pytest.param(CLASS | {"overcommit": "lots"}, id="no-factor"),
         pytest.param(CLASS | {"fsName": "another"}, id="another-file-system"),
         pytest.param(CLASS | {"topologyConstrainedPools": "[]"}, id="no-pools"),
     ],
@@ -135,6 +136,22 @@ async def test_a_zone_with_a_quota_has_no_more_room_than_that(
         assert refused is DriverFailure.OUT_OF_CAPACITY
 
 
+async def test_a_class_promises_by_its_own_factor(
+    filesystem: ClusterFilesystem, driver: Running
+) -> None:
+    cluster, thin = filesystem.cluster, CLASS | {"overcommit": "2.5"}
+    with cluster.quota(A, 100 * MIB):
+        cluster.wait_for_quota(A, 100 * MIB)
+        found = await driver.capacity("zone-a", thin)
+        assert found.maximum_volume_size.value // MIB in (249, 250)
+        volume = await driver.create("large", mib=200, zones=["zone-a"], parameters=thin)
+        found = await driver.capacity("zone-a", thin)
+        assert found.maximum_volume_size.value // MIB in (49, 50)
+        assert await free_mib(driver, "zone-a") == 0
+        assert await driver.expand(volume.volume_id, 240) == 240
+        await driver.delete(volume.volume_id)
+
+
 async def test_a_dead_zone_has_no_room_and_its_volumes_can_be_deleted(
     filesystem: ClusterFilesystem, driver: Running
 ) -> None:
@@ -148,6 +165,22 @@ async def test_a_dead_zone_has_no_room_and_its_volumes_can_be_deleted(
         await driver.delete(other.volume_id)
         await driver.delete(kept.volume_id)
         assert time.monotonic() - began < SECONDS
+
+
+async def test_volumes_are_deleted_while_the_storage_of_their_zone_is_killed(
+    filesystem: ClusterFilesystem, driver: Running
+) -> None:
+    """Metadata is in other zones too: a call may be given up, and the next one ends it."""
+    volumes = [(await create(driver, f"data-{number}")).volume_id for number in range(6)]
+    calls = [asyncio.create_task(driver.delete(volume_id)) for volume_id in volumes]
+    await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+    with filesystem.cluster.dead_zone("zone-a"):
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+        for volume_id, end in zip(volumes, ended, strict=True):
+            if end is not None:
+                assert "did not answer in time" in str(end)
+                await driver.delete(volume_id)
+        assert await driver.volume_ids() == []
 
 
 async def test_without_a_metadata_server_a_call_is_an_error_within_seconds(
@@ -185,6 +218,7 @@ async def test_volumes_are_made_while_the_active_metadata_server_is_killed(
         await driver.delete(volume_id)
 
 
+@pytest.mark.both_bindings
 async def test_a_snapshot_and_a_clone_outlive_their_volume(
     driver: Running, fs: CephFilesystem
 ) -> None:

@@ -1,22 +1,23 @@
 """A zone with volumes in CephFS is lost, taken over with them, and given back, by real processes.
 
-The file system has a pool whose copies are in all zones, and which the class says to be near the
-lost one.
+The file system has data pools of `plimsoll ceph make-pools`: the primaries of each are in its zone,
+and the other copies in others.
 """
 
-import json
+import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.ceph import guardian
 from tests.ceph.cluster_filesystem import FILESYSTEM, ClusterFilesystem
 from tests.ceph.cluster_settings import FILES_USER
-from tests.ceph.takeover_steps import FLAGS, LOST, taken_over_and_given_back
+from tests.ceph.pool_admin import POOLS, PoolAdmin
+from tests.ceph.takeover_steps import FLAGS, taken_over_and_given_back
 from tests.ceph.zonal_cluster import ZONES, ZonalCluster, ZonalSettings, zonal_cluster
-
-POOL = "csi-survives"
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount"),
@@ -25,24 +26,18 @@ pytestmark = [
 
 
 @pytest.fixture
-def pool(filesystem: ClusterFilesystem) -> Iterator[str]:
-    filesystem.add_pool(POOL)
-    yield POOL
-    filesystem.remove_pool(POOL)
-
-
-@pytest.fixture
-async def zonal(filesystem: ClusterFilesystem, pool: str) -> AsyncIterator[ZonalCluster]:
-    near = [{"poolName": pool, "domainSegments": [{"domainLabel": "zone", "value": LOST}]}]
+async def zonal(filesystem: ClusterFilesystem, tmp_path: Path) -> AsyncIterator[ZonalCluster]:
+    admin = PoolAdmin(filesystem.cluster, tmp_path, file_system=FILESYSTEM)
+    printed = yaml.safe_load((await asyncio.to_thread(admin.made)).stdout)
+    assert printed["provisioner"] == "cephfs.plimsoll.dev"
+    sizes = {(admin.pools[name]["size"], admin.pools[name]["min_size"]) for name in POOLS.values()}
+    assert sizes == {(3, 2)}
+    filesystem.wait_for_figures(*POOLS.values())
     settings = ZonalSettings(
         backend="cephfs",
         user=FILES_USER,
         options={"fsName": FILESYSTEM},
-        parameters={
-            "fsName": FILESYSTEM,
-            "topologyConstrainedPools": json.dumps(near),
-            "reach": "ServedDomain",
-        },
+        parameters={**printed["parameters"], "reach": "ServedDomain"},
         beside=ZONES[-1],
         controller_flags=FLAGS,
     )
@@ -52,6 +47,7 @@ async def zonal(filesystem: ClusterFilesystem, pool: str) -> AsyncIterator[Zonal
         finally:
             print(made.said())
     assert guardian.mounts(filesystem.cluster.directory) == []
+    admin.clear()
 
 
 async def test_a_lost_zone_is_taken_over_with_its_directories_and_given_back(

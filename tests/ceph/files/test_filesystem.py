@@ -44,6 +44,7 @@ async def make(fs: CephFilesystem, path: str = VOLUME, pool: str = POOL_A) -> No
     await fs.make_directory(path, quota_bytes=64 * MIB, pool=pool)
 
 
+@pytest.mark.both_bindings
 async def test_a_directory_has_its_quota_and_its_pool_however_often_it_is_made(
     fs: CephFilesystem,
 ) -> None:
@@ -70,12 +71,14 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.both_bindings
 async def test_a_pool_that_the_file_system_does_not_have_is_refused(fs: CephFilesystem) -> None:
     with pytest.raises(CephError) as caught:
         await make(fs, pool="rbd-zone-a")
     assert caught.value.failure is CephFailure.REJECTED
 
 
+@pytest.mark.both_bindings
 async def test_facts_of_a_directory_that_is_not_there(fs: CephFilesystem) -> None:
     with pytest.raises(CephError) as caught:
         await fs.facts("/tested/volumes/none")
@@ -105,6 +108,7 @@ def grow_tree(place: Path) -> None:
         deepest.mkdir()
 
 
+@pytest.mark.both_bindings
 async def test_a_directory_with_snapshots_stays_and_is_empty(
     fs: CephFilesystem, filesystem: ClusterFilesystem
 ) -> None:
@@ -125,6 +129,7 @@ async def test_a_directory_with_snapshots_stays_and_is_empty(
     assert await fs.names("/tested/removed") == ()
 
 
+@pytest.mark.both_bindings
 async def test_links_lead_where_they_were_made_to(fs: CephFilesystem) -> None:
     await fs.make_link("/tested/copies/two", "one")
     await fs.make_link("/tested/copies/two", "one")
@@ -154,7 +159,11 @@ def fill(place: Path) -> None:
         sparse.write(b"end")
     (place / ".plimsoll-copying").write_text("a name that the copy would use itself")
     (place / "name with \udcff byte").write_text("x")
+    (place / "long").symlink_to("x/" * 350 + "x")
     os.setxattr(place / "dir", "user.colour", b"\0blue")
+    os.setxattr(place / "dir", "user.story", b"long" * 300)
+    os.setxattr(place / "empty", "user." + "n" * 200, b"")
+    os.setxattr(place / "empty", "user." + "m" * 200, b"")
     os.utime(place / "dir" / "file", (1_000_000, 1_500_000_000))
     os.utime(place / "dir", (1_000_000, 1_400_000_000))
 
@@ -187,6 +196,7 @@ def seen(root: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.both_bindings
 async def test_a_copy_is_the_same_in_everything_and_in_another_zone(
     fs: CephFilesystem, filesystem: ClusterFilesystem
 ) -> None:
@@ -289,6 +299,7 @@ async def test_a_hung_metadata_server_is_a_call_that_is_given_up(
     assert (await fs.facts(VOLUME)).quota_bytes == 32 * MIB
 
 
+@pytest.mark.both_bindings
 async def test_a_worker_that_was_killed_keeps_no_other_client_waiting(
     filesystem: ClusterFilesystem, fs: CephFilesystem
 ) -> None:

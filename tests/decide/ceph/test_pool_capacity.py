@@ -58,6 +58,20 @@ def test_a_class_may_promise_more_than_there_is() -> None:
     assert state(usage, promised, factor="2.5").free_bytes == 130
 
 
+def test_classes_of_different_factors_hold_the_same_promises_against_what_each_may_promise() -> (
+    None
+):
+    usage, promised = CephPoolUsage(max_avail_bytes=100), PromisedVolume(size_bytes=60)
+    free = {
+        factor: state(usage, promised, factor=factor).free_bytes for factor in ("0.5", "1", "3")
+    }
+    assert free == {"0.5": 0, "1": 40, "3": 240}
+    # A volume takes the same of all of them, whichever class it is of.
+    more = promised, PromisedVolume(size_bytes=30)
+    free = {factor: state(usage, *more, factor=factor).free_bytes for factor in ("0.5", "1", "3")}
+    assert free == {"0.5": 0, "1": 10, "3": 210}
+
+
 def test_the_data_pool_counts_as_long_as_headers_can_be_written() -> None:
     full, empty = CephPoolUsage(max_avail_bytes=0), CephPoolUsage(max_avail_bytes=500)
     small = CephPoolUsage(max_avail_bytes=1)

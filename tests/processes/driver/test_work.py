@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from plimsoll.processes.driver.work import STOP_DEADLINE, Work
+from plimsoll.processes.driver.work import STOP_DEADLINE, Placing, Work
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.wire.csi.errors import CsiStatusError
-from plimsoll.wire.csi.refusals import internal
+from plimsoll.wire.csi.refusals import internal, unavailable
 
 
 class Door:
@@ -119,3 +119,43 @@ async def test_closing_does_not_wait_for_ever(work: Work, clock: SteppedClock) -
     await clock.run(STOP_DEADLINE)
     await closing
     assert calling.cancelled()
+
+
+async def test_callers_that_waited_for_capacity_that_cannot_be_read_are_refused_together() -> None:
+    placing, door = Placing(), Door()
+    refusal = unavailable("the cluster: does not answer")
+
+    async def place() -> None:
+        async with placing:
+            await door()
+            placing.failed(refusal)
+            raise refusal
+
+    callers = [asyncio.ensure_future(place()) for _ in range(4)]
+    await settle()
+    door.is_open.set()
+    ended = await asyncio.gather(*callers, return_exceptions=True)
+    assert [str(each) for each in ended] == ["UNAVAILABLE: the cluster: does not answer"] * 4
+    assert door.passed == 1
+    # The next caller asks anew: the cluster may be back.
+    with pytest.raises(CsiStatusError, match="does not answer"):
+        await place()
+    assert door.passed == 2
+
+
+async def test_callers_that_wait_for_one_that_is_refused_for_its_own_sake_have_their_turn() -> None:
+    placing, door = Placing(), Door()
+
+    async def place(name: str) -> int:
+        async with placing:
+            passed = await door()
+            if name == "too large":
+                raise internal(name)
+            return passed
+
+    callers = [asyncio.ensure_future(place(name)) for name in ("too large", "small")]
+    await settle()
+    door.is_open.set()
+    refused, placed = await asyncio.gather(*callers, return_exceptions=True)
+    assert isinstance(refused, CsiStatusError)
+    assert placed == 2

@@ -13,8 +13,12 @@ from plimsoll.ui.cli.main import cli
         (("--monitors=10.0.0.1",), "--key-file: must be given"),
         (("--monitors=10.0.0.1", "--key-file=/nonexistent/key"), "No such file"),
         (("--size=0",), "--size"),
+        (
+            ("--monitors=m", "--key-file=/dev/null", "--file-system=csi", "--journal=j"),
+            "a file system has the journal in its metadata pool",
+        ),
     ],
-    ids=["no-monitors", "no-key", "no-such-key", "no-copies"],
+    ids=["no-monitors", "no-key", "no-such-key", "no-copies", "journal-of-files"],
 )
 def test_bad_usage_is_refused_with_a_reason(flags: tuple[str, ...], said: str) -> None:
     outcome = CliRunner().invoke(cli, ["ceph", "make-pools", *flags])

@@ -37,3 +37,25 @@ async def test_a_call_that_fails_has_ended_as_well() -> None:
         await in_thread_within(LONG, calls.counted(fail), ValueError)
 
     assert await asyncio.to_thread(calls.end_within, LONG)
+
+
+async def test_a_name_is_given_up_until_its_last_call_has_returned() -> None:
+    calls, answered = RunningCalls(), threading.Event()
+    waiting = calls.counted(answered.wait, "image")
+    with pytest.raises(TimeoutError):
+        await in_thread_within(SHORT, waiting, ())
+    assert not calls.is_given_up("image")
+
+    calls.give_up("image")
+
+    assert calls.is_given_up("image")
+    assert not calls.is_given_up("other")
+    answered.set()
+    await asyncio.to_thread(calls.end_within, LONG)
+    assert not calls.is_given_up("image")
+
+
+def test_a_name_without_calls_is_not_given_up() -> None:
+    calls = RunningCalls()
+    calls.give_up("image")
+    assert not calls.is_given_up("image")

@@ -2,7 +2,8 @@
 
 What Ceph calls available ignores the quota of the pool, and does not fall while the OSDs of a zone
 are down. Images take space only where they were written, so sizes that were promised and not yet
-written are subtracted. A class may promise more than there is, by a factor.
+written are subtracted. A class may promise more than there is, by a factor: classes of different
+factors that share a pool see the same promises, and each holds them against what it may promise.
 """
 
 import re
@@ -46,6 +47,18 @@ class PromisedVolume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ThinSpace:
+    """Bytes that a pool has, and bytes that were promised of it and are not written yet."""
+
+    available_bytes: int
+    unwritten_bytes: int
+
+    def free_bytes(self, overcommit: Fraction) -> int:
+        """The largest volume that can be promised by a class with this factor."""
+        return max(0, int(self.available_bytes * overcommit) - self.unwritten_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CephPoolState:
     free_bytes: int
     """The largest volume that can be promised."""
@@ -74,14 +87,25 @@ def pool_state(
 ) -> CephPoolState | None:
     """None: Ceph does not know the pool, or the pool of its data."""
     volumes = tuple(promised)
+    space = thin_space(pool, usages, volumes)
+    if space is None:
+        return None
+    return CephPoolState(free_bytes=space.free_bytes(overcommit), volumes=len(volumes))
+
+
+def thin_space(
+    pool: ConstrainedPool,
+    usages: Mapping[PoolKey, CephPoolUsage],
+    promised: Iterable[PromisedVolume],
+) -> ThinSpace | None:
+    """None: Ceph does not know the pool, or the pool of its data."""
     own, data = usages.get(pool.key), usages.get(data_key(pool))
     if own is None or data is None:
         return None
-    unwritten = sum(volume.unwritten_bytes for volume in volumes)
     # An image whose data is elsewhere still needs its own pool to write its header to.
     available = data.available_bytes if own.available_bytes else 0
-    free = int(available * overcommit) - unwritten
-    return CephPoolState(free_bytes=max(0, free), volumes=len(volumes))
+    unwritten = sum(volume.unwritten_bytes for volume in promised)
+    return ThinSpace(available_bytes=available, unwritten_bytes=unwritten)
 
 
 def data_key(pool: ConstrainedPool) -> PoolKey:

@@ -22,7 +22,7 @@ from plimsoll.processes.driver.ledger import Ledger
 from plimsoll.processes.driver.record_tables import DriverRecords
 from plimsoll.processes.driver.records import RecordPhase, SnapshotRecord, VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
-from plimsoll.processes.driver.work import Work
+from plimsoll.processes.driver.work import Placing, Work
 from plimsoll.runtime.clock import Clock
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.refusals import not_found, unavailable
@@ -66,7 +66,7 @@ class Driver:
         self.fences = DomainFences(parts.ledger)
         self.clock = parts.clock
         self.work = Work(parts.clock)
-        self.placing = asyncio.Lock()
+        self.placing = Placing()
         """Held from reading the free capacity until what is taken of it is recorded."""
         self._node_by_id = {node.id: node for node in identity.nodes}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -140,8 +140,12 @@ class Driver:
 
     async def pools(self) -> Sequence[Pool]:
         """All pools with their free capacity at this moment. To take some of it, hold `placing`."""
-        await self.records.refresh()
-        pools = await self.backend.pools(self.records.charges())
+        try:
+            await self.records.refresh()
+            pools = await self.backend.pools(self.records.charges())
+        except CsiStatusError as failure:
+            self.placing.failed(failure)
+            raise
         self.last_extents = {extent.name: extent for pool in pools for extent in pool.extents}
         return pools
 

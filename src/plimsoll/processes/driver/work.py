@@ -50,6 +50,35 @@ class Busy:
                 del self._users[key]
 
 
+class Placing:
+    """The turns of callers that read the free capacity, and record what they take of it.
+
+    Storage that does not answer keeps the caller whose turn it is until a time limit. Callers that
+    waited meanwhile are refused as that one was: each would come to the same limit, one after the
+    other, and the last would have no answer in time.
+    """
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._failure: CsiStatusError | None = None
+        self._failures = 0
+
+    async def __aenter__(self) -> None:
+        """Raises CsiStatusError."""
+        failures = self._failures
+        await self._turn.acquire()
+        if self._failures > failures and self._failure is not None:
+            self._turn.release()
+            raise CsiStatusError(self._failure.code, self._failure.detail)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._turn.release()
+
+    def failed(self, failure: CsiStatusError) -> None:
+        """The capacity could not be read, for a reason that has nothing to do with the caller."""
+        self._failure, self._failures = failure, self._failures + 1
+
+
 class Work:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

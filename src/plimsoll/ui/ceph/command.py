@@ -20,6 +20,8 @@ from plimsoll.ui.options.settings_options import OptionDefaults, settings_option
 from plimsoll.wire.ceph.connection import CephConnection
 from plimsoll.wire.ceph.errors import CephError, NoCephError
 
+IMAGES, JOURNAL = "rbd-", "journal"
+
 
 class MakePoolsFlags(Settings, frozen=True, kw_only=True):
     monitors: Annotated[
@@ -56,10 +58,29 @@ class MakePoolsFlags(Settings, frozen=True, kw_only=True):
     root: Annotated[str, Flag("The bucket that the domains are below.", metavar="BUCKET")] = (
         "default"
     )
-    prefix: Annotated[str, Flag("What names of pools begin with; the bucket follows.")] = "rbd-"
-    journal: Annotated[str, Flag("The pool over all domains, for the journal.", metavar="POOL")] = (
-        "journal"
-    )
+    prefix: Annotated[
+        str,
+        Flag(
+            "What names of pools begin with; the bucket follows.",
+            default="rbd-, or the name of the file system and a dash",
+        ),
+    ] = ""
+    journal: Annotated[
+        str,
+        Flag(
+            "The pool over all domains, for the journal. A file system has it elsewhere.",
+            metavar="POOL",
+            default="journal",
+        ),
+    ] = ""
+    file_system: Annotated[
+        str,
+        Flag(
+            "Make data pools of this file system, instead of pools for images.",
+            metavar="NAME",
+            default="",
+        ),
+    ] = ""
     group: Annotated[
         str,
         Flag("Mark the pools as one group among labelled pools.", metavar="NAME", default=""),
@@ -90,9 +111,9 @@ def make_pools(**given: Any) -> None:
     """Make a pool near each domain, and the journal pool, with their CRUSH rules.
 
     The primaries of a pool are all in its domain, the other copies are in other domains: reads are
-    local, and the pool outlives its domain. Pools are labelled with their domains. What is there
-    already is left as it is; rules and pools that another program made are never changed. Prints a
-    class that uses the pools.
+    local, and the pool outlives its domain. Pools are labelled with their domains. They are for
+    images, or with --file-system data pools of CephFS. What is there already is left as it is;
+    rules and pools that another program made are never changed. Prints a class that uses the pools.
 
     Exit codes: 0 all pools are there (or would be), 1 they cannot be made, 2 bad usage.
     """
@@ -117,13 +138,16 @@ def requested(flags: MakePoolsFlags) -> PoolsRequest:
     for name in ("monitors", "key_file"):
         if not getattr(flags, name):
             raise ConfigError(f"--{name.replace('_', '-')}: must be given")
+    if flags.file_system and flags.journal:
+        raise ConfigError("--journal: a file system has the journal in its metadata pool")
     return PoolsRequest(
         domain_type=flags.domain_type,
         root=flags.root,
         domains={bucket: value or bucket for bucket, _, value in map(_split, flags.domains)},
         label=flags.label,
-        prefix=flags.prefix,
-        journal=flags.journal,
+        prefix=flags.prefix or (f"{flags.file_system}-" if flags.file_system else IMAGES),
+        journal="" if flags.file_system else flags.journal or JOURNAL,
+        file_system=flags.file_system,
         size=flags.size,
         min_size=min(flags.min_size, flags.size),
         pg_num=flags.pg_num,

@@ -15,6 +15,7 @@ from plimsoll.decide.ceph.making_pools.crush_report import CrushReport
 from plimsoll.decide.ceph.making_pools.crush_rules import CrushRule, with_rules
 from plimsoll.decide.ceph.making_pools.requested import PoolsRequest
 from plimsoll.decide.ceph.making_pools.steps import (
+    AddDataPool,
     AddRules,
     CreatePool,
     EnableApplication,
@@ -26,7 +27,8 @@ from plimsoll.decide.ceph.making_pools.steps import (
     decide_pools,
     described,
 )
-from plimsoll.processes.driver.backends.rbd.class_parameters import GROUP as POOL_GROUP
+from plimsoll.processes.driver.backends.ceph.class_parameters import GROUP as POOL_GROUP
+from plimsoll.processes.driver.backends.cephfs.class_parameters import FILESYSTEM
 from plimsoll.wire.ceph.connection import CephConnection
 from plimsoll.wire.ceph.crush_map import CrushMapText, read_crush_map, write_crush_map
 from plimsoll.wire.ceph.errors import CephError, CephFailure
@@ -72,7 +74,7 @@ class PoolMaking:
     async def _report(self) -> CrushReport:
         crush = await self.connection.command("osd crush dump")
         pools = await self.connection.command("osd pool ls", detail="detail")
-        return CrushReport(crush, pools)
+        return CrushReport(crush, pools, await self.connection.command("fs ls"))
 
     async def _carry_out(self, step: PoolStep) -> None:
         command = self.connection.command
@@ -85,6 +87,8 @@ class PoolMaking:
                 await command("osd pool set", pool=pool, var="min_size", val=str(min_size))
             case EnableApplication(pool=pool, application=application):
                 await command("osd pool application enable", pool=pool, app=application)
+            case AddDataPool(pool=pool, file_system=file_system):
+                await command("fs add_data_pool", fs_name=file_system, pool=pool)
             case LabelPool(pool=pool, application=application, key=key, value=value):
                 where = {"pool": pool, "app": application}
                 await command("osd pool application set", **where, key=key, value=value)
@@ -111,15 +115,16 @@ class PoolMaking:
 def class_document(request: PoolsRequest, pools: tuple[ConstrainedPool, ...]) -> dict[str, object]:
     """A class that uses the pools: by their group, if they have one, so that it stays as it is when
     domains come."""
+    own = {FILESYSTEM: request.file_system, "pool": request.journal}
     chosen = {POOL_GROUP: request.group} if request.group else {PARAMETER: _listed(pools)}
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": "ceph"},
-        "provisioner": "rbd.plimsoll.dev",
+        "provisioner": "cephfs.plimsoll.dev" if request.file_system else "rbd.plimsoll.dev",
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowVolumeExpansion": True,
-        "parameters": ({"pool": request.journal} if request.journal else {}) | chosen,
+        "parameters": {name: value for name, value in own.items() if value} | chosen,
     }
 
 

@@ -1,41 +1,45 @@
 """librados, librbd and libcephfs for Python, loaded when called for: most drivers need none.
 
-Debian builds them for its own version of Python. PyPI has none.
+`PLIMSOLL_CEPH_BINDINGS` in the environment says which, in the words of `BindingChoice`.
 """
 
-import importlib
-import platform
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from plimsoll.runtime.config import environment
+from plimsoll.wire.ceph.binding_choice import BindingChoice, import_cephfs, import_rados_and_rbd
 from plimsoll.wire.ceph.errors import NoCephError
+from plimsoll.wire.ceph.files.interface import CephfsModule
+from plimsoll.wire.ceph.interfaces import RadosModule, RbdModule
 
-PACKAGES = {"rados": "python3-rados", "rbd": "python3-rbd", "cephfs": "python3-cephfs"}
+VARIABLE = "PLIMSOLL_CEPH_BINDINGS"
 
 
 class CephBindings(NamedTuple):
-    """The two modules. They carry no types; those of this package do."""
+    rados: RadosModule
+    rbd: RbdModule
 
-    rados: Any
-    rbd: Any
+
+def chosen_bindings() -> BindingChoice:
+    """Raises NoCephError."""
+    given = environment().get(VARIABLE) or BindingChoice.AUTO
+    try:
+        return BindingChoice(given)
+    except ValueError as error:
+        known = ", ".join(BindingChoice)
+        raise NoCephError(f"{VARIABLE} is {given!r}; it can be one of {known}") from error
 
 
 def load_bindings() -> CephBindings:
     """Raises NoCephError."""
-    return CephBindings(rados=_load("rados"), rbd=_load("rbd"))
-
-
-def load_files_binding() -> Any:
-    """That of CephFS. Raises NoCephError."""
-    return _load("cephfs")
-
-
-def _load(name: str) -> Any:
     try:
-        return importlib.import_module(name)
+        return CephBindings(*import_rados_and_rbd(chosen_bindings()))
     except ImportError as error:
-        version = platform.python_version()
-        raise NoCephError(
-            f"Ceph's module {name} cannot be imported by Python {version} ({error}); install"
-            f" Debian's package {PACKAGES[name]}, which is for Python 3.11, and link its module"
-            " into the environment, as tools/ceph_packages.sh does"
-        ) from error
+        raise NoCephError(str(error)) from error
+
+
+def load_files_binding() -> CephfsModule:
+    """That of CephFS. Raises NoCephError."""
+    try:
+        return import_cephfs(chosen_bindings())
+    except ImportError as error:
+        raise NoCephError(str(error)) from error

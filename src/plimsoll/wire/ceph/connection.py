@@ -3,8 +3,11 @@
 Each call runs in a thread of its own, so none holds up the event loop. librados ends operations
 after the time that its options say, except where it waits for a newer map of the cluster: it does
 that when a pool is opened that it does not know. So monitors are asked first whether there is such
-a pool, which has a time limit, and the call has a deadline beyond that. Pools are opened so that
-deletions work in full ones, and writes fail at once instead of waiting for room.
+a pool, which has a time limit, and the call has a deadline beyond that. librbd waits for one
+operation after the other: a call for an image is given up when its pool does not answer, and no
+other begins for the same image before it has ended. To copy or remove a large image takes long:
+such a call has no deadline as long as it makes progress. Pools are opened so that deletions work in
+full ones, and writes fail at once instead of waiting for room.
 """
 
 import asyncio
@@ -19,12 +22,17 @@ from typing import Any, TypeVar
 from plimsoll.runtime.deadlines import in_thread_within
 from plimsoll.wire.ceph.bindings import load_bindings
 from plimsoll.wire.ceph.errors import CephError, CephFailure, ceph_error
-from plimsoll.wire.ceph.running_calls import RunningCalls
+from plimsoll.wire.ceph.interfaces import ClusterCalls, OpenPool
+from plimsoll.wire.ceph.running_calls import Progress, RunningCalls
 
 T = TypeVar("T")
 
-Ioctx = Any
-"""An open pool, of librados."""
+LONGEST = timedelta(days=7)
+"""No image is so large that it takes longer to copy."""
+GIVEN_UP = "the call was given up"
+
+Ioctx = OpenPool
+"""What librados calls it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +49,8 @@ class CephLimits:
     operation: timedelta = timedelta(seconds=5)
     """Of one operation of librados; a call of librbd has several."""
     call: timedelta = timedelta(seconds=60)
-    """Of a whole call, should librados itself not keep to its limit."""
+    """Of a whole call, should librados itself not keep to its limit; where the call tells its
+    progress, from the last one on."""
 
 
 DEFAULT_LIMITS = CephLimits()
@@ -64,7 +73,7 @@ class CephConnection:
         self.bindings = load_bindings()
         self._access = access
         self._limits = limits
-        self._cluster: Any = None
+        self._cluster: ClusterCalls | None = None
         self._connecting = asyncio.Lock()
         self._failure: CephError | None = None
         """Of the last attempt to connect that failed."""
@@ -84,6 +93,48 @@ class CephConnection:
         self, scopes: Sequence[PoolScope], function: Callable[[Sequence[Ioctx]], T]
     ) -> T:
         """The same for several pools at once; errors speak of the last one."""
+        return await self._limited(await self._call_on(scopes, function), str(scopes[-1]))
+
+    async def on_image(
+        self,
+        scopes: Sequence[PoolScope],
+        image: str,
+        function: Callable[[Sequence[Ioctx]], T],
+        *,
+        progress: Progress | None = None,
+    ) -> T:
+        """The same for an image in the last pool; given up when a pool does not answer."""
+        where = str(scopes[-1])
+        name = f"{where}, image {image}"
+        if self._calls.is_given_up(name):
+            detail = f"an earlier call for image {image} has not ended yet"
+            raise CephError(CephFailure.TIMED_OUT, where, detail)
+        call = await self._call_on(scopes, function)
+        running = asyncio.ensure_future(self._limited(call, where, name, within=LONGEST))
+        running.add_done_callback(_retrieve)
+        pause, idle = self._limits.operation / 2, timedelta()
+        try:
+            while True:
+                await asyncio.wait((running,), timeout=pause.total_seconds())
+                if running.done():
+                    return running.result()
+                idle = timedelta() if progress and progress.has_gone_on() else idle + pause
+                if idle >= self._limits.call:
+                    raise CephError(CephFailure.TIMED_OUT, where, GIVEN_UP)
+                await self._probe(scopes)
+        finally:
+            if not running.done():
+                running.cancel()
+                self._calls.give_up(name)
+
+    async def _probe(self, scopes: Sequence[PoolScope]) -> None:
+        """Raises CephError."""
+        for scope in scopes:
+            await self.reach_storage(scope.pool, 1)
+
+    async def _call_on(
+        self, scopes: Sequence[PoolScope], function: Callable[[Sequence[Ioctx]], T]
+    ) -> Callable[[], T]:
         cluster = await self._connected()
         for scope in scopes:
             await self._check_pool(scope.pool)
@@ -92,7 +143,7 @@ class CephConnection:
             with ExitStack() as stack:
                 return function([stack.enter_context(_opened(cluster, item)) for item in scopes])
 
-        return await self._limited(call, str(scopes[-1]))
+        return call
 
     async def _check_pool(self, pool: str) -> None:
         if pool not in self._pool_ids and pool not in await self.pool_ids():
@@ -123,14 +174,12 @@ class CephConnection:
 
     async def fsid(self) -> str:
         """What the cluster calls itself; monitors are asked for it once. Raises CephError."""
-        found: str = (await self._connected()).get_fsid()
-        return found
+        return (await self._connected()).get_fsid()
 
     async def address(self) -> str:
         """Of this client, as a blocklist names it. Raises CephError."""
         cluster = await self._connected()
-        addresses: str = await self._limited(cluster.get_addrs, self._monitors)
-        return addresses
+        return await self._limited(cluster.get_addrs, self._monitors)
 
     async def wait_for_newest_map(self) -> None:
         """What this client asks of OSDs from now on they do by the newest map, so none of them
@@ -151,7 +200,7 @@ class CephConnection:
 
         await self.on_pool(PoolScope(pool=pool), look)
 
-    async def _connected(self) -> Any:
+    async def _connected(self) -> ClusterCalls:
         """Calls that come meanwhile wait for the one that connects, and fail with it."""
         failures = self._failures
         async with self._connecting:
@@ -170,13 +219,22 @@ class CephConnection:
                 self._cluster = cluster
             return self._cluster
 
-    async def _limited(self, function: Callable[[], T], where: str) -> T:
+    async def _limited(
+        self,
+        function: Callable[[], T],
+        where: str,
+        name: str = "",
+        *,
+        within: timedelta | None = None,
+    ) -> T:
         foreign = self.bindings.rados.Error, self.bindings.rbd.Error
-        counted = self._calls.counted(function)
+        counted = self._calls.counted(function, name)
         try:
-            return await in_thread_within(self._limits.call, counted, (CephError, *foreign))
+            limit = within or self._limits.call
+            return await in_thread_within(limit, counted, (CephError, *foreign))
         except TimeoutError as error:
-            raise CephError(CephFailure.TIMED_OUT, where, "the call was given up") from error
+            self._calls.give_up(name)
+            raise CephError(CephFailure.TIMED_OUT, where, GIVEN_UP) from error
         except foreign as error:
             number = getattr(error, "errno", None) or 0
             failed = ceph_error(number, where, "" if number else str(error))
@@ -191,7 +249,7 @@ class CephConnection:
         if cluster is not None:
             await self._give_back(cluster)
 
-    async def _give_back(self, cluster: Any) -> None:
+    async def _give_back(self, cluster: ClusterCalls) -> None:
         """One that does not end in time is left to the end of the process, and so is one with calls
         that do not: librados frees what they use, and the process would crash."""
         patience = 2 * self._limits.operation
@@ -204,7 +262,13 @@ class CephConnection:
             await in_thread_within(patience + self._limits.operation, shut_down, ())
 
 
-def _opened(cluster: Any, scope: PoolScope) -> Ioctx:
+def _retrieve(ended: asyncio.Future[Any]) -> None:
+    """An error of a call that was given up at the same moment has been told already."""
+    if not ended.cancelled():
+        ended.exception()
+
+
+def _opened(cluster: ClusterCalls, scope: PoolScope) -> Ioctx:
     opened = cluster.open_ioctx(scope.pool)
     opened.set_osdmap_full_try()
     opened.set_namespace(scope.namespace)

@@ -8,10 +8,12 @@ which only the name was written before its maker died: that is gone afterwards.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from plimsoll.wire.ceph.connection import CephConnection, Ioctx, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
+from plimsoll.wire.ceph.interfaces import OpenImage, RbdModule
+from plimsoll.wire.ceph.running_calls import Progress
 
 T = TypeVar("T")
 
@@ -51,12 +53,11 @@ class RbdImages:
         self.scope = scope
 
     @property
-    def _rbd(self) -> Any:
+    def _rbd(self) -> RbdModule:
         return self._connection.bindings.rbd
 
     async def names(self) -> list[str]:
-        found: list[str] = await self._on_pool(lambda opened: self._rbd.RBD().list(opened))
-        return found
+        return await self._on_pool(lambda opened: self._rbd.RBD().list(opened))
 
     async def create(self, new: NewImage) -> None:
         def create(opened: Ioctx) -> None:
@@ -70,11 +71,10 @@ class RbdImages:
                 data_pool=new.data_pool or None,
             )
 
-        await self._on_pool(create)
+        await self._alone(new.name, create)
 
     def _features(self, new: NewImage) -> int:
-        number: int = self._rbd.RBD().features_from_string(",".join(new.features))
-        return number
+        return self._rbd.RBD().features_from_string(",".join(new.features))
 
     def _make_trash(self, opened: Ioctx) -> None:
         rados = self._connection.bindings.rados
@@ -83,11 +83,13 @@ class RbdImages:
             opened.operate_write_op(operation, TRASH)
 
     async def remove(self, name: str) -> None:
-        await self._on_pool(lambda opened: self._remove(opened, name))
+        """No deadline as long as it goes on."""
+        progress = Progress()
+        await self._alone(name, lambda opened: self._remove(opened, name, progress), progress)
 
-    def _remove(self, opened: Ioctx, name: str) -> None:
+    def _remove(self, opened: Ioctx, name: str, progress: Progress) -> None:
         try:
-            self._rbd.RBD().remove(opened, name)
+            self._rbd.RBD().remove(opened, name, on_progress=progress.tell)
         except self._rbd.ImageNotFound:
             if name in self._rbd.RBD().list(opened):
                 detail = f"image {name} cannot be moved to the trash"
@@ -97,7 +99,7 @@ class RbdImages:
     async def facts(self, name: str) -> ImageFacts:
         return await self._on_image(name, self._facts, read_only=True)
 
-    def _facts(self, image: Any) -> ImageFacts:
+    def _facts(self, image: OpenImage) -> ImageFacts:
         return ImageFacts(
             id=image.id(),
             size_bytes=image.size(),
@@ -106,7 +108,7 @@ class RbdImages:
             has_parent=self._has_parent(image),
         )
 
-    def _has_parent(self, image: Any) -> bool:
+    def _has_parent(self, image: OpenImage) -> bool:
         try:
             image.parent_info()
         except self._rbd.ImageNotFound:
@@ -116,7 +118,7 @@ class RbdImages:
     async def grow(self, name: str, size_bytes: int) -> None:
         """Never shrinks."""
 
-        def grow(image: Any) -> None:
+        def grow(image: OpenImage) -> None:
             if image.size() < size_bytes:
                 image.resize(size_bytes)
 
@@ -125,7 +127,7 @@ class RbdImages:
     async def watchers(self, name: str) -> list[str]:
         """Addresses of the clients that have the image open, but for this one."""
 
-        def found(image: Any) -> list[str]:
+        def found(image: OpenImage) -> list[str]:
             return [item["addr"] for item in image.watchers_list()]
 
         return await self._on_image(name, found, read_only=True)
@@ -133,7 +135,7 @@ class RbdImages:
     async def is_written(self, name: str) -> bool:
         """Whether any part of it, or of what it was cloned from, was ever written to."""
 
-        def is_written(image: Any) -> bool:
+        def is_written(image: OpenImage) -> bool:
             found: list[bool] = []
 
             def note(_offset: int, _length: int, exists: bool) -> None:  # noqa: FBT001 - librbd's
@@ -161,7 +163,7 @@ class RbdImages:
             except self._rbd.ImageNotFound:
                 return False
 
-        return await self._on_pool(is_readable)
+        return await self._alone(name, is_readable)
 
     async def clone(self, origin: SnapshotRef, new: NewImage) -> None:
         """From a snapshot in any pool of the cluster into this one."""
@@ -179,20 +181,33 @@ class RbdImages:
                 data_pool=new.data_pool or None,
             )
 
-        await self._connection.on_pools((origin.scope, self.scope), clone)
+        await self._connection.on_image((origin.scope, self.scope), new.name, clone)
 
     async def flatten(self, name: str) -> None:
-        """Copies what a clone still reads from its origin."""
-        await self._on_image(name, lambda image: image.flatten())
+        """Copies what a clone still reads from its origin; no deadline as long as it goes on."""
+        progress = Progress()
+
+        def flatten(opened: Ioctx) -> None:
+            with self._rbd.Image(opened, name) as image:
+                image.flatten(on_progress=progress.tell)
+
+        await self._alone(name, flatten, progress)
 
     async def _on_image(
-        self, name: str, function: Callable[[Any], T], *, read_only: bool = False
+        self, name: str, function: Callable[[OpenImage], T], *, read_only: bool = False
     ) -> T:
         def call(opened: Ioctx) -> T:
             with self._rbd.Image(opened, name, read_only=read_only) as image:
                 return function(image)
 
-        return await self._on_pool(call)
+        return await self._alone(name, call)
+
+    async def _alone(
+        self, name: str, function: Callable[[Ioctx], T], progress: Progress | None = None
+    ) -> T:
+        return await self._connection.on_image(
+            (self.scope,), name, lambda opened: function(opened[0]), progress=progress
+        )
 
     async def _on_pool(self, function: Callable[[Ioctx], T]) -> T:
         return await self._connection.on_pool(self.scope, function)

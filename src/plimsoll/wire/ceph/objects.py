@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from plimsoll.wire.ceph.connection import CephConnection, Ioctx, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
+from plimsoll.wire.ceph.interfaces import OmapValues
 
 T = TypeVar("T")
 
@@ -107,6 +108,6 @@ class RadosObjects:
         return await self._connection.on_pool(self._scope, function)
 
 
-def _texts(found: Any) -> dict[str, str]:
-    """The binding gives None for an empty value."""
+def _texts(found: OmapValues) -> dict[str, str]:
+    """Debian's module gives None for an empty value."""
     return {key: (value or b"").decode(errors="replace") for key, value in found}

@@ -6,6 +6,7 @@ from typing import Any
 from plimsoll.decide.ceph.making_pools.crush_report import CrushReport
 from plimsoll.decide.ceph.making_pools.crush_rules import CrushRule
 from plimsoll.decide.ceph.making_pools.steps import (
+    AddDataPool,
     AddRules,
     CreatePool,
     EnableApplication,
@@ -24,6 +25,8 @@ class SmallCluster:
         self.buckets: list[dict[str, Any]] = []
         self.rules: list[dict[str, Any]] = []
         self.pools: dict[str, dict[str, Any]] = {}
+        self.data_pools: dict[str, list[str]] = {}
+        """By file system."""
         self.osds = 0
         zones = [self._zone(name.replace("_", "-"), number) for name, number in hosts.items()]
         self._bucket("default", "root", zones)
@@ -50,7 +53,8 @@ class SmallCluster:
     def report(self) -> CrushReport:
         types = [{"type_id": number, "name": name} for number, name in enumerate(TYPES)]
         crush = {"buckets": self.buckets, "rules": self.rules, "types": types}
-        return CrushReport(crush, list(self.pools.values()))
+        listed = [{"name": name, "data_pools": own} for name, own in self.data_pools.items()]
+        return CrushReport(crush, list(self.pools.values()), listed)
 
     def carry_out(self, step: PoolStep) -> None:
         match step:
@@ -64,6 +68,8 @@ class SmallCluster:
                 self.pools[pool]["min_size"] = min_size
             case EnableApplication(pool=pool, application=application):
                 self.pools[pool]["application_metadata"][application] = {}
+            case AddDataPool(pool=pool, file_system=file_system):
+                self.data_pools[file_system].append(pool)
             case LabelPool(pool=pool, application=application, key=key, value=value):
                 self.pools[pool]["application_metadata"][application][key] = value
 

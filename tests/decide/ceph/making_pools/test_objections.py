@@ -49,6 +49,7 @@ def test_a_pool_of_another_size_is_left_to_the_administrator() -> None:
         (three_zones(), {"domain_type": "rack"}, "no rack below default"),
         (three_zones(), {"root": "top"}, "no bucket top"),
         (three_zones(), {"domains": {"zone-x": "x"}}, "no zone zone-x"),
+        (three_zones(), {"file_system": "x"}, "no file system x; Ceph has none"),
         (three_zones(), {"prefix": "x y"}, "no name for a pool"),
         (SmallCluster(zone_a=3), {"domains": {}}, "one zone only"),
         (SmallCluster(zone_a=1, zone_b=0, zone_c=1), {}, "in zone-b, which has 0"),

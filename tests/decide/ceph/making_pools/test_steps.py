@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from plimsoll.decide.ceph.constrained_pools import ConstrainedPool, DomainSegment
 from plimsoll.decide.ceph.making_pools.requested import PoolsRequest
 from plimsoll.decide.ceph.making_pools.steps import (
@@ -15,7 +17,9 @@ REQUEST = PoolsRequest(domains={"zone-a": "a", "zone-b": "b", "zone-c": "c"})
 
 
 def three_zones() -> SmallCluster:
-    return SmallCluster(zone_a=1, zone_b=1, zone_c=1)
+    made = SmallCluster(zone_a=1, zone_b=1, zone_c=1)
+    made.data_pools["files"] = []
+    return made
 
 
 def planned(cluster: SmallCluster, request: PoolsRequest = REQUEST) -> PoolsPlan:
@@ -39,14 +43,32 @@ def test_rules_come_first_then_each_pool_with_its_label() -> None:
     )
 
 
-def test_after_any_number_of_steps_the_rest_is_done_and_then_nothing() -> None:
-    steps = planned(three_zones()).steps
+FILES = replace(REQUEST, prefix="files-", journal="", file_system="files")
+
+
+@pytest.mark.parametrize("request_", [REQUEST, FILES], ids=["images", "a file system"])
+def test_after_any_number_of_steps_the_rest_is_done_and_then_nothing(
+    request_: PoolsRequest,
+) -> None:
+    steps = planned(three_zones(), request_).steps
     for done in range(len(steps) + 1):
         cluster = three_zones()
         for step in steps[:done]:
             cluster.carry_out(step)
-        rest = planned(cluster).steps
+        rest = planned(cluster, request_).steps
         assert list(rest) == list(steps[done:])
+
+
+def test_pools_of_a_file_system_are_added_to_it_and_labelled_for_it() -> None:
+    plan = planned(three_zones(), FILES)
+    assert [described(step) for step in plan.steps][1:6] == [
+        "create pool files-zone-a with rule plimsoll-files-zone-a, 3 copies, 32 placement groups",
+        "let pool files-zone-a be written to while 2 copies are up",
+        "enable application cephfs on pool files-zone-a",
+        "add pool files-zone-a to file system files",
+        "label pool files-zone-a: plimsoll.domain.zone=a",
+    ]
+    assert len([step for step in plan.steps if isinstance(step, CreatePool)]) == 3
 
 
 def test_a_domain_that_comes_later_gets_its_pool_and_leaves_the_others_alone() -> None:

@@ -1,7 +1,9 @@
+from collections.abc import Iterator
 from dataclasses import replace
 
 from plimsoll.api.meta import ObjectMeta
 from plimsoll.api.storage import AttachmentSource, AttachmentSpec, VolumeAttachment
+from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.decide.ceph.takeover.fencing import (
     Fencing,
@@ -90,3 +92,18 @@ def test_a_wider_fence_that_stays_lets_a_narrower_one_go() -> None:
         fenced=[("b",), ("b", "r1")],
     )
     assert decide_fencing(view, {}).release == (("b", "r1"),)
+
+
+class CountedVolumes(list[PersistentVolume]):
+    times_read = 0
+
+    def __iter__(self) -> Iterator[PersistentVolume]:
+        self.times_read += 1
+        return super().__iter__()
+
+
+def test_all_volumes_are_read_as_often_for_many_domains_as_for_one() -> None:
+    one, many = CountedVolumes((VOLUME,)), CountedVolumes((VOLUME,))
+    decide_fencing(replace(VIEW, volumes=one, fenced=[("b",)]), {})
+    decide_fencing(replace(VIEW, volumes=many, fenced=[(name,) for name in "bcdefgh"]), {})
+    assert many.times_read == one.times_read

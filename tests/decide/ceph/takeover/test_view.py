@@ -3,10 +3,7 @@ from plimsoll.decide.ceph.takeover.view import (
     TakeoverView,
     domain_segment,
     find_domain_path,
-    home_domains,
-    known_domains,
     labels_within,
-    users_by_node_and_label,
 )
 from tests.builders import a_claim, a_node, a_pod, a_volume
 
@@ -33,14 +30,14 @@ def test_drivers_name_a_domain_by_the_values_of_its_levels() -> None:
 
 
 def test_a_node_without_one_of_the_labels_is_nowhere() -> None:
-    assert home_domains(VIEW) == {"a1": ("a", "r1")}
+    assert VIEW.homes == {"a1": ("a", "r1")}
 
 
 def test_domains_are_known_by_nodes_volumes_and_fences() -> None:
     view = TakeoverView(
         domains=DOMAINS, nodes=NODES, volumes=(VOLUME,), fenced=[("c",)], closed=[("d",)]
     )
-    assert known_domains(view) == {("a",), ("a", "r1"), ("b",), ("b", "r1"), ("c",), ("d",)}
+    assert view.known == {("a",), ("a", "r1"), ("b",), ("b", "r1"), ("c",), ("d",)}
 
 
 def test_the_labels_of_a_domain_are_its_own_and_those_of_all_that_is_in_it() -> None:
@@ -50,4 +47,4 @@ def test_the_labels_of_a_domain_are_its_own_and_those_of_all_that_is_in_it() -> 
 def test_pods_use_the_labels_that_their_volumes_require_on_their_nodes() -> None:
     pods = (a_pod("db-0", claims=["data"], node="a1"), a_pod("db-1", claims=["data"]))
     view = TakeoverView(domains=DOMAINS, nodes=NODES, volumes=(VOLUME,), pods=pods)
-    assert users_by_node_and_label(view) == {("a1", B1): ["default/db-0"]}
+    assert view.users == {("a1", B1): ["default/db-0"]}

@@ -1,18 +1,23 @@
 """Where volumes go: preference first, then room, then names; always the same for the same room."""
 
+from fractions import Fraction
+
 import pytest
 
+from plimsoll.decide.ceph.pool_capacity import ThinSpace
 from plimsoll.processes.driver.backends.protocol import Extent, Pool, VolumeLayout
 from plimsoll.processes.driver.controller.placement import (
     Segment,
     TopologyRequirement,
     agree,
     find_place,
+    free_capacity,
     is_reachable,
     largest_place,
     total_places,
 )
 
+ANYWHERE = TopologyRequirement()
 A, B, C = ({"zone": name} for name in "abc")
 SPANNING = VolumeLayout(domains=2)
 
@@ -127,3 +132,31 @@ def test_a_pool_is_where_the_class_says_that_it_is() -> None:
     assert place is not None
     assert (place.pools, place.topology) == (("p",), (A,))
     assert chosen(pools, TopologyRequirement(requisite=(C,)), layout=layout) is None
+
+
+def test_the_bytes_of_a_pool_whose_data_is_elsewhere_are_those_of_the_other_one() -> None:
+    layout = VolumeLayout(pools=frozenset({"headers"}), stored_in={"headers": "data"})
+    pools = [a_pool("headers", 5), a_pool("data", 50)]
+    place = find_place(pools, layout, ANYWHERE, 40)
+    assert place is not None
+    assert (place.pools, [part.extent for part in place.parts]) == (("headers",), ["data"])
+    assert free_capacity(pools, layout, ANYWHERE) == (50, 50)
+    # Without room for a header there is none for the volume.
+    full = [a_pool("headers", 0), a_pool("data", 50)]
+    assert chosen(full, ANYWHERE, layout=layout) is None
+    assert free_capacity(full, layout, ANYWHERE) == (0, 0)
+
+
+def test_a_class_with_a_factor_of_its_own_promises_by_that() -> None:
+    thin = ThinSpace(available_bytes=100, unwritten_bytes=120)
+    extent = Extent(name="p", total_bytes=100, free_bytes=0, thin=thin)
+    pools = [Pool(name="p", topology=(), extents=(extent,))]
+    assert free_capacity(pools, VolumeLayout(), ANYWHERE) == (0, 0)
+    careless = VolumeLayout(overcommit=Fraction(5, 2))
+    assert free_capacity(pools, careless, ANYWHERE) == (130, 130)
+    assert chosen(pools, ANYWHERE, size=130, layout=careless) == ("p",)
+    assert chosen(pools, ANYWHERE, size=131, layout=careless) is None
+
+
+def test_a_factor_changes_nothing_where_nothing_is_promised_beyond_what_there_is() -> None:
+    assert free_capacity([a_pool("p", 5)], VolumeLayout(overcommit=Fraction(2)), ANYWHERE) == (5, 5)

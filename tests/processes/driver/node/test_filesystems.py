@@ -13,6 +13,7 @@ from plimsoll.processes.driver.node.filesystems import (
     make,
 )
 from plimsoll.runtime.commands import CommandError, run
+from tests.processes.driver.node.ground import needs_root_and
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has loop devices")
 
@@ -48,7 +49,10 @@ async def test_a_device_that_cannot_be_read_is_an_error_and_not_empty(file: Path
         await run(["losetup", "--detach", device])
 
 
-@pytest.mark.parametrize("fs_type", sorted(MINIMUM_BYTES))
+@pytest.mark.parametrize(
+    "fs_type",
+    [pytest.param(each, marks=needs_root_and(f"mkfs.{each}")) for each in sorted(MINIMUM_BYTES)],
+)
 async def test_a_file_system_of_which_only_the_beginning_can_be_read_is_still_one(
     file: Path, fs_type: str
 ) -> None:

@@ -16,7 +16,7 @@ may crash before it learns that, and removals of images at the same time may mis
 librbd. In both cases an image is lost to the journal.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plimsoll.decide.ceph.journal.layout import (
     IMAGE_ID,
@@ -63,6 +63,8 @@ class ReservedImage:
     request_name: str
     is_resumed: bool = False
     """An interrupted call reserved it: the image may exist."""
+    has_given_up: bool = False
+    """What an interrupted call reserved is a leftover now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,10 @@ def reserve(
         claimed = yield from _claim(journal, request, state, given_up)
         if claimed is None:
             place = new_place(journal, request)
-            return (yield from _with_object(journal, request, place, is_resumed=False))
+            reserved = yield from _with_object(journal, request, place, is_resumed=False)
+            if isinstance(reserved, JournalProblem):
+                return reserved
+            return replace(reserved, has_given_up=bool(given_up))
         if claimed is not JournalProblem.CHANGED:
             return claimed
     return JournalProblem.CHANGED

@@ -32,13 +32,16 @@ class ExistingPool:
 
 
 class CrushReport:
-    def __init__(self, crush: Document, pools: Sequence[Document]) -> None:
-        """The answers to `osd crush dump` and `osd pool ls detail`."""
+    def __init__(
+        self, crush: Document, pools: Sequence[Document], file_systems: Sequence[Document] = ()
+    ) -> None:
+        """The answers to `osd crush dump`, `osd pool ls detail` and `fs ls`."""
         buckets = [each for each in crush["buckets"] if SHADOW not in each["name"]]
         self._by_id: dict[int, Document] = {each["id"]: each for each in buckets}
         self._by_name: dict[str, Document] = {each["name"]: each for each in buckets}
         self._rules: dict[str, Document] = {each["rule_name"]: each for each in crush["rules"]}
         self._pools = pools
+        self._file_systems: dict[str, Document] = {each["name"]: each for each in file_systems}
         self.types: tuple[str, ...] = tuple(each["name"] for each in crush["types"])
 
     @property
@@ -83,6 +86,14 @@ class CrushReport:
         parts = [steps[at : at + 3] for at in range(0, len(steps), 3)]
         takes = [_take(part) for part in parts]
         return tuple(take for take in takes if take) if all(takes) else ()
+
+    @property
+    def file_systems(self) -> tuple[str, ...]:
+        return tuple(sorted(self._file_systems))
+
+    def pools_of(self, file_system: str) -> frozenset[str]:
+        """The names of its data pools; none if there is no such file system."""
+        return frozenset(self._file_systems.get(file_system, {}).get("data_pools", ()))
 
     def pool(self, name: str) -> ExistingPool | None:
         rules = {rule["rule_id"]: rule_name for rule_name, rule in self._rules.items()}

@@ -15,6 +15,9 @@ def find_objection(request: PoolsRequest, report: CrushReport) -> str:
     for name in (f"{request.prefix}x", request.journal or "x"):
         if not NAME.fullmatch(name):
             return f"{name!r} is no name for a pool; use letters, digits, '-', '_' and '.'"
+    if request.file_system and request.file_system not in report.file_systems:
+        known = ", ".join(report.file_systems) or "none"
+        return f"there is no file system {request.file_system}; Ceph has {known}"
     for name in (request.domain_type, request.leaf):
         if name not in report.types:
             return f"CRUSH has no bucket type {name}; it has {', '.join(report.types)}"

@@ -22,14 +22,19 @@ class PoolsRequest:
     """The short name of the label of nodes; empty: the type of the bucket."""
     prefix: str = "rbd-"
     journal: str = "journal"
-    """Empty: no journal pool is made."""
+    """Empty: no journal pool is made. A file system has its own in its metadata pool."""
     size: int = 3
     min_size: int = 2
     pg_num: int = 32
     leaf: str = "host"
-    application: str = "rbd"
+    file_system: str = ""
+    """The pools become data pools of it; empty: they are for images."""
     group: str = ""
     allows_single_copy: bool = False
+
+    @property
+    def application(self) -> str:
+        return "cephfs" if self.file_system else "rbd"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

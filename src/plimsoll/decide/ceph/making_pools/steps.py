@@ -54,6 +54,12 @@ class EnableApplication:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddDataPool:
+    pool: str
+    file_system: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabelPool:
     pool: str
     application: str
@@ -61,7 +67,7 @@ class LabelPool:
     value: str
 
 
-PoolStep = AddRules | CreatePool | SetMinSize | EnableApplication | LabelPool
+PoolStep = AddRules | CreatePool | SetMinSize | EnableApplication | AddDataPool | LabelPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +113,8 @@ def described(step: PoolStep) -> str:
             return f"let pool {pool} be written to while {min_size} copies are up"
         case EnableApplication(pool=pool, application=application):
             return f"enable application {application} on pool {pool}"
+        case AddDataPool(pool=pool, file_system=file_system):
+            return f"add pool {pool} to file system {file_system}"
         case LabelPool(pool=pool, key=key, value=value):
             return f"label pool {pool}: {key}={value}"
         case _:
@@ -121,6 +129,9 @@ def _steps(
         yield AddRules(tuple(CrushRule(name=pool.rule, takes=pool.takes) for pool in missing))
     for pool in wanted:
         yield from _steps_of(pool, request, report.pool(pool.name))
+        if request.file_system and pool.name not in report.pools_of(request.file_system):
+            yield AddDataPool(pool=pool.name, file_system=request.file_system)
+        yield from _labels(pool, request, report.pool(pool.name))
 
 
 def _steps_of(
@@ -134,6 +145,12 @@ def _steps_of(
     applications = {} if existing is None else existing.applications
     if request.application not in applications:
         yield EnableApplication(pool=pool.name, application=request.application)
+
+
+def _labels(
+    pool: WantedPool, request: PoolsRequest, existing: ExistingPool | None
+) -> Iterator[LabelPool]:
+    applications = {} if existing is None else existing.applications
     labels = applications.get(request.application, {})
     for key, value in pool.labels.items():
         if labels.get(key) != value:

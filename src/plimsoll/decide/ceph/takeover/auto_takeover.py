@@ -18,7 +18,7 @@ from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.decide.ceph.takeover.objections import PoolCopies, find_objection
 from plimsoll.decide.ceph.takeover.served_labels import DomainPath, wider_paths
 from plimsoll.decide.ceph.takeover.takeover_map import TakeoverMap, find_domain
-from plimsoll.decide.ceph.takeover.view import TakeoverView, home_domains, is_in_any, is_within
+from plimsoll.decide.ceph.takeover.view import TakeoverView, is_in_any, is_within
 
 READY = "Ready"
 LOST_AFTER = timedelta(minutes=5)
@@ -145,7 +145,7 @@ def _is_in_map(path: DomainPath, view: AutoTakeoverView) -> bool:
 
 
 def _nodes_by_domain(view: AutoTakeoverView) -> dict[DomainPath, list[Node]]:
-    homes = home_domains(TakeoverView(domains=view.domains, nodes=view.nodes))
+    homes = TakeoverView(domains=view.domains, nodes=view.nodes).homes
     found: dict[DomainPath, list[Node]] = {}
     for node in view.nodes:
         for path in wider_paths(homes.get(node.name, ())):

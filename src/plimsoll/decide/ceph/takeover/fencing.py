@@ -15,12 +15,9 @@ from plimsoll.decide.ceph.takeover.served_labels import DomainPath
 from plimsoll.decide.ceph.takeover.takeovers import find_takeovers
 from plimsoll.decide.ceph.takeover.view import (
     TakeoverView,
-    home_domains,
     is_in_any,
     is_within,
     labels_within,
-    required_labels,
-    users_by_node_and_label,
 )
 
 MOST_NAMED = 3
@@ -78,7 +75,7 @@ def _objections(copies: Collection[PoolCopies]) -> list[str]:
 
 def find_dependence(view: TakeoverView, domain: DomainPath) -> str:
     """Why the domain cannot be released; empty: nothing outside of it depends on it."""
-    homes = home_domains(view)
+    homes = view.homes
     outside = {node.name for node in view.nodes if not is_within(homes.get(node.name, ()), domain)}
     others = [other for other in view.fenced if other != domain]
     labels = labels_within(view, domain)
@@ -100,7 +97,7 @@ def _serving(view: TakeoverView, outside: set[str], labels: frozenset[str]) -> I
 
 
 def _running(view: TakeoverView, outside: set[str], labels: frozenset[str]) -> Iterator[str]:
-    users = users_by_node_and_label(view)
+    users = view.users
     pods = {
         pod
         for (node, label), found in users.items()
@@ -112,7 +109,7 @@ def _running(view: TakeoverView, outside: set[str], labels: frozenset[str]) -> I
 
 
 def _attached(view: TakeoverView, outside: set[str], labels: frozenset[str]) -> Iterator[str]:
-    required = required_labels(view)
+    required = view.required
     volumes = {
         name
         for attachment in view.attachments

@@ -24,10 +24,8 @@ from plimsoll.decide.ceph.takeover.served_labels import (
 from plimsoll.decide.ceph.takeover.takeovers import Takeover, Takeovers, find_takeovers
 from plimsoll.decide.ceph.takeover.view import (
     TakeoverView,
-    home_domains,
     is_in_any,
     labels_within,
-    users_by_node_and_label,
 )
 
 
@@ -62,12 +60,12 @@ class ServedDomains:
 
 def decide_served_domains(view: TakeoverView) -> ServedDomains:
     takeovers = find_takeovers(view)
-    homes = home_domains(view)
+    homes = view.homes
     decision = _Decision(
         view=view,
         takeovers=takeovers,
         labels={each: labels_within(view, each.source) for each in takeovers.found},
-        users=users_by_node_and_label(view),
+        users=view.users,
         given_back=_labels_given_back(view, takeovers),
     )
     nodes = sorted(view.nodes, key=lambda node: node.name)

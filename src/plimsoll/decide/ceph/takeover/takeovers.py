@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from plimsoll.decide.ceph.takeover.served_labels import DomainPath
 from plimsoll.decide.ceph.takeover.takeover_map import ALL, find_domain
-from plimsoll.decide.ceph.takeover.view import TakeoverView, is_in_any, is_within, known_domains
+from plimsoll.decide.ceph.takeover.view import TakeoverView, is_in_any, is_within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Takeovers:
 def find_takeovers(view: TakeoverView) -> Takeovers:
     if view.map_problem:
         return Takeovers(problems=(view.map_problem,))
-    known, depth = known_domains(view), len(view.domains.labels)
+    known, depth = view.known, len(view.domains.labels)
     found, problems = [], []
     for source, targets in sorted(view.takeover.targets_by_source.items()):
         try:

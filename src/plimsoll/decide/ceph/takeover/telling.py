@@ -42,6 +42,9 @@ class TakeoverReason(StrEnum):
     """Pools would not survive the loss of the domain."""
     GIVEBACK_WAITS = "GivebackWaits"
     """Pods or nodes outside of the domain still depend on it."""
+    NOT_SERVED = "DomainNotServed"
+    """A pod came to a node when that had given the domain of its volume back. The pod has failed,
+    so that its owner makes another one."""
     MAP_NOT_UNDERSTOOD = "TakeoverMapNotUnderstood"
     """Nothing is taken over anew and nothing is given back until the map is corrected."""
     LOST = "DomainLost"

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttachment
-from plimsoll.api.volumes import PersistentVolume
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.ceph.domain_labels import DomainLabels, DomainNotKnown, HomeDomain
 from plimsoll.decide.ceph.node_domain import KeptDomain, find_advertised_domain
 from plimsoll.decide.ceph.takeover.served_labels import (
@@ -20,12 +21,15 @@ from plimsoll.decide.ceph.takeover.served_labels import (
 from plimsoll.decide.ceph.takeover.takeover_map import TakeoverMap
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TakeoverView:
+    """What follows from it is found out once: each domain of a map is decided by it."""
+
     domains: DomainLabels
     nodes: Sequence[Node]
     volumes: Sequence[PersistentVolume] = ()
     pods: Sequence[Pod] = ()
+    claims: Sequence[PersistentVolumeClaim] = ()
     attachments: Sequence[VolumeAttachment] = ()
     takeover: TakeoverMap = field(default_factory=TakeoverMap)
     map_problem: str = ""
@@ -35,6 +39,50 @@ class TakeoverView:
     closed: Collection[DomainPath] | None = ()
     """Besides, domains whose nodes get no volumes: a fence was begun, or is not ended yet. None:
     the driver does not say which are fenced."""
+
+    @cached_property
+    def homes(self) -> Mapping[str, DomainPath]:
+        """By node, as its driver advertises it; nothing for a node that is nowhere."""
+        found = ((node.name, _home_domain(self.domains, node)) for node in self.nodes)
+        return {name: path for name, path in found if path is not None}
+
+    @cached_property
+    def required(self) -> Mapping[str, frozenset[str]]:
+        """The labels of domains that each volume requires, by its name."""
+        prefix = served_prefix(self.domains.driver)
+        return {
+            volume.name: frozenset(key for key in _affinity_keys(volume) if key.startswith(prefix))
+            for volume in self.volumes
+        }
+
+    @cached_property
+    def known(self) -> frozenset[DomainPath]:
+        """Those of nodes, of volumes, and of the driver: a lost domain may have no nodes any
+        more."""
+        driver = self.domains.driver
+        required = (label for labels in self.required.values() for label in labels)
+        by_volumes = (path for label in required if (path := parse_label(driver, label)))
+        paths = (*self.homes.values(), *by_volumes, *self.fenced, *(self.closed or ()))
+        return frozenset(wider for path in paths for wider in wider_paths(path))
+
+    @cached_property
+    def users(self) -> Mapping[tuple[str, str], list[str]]:
+        """The pods that need a label, by their node and the label."""
+        by_claim = self._labels_by_claim()
+        users: dict[tuple[str, str], list[str]] = {}
+        for pod in self.pods if by_claim else ():
+            if pod.spec.node_name and not pod.is_finished:
+                needed = {label for claim in pod.claims for label in by_claim.get(claim, ())}
+                for label in needed:
+                    users.setdefault((pod.spec.node_name, label), []).append(str(pod.key))
+        return users
+
+    def _labels_by_claim(self) -> Mapping[ObjectKey, frozenset[str]]:
+        return {
+            volume.spec.claim: labels
+            for volume in self.volumes
+            if volume.spec.claim is not None and (labels := self.required[volume.name])
+        }
 
 
 def domain_segment(domains: DomainLabels, path: DomainPath) -> dict[str, str]:
@@ -56,12 +104,6 @@ def is_in_any(path: DomainPath, domains: Iterable[DomainPath]) -> bool:
     return any(is_within(path, wider) for wider in domains)
 
 
-def home_domains(view: TakeoverView) -> dict[str, DomainPath]:
-    """By node, as its driver advertises it; nothing for a node that is nowhere."""
-    found = ((node.name, _home_domain(view.domains, node)) for node in view.nodes)
-    return {name: path for name, path in found if path is not None}
-
-
 def _home_domain(domains: DomainLabels, node: Node) -> DomainPath | None:
     """Fences go by it: a driver that keeps its old domain is not in the one of the new labels."""
     match find_advertised_domain(domains, node, node_name=node.name):
@@ -73,55 +115,16 @@ def _home_domain(domains: DomainLabels, node: Node) -> DomainPath | None:
             return None
 
 
-def known_domains(view: TakeoverView) -> frozenset[DomainPath]:
-    """Those of nodes, of volumes, and of the driver: a lost domain may have no nodes any more."""
-    driver = view.domains.driver
-    required = (label for labels in required_labels(view).values() for label in labels)
-    by_volumes = (path for label in required if (path := parse_label(driver, label)))
-    paths = (*home_domains(view).values(), *by_volumes, *view.fenced, *(view.closed or ()))
-    return frozenset(wider for path in paths for wider in wider_paths(path))
-
-
 def labels_within(view: TakeoverView, domain: DomainPath) -> frozenset[str]:
     """Of the domain and all that is in it."""
     driver = view.domains.driver
     own = served_label(driver, domain)
-    inner = (served_label(driver, path) for path in known_domains(view) if is_within(path, domain))
-    required = frozenset[str]().union(*required_labels(view).values())
+    inner = (served_label(driver, path) for path in view.known if is_within(path, domain))
+    required = frozenset[str]().union(*view.required.values())
     return frozenset((own, *inner, *(each for each in required if each.startswith(f"{own}."))))
-
-
-def required_labels(view: TakeoverView) -> dict[str, frozenset[str]]:
-    """The labels of domains that each volume requires, by its name."""
-    prefix = served_prefix(view.domains.driver)
-    return {
-        volume.name: frozenset(key for key in _affinity_keys(volume) if key.startswith(prefix))
-        for volume in view.volumes
-    }
 
 
 def _affinity_keys(volume: PersistentVolume) -> Iterator[str]:
     required = volume.spec.required_nodes
     for term in required.node_selector_terms if required else ():
         yield from (expression.key for expression in term.match_expressions)
-
-
-def users_by_node_and_label(view: TakeoverView) -> dict[tuple[str, str], list[str]]:
-    """The pods that need a label, by their node and the label."""
-    by_claim = _labels_by_claim(view)
-    users: dict[tuple[str, str], list[str]] = {}
-    for pod in view.pods:
-        if pod.spec.node_name and not pod.is_finished:
-            needed = {label for claim in pod.claims for label in by_claim.get(claim, ())}
-            for label in needed:
-                users.setdefault((pod.spec.node_name, label), []).append(str(pod.key))
-    return users
-
-
-def _labels_by_claim(view: TakeoverView) -> Mapping[ObjectKey, frozenset[str]]:
-    labels = required_labels(view)
-    return {
-        volume.spec.claim: labels[volume.name]
-        for volume in view.volumes
-        if volume.spec.claim is not None
-    }

@@ -9,11 +9,13 @@ remedy.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from plimsoll.decide.capacity.volume_sizes import Cost
+from plimsoll.decide.ceph.pool_capacity import ThinSpace
 from plimsoll.decide.ceph.pool_choice import VolumeReach
 from plimsoll.processes.driver.records import (
     SnapshotRecord,
@@ -49,6 +51,15 @@ class Extent:
     total_bytes: int
     free_bytes: int
     """What can be promised now; everything promised before is taken off already."""
+    thin: ThinSpace | None = None
+    """What a class goes by that has its own factor of overcommit; None: none can have one."""
+
+
+def promised(extent: Extent, overcommit: Fraction | None) -> Extent:
+    """As a class with that factor sees it."""
+    if overcommit is None or extent.thin is None:
+        return extent
+    return replace(extent, free_bytes=extent.thin.free_bytes(overcommit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +88,8 @@ class VolumeLayout(Cost):
     served_from: Mapping[str, tuple[Mapping[str, str], ...]] = field(default_factory=dict)
     """The labels of nodes that serve the domain of a pool, by its name, for volumes that are to be
     reachable from these instead."""
+    overcommit: Fraction | None = None
+    """How many bytes the class promises for each that there is; None: it does not say."""
     mounted_as: str = ""
     """The list in `mount_options.ALLOWED` that holds for it; empty: it is never mounted."""
     also_mount_options: frozenset[str] = frozenset()

@@ -70,10 +70,10 @@ class Changes:
 
     async def _take_capacity(self, volume: VolumeRecord, wanted: SizeRange) -> VolumeRecord:
         driver = self._driver
-        layout = driver.backend.layout(request_of(volume))
-        size = chosen_size(wanted, layout)
         async with driver.placing:
             pools = await driver.pools()
+            layout = driver.backend.layout(request_of(volume))
+            size = chosen_size(wanted, layout)
             place = find_larger_place(pools, layout, volume.placement, size)
             if place is None:
                 raise resource_exhausted(

@@ -4,6 +4,7 @@ Pages follow the order in which things were made. A token is the number of the l
 that what is deleted between two pages does not shift the second, and what is added comes last.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
@@ -17,6 +18,10 @@ from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.records import RecordPhase, SnapshotRecord, VolumeRecord
 from plimsoll.wire.csi.gen import csi_pb2 as csi, pools_pb2
 from plimsoll.wire.csi.refusals import aborted, invalid_argument
+
+AT_ONCE = 16
+"""How many volumes are looked at together. Storage that does not answer keeps each of them until a
+time limit."""
 
 Entry = TypeVar("Entry", VolumeRecord, SnapshotRecord)
 
@@ -33,13 +38,21 @@ class VolumeListing:
             csi.ListVolumesResponse.Entry(
                 volume=volume_message(self._driver, volume),
                 status=csi.ListVolumesResponse.VolumeStatus(
-                    published_node_ids=_nodes(volume),
-                    volume_condition=await condition_message(self._driver, volume),
+                    published_node_ids=_nodes(volume), volume_condition=condition
                 ),
             )
-            for volume in page
+            for volume, condition in zip(page, await self._conditions(page), strict=True)
         ]
         return csi.ListVolumesResponse(entries=entries, next_token=token)
+
+    async def _conditions(self, page: Sequence[VolumeRecord]) -> Sequence[csi.VolumeCondition]:
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def condition(volume: VolumeRecord) -> csi.VolumeCondition:
+            async with turns:
+                return await condition_message(self._driver, volume)
+
+        return await asyncio.gather(*(condition(volume) for volume in page))
 
     async def get_volume(
         self, request: csi.ControllerGetVolumeRequest

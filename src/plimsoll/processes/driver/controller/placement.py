@@ -10,6 +10,7 @@ reports comes from the function that places volumes, so the two cannot disagree.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,7 +20,7 @@ from plimsoll.decide.capacity.volume_sizes import (
     largest_volume,
     total_volumes,
 )
-from plimsoll.processes.driver.backends.protocol import Pool, VolumeLayout
+from plimsoll.processes.driver.backends.protocol import Extent, Pool, VolumeLayout, promised
 from plimsoll.processes.driver.records import Part, VolumePlacement
 
 Segment = Mapping[str, str]
@@ -66,7 +67,7 @@ def are_apart(one: Pool, other: Pool) -> bool:
     )
 
 
-def usable_pools(
+def _usable_pools(
     pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement
 ) -> Sequence[Pool]:
     """The pools that a volume can be in; those of a volume in several pools can be any."""
@@ -87,13 +88,32 @@ def find_place(
     return None if chosen is None else _placement(chosen, layout, size_bytes)
 
 
+class FreeCapacity(NamedTuple):
+    largest_bytes: int
+    """Of one volume; 0: none fits."""
+    total_bytes: int
+
+
+def free_capacity(
+    pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement
+) -> FreeCapacity:
+    """What `largest_place` and `total_places` say, of pools that are looked at once."""
+    if layout.domains > 1:
+        largest = largest_place(pools, layout, requirement)
+        return FreeCapacity(largest, total_places(pools, layout, requirement))
+    free = [free_extents(pool) for pool in _usable_pools(pools, layout, requirement)]
+    return FreeCapacity(
+        max((largest_volume(each, layout) for each in free), default=0),
+        sum(total_volumes(each, layout) for each in free),
+    )
+
+
 def largest_place(
     pools: Sequence[Pool], layout: VolumeLayout, requirement: TopologyRequirement
 ) -> int:
     """The size of the largest volume that could be placed; 0: none fits."""
     if layout.domains == 1:
-        wanted = usable_pools(pools, layout, requirement)
-        return max((largest_volume(free_extents(pool), layout) for pool in wanted), default=0)
+        return free_capacity(pools, layout, requirement).largest_bytes
     sizes = {largest_volume(free_extents(pool), layout) for pool in pools} - {0}
     # A volume in several pools is as large as the smallest of them allows: one of these sizes.
     fits = (size for size in sorted(sizes, reverse=True) if _fits(pools, layout, requirement, size))
@@ -111,8 +131,7 @@ def total_places(
 ) -> int:
     """What could be placed in sum; for volumes in several pools, the largest again and again."""
     if layout.domains == 1:
-        wanted = usable_pools(pools, layout, requirement)
-        return sum(total_volumes(free_extents(pool), layout) for pool in wanted)
+        return free_capacity(pools, layout, requirement).total_bytes
     total, left = 0, list(pools)
     while size := largest_place(left, layout, requirement):
         place = find_place(left, layout, requirement, size)
@@ -149,17 +168,35 @@ def _without(pool: Pool, place: VolumePlacement) -> Pool:
 
 
 def _allowed(pools: Sequence[Pool], layout: VolumeLayout) -> list[Pool]:
-    """As the class sees them: where it says that they are, with the extents that it fills."""
-    extents = {pool.name: pool.extents for pool in pools}
+    """As the class sees them: where it says that they are, with the extents that it fills, and what
+    it may promise of them."""
+    extents = {pool.name: promised_extents(pool, layout) for pool in pools}
     return [
         replace(
             pool,
             topology=layout.located.get(pool.name, pool.topology),
-            extents=extents.get(layout.stored_in.get(pool.name, pool.name), ()),
+            extents=_filled(pool.name, layout.stored_in, extents),
         )
         for pool in pools
         if layout.pools is None or pool.name in layout.pools
     ]
+
+
+def _filled(
+    pool: str, stored_in: Mapping[str, str], extents: Mapping[str, tuple[Extent, ...]]
+) -> tuple[Extent, ...]:
+    """Where the bytes of its volumes go. A pool that is full takes none whose bytes are elsewhere,
+    either: it has their headers."""
+    data = stored_in.get(pool, pool)
+    is_open = data == pool or any(extent.free_bytes > 0 for extent in extents[pool])
+    return extents.get(data, ()) if is_open else ()
+
+
+def promised_extents(pool: Pool, layout: VolumeLayout) -> tuple[Extent, ...]:
+    """With what the class may promise of each."""
+    if layout.overcommit is None:
+        return pool.extents
+    return tuple(promised(extent, layout.overcommit) for extent in pool.extents)
 
 
 def _ranked(

@@ -85,9 +85,9 @@ class Snapshots:
 
     async def _place(self, name: str, volume: VolumeRecord) -> VolumePlacement:
         """In the pools of its volume; a snapshot takes as much capacity as another such volume."""
+        pools = await self._driver.pools()
         layout = self._driver.backend.layout(request_of(volume))
         beside = replace(layout, pools=frozenset(volume.placement.pools))
-        pools = await self._driver.pools()
         place = find_place(pools, beside, TopologyRequirement(), volume.size_bytes)
         if place is None:
             largest = largest_place(pools, beside, TopologyRequirement())

@@ -7,27 +7,31 @@ to the second, which is all that the binding tells.
 """
 
 import contextlib
+import os
 import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
+from plimsoll.wire.ceph.files.interface import CephfsModule, FileCalls, FileFacts
 from plimsoll.wire.ceph.files.removal import DIRECTORY, entries
 
 CHUNK = 1 << 20
 ENTRY_COST = 64 << 10
 """What a file costs beside its bytes, counted in those."""
+LONGEST_ATTRIBUTE = 64 << 10
+"""Bytes of a value, or of all names of a file: Linux takes no more."""
 HIDDEN = b"ceph."
 """Attributes that CephFS has itself."""
 BITS = 0o7777
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 DRAFT = b".plimsoll-copying"
 """What a file is called while it is written, in the directory that the copy begins with."""
 
 
 @dataclass(slots=True)
 class TreeCopy:
-    fs: Any
-    cephfs: Any
+    fs: FileCalls
+    cephfs: CephfsModule
     """The module: it has the numbers of attributes."""
     source: bytes
     target: bytes
@@ -76,14 +80,14 @@ class TreeCopy:
             self._dress(source, target, facts)
         yield ENTRY_COST
 
-    def _link(self, first: bytes, target: bytes, present: Any) -> None:
+    def _link(self, first: bytes, target: bytes, present: FileFacts | None) -> None:
         if present is not None and present["ino"] == self._stat(first)["ino"]:
             return
         if present is not None:
             self.fs.unlink(target)
         self.fs.link(first, target)
 
-    def _content(self, source: bytes, target: bytes, facts: Any) -> Iterator[int]:
+    def _content(self, source: bytes, target: bytes, facts: FileFacts) -> Iterator[int]:
         mode = facts["mode"]
         if stat.S_ISREG(mode):
             yield from self._bytes(source, facts["size"])
@@ -94,9 +98,9 @@ class TreeCopy:
             self.fs.mknod(target, stat.S_IFMT(mode) | 0o600, facts["rdev"])
 
     def _bytes(self, source: bytes, size: int) -> Iterator[int]:
-        reading = self.fs.open(source, "r")
+        reading = self.fs.open(source, os.O_RDONLY)
         try:
-            writing = self.fs.open(self.draft, "w", 0o600)
+            writing = self.fs.open(self.draft, NEW_FILE, 0o600)
             try:
                 offset = 0
                 while chunk := self.fs.read(reading, offset, CHUNK):
@@ -117,27 +121,28 @@ class TreeCopy:
             written = self.fs.write(writing, chunk, offset)
             chunk, offset = chunk[written:], offset + written
 
-    def _dress(self, source: bytes, target: bytes, facts: Any) -> None:
+    def _dress(self, source: bytes, target: bytes, facts: FileFacts) -> None:
         """Changing the owner takes away bits of the mode, so that is first; everything changes the
         time, so that is last."""
         mode = facts["mode"]
         self.fs.lchown(target, facts["uid"], facts["gid"])
         for name in self._attributes(source):
-            self.fs.lsetxattr(target, name.decode(), self.fs.lgetxattr(source, name.decode()), 0)
+            value = self.fs.lgetxattr(source, name.decode(), LONGEST_ATTRIBUTE)
+            self.fs.lsetxattr(target, name.decode(), value, 0)
         if not stat.S_ISLNK(mode):
             self.fs.chmod(target, mode & BITS)
         self.fs.lutimes(target, (facts["atime"].timestamp(), facts["mtime"].timestamp()))
 
     def _attributes(self, path: bytes) -> list[bytes]:
-        _, names = self.fs.llistxattr(path)
+        _, names = self.fs.llistxattr(path, LONGEST_ATTRIBUTE)
         return [name for name in names.split(b"\0") if name and not name.startswith(HIDDEN)]
 
-    def _stat(self, path: bytes) -> Any:
+    def _stat(self, path: bytes) -> FileFacts:
         return self.fs.statx(
             path, self.cephfs.CEPH_STATX_BASIC_STATS, self.cephfs.AT_SYMLINK_NOFOLLOW
         )
 
-    def _find(self, path: bytes) -> Any:
+    def _find(self, path: bytes) -> FileFacts | None:
         """None: there is no such thing."""
         try:
             return self._stat(path)

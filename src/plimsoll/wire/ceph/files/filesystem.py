@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TypeVar
 
+from plimsoll.wire.ceph.bindings import chosen_bindings
 from plimsoll.wire.ceph.connection import CephAccess, CephLimits
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.files import messages as m
@@ -181,6 +182,7 @@ class CephFilesystem:
             user=self._access.user,
             key=self._access.key,
             seconds=max(1, round(self._limits.operation.total_seconds())),
+            bindings=chosen_bindings(),
         )
 
     async def _end(self, worker: WorkerProcess) -> None:

@@ -6,6 +6,8 @@ it is answered as requests are. This module is loaded by the worker, so it loads
 
 import msgspec
 
+from plimsoll.wire.ceph.binding_choice import BindingChoice
+
 
 class WorkerAccess(msgspec.Struct, frozen=True, kw_only=True):
     """The only place where the key goes: never into arguments, and not into the environment."""
@@ -16,6 +18,7 @@ class WorkerAccess(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     seconds: int
     """Of one operation of librados, and of connecting."""
+    bindings: BindingChoice = BindingChoice.AUTO
 
     def __repr__(self) -> str:
         return f"WorkerAccess(filesystem={self.filesystem!r}, user={self.user!r})"

@@ -1,13 +1,13 @@
 """Trees removed in bounded steps; what a step leaves the next one finds."""
 
-from typing import Any
+from plimsoll.wire.ceph.files.interface import FileCalls
 
 DIRECTORY = 4
 """Of `d_type`, as readdir has it."""
 ALWAYS_THERE = frozenset({b".", b".."})
 
 
-def remove_some(fs: Any, root: bytes, most: int) -> bool:
+def remove_some(fs: FileCalls, root: bytes, most: int) -> bool:
     """Removes at most about that many entries below the root. True: there are no more."""
     removed, pending = 0, [root]
     while pending and removed < most:
@@ -26,7 +26,7 @@ def remove_some(fs: Any, root: bytes, most: int) -> bool:
     return not pending
 
 
-def entries(fs: Any, path: bytes, most: int | None = None) -> list[tuple[bytes, int]]:
+def entries(fs: FileCalls, path: bytes, most: int | None = None) -> list[tuple[bytes, int]]:
     """The names in a directory, or at most so many of them, with their kinds."""
     found: list[tuple[bytes, int]] = []
     opened = fs.opendir(path)

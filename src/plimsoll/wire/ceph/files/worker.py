@@ -6,18 +6,19 @@ one goes on with what it did. When its input ends it ends, even in the middle of
 
 import atexit
 import contextlib
-import importlib
 import os
 import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, assert_never
+from typing import assert_never
 
 import msgspec
 
+from plimsoll.wire.ceph.binding_choice import import_cephfs
 from plimsoll.wire.ceph.files import messages as m
 from plimsoll.wire.ceph.files.copying import TreeCopy
+from plimsoll.wire.ceph.files.interface import CephfsModule, FileCalls
 from plimsoll.wire.ceph.files.removal import entries, remove_some
 
 ENTRIES = 200
@@ -34,7 +35,7 @@ SNAPSHOTS = b"/.snap"
 
 
 class FileWorker:
-    def __init__(self, cephfs: Any, fs: Any) -> None:
+    def __init__(self, cephfs: CephfsModule, fs: FileCalls) -> None:
         self._cephfs = cephfs
         self._fs = fs
         self._copies: dict[tuple[str, str], Iterator[int]] = {}
@@ -122,7 +123,7 @@ class FileWorker:
 
     def _get(self, path: str, name: str) -> str:
         try:
-            found: bytes = self._fs.getxattr(path, name)
+            found = self._fs.getxattr(path, name)
         except self._cephfs.NoData:
             return ""
         return found.decode()
@@ -145,7 +146,7 @@ class FileWorker:
 
     def _link(self, path: str) -> list[str]:
         try:
-            text: bytes = self._fs.readlink(path, 4096)
+            text = self._fs.readlink(path, 4096)
         except self._cephfs.ObjectNotFound:
             return []
         return [text.decode(errors="replace")]
@@ -188,12 +189,12 @@ def _encoded(path: str) -> bytes:
     return path.encode()
 
 
-def failure(error: Any) -> m.RequestFailed:
+def failure(error: Exception) -> m.RequestFailed:
     number = getattr(error, "errno", None) or 0
     return m.RequestFailed(number=abs(number), text="" if number else str(error))
 
 
-def mounted(cephfs: Any, access: m.WorkerAccess) -> Any:
+def mounted(cephfs: CephfsModule, access: m.WorkerAccess) -> FileCalls:
     seconds = str(access.seconds)
     timeouts = ("rados_osd_op_timeout", "rados_mon_op_timeout", "client_mount_timeout")
     fs = cephfs.LibCephFS(
@@ -218,7 +219,7 @@ def mounted(cephfs: Any, access: m.WorkerAccess) -> Any:
 
 def serve(lines: "queue.SimpleQueue[bytes]", answer: Callable[[m.Answer], None]) -> None:
     access = msgspec.json.decode(lines.get(), type=m.WorkerAccess)
-    cephfs = importlib.import_module("cephfs")
+    cephfs = import_cephfs(access.bindings)
     try:
         fs = mounted(cephfs, access)
     except cephfs.Error as error:

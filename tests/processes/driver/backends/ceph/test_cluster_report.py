@@ -50,6 +50,13 @@ def test_figures_are_those_of_the_pool() -> None:
     assert report(0, 1, 2).usages() == {"p": usage}
 
 
+def test_a_number_below_zero_is_no_space() -> None:
+    """As monitors told it when all OSDs had been killed and were started again."""
+    found = report(0, 1, 2)
+    found.df["pools"][0]["stats"]["max_avail"] = 18446744069957795833
+    assert found.usages() == {"p": CephPoolUsage(max_avail_bytes=0, stored_bytes=GIB)}
+
+
 @pytest.mark.parametrize(
     ("up", "rule_id", "min_size", "is_up"),
     [

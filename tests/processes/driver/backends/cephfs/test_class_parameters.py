@@ -30,6 +30,16 @@ def test_without_a_list_one_pool_has_the_content() -> None:
     assert [(pool.name, pool.segments) for pool in found.pools] == [("data", ())]
 
 
+def test_pools_of_a_group_are_found_by_their_labels() -> None:
+    found = parse_cephfs_class({"poolGroup": "fast"}, OPTIONS, OWN)
+    assert (found.pools, found.group, found.is_here) == ((), "fast", True)
+
+
+def test_a_class_may_have_a_factor_of_its_own() -> None:
+    assert parse_cephfs_class({"pool": "p"}, OPTIONS, OWN).overcommit is None
+    assert parse_cephfs_class({"pool": "p", "overcommit": "3"}, OPTIONS, OWN).overcommit == 3
+
+
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
@@ -43,6 +53,9 @@ def test_without_a_list_one_pool_has_the_content() -> None:
         pytest.param({LISTED: listed(dataPool="x")}, "dataPool is for images", id="data-pool"),
         pytest.param({"pool": "p", "volumeNamePrefix": "../x"}, "volumeNamePrefix", id="a-path"),
         pytest.param({"pool": "p", "volumeNamePrefix": "x" * 65}, "at most 64", id="long"),
+        pytest.param({"poolGroup": "g", LISTED: listed()}, "cannot be given together", id="both"),
+        pytest.param({"poolGroup": ""}, "must name a group", id="no-group"),
+        pytest.param({"pool": "p", "overcommit": "lots"}, "is no number", id="overcommit"),
     ],
 )
 def test_what_cannot_be_is_refused(parameters: dict[str, str], told: str) -> None:

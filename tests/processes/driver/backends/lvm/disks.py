@@ -75,16 +75,20 @@ class Group:
 
 @contextlib.contextmanager
 def loop_devices(directory: Path, sizes: Sequence[int]) -> Iterator[tuple[Path, ...]]:
+    """In the order of their names, as lvm2 reports them: the kernel hands out any that is free."""
     with contextlib.ExitStack() as undone:
-        devices = []
-        for number, size in enumerate(sizes):
+        images: dict[str, Path] = {}
+        for number in range(len(sizes)):
             image = directory / f"disk-{number}.img"
-            with image.open("wb") as file:
-                file.truncate(size)
-            made = _run("losetup", "--find", "--show", str(image)).strip()
-            undone.callback(_run, "losetup", "--detach", made)
-            devices.append(Path(made))
-        yield tuple(devices)
+            image.touch()
+            device = _run("losetup", "--find", "--show", str(image)).strip()
+            undone.callback(_run, "losetup", "--detach", device)
+            images[device] = image
+        devices = sorted(images)
+        for device, size in zip(devices, sizes, strict=True):
+            os.truncate(images[device], size)
+            _run("losetup", "--set-capacity", device)
+        yield tuple(Path(device) for device in devices)
 
 
 @contextlib.contextmanager

@@ -72,6 +72,11 @@ def test_volumes_spread_by_free_space_and_stay_in_their_domain_unless_the_class_
     assert (other.spread, other.reach) == (PoolSpread.RANDOM, VolumeReach.ANYWHERE)
 
 
+def test_a_class_may_have_a_factor_of_its_own() -> None:
+    assert parse_class({"pool": "rbd"}, OPTIONS, OWN).overcommit is None
+    assert parse_class({"pool": "rbd", "overcommit": "2.5"}, OPTIONS, OWN).overcommit == 2.5
+
+
 def test_pools_of_a_group_are_found_by_their_labels() -> None:
     found = parse_class({"pool": "journal", "poolGroup": "fast"}, OPTIONS, OWN)
     assert (found.pools, found.group) == ((), "fast")
@@ -82,6 +87,10 @@ def test_pools_of_a_group_are_found_by_their_labels() -> None:
     [
         ({"spread": "Even"}, "spread: 'Even' is none of FreeSpace, Random"),
         ({"reach": "Zone"}, "reach: 'Zone' is none of"),
+        ({"overcommit": "lots"}, "parameters: overcommit 'lots' is no number; write it like"),
+        ({"overcommit": "0"}, "overcommit '0' must be more than 0, and at most 1000"),
+        ({"overcommit": "-1"}, "overcommit '-1' is no number"),
+        ({"overcommit": "1001"}, "overcommit '1001' must be more than 0, and at most 1000"),
         ({"poolGroup": "g", "dataPool": "ec"}, "poolGroup: cannot be given together"),
         ({"volumeNamePrefix": "../x"}, "volumeNamePrefix"),
         ({"volumeNamePrefix": "x" * 65}, "volumeNamePrefix"),

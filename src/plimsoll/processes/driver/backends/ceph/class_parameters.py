@@ -1,14 +1,17 @@
 """What classes for images and classes for directories say in the same words.
 
 The parameters are those of ceph-csi. Beyond that a class may say how volumes spread over domains
-(`spread`), and from where they can be reached (`reach`). An entry of `topologyConstrainedPools` may
-name the cluster of its pool (`clusterID`); all others are in the cluster of the class, which is the
-driver's own one unless the class names one.
+(`spread`), from where they can be reached (`reach`), and how many bytes are promised for each that
+there is (`overcommit`). Instead of a list of pools it may name a group of pools that are labelled
+in Ceph (`poolGroup`). An entry of `topologyConstrainedPools` may name the cluster of its pool
+(`clusterID`); all others are in the cluster of the class, which is the driver's own one unless the
+class names one.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from typing import TypeVar
 
 from plimsoll.decide.ceph.constrained_pools import (
@@ -16,11 +19,15 @@ from plimsoll.decide.ceph.constrained_pools import (
     ConstrainedPool,
     parse_constrained_pools,
 )
+from plimsoll.decide.ceph.pool_capacity import parse_overcommit
 from plimsoll.decide.ceph.pool_choice import PoolSpread, VolumeReach
 from plimsoll.wire.csi.refusals import invalid_argument
 
-SPREAD, REACH = "spread", "reach"
-SHARED_PARAMETERS = frozenset({"pool", PARAMETER, "volumeNamePrefix", "clusterID", SPREAD, REACH})
+SPREAD, REACH, OVERCOMMIT = "spread", "reach", "overcommit"
+GROUP, DATA_POOL = "poolGroup", "dataPool"
+SHARED_PARAMETERS = frozenset(
+    {"pool", PARAMETER, GROUP, "volumeNamePrefix", "clusterID", SPREAD, REACH, OVERCOMMIT}
+)
 ENCRYPTION = frozenset({"encrypted", "encryptionKMSID", "encryptionType"})
 DEFAULT_PREFIX = "csi-vol-"
 LONGEST = 64
@@ -57,6 +64,8 @@ class CephClass:
     name_prefix: str
     spread: PoolSpread
     reach: VolumeReach
+    overcommit: Fraction | None = None
+    """None: that of the cluster where a pool is."""
 
     @property
     def own_pools(self) -> tuple[ConstrainedPool, ...]:
@@ -88,6 +97,17 @@ def parse_home(parameters: Mapping[str, str], served: ServedClusters) -> str:
         return served.default
     _check_cluster(wanted, "clusterID", served)
     return wanted
+
+
+def parse_group(parameters: Mapping[str, str]) -> str:
+    """Empty: the class says itself which pools it has. Raises CsiStatusError (INVALID_ARGUMENT)."""
+    if GROUP not in parameters:
+        return ""
+    if both := sorted(parameters.keys() & {PARAMETER, DATA_POOL}):
+        raise invalid_argument(f"parameters: {GROUP}: cannot be given together with {both[0]}")
+    if not parameters[GROUP]:
+        raise invalid_argument(f"parameters: {GROUP}: must name a group of pools, or be left out")
+    return parameters[GROUP]
 
 
 def parse_pools(text: str, home: str, served: ServedClusters) -> tuple[ConstrainedPool, ...]:
@@ -129,6 +149,15 @@ def parse_spread(parameters: Mapping[str, str]) -> PoolSpread:
 def parse_reach(parameters: Mapping[str, str]) -> VolumeReach:
     """Raises CsiStatusError (INVALID_ARGUMENT)."""
     return _parse_choice(parameters, REACH, VolumeReach.DOMAIN)
+
+
+def parse_class_overcommit(parameters: Mapping[str, str]) -> Fraction | None:
+    """Raises CsiStatusError (INVALID_ARGUMENT)."""
+    text = parameters.get(OVERCOMMIT, "")
+    try:
+        return parse_overcommit(text) if text else None
+    except ValueError as error:
+        raise invalid_argument(f"parameters: {error}") from error
 
 
 def _parse_choice(parameters: Mapping[str, str], name: str, default: Choice) -> Choice:

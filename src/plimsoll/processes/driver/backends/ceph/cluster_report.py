@@ -35,8 +35,8 @@ class ClusterReport:
 
     def _usage(self, stats: Mapping[str, int], pool: Mapping[str, Any]) -> CephPoolUsage:
         return CephPoolUsage(
-            max_avail_bytes=stats["max_avail"],
-            stored_bytes=stats["stored"],
+            max_avail_bytes=_figure(stats["max_avail"]),
+            stored_bytes=_figure(stats["stored"]),
             quota_bytes=stats["quota_bytes"],
             is_up=self._is_up(pool),
         )
@@ -75,6 +75,13 @@ class ClusterReport:
             for bucket in below
             if bucket["type"] == type_
         )
+
+
+def _figure(told: int) -> int:
+    """Monitors tell a number below zero as one near 2**64. They come to such a number while an OSD
+    that was started has not told them its size: what has to stay free is more than there seems to
+    be."""
+    return told if told < 1 << 63 else 0
 
 
 def _choices(steps: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:

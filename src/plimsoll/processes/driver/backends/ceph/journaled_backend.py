@@ -13,6 +13,7 @@ from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster
 from plimsoll.processes.driver.backends.ceph.class_parameters import CephClass
 from plimsoll.processes.driver.backends.ceph.domains.fenced_domains import FencesCephDomains
+from plimsoll.processes.driver.backends.ceph.labelled_pools import LabelledPools
 from plimsoll.processes.driver.backends.ceph.pool_places import PoolPlaces
 from plimsoll.processes.driver.backends.ceph.records.cluster_records import ClusterRecords
 from plimsoll.processes.driver.backends.ceph.records.journaled_entries import JournaledEntries
@@ -36,9 +37,12 @@ class JournaledBackend(FencesCephDomains, Backend, MendsVolumes, ShowsDeletedVol
         records: ClusterRecords,
         settings: BackendSettings,
         levels: Sequence[str],
+        *,
+        labelled: LabelledPools,
     ) -> None:
         self.cluster = cluster
         self.records = records
+        self._labelled = labelled
         self._entries = JournaledEntries(cluster, records)
         self._places = PoolPlaces(
             domains=DomainLabels(driver=settings.driver_name, labels=tuple(levels)),
@@ -50,9 +54,11 @@ class JournaledBackend(FencesCephDomains, Backend, MendsVolumes, ShowsDeletedVol
     def parse(self, parameters: Mapping[str, str]) -> CephClass:
         """The class as this cluster sees it. Raises CsiStatusError (INVALID_ARGUMENT)."""
 
-    @abstractmethod
     def pools_of(self, wanted: CephClass) -> Sequence[ConstrainedPool]:
         """Those of this cluster."""
+        if not wanted.group:
+            return wanted.own_pools
+        return self._labelled.of_group(wanted.group) if wanted.is_here else ()
 
     def choose_place(self, pools: Sequence[Pool], request: PlaceRequest) -> VolumePlacement:
         wanted = self.parse(request.backend_request.parameters)

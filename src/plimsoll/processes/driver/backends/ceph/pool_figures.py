@@ -4,16 +4,23 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from plimsoll.decide.ceph.constrained_pools import ConstrainedPool, PoolKey
-from plimsoll.decide.ceph.pool_capacity import CephPoolUsage, PromisedVolume, pool_state
+from plimsoll.decide.ceph.pool_capacity import (
+    CephPoolUsage,
+    PromisedVolume,
+    ThinSpace,
+    thin_space,
+)
 from plimsoll.processes.driver.backends.protocol import Charges, Extent, Pool
 
 Segments = tuple[Mapping[str, str], ...]
+
+NOTHING = ThinSpace(available_bytes=0, unwritten_bytes=0)
 
 
 def pool_figures(
     usages: Mapping[str, CephPoolUsage], charges: Charges, overcommit: Fraction
 ) -> Sequence[Pool]:
-    """By name."""
+    """By name; `overcommit` is for classes that do not say otherwise."""
     return [_pool(name, usages[name], charges, overcommit) for name in sorted(usages)]
 
 
@@ -21,10 +28,10 @@ def _pool(name: str, usage: CephPoolUsage, charges: Charges, overcommit: Fractio
     taken = charges.promised.get(name, 0)
     promised = PromisedVolume(size_bytes=taken, written_bytes=min(taken, usage.stored_bytes))
     usages = {PoolKey("", name): usage}
-    found = pool_state(ConstrainedPool(name=name), usages, [promised], overcommit=overcommit)
-    free = found.free_bytes if found else 0
+    thin = thin_space(ConstrainedPool(name=name), usages, [promised]) or NOTHING
     total = usage.stored_bytes + usage.max_avail_bytes
-    extent = Extent(name=name, total_bytes=total, free_bytes=free)
+    free = thin.free_bytes(overcommit)
+    extent = Extent(name=name, total_bytes=total, free_bytes=free, thin=thin)
     return Pool(name=name, topology=(), extents=(extent,))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from random import Random
 from typing import Protocol
 
@@ -16,19 +17,22 @@ from plimsoll.decide.ceph.pool_choice import (
     choose_pool,
 )
 from plimsoll.decide.provisioning.calls import AccessibilityRequirement
-from plimsoll.processes.driver.backends.protocol import PlaceRequest, Pool
+from plimsoll.processes.driver.backends.protocol import PlaceRequest, Pool, promised
 from plimsoll.processes.driver.records import Part, VolumePlacement
 from plimsoll.wire.csi.refusals import resource_exhausted
 
 
 class SpreadRules(Protocol):
-    """What a class says about where its volumes go."""
+    """What a class says about where its volumes go, and how much is promised there."""
 
     @property
     def spread(self) -> PoolSpread: ...
 
     @property
     def reach(self) -> VolumeReach: ...
+
+    @property
+    def overcommit(self) -> Fraction | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +49,9 @@ class PoolPlaces:
         request: PlaceRequest,
     ) -> VolumePlacement:
         """Raises CsiStatusError (RESOURCE_EXHAUSTED)."""
-        free = {pool.name: pool.extents[0].free_bytes for pool in figures}
+        free = {
+            pool.name: promised(pool.extents[0], wanted.overcommit).free_bytes for pool in figures
+        }
         states = {pool.key: state for pool in pools if (state := self._state(pool, free))}
         chosen = choose_pool(pools, states, self._pool_request(wanted, request))
         if not isinstance(chosen, ChosenPool):

@@ -1,7 +1,8 @@
-"""What the options of backends on Ceph have in common: the key of their user, and lists."""
+"""What the options of backends on Ceph have in common: cluster, key of the user, and lists."""
 
 from pathlib import Path
-from typing import Protocol
+
+import msgspec
 
 from plimsoll.processes.driver.settings import SetupError
 from plimsoll.wire.ceph.connection import CephAccess
@@ -10,18 +11,30 @@ LONGEST_KEY = 4096
 """Bytes of a file that holds nothing else; keys have forty."""
 
 
-class AccessOptions(Protocol):
-    @property
-    def monitors(self) -> str: ...
+class CephOptions(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """What an administrator says about a cluster, whatever volumes are there."""
 
-    @property
-    def user(self) -> str: ...
+    monitors: str
+    user: str
+    """Without `client.`."""
+    key_file: str
+    """A file that holds the key of the user, and nothing else."""
+    cluster_id: str = ""
+    """Classes that name another `clusterID` are refused; empty: any name will do."""
+    pool: str = ""
+    """The `pool` of classes that name none."""
+    overcommit: str = "1"
+    """How many bytes are promised for each that there is, by classes that do not say it."""
+    domain_levels: str = "region,zone,rack"
+    """What domains are called, from wide to narrow."""
+    clusters: str = ""
+    """A file that lists further clusters; each with `clusterId`, `monitors`, `user`, `keyFile`, and
+    what else the backend cannot do without there."""
 
-    @property
-    def key_file(self) -> str: ...
 
-
-def access_of(options: AccessOptions) -> CephAccess:
+def access_of(options: CephOptions) -> CephAccess:
     """Raises SetupError."""
     try:
         with Path(options.key_file).open("rb") as file:

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from plimsoll.decide.ceph.constrained_pools import ConstrainedPool
 from plimsoll.decide.ceph.journal.operations import RemoveImage
 from plimsoll.decide.ceph.journal.places import ImagePlace
 from plimsoll.decide.ceph.pool_capacity import parse_overcommit
@@ -25,6 +24,7 @@ from plimsoll.processes.driver.backends.ceph.domains.cluster_domains import (
 from plimsoll.processes.driver.backends.ceph.domains.cluster_fences import ClusterFences
 from plimsoll.processes.driver.backends.ceph.domains.located_nodes import LocatedNodes
 from plimsoll.processes.driver.backends.ceph.journaled_backend import JournaledBackend
+from plimsoll.processes.driver.backends.ceph.labelled_pools import LabelledPools
 from plimsoll.processes.driver.backends.ceph.pool_figures import pool_figures, pool_segments
 from plimsoll.processes.driver.backends.ceph.records.cluster_records import (
     ClusterRecords,
@@ -114,7 +114,13 @@ class CephfsBackend(JournaledBackend):
             cluster_id=options.cluster_id,
             namespace=NAMESPACE,
         )
-        super().__init__(cluster, self._records(cluster, settings), settings, levels)
+        super().__init__(
+            cluster,
+            self._records(cluster, settings),
+            settings,
+            levels,
+            labelled=LabelledPools(APPLICATION),
+        )
         self._clients = NodeClients(cluster, self.records.volumes.journals, LocatedNodes(settings))
         self._node_directories = NodeDirectories(
             connection,
@@ -152,7 +158,8 @@ class CephfsBackend(JournaledBackend):
     # Where volumes go
 
     def layout(self, request: BackendRequest) -> VolumeLayout:
-        pools = self.pools_of(self.parse(request.parameters))
+        wanted = self.parse(request.parameters)
+        pools = self.pools_of(wanted)
         if request.fs_type:
             raise invalid_argument(
                 f"file system {request.fs_type} is wanted, and directories have none of their own;"
@@ -163,18 +170,16 @@ class CephfsBackend(JournaledBackend):
             minimum_bytes=MEBIBYTE,
             pools=frozenset(pool.name for pool in pools),
             located=pool_segments(pools, self._prefix),
+            overcommit=wanted.overcommit,
             mounted_as=BIND,
         )
-
-    def pools_of(self, wanted: CephClass) -> Sequence[ConstrainedPool]:
-        """Those of this cluster."""
-        return wanted.own_pools
 
     async def pools(self, charges: Charges) -> Sequence[Pool]:
         with failures_of("the cluster"):
             report, known = await asyncio.gather(
                 read_report(self._connection), self._filesystem.pools()
             )
+        self._labelled.learn(report.applications, known.data)
         usages = {
             name: usage for name, usage in report.usages(APPLICATION).items() if name in known.data
         }

@@ -1,7 +1,8 @@
 """What a class says about its directories.
 
 `pool` is the pool of their content, as ceph-csi calls it; with `topologyConstrainedPools` it is in
-the pools of the list. The journal is in the metadata pool of the file system, whatever a class
+the pools of the list, and with `poolGroup` in the data pools of the file system that are
+labelled with that group. The journal is in the metadata pool of the file system, whatever a class
 says. `fsName` is the file system in the cluster of the class; a further cluster has the one that
 the driver was told with it.
 """
@@ -14,6 +15,8 @@ from plimsoll.processes.driver.backends.ceph.class_parameters import (
     CephClass,
     ServedClusters,
     check_names,
+    parse_class_overcommit,
+    parse_group,
     parse_home,
     parse_pools,
     parse_prefix,
@@ -32,16 +35,19 @@ def parse_cephfs_class(
 ) -> CephClass:
     """As the cluster sees it that has these options. Raises CsiStatusError (INVALID_ARGUMENT)."""
     check_names(parameters, PARAMETERS)
+    group = parse_group(parameters)
     home = parse_home(parameters, served)
     if home == served.own:
         _check_filesystem(parameters.get(FILESYSTEM, ""), options.fs_name)
     return CephClass(
         home=home,
         own=served.own,
-        pools=_pools(parameters, options, home, served),
+        pools=() if group else _pools(parameters, options, home, served),
+        group=group,
         name_prefix=parse_prefix(parameters),
         spread=parse_spread(parameters),
         reach=parse_reach(parameters),
+        overcommit=parse_class_overcommit(parameters),
     )
 
 

@@ -10,34 +10,19 @@ from plimsoll.processes.driver.backends.ceph.clusters.further_clusters import (
     FurtherCluster,
     read_clusters,
 )
+from plimsoll.processes.driver.backends.ceph.shared_options import CephOptions
 from plimsoll.processes.driver.settings import SetupError
 
 
-class CephfsOptions(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
-    monitors: str
-    user: str
-    """Without `client.`."""
-    key_file: str
-    """A file that holds the key of the user, and nothing else."""
+class CephfsOptions(CephOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Further clusters need an `fsName` of their own."""
+
     fs_name: str
     """The file system. Its metadata pool has the journal."""
-    cluster_id: str = ""
-    """Classes that name another `clusterID` are refused; empty: any name will do."""
-    pool: str = ""
-    """The `pool` of classes that name none."""
     root: str = "/plimsoll"
     """The directory that has all volumes."""
     subvolume_group: str = "csi"
     """Where ceph-csi has the volumes that it made: `/volumes/GROUP`."""
-    overcommit: str = "1"
-    """How many bytes are promised for each that there is."""
-    domain_levels: str = "region,zone,rack"
-    """What domains are called, from wide to narrow."""
-    clusters: str = ""
-    """A file that lists further clusters; each with `clusterId`, `monitors`, `user`, `keyFile` and
-    `fsName`."""
 
 
 class FurtherCephfsCluster(FurtherCluster, frozen=True, kw_only=True, forbid_unknown_fields=True):

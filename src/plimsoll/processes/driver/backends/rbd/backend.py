@@ -14,18 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from plimsoll.decide.ceph.constrained_pools import ConstrainedPool
 from plimsoll.decide.ceph.journal.places import ImagePlace
-from plimsoll.decide.ceph.labelled_pools import labelled_pools
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
-from plimsoll.processes.driver.backends.ceph.class_parameters import CephClass, ServedClusters
-from plimsoll.processes.driver.backends.ceph.cluster_report import APPLICATION, ClusterReport
+from plimsoll.processes.driver.backends.ceph.class_parameters import ServedClusters
+from plimsoll.processes.driver.backends.ceph.cluster_report import APPLICATION
 from plimsoll.processes.driver.backends.ceph.domains.cluster_domains import (
     ClusterDomains,
     read_report,
 )
 from plimsoll.processes.driver.backends.ceph.domains.cluster_fences import ClusterFences
 from plimsoll.processes.driver.backends.ceph.journaled_backend import JournaledBackend
+from plimsoll.processes.driver.backends.ceph.labelled_pools import LabelledPools
 from plimsoll.processes.driver.backends.ceph.pool_figures import pool_figures, pool_segments
 from plimsoll.processes.driver.backends.ceph.records.cluster_records import (
     ClusterRecords,
@@ -64,6 +63,7 @@ from plimsoll.processes.driver.backends.rbd.fuse_devices import FuseDevices
 from plimsoll.processes.driver.backends.rbd.image_assets import make_empty, remove_if_there
 from plimsoll.processes.driver.backends.rbd.node_images import NodeImages, watchers_of
 from plimsoll.processes.driver.backends.rbd.options import RbdOptions, overcommit_of
+from plimsoll.processes.driver.backends.rbd.silent_pools import SilentPools
 from plimsoll.processes.driver.node.filesystems import EXT4, MINIMUM_BYTES
 from plimsoll.processes.driver.records import (
     SnapshotRecord,
@@ -106,10 +106,15 @@ class RbdBackend(JournaledBackend):
         self._served = served
         self._devices = devices
         self._prefix = settings.key("")
-        self._labels: ClusterReport | None = None
-        """The last one, for pools that are labelled in Ceph."""
+        self._silent_pools = SilentPools(settings.clock)
         levels = names_in(options.domain_levels)
-        super().__init__(cluster, self._records(cluster, settings), settings, levels)
+        super().__init__(
+            cluster,
+            self._records(cluster, settings),
+            settings,
+            levels,
+            labelled=LabelledPools(APPLICATION),
+        )
         self.records.know_journal(options.pool)
         self._domains = ClusterDomains(self._connection, levels)
         self.fence_keeper = ClusterFences(
@@ -149,6 +154,7 @@ class RbdBackend(JournaledBackend):
             pools=frozenset(pool.name for pool in pools),
             located=pool_segments(pools, self._prefix),
             stored_in={pool.name: pool.data_pool for pool in pools if pool.data_pool},
+            overcommit=wanted.overcommit,
         )
         if request.mode is not VolumeMode.FILESYSTEM:
             return plain
@@ -158,18 +164,11 @@ class RbdBackend(JournaledBackend):
             raise invalid_argument(f"file system {fs_type!r} is none of {known}")
         return replace(plain, minimum_bytes=MINIMUM_BYTES[fs_type], mounted_as=fs_type)
 
-    def pools_of(self, wanted: CephClass) -> Sequence[ConstrainedPool]:
-        """Those of this cluster."""
-        if not wanted.group or self._labels is None or not wanted.is_here:
-            return wanted.own_pools
-        return labelled_pools(
-            self._labels.applications, application=APPLICATION, group=wanted.group
-        )
-
     async def pools(self, charges: Charges) -> Sequence[Pool]:
         with failures_of("the cluster"):
-            self._labels = await read_report(self._connection)
-        return pool_figures(self._labels.usages(), charges, overcommit_of(self._options))
+            report = await read_report(self._connection)
+        self._labelled.learn(report.applications)
+        return pool_figures(report.usages(), charges, overcommit_of(self._options))
 
     # What volumes are
 
@@ -278,13 +277,18 @@ class RbdBackend(JournaledBackend):
         await self._node_images.close_by_id(volume_id)
 
     async def condition(self, volume: VolumeRecord) -> VolumeHealth:
-        name = self.records.volumes.image_name(volume.id)
-        scope = PoolScope(pool=volume.placement.pools[0])
-        try:
-            await RbdImages(self._connection, scope).facts(name)
-        except CephError as error:
-            return VolumeHealth(abnormal=True, message=f"image {name}: {error}")
-        return VolumeHealth()
+        name = volume.asset_name or self.records.volumes.image_name(volume.id)
+        pool = volume.placement.pools[0]
+        error = self._silent_pools.find(pool)
+        if error is None:
+            try:
+                await RbdImages(self._connection, PoolScope(pool=pool)).facts(name)
+            except CephError as found:
+                error = found
+                self._silent_pools.note(pool, found)
+        if error is None:
+            return VolumeHealth()
+        return VolumeHealth(abnormal=True, message=f"image {name}: {error}")
 
     def parse(self, parameters: Mapping[str, str]) -> RbdClass:
         """The class as this cluster sees it. Raises CsiStatusError (INVALID_ARGUMENT)."""

@@ -1,8 +1,7 @@
 """What a class says about its images.
 
 With `topologyConstrainedPools` the journal is in `pool`, and images are in the pools of the list.
-`dataPool` and `imageFeatures` are those of ceph-csi. A class may name a group of pools that are
-labelled in Ceph instead (`poolGroup`).
+`dataPool` and `imageFeatures` are those of ceph-csi.
 """
 
 from collections.abc import Mapping
@@ -10,10 +9,13 @@ from dataclasses import dataclass
 
 from plimsoll.decide.ceph.constrained_pools import PARAMETER, ConstrainedPool
 from plimsoll.processes.driver.backends.ceph.class_parameters import (
+    DATA_POOL,
     SHARED_PARAMETERS,
     CephClass,
     ServedClusters,
     check_names,
+    parse_class_overcommit,
+    parse_group,
     parse_home,
     parse_pools,
     parse_prefix,
@@ -23,8 +25,7 @@ from plimsoll.processes.driver.backends.ceph.class_parameters import (
 from plimsoll.processes.driver.backends.rbd.options import RbdOptions
 from plimsoll.wire.csi.refusals import invalid_argument
 
-GROUP = "poolGroup"
-PARAMETERS = SHARED_PARAMETERS | {"dataPool", "imageFeatures", GROUP}
+PARAMETERS = SHARED_PARAMETERS | {DATA_POOL, "imageFeatures"}
 FEATURES = frozenset({"layering", "exclusive-lock", "object-map", "fast-diff", "deep-flatten"})
 DEFAULT_FEATURES = "layering"
 
@@ -41,7 +42,7 @@ def parse_class(
 ) -> RbdClass:
     """As the cluster sees it that has these options. Raises CsiStatusError (INVALID_ARGUMENT)."""
     check_names(parameters, PARAMETERS)
-    _check_group(parameters)
+    group = parse_group(parameters)
     home = parse_home(parameters, served)
     pools = (parameters.get("pool", ""), options.pool)
     journal_pool = next(filter(None, pools if home == served.own else reversed(pools)), "")
@@ -51,28 +52,22 @@ def parse_class(
         journal_pool=journal_pool,
         home=home,
         own=served.own,
-        pools=_pools(parameters, journal_pool, home, served),
-        group=parameters.get(GROUP, ""),
+        pools=() if group else _pools(parameters, journal_pool, home, served),
+        group=group,
         features=_features(parameters.get("imageFeatures", "") or DEFAULT_FEATURES),
         name_prefix=parse_prefix(parameters),
         spread=parse_spread(parameters),
         reach=parse_reach(parameters),
+        overcommit=parse_class_overcommit(parameters),
     )
-
-
-def _check_group(parameters: Mapping[str, str]) -> None:
-    if GROUP in parameters and (both := sorted(parameters.keys() & {PARAMETER, "dataPool"})):
-        raise invalid_argument(f"parameters: {GROUP}: cannot be given together with {both[0]}")
 
 
 def _pools(
     parameters: Mapping[str, str], journal_pool: str, home: str, served: ServedClusters
 ) -> tuple[ConstrainedPool, ...]:
-    if GROUP in parameters:
-        return ()
     if text := parameters.get(PARAMETER, ""):
         return parse_pools(text, home, served)
-    data_pool = parameters.get("dataPool", "")
+    data_pool = parameters.get(DATA_POOL, "")
     return (ConstrainedPool(name=journal_pool, data_pool=data_pool, cluster_id=home),)
 
 

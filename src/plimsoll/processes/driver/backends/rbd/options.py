@@ -11,30 +11,15 @@ from plimsoll.processes.driver.backends.ceph.clusters.further_clusters import (
     FurtherCluster,
     read_clusters,
 )
+from plimsoll.processes.driver.backends.ceph.shared_options import CephOptions
 from plimsoll.processes.driver.settings import SetupError
 
 
-class RbdOptions(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
-    monitors: str
-    user: str
-    """Without `client.`."""
-    key_file: str
-    """A file that holds the key of the user, and nothing else."""
-    cluster_id: str = ""
-    """Classes that name another `clusterID` are refused; empty: any name will do."""
-    pool: str = ""
-    """The `pool` of classes that name none."""
-    overcommit: str = "1"
-    """How many bytes are promised for each that there is."""
+class RbdOptions(CephOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Further clusters need a `pool` of their own."""
+
     older_journals: str = ""
     """Pools, separated by commas, where ceph-csi kept journals of volumes that are to be found."""
-    domain_levels: str = "region,zone,rack"
-    """What domains are called, from wide to narrow."""
-    clusters: str = ""
-    """A file that lists further clusters; each with `clusterId`, `monitors`, `user`, `keyFile` and
-    `pool`."""
 
 
 class FurtherRbdCluster(FurtherCluster, frozen=True, kw_only=True, forbid_unknown_fields=True):

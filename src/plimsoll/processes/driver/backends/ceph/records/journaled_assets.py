@@ -75,6 +75,9 @@ class JournaledAssets:
             if error.failure in CERTAIN:
                 await self._runner.run(abandon(self._journal, found))
             raise
+        if found.has_given_up:
+            with suppress(JournalError):
+                await self._clean_beside(found.place)
         return BegunAsset(journal=self._journal, reserved=found, asset_id=asset_id)
 
     async def give_up(self, request_name: str, *, only_uuid: str = "") -> None:
@@ -89,6 +92,10 @@ class JournaledAssets:
         """With the leftovers of its pool, which has answered just now."""
         await remove(place)
         await self._runner.run(forget(self._journal, place.pool, place.uuid))
+        await self._clean_beside(place)
+
+    async def _clean_beside(self, place: ImagePlace) -> None:
+        """The leftovers of its pool, which has answered just now: another one may be down."""
         await self._runner.run(clean(self._journal, is_asked=lambda id_: id_ == place.pool.id))
 
     async def clean(self, *, down: Collection[int] = ()) -> int:
