@@ -11,14 +11,14 @@ from plimsoll.decide.scheduling.rules.pod_topology_spread.columns import Topolog
 
 def put_pods_together() -> None:
     """Which pods others avoid is not looked at."""
-    assert hasattr(InterPodAffinityColumns, "_flags")
-    setattr(InterPodAffinityColumns, "_flags", lambda *_: None)  # noqa: B010 - a plant
+    assert hasattr(InterPodAffinityColumns, "_blocked")
+    setattr(InterPodAffinityColumns, "_blocked", lambda *_: None)  # noqa: B010 - a plant
 
 
 def ignore_the_skew() -> None:
     """Pods go where there are too many of their kind already."""
-    assert hasattr(TopologySpreadColumns, "_flags")
-    setattr(TopologySpreadColumns, "_flags", lambda *_: None)  # noqa: B010 - a plant
+    assert hasattr(TopologySpreadColumns, "_blocked")
+    setattr(TopologySpreadColumns, "_blocked", lambda *_: None)  # noqa: B010 - a plant
 
 
 def evict_equals() -> None:

@@ -19,6 +19,7 @@ from plimsoll.cache.assume import AssumingStore
 from plimsoll.cache.store import Store, StoreChange
 from plimsoll.cache.watch import Action, Replace
 from plimsoll.decide.ceph.takeover import fencing
+from plimsoll.decide.ceph.takeover.served_domains import decide_served_domains
 from plimsoll.decide.ceph.takeover.takeovers import find_takeovers
 from plimsoll.decide.ceph.takeover.view import TakeoverView
 from plimsoll.decide.claims import claim as claim_decisions, protection
@@ -188,11 +189,17 @@ def count_one_volume_too_many() -> None:
 
 
 def advertise_before_the_fence() -> None:
-    """Nodes of other zones serve a lost zone while its own nodes can still write."""
+    """Nodes of other zones serve a lost zone while its own nodes can still write.
+
+    What is fenced stays so, and a node gets its labels once: otherwise labels would come and go
+    with every look, and the run would not end in its time.
+    """
     fence, label = DomainTakeovers._fence, DomainTakeovers._label  # noqa: SLF001 - the place of the bug
 
     async def too_late(self: DomainTakeovers, look: TakeoverLook, view: TakeoverView) -> Any:
-        await label(self, look, replace(view, fenced=find_takeovers(view).sources))
+        early = replace(view, fenced=(*view.fenced, *find_takeovers(view).sources))
+        if any(change.added for change in decide_served_domains(early).changes):
+            await label(self, look, early)
         return await fence(self, look, view)
 
     _plant(DomainTakeovers, "_fence", too_late)

@@ -6,6 +6,7 @@ import sys
 
 PLAY = """
 import logging, sys
+{first}
 import msgspec
 from plimsoll.simulator.run import run_scenario
 from plimsoll.simulator.scenario.generate import generate
@@ -19,8 +20,8 @@ sys.stdout.write("\\n".join(verdict.lines))
 """
 
 
-def play(seed: int, lasting: float, hash_seed: str) -> subprocess.Popen[bytes]:
-    program = PLAY.format(seed=seed, lasting=lasting)
+def play(seed: int, lasting: float, hash_seed: str, first: str = "") -> subprocess.Popen[bytes]:
+    program = PLAY.format(seed=seed, lasting=lasting, first=first)
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     return subprocess.Popen(
         [sys.executable, "-c", program],
@@ -37,3 +38,12 @@ def test_one_seed_gives_the_same_trace_whatever_the_hash_seed() -> None:
 
     assert one.count(b"\n") > 500
     assert one == other
+
+
+def test_a_seed_gives_the_same_trace_in_a_process_that_has_played_another_one() -> None:
+    runs = [play(9, 60.0, "1", first) for first in ("", "import tools.sim.warmed")]
+
+    fresh, warmed = (run.communicate()[0] for run in runs)
+
+    assert fresh.count(b"\n") > 300
+    assert fresh == warmed

@@ -10,6 +10,7 @@ from tools.sim.workers import Crash, Run, outcome
 
 from plimsoll.simulator.invariants import Invariant, Violation
 from plimsoll.simulator.run import RunVerdict
+from plimsoll.simulator.scenario.generate import generate
 from tests.interrupts import interruptible
 
 
@@ -113,3 +114,16 @@ def test_a_signal_ends_all_runs_and_what_is_left_is_told(number: signal.Signals)
 
     assert sweep.returncode == 130
     assert "done are no seeds; go on with: make sim FIRST=7 SEEDS=1000" in rest
+
+
+def test_seeds_with_a_takeover_can_be_chosen_and_taken_up_again() -> None:
+    first, second = [each for each in range(1, 100) if generate(each).cluster.takeover][:2]
+    sweep_of = ("-m", "tools.sim", "run", "--seeds", "2", "--first", "1", "--takeovers")
+    command = interruptible(sys.executable, *sweep_of)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as sweep:
+        assert sweep.stdout is not None
+        assert sweep.stdout.readline().startswith(f"{ranges([first, second])}, ")
+        sweep.send_signal(signal.SIGINT)
+        rest = sweep.stdout.read()
+
+    assert f"go on with: make sim FIRST={first} SEEDS=2 SIM=--takeovers" in rest

@@ -172,11 +172,11 @@ async def add_nodes(cluster: StoryCluster, drivers: Sequence[str]) -> None:
 
 
 @asynccontextmanager
-async def a_scene(**sizes: Sequence[str]) -> AsyncIterator[Scene]:
+async def a_scene(*more_loops: str, **sizes: Sequence[str]) -> AsyncIterator[Scene]:
     """Two drivers with a pool on each node; `first` and `second` are the sizes of the pools."""
     rooms = {DRIVER: sizes.get("first", (FREE, FREE)), OTHER: sizes.get("second", (FULL, FREE))}
     async with AsyncExitStack() as stack:
-        cluster = await stack.enter_async_context(a_cluster(*LOOPS))
+        cluster = await stack.enter_async_context(a_cluster(*LOOPS, *more_loops))
         await cluster.create(namespace(NAMESPACE))
         storages = {
             driver: await a_driver(cluster, stack, driver, room) for driver, room in rooms.items()

@@ -50,6 +50,35 @@ async def test_a_node_makes_itself_known() -> None:
         assert lease["metadata"]["ownerReferences"][0]["name"] == "node-0"
 
 
+async def test_a_node_is_ready_only_when_the_limits_of_its_drivers_are_known() -> None:
+    async with a_cluster() as cluster:
+        nodes = Nodes(cluster, limit=7)
+        nodes.driver.may_tell.clear()
+        await nodes.start()
+        await cluster.wait(timedelta(seconds=15))
+        condition = ready_of(await cluster.get("Node", "node-0"))
+        assert (condition["status"], condition["reason"]) == ("False", "KubeletNotReady")
+        nodes.driver.may_tell.set()
+        await cluster.settle()
+        assert ready_of(await cluster.get("Node", "node-0"))["status"] == "True"
+        (driver,) = (await cluster.get("CSINode", "node-0"))["spec"]["drivers"]
+        assert driver["allocatable"] == {"count": 7}
+
+
+async def test_a_node_is_ready_without_a_driver_that_refuses() -> None:
+    async with a_cluster() as cluster:
+        nodes = Nodes(cluster)
+        nodes.driver.fail("NodeGetInfo", *[internal("not today")] * 100)
+        await nodes.start()
+        await cluster.wait(timedelta(seconds=15))
+        assert ready_of(await cluster.get("Node", "node-0"))["status"] == "True"
+
+
+def ready_of(node: dict[str, Any]) -> dict[str, Any]:
+    (found,) = (each for each in node["status"]["conditions"] if each["type"] == "Ready")
+    return dict(found)
+
+
 async def test_a_lease_is_renewed_and_the_status_is_left_alone() -> None:
     async with a_cluster() as cluster:
         await Nodes(cluster).start()

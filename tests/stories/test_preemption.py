@@ -7,6 +7,7 @@ import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
+from plimsoll.simulator.stories.refusing_transport import RefusingTransport
 from plimsoll.simulator.stories.schedulers import (
     RunningScheduler,
     a_claim,
@@ -21,6 +22,7 @@ from plimsoll.simulator.stories.schedulers import (
     volume_of,
 )
 from plimsoll.simulator.stories.workload_objects import stateful_set, template
+from plimsoll.wire.transport import Request, Transport
 
 LOOPS = ("binding", "statefulset", "disruption")
 WHOLE_NODE = {"cpu": "4"}
@@ -226,6 +228,35 @@ async def test_no_pod_leaves_for_one_whose_volume_is_elsewhere() -> None:
 
         assert not await is_leaving(cluster, "low")
         assert await nominated_node(cluster, "high") == ""
+
+
+async def test_a_pod_is_evicted_although_another_writer_was_first() -> None:
+    """A pod waited for ever for a victim that had never been told to leave."""
+    async with a_cluster() as cluster, a_scheduler(cluster, through=first_conflict) as running:
+        await add_node(cluster, "node-a")
+        await add_priorities(cluster)
+        await cluster.create(low())
+        await cluster.settle()
+        await cluster.create(high())
+        await cluster.settle(SOON)
+
+        assert victims_counted(running) == 2  # the second time is the one that succeeds
+        assert await is_leaving(cluster, "low")
+        await let_go(cluster, "low")
+        assert await nodes_of(cluster) == {"high": "node-a"}
+
+
+def first_conflict(transport: Transport) -> Transport:
+    """The first write to the status of the pod `low` is refused."""
+    refused: list[Request] = []
+
+    def rule(request: Request) -> int:
+        if request.method != "PATCH" or not request.path.endswith("/pods/low/status") or refused:
+            return 0
+        refused.append(request)
+        return 409
+
+    return RefusingTransport(transport, rule)
 
 
 @pytest.mark.parametrize("writes", range(1, 8))

@@ -22,6 +22,8 @@ from plimsoll.simulator.stories.provisioners import (
     host_path,
     zonal,
 )
+from plimsoll.simulator.stories.refusing_transport import asked
+from plimsoll.wire.transport import Request
 
 PROTECTION = ("claim-protection", "volume-protection")
 BUSY = ProvisionerError(Trouble.IN_USE, "disk is attached to node-1")
@@ -64,6 +66,27 @@ async def test_of_many_volumes_that_go_at_once_each_is_deleted_once() -> None:
         await cluster.settle()
         assert await cluster.names("PersistentVolume") == []
         assert len(asked) == len(set(asked)) == len(names)
+
+
+async def test_while_the_server_does_not_answer_it_is_asked_less_and_less_often() -> None:
+    async with a_cluster() as cluster:
+        failing: set[tuple[str, str]] = set()
+        questions: list[tuple[str, str]] = []
+
+        def fails(request: Request) -> int:
+            questions.extend({asked(request)} & failing)
+            return 503 if asked(request) in failing else 0
+
+        moody = Moody()
+        await cluster.start(*PROTECTION, more=binding(moody), rule=fails)
+        await provisioned(cluster, MOODY)
+        failing.add(("get", "persistentvolumeclaims"))
+        await cluster.delete("PersistentVolumeClaim", "data")
+        await cluster.wait(timedelta(minutes=5))
+        before = len(questions)
+        await cluster.wait(timedelta(minutes=5))
+        assert len(questions) - before < before < 60
+        assert len(moody.assets) == 1, "the data stay while the claim may be there"
 
 
 async def test_the_class_may_be_gone_by_then() -> None:

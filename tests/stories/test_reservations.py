@@ -86,6 +86,11 @@ class Scene:
         _, _, message = await scheduled_condition(self.cluster, pod)
         return message
 
+    def tried_in_vain(self) -> float:
+        """How often, by the scheduler, so far."""
+        labels = 'profile="plimsoll",result="unschedulable"'
+        return self.scheduler.sample(f"scheduler_schedule_attempts_total{{{labels}")
+
     async def placed(self) -> set[str]:
         return {name for name, node in (await nodes_of(self.cluster)).items() if node}
 
@@ -186,6 +191,23 @@ async def test_after_two_polls_a_publisher_without_tokens_has_reported() -> None
         # Nothing else happens: time alone wakes the pod.
         await scene.cluster.wait(UNORDERED)
         assert await scene.selected("second-0") == "node-a"
+
+
+async def test_a_pod_that_needs_another_driver_is_not_tried_when_a_reservation_has_ended() -> None:
+    async with their_world("linear") as scene:
+        await scene.cluster.create(a_late_class("full", "full.example.com"))
+        driver = {"metadata": {"name": "full.example.com"}, "spec": {"storageCapacity": True}}
+        kind = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver"}
+        await scene.cluster.create({**kind, **driver})
+        await scene.start("elsewhere", "5Gi", class_name="full")
+        await record(scene.cluster, "first-0")
+        await report(scene.cluster, "5Gi")
+        await scene.cluster.wait(MOMENT)
+        before = scene.tried_in_vain()
+        await scene.cluster.wait(UNORDERED)
+        assert await scene.selected("second-0") == "node-a"
+        assert "NoCapacityPublished" in await scene.why("elsewhere")
+        assert scene.tried_in_vain() == before
 
 
 async def test_a_driver_may_be_asked_for_one_volume_at_a_time() -> None:

@@ -250,6 +250,32 @@ async def test_a_lost_zone_is_taken_over_and_given_back() -> None:
         assert await volume_of(cluster, "data-db-0") == volume
 
 
+async def test_a_pod_that_comes_after_the_domain_was_given_back_is_made_anew() -> None:
+    """A scheduler that is behind put it on a node that had served the domain until then."""
+    async with zones() as story:
+        cluster = story.cluster
+        volume = await a_database_in_b(story)
+        for node in (A, B):
+            await cluster.patch("Node", node, {"spec": {"unschedulable": True}})
+        await cluster.delete("Pod", "db-0")
+        await cluster.wait(MINUTE)
+        late = await cluster.get("Pod", "db-0")
+        await cluster.bind("db-0", A)
+        await cluster.patch("Node", B, {"spec": {"unschedulable": None}})
+        await cluster.wait(MINUTE)
+
+        assert await node_of(cluster, "db-0") == B
+        assert await is_running(story)
+        assert await volume_of(cluster, "data-db-0") == volume
+        told = [
+            message for why, message in await cluster.events("db-0") if why == "DomainNotServed"
+        ]
+        why = "it was given back before this pod came."
+        assert told == [f"Node {A} does not serve the domain of volume {volume}: {why}"]
+        made = await cluster.get("Pod", "db-0")
+        assert made["metadata"]["uid"] != late["metadata"]["uid"]
+
+
 async def test_nothing_is_advertised_before_the_driver_has_fenced_the_domain() -> None:
     async with zones() as story:
         story.storage.unknown_calls = frozenset({methods.LIST_DOMAINS.name})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.decide.annotations import UNUSED_SINCE_MADE
 from plimsoll.decide.provisioning.intents import (
     Intent,
     IntentState,
@@ -20,6 +21,7 @@ from tests.servers import EmbeddedServer
 PLIMSOLL = Path(sys.executable).with_name("plimsoll")
 DRIVER = "disks.test"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+VOLUMES = "/api/v1/persistentvolumes"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 
 
@@ -101,20 +103,25 @@ def test_it_clears_what_is_safe_and_fails_until_the_rest_is_settled(
         assert part in told
     assert other not in told
 
-    volume = {
+    volume: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": f"pvc-{waiting['metadata']['uid']}"},
+        "metadata": {
+            "name": f"pvc-{waiting['metadata']['uid']}",
+            "annotations": {UNUSED_SINCE_MADE: "an earlier watch", "of.others": "stays"},
+        },
         "spec": {
             "capacity": {"storage": "1Gi"},
             "accessModes": ["ReadWriteOnce"],
             "csi": {"driver": DRIVER, "volumeHandle": "1"},
         },
     }
-    create(server, "/api/v1/persistentvolumes", volume)
+    create(server, VOLUMES, volume)
     code, told = prepared(server)
     assert (code, leases(server)) == (0, {other})
     assert "csi-provisioner can take over" in told
+    _, cleared = server.endpoint.request("GET", f"{VOLUMES}/{volume['metadata']['name']}")
+    assert cleared["metadata"]["annotations"] == {"of.others": "stays"}
     assert prepared(server) == (
         0,
         f"Nothing is outstanding for {DRIVER}: csi-provisioner can take over.\n",

@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from itertools import count, islice
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -27,9 +28,11 @@ from plimsoll.simulator.scenario.generate import generate
 from plimsoll.simulator.scenario.scenario import Scenario
 from plimsoll.simulator.scenario.strict import ScenarioError
 from tools.sim.tally import Tally, is_failing, ranges, signature, told
-from tools.sim.workers import Crash, Outcome, Run, cores, outcome, outcomes, played
+from tools.sim.workers import Crash, Outcome, Run, cores, outcome, outcomes, played, warm_up
 
 PROGRESS_SEEDS, PROGRESS_SECONDS = 10, 30.0
+MANY_SEEDS = 30
+"""For so many it pays to play one more, once, before workers are forked."""
 INTERRUPTED = 128 + signal.SIGINT
 """The exit code, as shells have it."""
 
@@ -54,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="simulate a range of seeds")
     run.add_argument("--seeds", type=int, default=20, help="how many")
     run.add_argument("--first", type=int, default=1, help="the first seed")
+    run.add_argument("--takeovers", action="store_true", help="those in which a zone is taken over")
     run.add_argument("--jobs", type=int, default=cores(), help="runs at the same time")
     run.add_argument("--no-shrink", action="store_true", help="do not make a failing seed shorter")
     run.add_argument("--runs", type=int, default=100, help="runs at most, to make it shorter")
@@ -70,13 +74,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def sweep(options: argparse.Namespace) -> int:
-    tally, seeds = Tally(), range(options.first, options.first + options.seeds)
+    tally, seeds = Tally(), _chosen(options)
     try:
         _say(f"{ranges(seeds)}, {options.jobs} at a time")
+        if len(seeds) >= MANY_SEEDS:
+            warm_up()
         _play(seeds, options.jobs, tally)
     except KeyboardInterrupt:
         _say(f"interrupted: {tally}")
-        _say(f"done are {ranges(tally.seeds)}; {_rest(seeds, tally)}")
+        _say(f"done are {ranges(tally.seeds)}; {_rest(seeds, tally, options)}")
         raise
     _say(str(tally))
     first = tally.first_failing
@@ -87,7 +93,14 @@ def sweep(options: argparse.Namespace) -> int:
     return 1
 
 
-def _play(seeds: range, jobs: int, tally: Tally) -> None:
+def _chosen(options: argparse.Namespace) -> Sequence[int]:
+    if not options.takeovers:
+        return range(options.first, options.first + options.seeds)
+    taking_over = (each for each in count(options.first) if generate(each).cluster.takeover)
+    return tuple(islice(taking_over, options.seeds))
+
+
+def _play(seeds: Sequence[int], jobs: int, tally: Tally) -> None:
     """With a line about how far it is, from time to time."""
     told_at = monotonic()
     with closing(outcomes((Run(seed=seed) for seed in seeds), jobs=jobs)) as ended:
@@ -102,10 +115,12 @@ def _play(seeds: range, jobs: int, tally: Tally) -> None:
                 told_at = now
 
 
-def _rest(seeds: range, tally: Tally) -> str:
+def _rest(seeds: Sequence[int], tally: Tally, options: argparse.Namespace) -> str:
     """How to go on: with all seeds from the first one on that has not ended."""
-    first = min(set(seeds) - set(tally.seeds), default=seeds.stop)
-    return f"go on with: make sim FIRST={first} SEEDS={seeds.stop - first}"
+    first = min(set(seeds) - set(tally.seeds), default=seeds[-1] + 1)
+    left = sum(each >= first for each in seeds)
+    chosen = " SIM=--takeovers" if options.takeovers else ""
+    return f"go on with: make sim FIRST={first} SEEDS={left}{chosen}"
 
 
 # One failing seed

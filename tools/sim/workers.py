@@ -24,6 +24,7 @@ from plimsoll.simulator.scenario.scenario import Scenario
 CPU_SECONDS = 300
 """More than any seed needs, many times."""
 PRELOADED = ["tools.sim.workers"]
+WARMED = [*PRELOADED, "tools.sim.warmed"]
 
 Plant = Callable[[], None]
 """Changes the program in a worker before the run: tests plant bugs this way."""
@@ -58,6 +59,9 @@ class _Worker:
     run: Run
     process: ForkServerProcess
     answers: "Connection[Outcome, Outcome]"
+
+
+multiprocessing.get_context("forkserver").set_forkserver_preload(PRELOADED)
 
 
 def cores() -> int:
@@ -107,9 +111,13 @@ def outcome(run: Run) -> Outcome:
     return next(outcomes([run], jobs=1))
 
 
+def warm_up() -> None:
+    """Play once what all workers are forked from: for many runs. To be called before the first."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload(WARMED)
+
+
 def _begun(run: Run) -> _Worker:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
     answers, send = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(run, send))
     process.start()

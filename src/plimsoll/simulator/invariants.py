@@ -159,7 +159,7 @@ class Watchdog:
             if before is None:
                 self._check_new_volume(key, after)
         elif kind == PODS:
-            self._check_pod(key, after)
+            self._check_pod(key, before, after)
             self._check_place(before, after)
 
     def _check_claim(self, key: str, claim: Document) -> None:
@@ -206,8 +206,11 @@ class Watchdog:
             message = f"{name} was recorded out of reach of {node or 'any selected node'}"
             self.add(Invariant.SELECTED_NODE_HONOURED, message)
 
-    def _check_pod(self, key: str, pod: Document) -> None:
-        if (pod.get("status") or {}).get("phase") != "Running":
+    def _check_pod(self, key: str, before: Document | None, pod: Document) -> None:
+        if not _runs(pod):
+            return
+        if before is not None and _runs(before) and "deletionTimestamp" in pod["metadata"]:
+            # It ran before its zone was lost, and goes on the way out of a zone that is given back.
             return
         node = self._mirror.objects[NODES].get(pod["spec"].get("nodeName", ""))
         if node is None or self._takeovers.is_fenced_node(node["metadata"]["name"]):
@@ -277,7 +280,7 @@ class Watchdog:
             return
         node, driver = told["spec"]["nodeName"], told["spec"]["attacher"]
         attached = self._attached.setdefault((node, driver), set())
-        if after is None or not (after.get("status") or {}).get("attached"):
+        if after is None or not _is_attached(after):
             attached.discard(key)
             return
         attached.add(key)
@@ -398,3 +401,14 @@ def _is_for_lease(request: Request, lease: str) -> bool:
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     is_new = request.method == "POST" and f'"name":"{name}"'.encode() in request.body
     return request.path == f"{leases}/{name}" or (request.path == leases and is_new)
+
+
+def _runs(pod: Document) -> bool:
+    return bool((pod.get("status") or {}).get("phase") == "Running")
+
+
+def _is_attached(attachment: Document) -> bool:
+    """One that is being deleted does not count: its driver may have detached it already, and let
+    another volume have its place, before the object goes."""
+    attached = bool((attachment.get("status") or {}).get("attached"))
+    return attached and "deletionTimestamp" not in attachment["metadata"]

@@ -2,19 +2,23 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from plimsoll.api.core import Lease, Node
 from plimsoll.api.storage import StorageClass
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.plan import Delete, Patch
 from plimsoll.decide.records import RECORD
 from plimsoll.decide.repair.swap_back import LeftRecord, SwapBackView, leftovers
+from plimsoll.decide.rollback.records import ROLLBACK_KIND
 from plimsoll.ui.explain.layout import table
 from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.kind import documents, key_of, typed
+from plimsoll.wire.kind import documents, typed
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.parameters import Deletion, Selection
+from plimsoll.wire.parameters import Deletion, Selection, merge_patch
 
 LEASES = documents(typed(Lease).resource)
+VOLUMES = documents(typed(PersistentVolume).resource)
 HEAD = ("RESULT", "WHAT", "WHERE", "FOR", "WHY OR WHAT TO DO")
 
 
@@ -51,7 +55,7 @@ async def prepare_swap_back(client: KubeClient, driver: str, *, dry_run: bool) -
         found = leftovers(await _read(client, driver))
         cleared, left = [], []
         for each in found:
-            if each.cleared is not None and await _clear(client, each, dry_run=dry_run):
+            if each.clearing is not None and (dry_run or await _clear(client, each.clearing)):
                 cleared.append(each)
             else:
                 left.append(each)
@@ -63,14 +67,19 @@ async def prepare_swap_back(client: KubeClient, driver: str, *, dry_run: bool) -
 
 
 async def _read(client: KubeClient, driver: str) -> SwapBackView:
-    """Records first: what is recorded or bound by then is seen after them."""
+    """Records first: what is recorded or bound by then is seen after them. Those of rollbacks once
+    more at the end, so that no mark of one that begins meanwhile is seen without its record.
+    """
     records = (await client.list(LEASES, Selection(labels=RECORD))).items
     claims = (await client.list(typed(PersistentVolumeClaim))).items
     volumes = (await client.list(typed(PersistentVolume))).items
     classes = (await client.list(typed(StorageClass))).items
+    known = {lease["metadata"]["uid"] for lease in records}
+    rollbacks = await client.list(LEASES, Selection(labels=f"{RECORD}={ROLLBACK_KIND}"))
+    begun = [each for each in rollbacks.items if each["metadata"]["uid"] not in known]
     return SwapBackView(
         driver=driver,
-        records=records,
+        records=[*records, *begun],
         claims={claim.key: claim for claim in claims},
         volumes=volumes,
         nodes={node.name for node in (await client.list(typed(Node))).items},
@@ -78,14 +87,18 @@ async def _read(client: KubeClient, driver: str) -> SwapBackView:
     )
 
 
-async def _clear(client: KubeClient, left: LeftRecord, *, dry_run: bool) -> bool:
-    """False: the record has changed since it was read, and has to be looked at again."""
-    if left.cleared is None or dry_run:
-        return dry_run
-    metadata = left.cleared["metadata"]
-    seen = Deletion(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
+async def _clear(client: KubeClient, clearing: Delete | Patch) -> bool:
+    """False: the object has changed since it was read, and has to be looked at again."""
     try:
-        await client.delete(LEASES, key_of(left.cleared), seen)
+        match clearing:
+            case Delete():
+                seen = Deletion(uid=clearing.uid, resource_version=clearing.version)
+                await client.delete(LEASES, clearing.key, seen)
+            case Patch():
+                metadata = {**clearing.patch["metadata"], "resourceVersion": clearing.version}
+                await client.patch(VOLUMES, clearing.key, merge_patch({"metadata": metadata}))
+            case _:
+                assert_never(clearing)
     except KubeError as error:
         if error.failure is Failure.NOT_FOUND:
             return True

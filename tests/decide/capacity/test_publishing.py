@@ -255,6 +255,12 @@ def test_a_refusal_throws_doubt_on_all_that_is_known_of_the_class() -> None:
     assert cluster.settle() == FAST
 
 
+def test_a_volume_that_was_given_back_throws_doubt_on_all_classes() -> None:
+    cluster = a_cluster()
+    cluster.publisher.undone("fast")
+    assert cluster.settle() == ALL
+
+
 def test_an_object_that_a_user_deletes_is_made_again() -> None:
     cluster = a_cluster()
     key = next(iter(cluster.stored))

@@ -24,6 +24,11 @@ OLD = 9 * MINUTE
 OURS = "default-scheduler"
 
 
+def of_a_tenant(lease: Lease) -> Lease:
+    metadata = msgspec.structs.replace(lease.metadata, namespace="tenant")
+    return msgspec.structs.replace(lease, metadata=metadata)
+
+
 def test_the_last_word_of_a_scheduler_is_passed_on_where_some_node_would_do() -> None:
     events = (
         an_event(POD, "FailedScheduling", "older", age=MINUTE),
@@ -51,6 +56,11 @@ def test_the_last_word_of_a_scheduler_is_passed_on_where_some_node_would_do() ->
             id="theirs-took-over",
         ),
         pytest.param((a_scheduler_identity("other", age=OLD),), False, id="another-name"),
+        pytest.param(
+            (a_scheduler_identity(OURS, age=OLD), of_a_tenant(a_scheduler_identity(OURS))),
+            True,
+            id="a-tenant-says-that-it-runs",
+        ),
     ],
 )
 def test_a_scheduler_has_stopped_when_all_leases_of_its_name_ran_out(

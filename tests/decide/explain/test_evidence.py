@@ -7,7 +7,14 @@ from plimsoll.decide.explain.evidence import Evidence, count_of, first_seen_at, 
 from plimsoll.decide.records import RECORD
 from plimsoll.decide.scheduling.policy import RECORD_NAMESPACES, SCHEDULER_PURPOSE
 from tests.builders import a_claim
-from tests.decide.explain.witnesses import MINUTE, NOW, SECOND, a_lease, an_event
+from tests.decide.explain.witnesses import (
+    MINUTE,
+    NOW,
+    SECOND,
+    a_lease,
+    a_scheduler_identity,
+    an_event,
+)
 
 CLAIM = a_claim()
 
@@ -56,3 +63,18 @@ def test_records_are_believed_where_the_scheduler_believes_them_or_where_asked()
     asked = Evidence(now=NOW, leases=leases, asked_namespaces=frozenset({"tenant"}))
     assert asked.record_namespaces == {"tenant"}
     assert Evidence(now=NOW).unbelieved_namespaces == frozenset()
+
+
+def test_schedulers_are_believed_where_records_are_and_in_the_system() -> None:
+    honest = a_scheduler_identity("ours")
+    asked, forged = (
+        a_lease(f"policy-{place}", namespace=place, labels={**honest.labels})
+        for place in ("own", "tenant")
+    )
+    other = a_lease("anything", namespace="tenant")
+    evidence = Evidence(
+        now=NOW, leases=(honest, asked, forged, other), asked_namespaces=frozenset({"own"})
+    )
+    assert evidence.believed_leases == (honest, asked, other)
+    assert evidence.unbelieved_namespaces == {"tenant"}
+    assert Evidence(now=NOW).believed_leases is None

@@ -12,7 +12,7 @@ from tests.decide.explain.witnesses import MINUTE, NOW, a_lease, a_scheduler_ide
 
 
 def elsewhere(lease: Lease) -> Lease:
-    """In a namespace that may be a tenant's."""
+    """In a namespace whose records are believed: others are left out before."""
     return replace(lease, metadata=replace(lease.metadata, namespace="tenant"))
 
 
@@ -20,8 +20,8 @@ THEIRS = "default-scheduler"
 KUBE = a_lease("kube-scheduler")
 OURS = a_scheduler_identity(THEIRS)
 ENDED = a_scheduler_identity(THEIRS, age=9 * MINUTE)
-FORGED = elsewhere(a_scheduler_identity(THEIRS, Policy.COMPATIBLE, age=-9 * MINUTE))
-FORGED_OURS = elsewhere(a_scheduler_identity(THEIRS, age=-9 * MINUTE))
+MOVED = elsewhere(a_scheduler_identity(THEIRS, Policy.COMPATIBLE, age=-9 * MINUTE))
+MOVED_OURS = elsewhere(a_scheduler_identity(THEIRS, age=-9 * MINUTE))
 COMPATIBLE = a_scheduler_identity("beside", Policy.COMPATIBLE)
 
 
@@ -34,11 +34,11 @@ COMPATIBLE = a_scheduler_identity("beside", Policy.COMPATIBLE)
         pytest.param(THEIRS, (ENDED,), "default", "Published", id="ours-is-stopped"),
         pytest.param(THEIRS, (), "compatible", "Assumed", id="nothing-is-published"),
         pytest.param(THEIRS, None, "compatible", "Assumed", id="leases-are-unread"),
-        pytest.param(THEIRS, (FORGED, OURS), "default", "Published", id="forged-by-a-tenant"),
+        pytest.param(THEIRS, (MOVED, OURS), "default", "Published", id="of-an-earlier-namespace"),
         pytest.param(
-            THEIRS, (FORGED_OURS, KUBE), "compatible", "KubeScheduler", id="forged-beside-theirs"
+            THEIRS, (MOVED_OURS, KUBE), "compatible", "KubeScheduler", id="elsewhere-beside-theirs"
         ),
-        pytest.param(THEIRS, (FORGED_OURS, ENDED), "default", "Published", id="moved-elsewhere"),
+        pytest.param(THEIRS, (MOVED_OURS, ENDED), "default", "Published", id="moved-elsewhere"),
         pytest.param("beside", (COMPATIBLE,), "compatible", "Published", id="beside"),
         pytest.param("plimsoll", (OURS,), "default", "Assumed", id="our-name"),
         pytest.param("volcano", (OURS, KUBE), "compatible", "Assumed", id="another-scheduler"),

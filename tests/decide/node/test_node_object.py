@@ -71,25 +71,27 @@ def test_an_adopted_node_keeps_what_others_wrote() -> None:
 
 def test_a_status_is_current_until_something_in_it_changes() -> None:
     node = a_node()
-    assert is_current(MACHINE, node, [])
-    assert not is_current(MACHINE, node, [DISK])
-    assert not is_current(Machine(name="node-1", capacity={"cpu": "4"}), node, [])
+    assert is_current(MACHINE, node, [], is_ready=True)
+    assert not is_current(MACHINE, node, [DISK], is_ready=True)
+    assert not is_current(Machine(name="node-1", capacity={"cpu": "4"}), node, [], is_ready=True)
     silent = msgspec.structs.replace(
         node.status, conditions=(Condition(type="Ready", status="Unknown"),)
     )
-    assert not is_current(MACHINE, msgspec.structs.replace(node, status=silent), [])
+    assert not is_current(MACHINE, msgspec.structs.replace(node, status=silent), [], is_ready=True)
 
 
 def test_a_status_keeps_the_time_since_which_the_node_is_ready() -> None:
     node = a_node()
     since = Condition(type="Ready", status="True", last_transition_time=NOW - timedelta(hours=1))
     status = msgspec.structs.replace(node.status, conditions=(since,))
-    told = new_status(MACHINE, msgspec.structs.replace(node, status=status), [DISK], NOW)
+    told = new_status(
+        MACHINE, msgspec.structs.replace(node, status=status), [DISK], NOW, is_ready=True
+    )
     ready = next(c for c in told["conditions"] if c["type"] == "Ready")
     assert ready["lastTransitionTime"] == "2024-05-01T11:00:00Z"
     assert ready["lastHeartbeatTime"] == "2024-05-01T12:00:00Z"
     assert told["volumesInUse"] == ["kubernetes.io/csi/disk.example.com^a"]
-    assert new_status(MACHINE, node, [], NOW)["volumesInUse"] is None
+    assert new_status(MACHINE, node, [], NOW, is_ready=True)["volumesInUse"] is None
 
 
 def test_a_lease_belongs_to_its_node() -> None:

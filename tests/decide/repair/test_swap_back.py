@@ -4,8 +4,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.annotations import (
+    RETAINED_BY,
+    ROLLBACK,
+    ROLLING_BACK,
+    UNUSED_SINCE_MADE,
+)
+from plimsoll.decide.plan import Delete, Patch
 from plimsoll.decide.provisioning.holds import HOLD
 from plimsoll.decide.provisioning.intents import (
     Intent,
@@ -16,6 +24,7 @@ from plimsoll.decide.provisioning.intents import (
     recorded_claim,
 )
 from plimsoll.decide.repair.swap_back import SwapBackView, leftovers
+from plimsoll.decide.rollback.records import RollbackState, rollback_lease
 from plimsoll.decide.scheduling.binding.groups import (
     Group,
     GroupedClaim,
@@ -23,7 +32,8 @@ from plimsoll.decide.scheduling.binding.groups import (
     StoredGroup,
     lease_document as group_document,
 )
-from tests.builders import a_claim, a_volume
+from tests.builders import DRIVER as MADE_BY, a_claim, a_volume
+from tests.decide.rollback.unused import a_record, an_unused_claim, an_unused_volume, with_metadata
 
 DRIVER = "disks.test"
 NAME = "pvc-uid-default-data"
@@ -85,7 +95,9 @@ def a_view(*records: Document, claim: PersistentVolumeClaim | None = None, **fie
 )
 def test_what_nothing_depends_on_any_more_may_be_cleared(view: SwapBackView, why: str) -> None:
     (left,) = leftovers(view)
-    assert (left.why, left.cleared) == (why, view.records[0])
+    assert left.why == why
+    assert isinstance(left.clearing, Delete)
+    assert left.clearing.key == ObjectKey.of(view.records[0])
 
 
 @pytest.mark.parametrize(
@@ -136,7 +148,7 @@ def test_what_is_outstanding_is_named_with_what_to_do(
     view: SwapBackView, what: str, advice: str
 ) -> None:
     (left,) = leftovers(view)
-    assert (left.what, left.cleared) == (what, None)
+    assert (left.what, left.clearing) == (what, None)
     assert left.why.startswith(advice) or advice in left.why
 
 
@@ -146,7 +158,7 @@ def unreadable(lease: Document) -> Document:
 
 def test_a_record_that_cannot_be_read_is_never_cleared() -> None:
     view = a_view(unreadable(an_intent()), unreadable(a_group()))
-    assert [(left.what, left.cleared) for left in leftovers(view)] == [
+    assert [(left.what, left.clearing) for left in leftovers(view)] == [
         ("group (unreadable)", None),
         ("intent (unreadable)", None),
     ]
@@ -173,3 +185,80 @@ def test_a_group_that_is_undone_and_a_hold_on_a_bound_claim_are_in_no_way() -> N
     bound = the_claim(volume="v", **{HOLD: "pod/0/make"})
     assert leftovers(a_view(a_group(GroupState.UNDONE), claim=the_claim())) == []
     assert leftovers(a_view(claim=bound)) == []
+
+
+# Rollbacks of unused volumes
+
+
+def a_rollback(state: RollbackState) -> Document:
+    return rollback_lease(a_record(state=state), "kube-system", {})
+
+
+def of_maker(*records: Document, **fields: Any) -> SwapBackView:
+    """Of the driver that made the volumes."""
+    claim = an_unused_claim()
+    return SwapBackView(
+        **{
+            "driver": MADE_BY,
+            "records": records,
+            "provisioners": {claim.storage_class: MADE_BY},
+            **fields,
+        }
+    )
+
+
+RETAINED = with_metadata(
+    an_unused_volume(), annotations={RETAINED_BY: "x"}, finalizers=("theirs", ROLLBACK)
+)
+MARKED_CLAIM = with_metadata(an_unused_claim(), annotations={ROLLING_BACK: "x"})
+MARKED_VOLUME = with_metadata(an_unused_volume(), annotations={UNUSED_SINCE_MADE: "watch"})
+
+
+@pytest.mark.parametrize(
+    ("state", "advice"),
+    [
+        (RollbackState.RETAINING, "let plimsoll controller run with --rollback on"),
+        (RollbackState.RELEASING, "let plimsoll controller run with --rollback on"),
+        (RollbackState.DELETING, "let plimsoll controller run with --rollback on"),
+        (RollbackState.KEPT, "a pod may have used volume"),
+    ],
+)
+def test_a_rollback_that_is_under_way_is_outstanding_with_all_that_it_has_marked(
+    state: RollbackState, advice: str
+) -> None:
+    view = of_maker(a_rollback(state), volumes=[RETAINED], claims={MARKED_CLAIM.key: MARKED_CLAIM})
+    (left,) = leftovers(view)
+    assert (left.what, left.clearing) == (f"rollback ({state})", None)
+    assert left.why.startswith(advice)
+
+
+def test_marks_of_a_rollback_without_a_record_are_left_to_a_person() -> None:
+    view = of_maker(volumes=[RETAINED], claims={MARKED_CLAIM.key: MARKED_CLAIM})
+    found = leftovers(view)
+    assert [left.what for left in found] == ["mark of a rollback", "volume of a rollback"]
+    assert [left.clearing for left in found] == [None, None]
+    assert all("by hand" in left.why for left in found)
+
+
+def test_the_mark_of_a_volume_that_no_pod_has_used_may_be_cleared() -> None:
+    (left,) = leftovers(of_maker(volumes=[MARKED_VOLUME]))
+    assert left.what == "mark of an unused volume"
+    assert isinstance(left.clearing, Patch)
+    assert left.clearing.patch == {"metadata": {"annotations": {UNUSED_SINCE_MADE: None}}}
+    assert left.clearing.version == MARKED_VOLUME.metadata.resource_version
+
+
+def test_a_mark_that_a_rollback_goes_by_stays() -> None:
+    view = of_maker(a_rollback(RollbackState.RETAINING), volumes=[MARKED_VOLUME])
+    assert [left.what for left in leftovers(view)] == ["rollback (Retaining)"]
+
+
+def test_rollbacks_of_another_driver_are_in_no_way() -> None:
+    records = [a_rollback(RollbackState.KEPT), unreadable(a_rollback(RollbackState.KEPT))]
+    marked = {"volumes": [RETAINED, MARKED_VOLUME], "claims": {MARKED_CLAIM.key: MARKED_CLAIM}}
+    assert leftovers(of_maker(*records, **{**OTHER, **marked})) == []
+
+
+def test_a_record_of_a_rollback_that_cannot_be_read_is_never_cleared() -> None:
+    (left,) = leftovers(of_maker(unreadable(a_rollback(RollbackState.KEPT))))
+    assert (left.what, left.clearing) == ("rollback (unreadable)", None)

@@ -32,3 +32,5 @@ def test_every_node_gets_the_reasons_that_the_plain_rules_give(seed: int) -> Non
         assert slot is not None
         expected = plain.said(plain.judgements(pod, node, view))
         assert plain.meant(int(judged.flags[slot]), demands) == expected
+    # Nodes are left out before the reasons are worked out.
+    assert judged.is_feasible.tolist() == [not flags for flags in judged.flags.tolist()]

@@ -20,12 +20,14 @@ def test_what_is_known_follows_pods_and_nodes() -> None:
     columns = Columns.of([a_node("a", cpu="2"), a_node("b", cpu="2")])
     standings, pod = NodeFits(columns), a_pod("new", requests={"cpu": "1500m"})
     assert standings.of(pod).flags[:2].tolist() == [0, 0]
-    best = standings.of(pod).scores[0]
+    best = standings.of(pod).scores()[0]
 
+    columns.put(a_pod("small", node="a", requests={"cpu": "250m"}))
+    assert standings.of(pod).flags[:2].tolist() == [0, 0]
+    assert standings.of(pod).scores()[0] < best
     running = a_pod("p", node="a", requests={"cpu": "1"})
     columns.put(running)
     assert standings.of(pod).flags[:2].tolist() == [Blocked.CPU, 0]
-    assert standings.of(pod).scores[0] < best
     columns.remove(running)
     assert standings.of(pod).flags[:2].tolist() == [0, 0]
     columns.remove(a_node("b"))
@@ -52,3 +54,23 @@ def test_how_many_nodes_have_which_flags_follows_pods(seed: int) -> None:
 
         assert known.tally() == Counter(known.flags.tolist())
         assert known.is_feasible.tolist() == [not flags for flags in known.flags.tolist()]
+
+
+@given(seed=seeds)
+@settings(max_examples=50, deadline=None)
+def test_what_is_known_of_changed_nodes_is_what_a_new_look_finds(seed: int) -> None:
+    """Whether few nodes changed or many, and whether they will do or not."""
+    chance = Chance(seed)
+    columns = Columns.of(a_node(f"node-{number}", cpu="2") for number in range(12))
+    standings, pod = NodeFits(columns), a_pod("new", requests={"cpu": "1500m"})
+    for round_ in range(8):
+        for number in chance.sample(range(12), chance.randint(0, 12)):
+            cpu = chance.choice(["100m", "200m", "1"])
+            columns.put(a_pod(f"p-{number}", node=f"node-{number}", requests={"cpu": cpu}))
+        if round_ == chance.randint(0, 8):
+            columns.put(a_node("node-3", cpu="3"))
+
+        known, anew = standings.of(pod), NodeFits(columns).of(pod)
+
+        assert known.flags.tolist() == anew.flags.tolist()
+        assert known.keys.tolist() == anew.keys.tolist()

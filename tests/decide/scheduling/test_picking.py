@@ -62,3 +62,14 @@ def test_very_many_refusals_leave_nodes_that_will_do_before_those_that_will_not(
 
 def test_the_next_attempt_is_the_next_turn() -> None:
     assert turn_of(a_pod(), 4) - turn_of(a_pod(), 3) == 1
+
+
+@given(st.integers(0, 10_000), st.sampled_from([2, 3, 5, 2000]), st.sampled_from([1, -1]))
+def test_of_thousands_of_equal_nodes_each_gets_its_turn(turn: int, every: int, step: int) -> None:
+    names = [f"n-{number:04}" for number in range(3000)]
+    by_name: dict[str, int | None] = {
+        name: 7 if number % every == 0 else 3 for number, name in enumerate(names)
+    }
+    arrived = dict([*by_name.items()][::step])
+
+    assert picked(arrived, turn, []) == plainly_picked(by_name, turn, [])

@@ -13,7 +13,12 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from plimsoll.decide.scheduling.policy import Announcement, Policy, identity_document
+from plimsoll.decide.scheduling.policy import (
+    Announcement,
+    Policy,
+    identity_document,
+    identity_lease_name,
+)
 from plimsoll.simulator.stories.schedulers import (
     HOSTNAME,
     a_claim,
@@ -134,7 +139,9 @@ def selected(claim: Document, node: str) -> Document:
     return claim
 
 
-def create_identity(server: EmbeddedServer, scheduler: str, profile: Document) -> None:
+def create_identity(
+    server: EmbeddedServer, scheduler: str, profile: Document, namespace: str = "kube-system"
+) -> None:
     told = Announcement(
         scheduler_name=scheduler,
         policy=Policy.DEFAULT,
@@ -143,8 +150,8 @@ def create_identity(server: EmbeddedServer, scheduler: str, profile: Document) -
         now=datetime.now(UTC),
         profile=json.dumps(profile),
     )
-    document = identity_document(told, "kube-system")
-    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+    document = identity_document(told, namespace)
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     code, answer = server.endpoint.request("POST", path, document)
     assert code == 201, answer.get("message")
 
@@ -362,6 +369,23 @@ def test_a_profile_that_the_scheduler_has_published_counts(server: EmbeddedServe
 
     assert (document["state"], document["node"]) == ("Schedulable", "tainted")
     assert "published with a profile by scheduler published" in document["policySource"]["message"]
+
+
+def test_what_a_tenant_publishes_for_a_scheduler_is_not_believed(server: EmbeddedServer) -> None:
+    profile = {"plugins": CARELESS["profiles"][0]["plugins"]}
+    create_identity(server, "quiet", {"profile": profile}, namespace="default")
+    create(server, on("tainted", "quiet", schedulerName="quiet"))
+
+    document = explained(server, "pod/default/quiet")
+    asked = explained(server, "pod/default/quiet", "--record-namespaces", "default")
+    # Other tests ask the same server for their remarks.
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{identity_lease_name('quiet')}"
+    server.endpoint.request("DELETE", lease)
+
+    assert document["policySource"]["code"] == "Assumed"
+    assert "UntoleratedTaint" in codes(document)
+    assert any("default are not believed" in remark for remark in document["remarks"])
+    assert (asked["policySource"]["code"], asked["node"]) == ("Published", "tainted")
 
 
 def test_a_published_profile_of_another_version_is_remarked(server: EmbeddedServer) -> None:

@@ -50,7 +50,8 @@ OUT_OF_ROOM = (
 
 def create(server: EmbeddedServer, document: Document) -> Document:
     """With its status, which the server takes apart from the rest."""
-    path = PATHS[document["kind"]]
+    namespace = document["metadata"].get("namespace", "default")
+    path = PATHS[document["kind"]].replace("/default/", f"/{namespace}/")
     code, answer = server.endpoint.request("POST", path, document)
     assert code == 201, answer.get("message")
     if "status" in document:
@@ -105,7 +106,7 @@ def a_lease(name: str, *, age: timedelta, **metadata: Any) -> Document:
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
-        "metadata": {"name": name, "namespace": "default", **metadata},
+        "metadata": {"name": name, **metadata},
         "spec": {
             "holderIdentity": "somewhere",
             "leaseDurationSeconds": lasts,
@@ -360,6 +361,7 @@ WORLD: list[Document] = [
     a_lease(
         "dead-scheduler",
         age=timedelta(minutes=10),
+        namespace="kube-system",
         labels={"plimsoll.dev/lease": "scheduler"},
         annotations={
             "plimsoll.dev/scheduler-name": "dead-scheduler",
@@ -369,6 +371,7 @@ WORLD: list[Document] = [
     a_lease(
         "our-default-scheduler",
         age=timedelta(seconds=1),
+        namespace="kube-system",
         labels={"plimsoll.dev/lease": "scheduler"},
         annotations={
             "plimsoll.dev/scheduler-name": "default-scheduler",
@@ -450,7 +453,7 @@ def test_a_pod_is_judged_by_the_policy_that_its_scheduler_published(
     code, document = explained(server, "pod/ours-by-default")
     assert (code, document["policy"]) == (0, "default")
     assert document["policySource"]["code"] == "Published"
-    assert "default/our-default-scheduler" in document["policySource"]["message"]
+    assert "kube-system/our-default-scheduler" in document["policySource"]["message"]
     _, asked = explained(server, "pod/ours-by-default", "--policy", "compatible")
     assert (asked["policy"], asked["policySource"]["code"]) == ("compatible", "Asked")
 

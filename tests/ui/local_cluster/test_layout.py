@@ -9,6 +9,7 @@ from plimsoll.processes.driver.configuration import DriverSettings, configured
 from plimsoll.runtime.config import Sources, load_settings
 from plimsoll.ui.local_cluster.layout import (
     ClusterOptions,
+    ControlPlaneOptions,
     Stages,
     api_server,
     control_plane,
@@ -100,9 +101,8 @@ def test_classes_that_need_root_are_left_out_without_it() -> None:
 
 
 def test_the_controller_gets_drivers_and_repair_rules_of_the_user(tmp_path: Path) -> None:
-    wanted = ClusterOptions(
-        data_dir=tmp_path, csi_addresses=("/mine.sock",), repair="selected-node"
-    )
+    control = ControlPlaneOptions(csi_addresses=("/mine.sock",), repair="selected-node")
+    wanted = ClusterOptions(data_dir=tmp_path, control=control)
     words = controller(wanted).arguments
     addresses = [value for flag, value in pairwise(words) if flag == "--csi-address"]
     assert addresses[-1] == "/mine.sock"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,23 @@ async def test_a_scheduler_that_loses_its_lease_begins_again_and_the_other_parts
         assert processes_of(supervisor.pid) == before
         others = ("controller", "provisioner local.plimsoll.dev", "provisioner pools.plimsoll.dev")
         assert [restarts(short, "control-plane", each) for each in others] == [0, 0, 0]
+        await kube.close()
+
+
+@pytest.mark.timeout(300)
+async def test_the_api_server_answers_while_the_machine_process_stands_still(short: Path) -> None:
+    """As it does while a file system check or a full disk blocks it. What was asked for meanwhile
+    comes about afterwards."""
+    with up(short, "--hollow") as supervisor:
+        kube, machine = client(short), processes_of(supervisor.pid)["machine"]
+        os.kill(machine, signal.SIGSTOP)
+        try:
+            await create(kube, namespace(), database())
+            assert await kube.raw_get("/readyz") == b"ok"
+        finally:
+            with suppress(ProcessLookupError):  # what stands still for long is replaced
+                os.kill(machine, signal.SIGCONT)
+        await phases(kube, RUNNING)
         await kube.close()
 
 

@@ -202,6 +202,14 @@ class Publisher:
         """A volume was refused: what is published for the class may be wrong anywhere."""
         self._ask_all(self._pairs_of_class(storage_class))
 
+    def undone(self, storage_class: str) -> None:
+        """A volume of the class that was never recorded is gone. It is not known where it was, and
+        other classes may have their volumes there as well."""
+        if self.settings.policy is PublishingPolicy.COMPATIBLE:
+            self.refused(storage_class)
+        else:
+            self._ask_all(self._pairs_reached_by(None))
+
     # What is asked
 
     def ask(self, pair: Pair) -> None:

@@ -8,11 +8,13 @@ changed hands, come first.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 CAPACITY_TOKEN = "plimsoll.dev/capacity-token"  # noqa: S105  the name of an annotation
 """On volumes and on capacity objects."""
 LONGEST = 60
+KEPT_TOKENS = 1024
 
 
 class CapacityToken(NamedTuple):
@@ -27,9 +29,14 @@ class CapacityToken(NamedTuple):
 
 def find_token(annotations: Mapping[str, str]) -> CapacityToken | None:
     """None: there is none, or none that makes sense."""
-    text = annotations.get(CAPACITY_TOKEN, "")
+    text = annotations.get(CAPACITY_TOKEN)
+    return None if text is None or len(text) > LONGEST else _parsed(text)
+
+
+@lru_cache(KEPT_TOKENS)
+def _parsed(text: str) -> CapacityToken | None:
     parts = text.split(".")
-    if len(text) > LONGEST or not text.isascii() or not all(part.isdigit() for part in parts):
+    if not text.isascii() or not all(part.isdigit() for part in parts):
         return None
     if len(parts) != len(CapacityToken._fields):
         return None

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Self
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.api.quantity import Quantity, parse_quantity
+from plimsoll.api.quantity import Quantity, parse_quantity, parse_rank, parse_value
 from plimsoll.api.selectors.label import EVERYTHING, LabelSelector
 from plimsoll.api.selectors.node import NodeSelector
 from plimsoll.api.volumes import FILESYSTEM, PersistentVolume, PersistentVolumeClaim
@@ -80,14 +80,15 @@ class Search:
             access_modes=frozenset(claim.spec.access_modes),
             volume_mode=claim.spec.volume_mode or FILESYSTEM,
             attributes_class=claim.spec.volume_attributes_class_name or "",
-            selector=_selector(claim),
+            selector=claim_selector(claim),
             node_labels=node_labels,
             excluded=excluded,
             waits_for_scheduler=waits_for_scheduler,
         )
 
 
-def _selector(claim: PersistentVolumeClaim) -> LabelSelector:
+def claim_selector(claim: PersistentVolumeClaim) -> LabelSelector:
+    """Of volumes. Raises ValueError if it cannot be read."""
     if claim.spec.selector is None:
         return EVERYTHING
     try:
@@ -101,6 +102,22 @@ def _selector(claim: PersistentVolumeClaim) -> LabelSelector:
 def size_of(quantities: Mapping[str, str]) -> Quantity:
     """The storage in a claim's requests or a volume's capacity; a missing one counts as zero."""
     return parse_quantity(quantities.get("storage", "0"))
+
+
+def bytes_of(quantities: Mapping[str, str]) -> int:
+    """The same in whole units."""
+    return parse_value(quantities.get("storage", "0"))
+
+
+def bytes_and_rank_of(quantities: Mapping[str, str]) -> tuple[int, int]:
+    """Both at once: every claim of a waiting pod is asked for them."""
+    text = quantities.get("storage", "0")
+    return parse_value(text), parse_rank(text)
+
+
+def rank_of(quantities: Mapping[str, str]) -> int:
+    """The same as a number that sorts like it, see `Quantity.rank`."""
+    return parse_rank(quantities.get("storage", "0"))
 
 
 def is_kept_for(volume: PersistentVolume, claim: ObjectKey, uid: str) -> bool:

@@ -40,7 +40,7 @@ def attempt_troubles(
 
 def _stopped(pod: Pod, evidence: Evidence) -> Iterator[SharedTrouble]:
     """All that are known to schedule for this name have stopped."""
-    name, leases = scheduler_of(pod), evidence.leases or ()
+    name, leases = scheduler_of(pod), evidence.believed_leases or ()
     held = [identity.lease for identity in find_identities(name, leases)]
     if name == KUBE_SCHEDULER:
         held += [lease for lease in leases if lease.key == KUBE_SCHEDULER_LEASE]

@@ -16,7 +16,11 @@ from plimsoll.decide.capacity.overview import Overview
 from plimsoll.decide.provisioning.intents import INTENT, Intent, intent_in
 from plimsoll.decide.records import RECORD
 from plimsoll.decide.scheduling.binding.groups import GROUP, Group, group_in
-from plimsoll.decide.scheduling.policy import record_namespaces
+from plimsoll.decide.scheduling.policy import (
+    SYSTEM_NAMESPACE,
+    is_about_scheduler,
+    record_namespaces,
+)
 
 WARNING = "Warning"
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -71,9 +75,28 @@ class Evidence:
 
     @cached_property
     def unbelieved_namespaces(self) -> frozenset[str]:
-        """Where there are records that are not believed."""
-        records = (lease for lease in self.leases or () if lease.labels.get(RECORD))
-        return frozenset(lease.namespace for lease in records) - self.record_namespaces
+        """Where there are records that are not believed, or leases of schedulers."""
+        leases = self.leases or ()
+        records = {lease.namespace for lease in leases if lease.labels.get(RECORD)}
+        schedulers = {lease.namespace for lease in leases if is_about_scheduler(lease)}
+        return frozenset(records - self.record_namespaces | schedulers - self._scheduler_namespaces)
+
+    @property
+    def _scheduler_namespaces(self) -> frozenset[str]:
+        return self.record_namespaces | {SYSTEM_NAMESPACE}
+
+    @cached_property
+    def believed_leases(self) -> tuple[Lease, ...] | None:
+        """Without what schedulers are said to tell about themselves in other namespaces than those
+        of records and of the system: a tenant could publish a policy for a scheduler that has none,
+        or say that one runs which has stopped."""
+        if self.leases is None:
+            return None
+        return tuple(
+            lease
+            for lease in self.leases
+            if lease.namespace in self._scheduler_namespaces or not is_about_scheduler(lease)
+        )
 
     @cached_property
     def groups(self) -> tuple[RecordedGroup, ...]:

@@ -47,14 +47,14 @@ class ChosenPolicy:
 def choose_policy(
     scheduler: str, asked: Policy | None, leases: Iterable[Lease] | None, now: datetime
 ) -> ChosenPolicy:
-    """`leases` None: they could not be read."""
+    """`leases` are those that are believed (`Evidence.believed_leases`); None: they could not be
+    read."""
     if asked is not None:
         return ChosenPolicy(policy=asked, source=PolicySource.ASKED, sentence="as --policy asks")
     known = [*leases] if leases is not None else []
     found = find_identities(scheduler, known)
     running = [each for each in found if find_stopped(each.lease, now) is None]
-    # Elsewhere a tenant may have written one, with any time: what the system's namespace has counts
-    # before that.
+    # Elsewhere it may be of an earlier scheduler: those in the namespace of the system come first.
     of_system = [each for each in running if each.lease.namespace == SYSTEM_NAMESPACE]
     newest = next(iter((*of_system, *running, *found)), None)
     if not of_system and scheduler == KUBE_SCHEDULER and _has_kube_scheduler(known, now):

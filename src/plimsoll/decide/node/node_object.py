@@ -32,6 +32,10 @@ PRESSURES = {
     "PIDPressure": ("KubeletHasSufficientPID", "there are sufficient process ids"),
 }
 
+READY = "Ready"
+SERVES = ("KubeletReady", "plimsoll node is ready to serve volumes")
+BEGINS = ("KubeletNotReady", "drivers are registering: it is not known yet what they can serve")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
@@ -84,7 +88,9 @@ def missing_metadata(machine: Machine, node: Node) -> Document:
     return {k: v for k, v in (("labels", labels), ("annotations", says)) if v}
 
 
-def new_status(machine: Machine, node: Node, in_use: Collection[Device], now: datetime) -> Document:
+def new_status(
+    machine: Machine, node: Node, in_use: Collection[Device], now: datetime, *, is_ready: bool
+) -> Document:
     """For a strategic merge patch: conditions are merged by their type."""
     quantities = dict(machine.capacity)
     return {
@@ -94,7 +100,7 @@ def new_status(machine: Machine, node: Node, in_use: Collection[Device], now: da
             {"type": "InternalIP", "address": machine.address},
             {"type": "Hostname", "address": machine.hostname or machine.name},
         ],
-        "conditions": _conditions(node, now),
+        "conditions": _conditions(node, now, is_ready=is_ready),
         "nodeInfo": _info(machine),
         "volumesInUse": unique_names(in_use) or None,
     }
@@ -104,20 +110,21 @@ def unique_names(devices: Collection[Device]) -> list[str]:
     return sorted(device.unique_name for device in devices)
 
 
-def is_current(machine: Machine, node: Node, in_use: Collection[Device]) -> bool:
+def is_current(machine: Machine, node: Node, in_use: Collection[Device], *, is_ready: bool) -> bool:
     """Whether the status says what it should, apart from its age."""
-    status = node.status
+    status, ready = node.status, find_condition(node.status.conditions, READY)
     return (
-        node.is_ready
+        ready is not None
+        and ready.status == str(is_ready)
         and dict(status.capacity) == dict(machine.capacity)
         and dict(status.allocatable) == dict(machine.capacity)
         and sorted(status.volumes_in_use) == unique_names(in_use)
     )
 
 
-def _conditions(node: Node, now: datetime) -> list[Document]:
+def _conditions(node: Node, now: datetime, *, is_ready: bool) -> list[Document]:
     told = {name: ("False", reason, text) for name, (reason, text) in PRESSURES.items()}
-    told["Ready"] = ("True", "KubeletReady", "plimsoll node is ready to serve volumes")
+    told[READY] = (str(is_ready), *(SERVES if is_ready else BEGINS))
     return [_condition(node, type_, facts, now) for type_, facts in told.items()]
 
 

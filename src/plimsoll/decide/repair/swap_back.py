@@ -2,18 +2,28 @@
 
 csi-provisioner knows neither intents nor groups nor holds. A volume that only an intent tells of
 would stay with the driver for ever; a name that an intent keeps from being used again would be
-used; a volume that is held back would be recorded before the others of its pod are there.
+used; a volume that is held back would be recorded before the others of its pod are there. A volume
+that is being taken back is held by a finalizer that no other program takes off.
 
 Records that nothing depends on any more may be cleared: their process would have done so itself.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
-from plimsoll.decide.annotations import STORAGE_PROVISIONER
+from plimsoll.decide.annotations import (
+    RETAINED_BY,
+    ROLLBACK,
+    ROLLING_BACK,
+    STORAGE_PROVISIONER,
+    UNUSED_SINCE_MADE,
+)
+from plimsoll.decide.claims.writes import annotate
+from plimsoll.decide.plan import Delete, Patch, ResourceName
 from plimsoll.decide.provisioning.holds import HOLD
 from plimsoll.decide.provisioning.intents import (
     DRIVER,
@@ -26,14 +36,21 @@ from plimsoll.decide.provisioning.intents import (
 from plimsoll.decide.provisioning.recorded import is_recorded
 from plimsoll.decide.records import RECORD
 from plimsoll.decide.repair.orphaned_intents import is_orphaned
+from plimsoll.decide.rollback.records import (
+    ROLLBACK_KIND,
+    RollbackRecord,
+    RollbackState,
+    read_rollback,
+)
 from plimsoll.decide.scheduling.binding.groups import GROUP, Group, read_group
 
+LEASES = ResourceName("coordination.k8s.io", "v1", "leases")
 ORPHANED = "Orphaned"
 UNREADABLE = "unreadable"
 SETTLED_BY_PROVISIONER = "let plimsoll provisioner run until it has settled this"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SwapBackView:
     """What a cluster has, read after the records."""
 
@@ -50,6 +67,12 @@ class SwapBackView:
         named = claim.annotations.get(STORAGE_PROVISIONER)
         return self.driver in (named, self.provisioners.get(claim.storage_class))
 
+    @cached_property
+    def rollbacks(self) -> tuple[RollbackRecord, ...]:
+        """Of volumes of any driver."""
+        found = (read_rollback(lease) for lease in self.records)
+        return tuple(record for record in found if record is not None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftRecord:
@@ -61,16 +84,21 @@ class LeftRecord:
     """The claim or the pod that it is for."""
     why: str
     """If it may be cleared, why; otherwise what to do about it."""
-    cleared: Document | None = None
-    """The lease that may be deleted; None: it has to stay for now."""
+    clearing: Delete | Patch | None = None
+    """What clears it, if it is still as it was seen; None: it has to stay for now."""
 
 
 def leftovers(view: SwapBackView) -> list[LeftRecord]:
     """In the order of their places."""
-    found = [*_holds(view)]
+    found = [*_holds(view), *_marked_volumes(view), *_marked_claims(view)]
+    finders = {
+        INTENT: _intent,
+        GROUP: _group,
+        PROVISIONER: _announcement,
+        ROLLBACK_KIND: _rollback,
+    }
     for lease in view.records:
-        record = (lease["metadata"].get("labels") or {}).get(RECORD, "")
-        finder = {INTENT: _intent, GROUP: _group, PROVISIONER: _announcement}.get(record)
+        finder = finders.get((lease["metadata"].get("labels") or {}).get(RECORD, ""))
         left = finder(lease, view) if finder else None
         if left is not None:
             found.append(left)
@@ -80,8 +108,7 @@ def leftovers(view: SwapBackView) -> list[LeftRecord]:
 def _intent(lease: Document, view: SwapBackView) -> LeftRecord | None:
     intent = read_intent(lease)
     if intent is None:
-        holder = (lease.get("spec") or {}).get("holderIdentity")
-        return _unreadable(INTENT, lease) if holder == view.driver else None
+        return _unreadable(INTENT, lease) if _holder(lease) == view.driver else None
     if intent.driver != view.driver:
         return None
     state = ORPHANED if is_orphaned(intent, view.nodes) else intent.state.value
@@ -91,7 +118,7 @@ def _intent(lease: Document, view: SwapBackView) -> LeftRecord | None:
         place=_place(lease),
         about=f"claim {intent.claim_key}",
         why=reason or _advice(intent, state),
-        cleared=lease if reason else None,
+        clearing=_deletion(lease) if reason else None,
     )
 
 
@@ -166,7 +193,83 @@ def _announcement(lease: Document, view: SwapBackView) -> LeftRecord | None:
         place=_place(lease),
         about=f"driver {view.driver}",
         why="schedulers are to hold back no further volumes of this driver",
-        cleared=lease,
+        clearing=_deletion(lease),
+    )
+
+
+def _rollback(lease: Document, view: SwapBackView) -> LeftRecord | None:
+    record = read_rollback(lease)
+    if record is None:
+        return _unreadable(ROLLBACK_KIND, lease) if _holder(lease) == view.driver else None
+    if record.driver != view.driver:
+        return None
+    why = "let plimsoll controller run with --rollback on until it has ended"
+    if record.state is RollbackState.KEPT:
+        why = (
+            f"a pod may have used volume {record.volume_name}: see whether its data is wanted, then"
+            f" take the finalizer {ROLLBACK} off it, and let plimsoll controller run"
+        )
+    return LeftRecord(
+        what=f"rollback ({record.state.value})",
+        place=_place(lease),
+        about=f"claim {record.claim_key}",
+        why=why,
+    )
+
+
+def _marked_volumes(view: SwapBackView) -> Iterator[LeftRecord]:
+    """Those of a rollback whose record is there go with it."""
+    recorded = {record.volume_uid for record in view.rollbacks}
+    for volume in view.volumes:
+        source = volume.spec.csi
+        if source is None or source.driver != view.driver or volume.uid in recorded:
+            continue
+        place = f"volume {volume.name}"
+        about = f"claim {volume.spec.claim}" if volume.spec.claim else "-"
+        if ROLLBACK in volume.metadata.finalizers or RETAINED_BY in volume.annotations:
+            yield LeftRecord(
+                what="volume of a rollback",
+                place=place,
+                about=about,
+                why="no record tells of its rollback: see whether its data is wanted, then take "
+                f"the finalizer {ROLLBACK} and the annotation {RETAINED_BY} off by hand",
+            )
+        elif UNUSED_SINCE_MADE in volume.annotations:
+            yield LeftRecord(
+                what="mark of an unused volume",
+                place=place,
+                about=about,
+                why="the volume is to be taken back no more",
+                clearing=annotate(volume, {UNUSED_SINCE_MADE: None}),
+            )
+
+
+def _marked_claims(view: SwapBackView) -> Iterator[LeftRecord]:
+    recorded = {record.claim_uid for record in view.rollbacks}
+    for key, claim in view.claims.items():
+        is_left = ROLLING_BACK in claim.annotations and claim.uid not in recorded
+        if is_left and view.is_of_driver(claim):
+            yield LeftRecord(
+                what="mark of a rollback",
+                place=f"claim {key}",
+                about=f"claim {key}",
+                why="no record tells of its rollback: take the annotation "
+                f"{ROLLING_BACK} off by hand",
+            )
+
+
+def _holder(lease: Document) -> str:
+    holder: str = (lease.get("spec") or {}).get("holderIdentity") or ""
+    return holder
+
+
+def _deletion(lease: Document) -> Delete:
+    metadata = lease["metadata"]
+    return Delete(
+        resource=LEASES,
+        key=ObjectKey.of(lease),
+        uid=metadata.get("uid", ""),
+        version=metadata.get("resourceVersion", ""),
     )
 
 

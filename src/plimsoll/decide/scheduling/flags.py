@@ -6,6 +6,7 @@ node at once; kube-scheduler stops at the first rule, and so do the counts in ev
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntFlag, StrEnum, auto
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,9 @@ Tally = dict[int, int]
 """How many nodes have which flags."""
 MOST_ALIKE = 16
 """Up to so many different flags it is faster to look for each than to sort."""
+
+
+KEPT_FLAGS = 1024
 
 
 class NodeRule(StrEnum):
@@ -334,8 +338,10 @@ def tally_of(flags: Flags) -> Tally:
     return found
 
 
+@lru_cache(KEPT_FLAGS)
 def bits_of_first_rule(flags: int) -> int:
-    """What the first rule says that speaks against a node."""
+    """What the first rule says that speaks against a node. Few flags come together, again and
+    again."""
     if flags & NO_NODE:
         return NO_NODE
     return next((flags & bits for bits in BITS_BY_RULE.values() if flags & bits), 0)

@@ -4,8 +4,7 @@ Reasons are bits per node, zero where nothing speaks against it. A pod that cann
 anywhere, whatever the nodes are like, is rejected with the findings of the rule that says so.
 """
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 import numpy as np
@@ -21,6 +20,7 @@ from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.decide.scheduling.profiles.profile import DEFAULT_PROFILE, Profile, SchedulerPlugin
 from plimsoll.decide.scheduling.reasons import NOT_CONCERNED, Judgement, Rule
 from plimsoll.decide.scheduling.rule_fit import (
+    BlockedNodes,
     ColumnRule,
     Rejected,
     RuleScore,
@@ -80,14 +80,15 @@ class PreparedPod:
 NO_BINDING = VolumeBindingFit(None)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Judged:
     """All by slot. Worth something until the next change to the columns."""
 
     pod: Pod
     node_fit: NodeFit
     volumes: VolumeBindingFit
-    flags: Flags
+    first: Flags
+    """By the rules about nodes and volumes, to which `blocked` adds what other rules say."""
     profile: Profile = DEFAULT_PROFILE
     locality: NDArray[np.int64] | None = None
     """How near the data of bound volumes is, from 0 to 100; None: that makes no difference."""
@@ -96,34 +97,56 @@ class Judged:
     placement of volumes."""
     narrowing: Narrowing | None = None
     """None: every node is looked at."""
+    blocked: tuple[BlockedNodes, ...] = ()
+    """By the rules about other pods and what nodes declare."""
+
+    is_feasible: NDArray[np.bool_] = field(init=False)
+    _flags: Flags | None = field(default=None, init=False)
+    _tally: Tally | None = field(default=None, init=False)
+    _added: NDArray[np.int64] | int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.is_feasible = self.node_fit.is_feasible
+        if self._has_no_more_flags:
+            return
+        is_of_nodes = self.first is self.node_fit.flags
+        self.is_feasible = self.is_feasible.copy() if is_of_nodes else self.first == 0
+        for each in self.blocked:
+            each.leave_out(self.is_feasible)
+
+    @property
+    def flags(self) -> Flags:
+        """Every reason against every node."""
+        if self._flags is None:
+            self._flags = self.first
+            for each in self.blocked:
+                self._flags = self._flags | each.find_flags()
+        return self._flags
 
     @property
     def delayed(self) -> DelayedBindingFit | None:
         """None: the pod has no delay-bound claims."""
         return self.volumes.delayed
 
-    @cached_property
-    def is_feasible(self) -> NDArray[np.bool_]:
-        if self._has_no_more_flags:
-            return self.node_fit.is_feasible
-        feasible: NDArray[np.bool_] = self.flags == 0
-        return feasible
-
-    @cached_property
+    @property
     def tally(self) -> Tally:
         """How many slots have which flags."""
-        return self.node_fit.tally() if self._has_no_more_flags else tally_of(self.flags)
+        if self._has_no_more_flags:
+            return self.node_fit.tally()
+        if self._tally is None:
+            self._tally = tally_of(self.flags)
+        return self._tally
 
     @property
     def _has_no_more_flags(self) -> bool:
         """Whether no rule speaks against a node but those that `NodeFit` has asked."""
-        return self.flags is self.node_fit.flags
+        return self.first is self.node_fit.flags and not self.blocked
 
     def totals(self) -> NDArray[np.int64]:
         """The sum of all scores, as weighted by kube-scheduler, and of what it does not know. Only
         nodes that will do count."""
         taints = self.profile.weights[SchedulerPlugin.TAINT_TOLERATION]
-        total = self.node_fit.scores + taints * BEST + self._preferences
+        total = self.node_fit.scores() + taints * BEST + self._preferences
         if self.volumes.delayed is not None:
             total += (
                 self.profile.weights[SchedulerPlugin.VOLUME_BINDING] * self.volumes.delayed.scores
@@ -133,7 +156,8 @@ class Judged:
     def total_of(self, slot: int) -> int:
         preferred = self._preferences
         taints = self.profile.weights[SchedulerPlugin.TAINT_TOLERATION]
-        total = int(self.node_fit.scores[slot]) + taints * BEST
+        kept = self.node_fit
+        total = (kept.keys.item(slot) + kept.ranks.item(slot) >> RANK_BITS) + taints * BEST
         total += 0 if isinstance(preferred, int) else int(preferred[slot])
         if (delayed := self.volumes.delayed) is None:
             return total
@@ -144,8 +168,7 @@ class Judged:
     def keys(self) -> NDArray[np.int64]:
         """By which nodes are sorted, the best last: the number of static matches where that
         counts, the score, then the name. Those of nodes that will not do are hopeless."""
-        is_masked = self._has_no_more_flags
-        keys = self.node_fit.feasible_keys if is_masked else self.node_fit.keys
+        keys = self.node_fit.keys
         if (delayed := self.volumes.delayed) is not None:
             # The keys hold the score once.
             more = self.profile.weights[SchedulerPlugin.VOLUME_BINDING] - 1
@@ -156,13 +179,19 @@ class Judged:
             shifted = preferred << RANK_BITS
             shifted += keys
             keys = shifted
-        return keys if is_masked else np.where(self.is_feasible, keys, NOT_FEASIBLE)
+        # What a preference makes of nodes that were left out may be any number.
+        is_bounded = delayed is None or delayed.placement is None
+        if is_bounded and self._has_no_more_flags:
+            return keys
+        return np.where(self.is_feasible, keys, NOT_FEASIBLE)
 
-    @cached_property
+    @property
     def _preferences(self) -> NDArray[np.int64] | int:
         """What taints take away, and preferences of the pod and of its volumes add."""
-        parts = self._preference_parts()
-        return sum(parts[1:], parts[0]) if parts else 0
+        if self._added is None:
+            parts = self._preference_parts()
+            self._added = sum(parts[1:], parts[0]) if parts else 0
+        return self._added
 
     def _preference_parts(self) -> list[NDArray[np.int64]]:
         parts = []
@@ -247,24 +276,25 @@ class Judge:
         return find_override(annotations)
 
     def _with_rules(self, judged: Judged, narrowing: Narrowing | None) -> Judged | Rejected:
-        pod, flags, scores = judged.pod, judged.flags, judged.scores
+        pod, flags, scores = judged.pod, judged.first, judged.scores
+        blocked: tuple[BlockedNodes, ...] = ()
         for rule in self._column_rules:
             fit = rule.judge(pod)
             if fit is None:
                 continue
             if isinstance(fit, Rejected):
                 return fit
-            if fit.flags is not None:
-                flags = flags | fit.flags
+            if fit.blocked is not None:
+                blocked = (*blocked, fit.blocked)
             if fit.score is not None:
                 scores = (*scores, fit.score)
-        if self._ignored:
+        if self._ignored and flags is not judged.node_fit.flags:
             flags = flags & ~self._ignored
-        if flags is judged.flags and scores is judged.scores and narrowing is None:
+        if flags is judged.first and not (blocked or narrowing) and scores is judged.scores:
             return judged
         # `replace` takes as long as a rule.
         node_fit, volumes, near = judged.node_fit, judged.volumes, judged.locality
-        return Judged(pod, node_fit, volumes, flags, self.profile, near, scores, narrowing)
+        return Judged(pod, node_fit, volumes, flags, self.profile, near, scores, narrowing, blocked)
 
     def _locality(self, prepared: PreparedPod) -> NDArray[np.int64] | None:
         if self.settings.policy is Policy.COMPATIBLE or not prepared.claims.bound:

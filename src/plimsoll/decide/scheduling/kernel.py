@@ -171,9 +171,10 @@ class Kernel:
         nodes = len(self.columns.index)
         if isinstance(judged, Rejected):
             return NoNode(nodes=nodes, rejected=judged)
+        feasible = int(np.count_nonzero(judged.is_feasible))
         promised = self._nominated(judged, refused)
         slot = promised
-        if slot is None:
+        if slot is None and feasible:
             slot = self._best(judged, turn_of(pod, attempt), refused)
         if slot is None:
             found = counts(judged, self.columns, lambda at, rule: self._sentence(pod, at, rule))
@@ -184,7 +185,6 @@ class Kernel:
                 shortages=self._shortages(pod, judged, found),
                 judged=judged,
             )
-        feasible = int(np.count_nonzero(judged.is_feasible))
         is_compared = feasible > 1 and promised is None
         error = self.find_scoring_error(pod) if is_compared else None
         if error is not None:
@@ -250,20 +250,22 @@ class Kernel:
         charges.refresh()
         return JointFit(charges)
 
-    def advance(self, now: datetime) -> bool:
-        """Tell the time. Returns whether room is free again that was reserved until now."""
+    def advance(self, now: datetime) -> frozenset[str]:
+        """Tell the time. Returns the storage classes of volumes for which room was reserved until
+        now."""
         passed = self.columns.reservations.advance(now)
         if not passed or self.settings.policy is Policy.COMPATIBLE:
-            return False
+            return frozenset()
         charges = self._judge.volume_binding.delayed.joint_fit.charges
         charged = charges.of_claims(passed)
         charges.refresh()
-        return not charged <= charges.of_claims(passed)
+        ended = charged - charges.of_claims(passed)
+        return frozenset().union(*(passed[key.claim] for key in ended))
 
     def volumes_on(self, pod: Pod, node: str) -> PodVolumes | None:
         """What the pod would get there; None: it cannot go there."""
         judged, slot = self.judge(pod), self.columns.index.find(node)
-        if isinstance(judged, Rejected) or slot is None or judged.flags[slot]:
+        if isinstance(judged, Rejected) or slot is None or not judged.is_feasible[slot]:
             return None
         return self._volumes(judged, slot)
 
@@ -278,12 +280,11 @@ class Kernel:
             return None
         node = nominations.node_of(judged.pod)
         slot = self.columns.index.find(node) if node and node not in refused else None
-        return slot if slot is not None and not judged.flags[slot] else None
+        return slot if slot is not None and judged.is_feasible[slot] else None
 
     def _best(self, judged: Judged, turn: int, refused: Sequence[str]) -> int | None:
+        """Some node will do."""
         index = self.columns.index
-        if not judged.is_feasible.any():
-            return None
         keys = judged.keys()
         if refused:
             keys = put_back(keys, refused, index)
@@ -295,8 +296,11 @@ class Kernel:
         if Reason.CAPACITY_TOO_SMALL in reasons:
             told += shortages(pod, self.columns)
         if not reasons.isdisjoint(JOINT_REASONS):
-            together = np.flatnonzero(judged.flags & np.uint64(JOINT_FLAGS))
-            explanation = self.explain_node(pod, self.columns.index.names[int(together[0])])
+            # Slots that no node has may have flags, too.
+            index = self.columns.index
+            together = judged.flags[index.by_name] & np.uint64(JOINT_FLAGS)
+            slot = int(index.by_name[np.flatnonzero(together)[0]])
+            explanation = self.explain_node(pod, index.names[slot])
             told += map(joint_shortage, filter(is_joint, explanation.findings))
         if Reason.SPREAD_CONFLICT in reasons and pod.claims:
             told += self._pinned(pod, judged)

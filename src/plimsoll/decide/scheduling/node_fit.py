@@ -15,7 +15,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.nodes import Slots
-from plimsoll.decide.scheduling.columns.resources import COMPARED, USUAL, Demands
+from plimsoll.decide.scheduling.columns.resources import COMPARED, USUAL, Demands, ResourceRows
 from plimsoll.decide.scheduling.flags import Blocked, Flags, Tally, flags_of, tally_of
 from plimsoll.decide.scheduling.picking import NOT_FEASIBLE, RANK_BITS
 from plimsoll.decide.scheduling.profiles.profile import DEFAULT_PROFILE, Profile, SchedulerPlugin
@@ -51,17 +51,19 @@ class NodeFit:
     """What nodes are compared by."""
     required: Demands
     """What nodes must have: the same, without what the profile ignores."""
+    ignored: int
+    """Bits of rules that the profile does not ask."""
     labelled: Flags
     """By the rules about names, labels and taints, which do not change with pods."""
     flags: Flags
-    scores: NDArray[np.int64]
-    """What all nodes are compared by alike: how full and how balanced they would be."""
+    """Without those of rules that the profile does not ask."""
     keys: NDArray[np.int64]
-    """By which nodes are sorted, the best last: the score, then the name."""
+    """By which nodes are sorted, the best last: how full and how balanced they would be, then the
+    name. NOT_FEASIBLE where a flag speaks against the node."""
     is_feasible: NDArray[np.bool_]
     """Whether no flag speaks against the node."""
-    feasible_keys: NDArray[np.int64]
-    """The same keys, NOT_FEASIBLE where a flag speaks against the node."""
+    ranks: NDArray[np.int64]
+    """The place of each name among all names, as the keys end in it."""
     soft_taints: NDArray[np.int64] | None = None
     preferences: NDArray[np.int64] | None = None
     stamp: int = -1
@@ -69,7 +71,7 @@ class NodeFit:
     _tally: Tally | None = None
 
     @classmethod
-    def of(cls, pod: Pod, profile: Profile = DEFAULT_PROFILE) -> "NodeFit":
+    def of(cls, pod: Pod, profile: Profile, ignored: int) -> "NodeFit":
         demands = Demands.of_waiting(pod)
         has_more = profile.added_affinity is not None
         return cls(
@@ -78,12 +80,12 @@ class NodeFit:
             AffinityTerms.of(profile.with_added_affinity(pod) if has_more else pod),
             demands,
             required_demands(demands, profile),
+            ignored,
             labelled=NO_FLAGS,
             flags=NO_FLAGS,
-            scores=NO_NUMBERS,
             keys=NO_NUMBERS,
             is_feasible=NO_NODES,
-            feasible_keys=NO_NUMBERS,
+            ranks=NO_NUMBERS,
         )
 
     def refresh(self, columns: Columns) -> None:
@@ -93,24 +95,25 @@ class NodeFit:
             self._read_labels(columns)
             changed = None
         if changed is None:
-            flags, self.scores = self._judge_resources(columns, EVERYWHERE)
-            self.flags = self.labelled | flags
-            self.keys = (self.scores << RANK_BITS) - columns.index.ranks
-            self.is_feasible = self.flags == 0
-            self.feasible_keys = np.where(self.is_feasible, self.keys, NOT_FEASIBLE)
-            self._tally = None
+            self._judge_all(columns)
         elif len(changed) <= FEW and self.has_usual_scores:
             for slot in changed:
                 self._judge_one(columns, slot)
         elif changed:
             self._judge_some(columns, np.fromiter(changed, np.intp, len(changed)))
 
+    def _judge_all(self, columns: Columns) -> None:
+        there = columns.resources.at(EVERYWHERE)
+        self.flags = self._blocked(there) | self.labelled
+        self.ranks = columns.index.ranks
+        self.is_feasible = self.flags == 0
+        self.keys = np.where(self.is_feasible, self._keys(there, self.ranks), NOT_FEASIBLE)
+        self._tally = None
+
     def _judge_some(self, columns: Columns, at: Slots) -> None:
-        flags, scores = self._judge_resources(columns, at)
+        there = columns.resources.at(at)
+        flags = self._blocked(there)
         flags |= self.labelled.take(at)
-        keys = scores << RANK_BITS
-        keys -= columns.index.ranks.take(at)
-        self.scores[at], self.keys[at] = scores, keys
         before = self.flags.take(at)
         is_other = before != flags
         if np.logical_or.reduce(is_other):
@@ -118,9 +121,14 @@ class NodeFit:
             self.is_feasible[at] = flags == 0
             for old, new in zip(before[is_other].tolist(), flags[is_other].tolist(), strict=True):
                 self._move(old, new)
+        if np.logical_and.reduce(flags):
+            # In a full cluster this holds for all: what they would score is not worth a sum.
+            self.keys[at] = NOT_FEASIBLE
+            return
+        keys = self._keys(there, self.ranks.take(at))
         if np.logical_or.reduce(flags):
-            keys = np.where(flags == 0, keys, NOT_FEASIBLE)
-        self.feasible_keys[at] = keys
+            keys[flags != 0] = NOT_FEASIBLE
+        self.keys[at] = keys
 
     def _move(self, before: int, flags: int) -> None:
         """A node has other flags."""
@@ -136,32 +144,45 @@ class NodeFit:
             self._tally = tally_of(self.flags)
         return self._tally
 
-    def _judge_resources(
-        self, columns: Columns, at: Slots | slice
-    ) -> tuple[Flags, NDArray[np.int64]]:
-        profile, wanted, there = self.profile, self.resources, columns.resources.at(at)
-        flags = node_resources_fit.blocked(self.required, there.usual, there.scalars, at)
-        scores: NDArray[np.int64] | None = None
+    def scores(self) -> NDArray[np.int64]:
+        """What all nodes are compared by alike. Only those of nodes that will do count."""
+        return self.keys + self.ranks >> RANK_BITS
+
+    def _blocked(self, there: ResourceRows) -> Flags:
+        """By what pods take. Without bits that the profile ignores."""
+        flags = node_resources_fit.blocked(self.required, there.usual, there.scalars, there.at)
+        if self.ignored:
+            flags &= ~np.uint64(self.ignored)
+        return flags
+
+    def _keys(self, there: ResourceRows, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        profile, wanted = self.profile, self.resources
+        keys: NDArray[np.int64] | None = None
         if weight := profile.weights[SchedulerPlugin.NODE_RESOURCES_FIT]:
-            fit = node_resources_fit.scores_by(profile.resources, wanted, there)
-            scores = fit if weight == 1 else weight * fit
+            keys = node_resources_fit.scores_by(profile.resources, wanted, there)
+            keys = keys if weight == 1 else weight * keys
         if weight := profile.weights[SchedulerPlugin.BALANCED_ALLOCATION]:
             balanced = node_resources_balanced_allocation.scores_of(profile.balanced, wanted, there)
             more = balanced if weight == 1 else weight * balanced
-            scores = more + (np.zeros(len(flags), np.int64) if scores is None else scores)
-        return flags, np.zeros(len(flags), np.int64) if scores is None else scores
+            keys = more + (np.zeros(there.length, np.int64) if keys is None else keys)
+        if keys is None:
+            return -ranks
+        keys <<= RANK_BITS
+        keys -= ranks
+        return keys
 
     def _judge_one(self, columns: Columns, slot: int) -> None:
         row, weights = columns.resources.row(slot), self.profile.weights
-        flags = node_resources_fit.blocked_row(self.required, row)
-        fit = node_resources_fit.score_row(self.resources, row)
-        balanced = node_resources_balanced_allocation.score_row(self.resources, row)
-        score = weights[SchedulerPlugin.NODE_RESOURCES_FIT] * fit
-        score += weights[SchedulerPlugin.BALANCED_ALLOCATION] * balanced
+        flags = node_resources_fit.blocked_row(self.required, row) & ~self.ignored
         flags |= self.labelled.item(slot)
-        key = (score << RANK_BITS) - columns.index.ranks.item(slot)
-        self.scores[slot], self.keys[slot] = score, key
-        self.feasible_keys[slot] = NOT_FEASIBLE if flags else key
+        if flags:
+            self.keys[slot] = NOT_FEASIBLE
+        else:
+            fit = node_resources_fit.score_row(self.resources, row)
+            balanced = node_resources_balanced_allocation.score_row(self.resources, row)
+            score = weights[SchedulerPlugin.NODE_RESOURCES_FIT] * fit
+            score += weights[SchedulerPlugin.BALANCED_ALLOCATION] * balanced
+            self.keys[slot] = (score << RANK_BITS) - self.ranks.item(slot)
         before = self.flags.item(slot)
         if before != flags:
             self.flags[slot] = flags
@@ -180,6 +201,7 @@ class NodeFit:
         found = [(flag, bits & alive) for flag, bits in self._labelled_by(columns)]
         no_node = (Blocked.NO_NODE, ~alive & ((1 << size) - 1))
         self.labelled = flags_of([*found, no_node], size)
+        self.labelled &= ~np.uint64(self.ignored)
         self.soft_taints = self.preferences = None
         if columns.taints.nodes:
             self.soft_taints = taint_toleration.soft_taints(self.pod, columns)
@@ -214,13 +236,14 @@ class NodeFits:
     def __init__(self, columns: Columns, profile: Profile = DEFAULT_PROFILE) -> None:
         self._columns = columns
         self._profile = profile
+        self._ignored = profile.ignored_bits
         self._kept: KeptResults[bytes, NodeFit] = KeptResults(KEPT_SPECS)
 
     def of(self, pod: Pod) -> NodeFit:
         fingerprint = _fingerprint(pod)
         node_fit = self._kept.get(fingerprint)
         if node_fit is None:
-            node_fit = self._kept.keep(fingerprint, NodeFit.of(pod, self._profile))
+            node_fit = self._kept.keep(fingerprint, NodeFit.of(pod, self._profile, self._ignored))
         node_fit.refresh(self._columns)
         return node_fit
 

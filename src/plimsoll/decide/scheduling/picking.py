@@ -28,6 +28,8 @@ HEADROOM_BITS = 52
 """That too little capacity would be left weighs more than any number of volumes that exist."""
 REFUSED_BITS = 53
 """A refusal weighs more than all of these."""
+LISTED = 1024
+"""Of so many nodes the equal ones are listed at once."""
 MOST_STEPS = 255
 """So many refusals can be told apart before keys leave 64 bits."""
 
@@ -52,17 +54,33 @@ def put_back(
 def pick(keys: NDArray[np.int64], index: NodeIndex, turn: int) -> int | None:
     """A slot; None: no node will do. Keys end in the rank of the node's name, see `Judged.keys`."""
     best = int(keys.argmax())
-    highest = int(keys[best])
+    highest = keys.item(best)
     if highest <= HOPELESS:
         return None
     ranks = index.ranks
-    is_equal = keys > highest + int(ranks[best]) - (1 << RANK_BITS)
+    is_equal = keys > highest + ranks.item(best) - (1 << RANK_BITS)
     count = int(np.count_nonzero(is_equal))
     if count == 1:
         return best
     place = turn % count
+    if index.is_sorted:
+        return _find_nth(is_equal, place)
     if count > len(keys) // 4:
         by_name = index.by_name
-        return int(by_name[is_equal[by_name]][place])
+        return int(by_name[_find_nth(is_equal.take(by_name), place)])
     equal = is_equal.nonzero()[0]
     return int(equal[ranks[equal].argpartition(place)[place]])
+
+
+def _find_nth(mask: NDArray[np.bool_], place: int) -> int:
+    """Where it is true for so many times and once more. To list all places takes longer than to
+    count: in a fresh cluster thousands of nodes are equal."""
+    first, last = 0, len(mask)
+    while last - first > LISTED:
+        middle = (first + last) // 2
+        before = int(np.count_nonzero(mask[first:middle]))
+        if place < before:
+            last = middle
+        else:
+            first, place = middle, place - before
+    return first + int(mask[first:last].nonzero()[0][place])

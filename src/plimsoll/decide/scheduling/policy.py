@@ -131,25 +131,30 @@ def record_namespaces(leases: Iterable[Lease]) -> frozenset[str]:
     told = (
         lease.annotations.get(RECORD_NAMESPACES, "")
         for lease in leases
-        if lease.namespace == SYSTEM_NAMESPACE and lease.labels.get(PURPOSE) == SCHEDULER_PURPOSE
+        if lease.namespace == SYSTEM_NAMESPACE and is_about_scheduler(lease)
     )
     return frozenset({SYSTEM_NAMESPACE}).union(*map(parse_namespaces, told))
+
+
+def is_about_scheduler(lease: Lease) -> bool:
+    """Whether a scheduler, or who poses as one, tells about itself on it."""
+    return lease.labels.get(PURPOSE) == SCHEDULER_PURPOSE
 
 
 def holder_of(lease: Lease) -> tuple[str, str] | None:
     """The scheduler that the lease is about, and which copy of it runs. None: it is about none."""
     name = lease.annotations.get(SCHEDULER_NAME, "")
-    if lease.labels.get(PURPOSE) != SCHEDULER_PURPOSE or not name:
+    if not is_about_scheduler(lease) or not name:
         return None
     return name, lease.spec.holder_identity or ""
 
 
 def find_identities(scheduler_name: str, leases: Iterable[Lease]) -> list[PublishedScheduler]:
-    """Leases of schedulers of this name, the one that was renewed last first."""
+    """Leases of schedulers of this name, the one that was renewed last first. `leases` are those
+    that are believed."""
     found = []
     for lease in leases:
-        is_meant = lease.labels.get(PURPOSE) == SCHEDULER_PURPOSE
-        if is_meant and lease.annotations.get(SCHEDULER_NAME) == scheduler_name:
+        if is_about_scheduler(lease) and lease.annotations.get(SCHEDULER_NAME) == scheduler_name:
             policy = POLICIES.get(lease.annotations.get(POLICY, ""))
             if policy is not None and lease.spec.renew_time is not None:
                 found.append(PublishedScheduler(policy=policy, lease=lease))

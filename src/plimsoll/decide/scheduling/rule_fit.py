@@ -5,7 +5,7 @@ which costs nothing more. Scores are compared among nodes that will do, so they 
 every rule has given its reasons.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod
+from plimsoll.decide.scheduling.columns.nodes import Slots
 from plimsoll.decide.scheduling.flags import AnyRule, Flags
 from plimsoll.decide.scheduling.profiles.profile import DEFAULT_WEIGHTS, Profile, SchedulerPlugin
 from plimsoll.decide.scheduling.reasons import Judgement
@@ -40,11 +41,42 @@ class RuleScore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class BlockedNodes:
+    """Nodes that a rule speaks against. Every decision needs to know which these are. The reasons,
+    eight bytes for each node, are for pods that find no node and for explanations."""
+
+    at: Sequence[Slots]
+    """Their slots, some of them perhaps more than once."""
+    masks: Sequence[NDArray[np.bool_]]
+    """More of them, by slot."""
+    find_flags: Callable[[], Flags]
+    """To be called before the columns change."""
+
+    def leave_out(self, is_feasible: NDArray[np.bool_]) -> None:
+        """Of nodes that will do, which is written to."""
+        for mask in self.masks:
+            np.greater(is_feasible, mask, out=is_feasible)
+        for slots in self.at:
+            if len(slots):
+                is_feasible[slots] = False
+
+
+@dataclass(frozen=True, slots=True)
 class RuleFit:
-    flags: Flags | None = None
-    """By slot; None: nothing speaks against any node."""
+    blocked: BlockedNodes | None = None
+    """None: nothing speaks against any node."""
     score: RuleScore | None = None
     """None: it makes no difference between nodes, or only a constant that is left out."""
+
+    @classmethod
+    def of_flags(cls, flags: Flags, score: RuleScore | None = None) -> "RuleFit":
+        """Of a rule that has them at hand."""
+        return cls(BlockedNodes((), (flags != 0,), lambda: flags), score)
+
+    @property
+    def flags(self) -> Flags | None:
+        """By slot; None: nothing speaks against any node."""
+        return None if self.blocked is None else self.blocked.find_flags()
 
 
 class ColumnRule(Protocol):
@@ -84,7 +116,7 @@ class ProfiledRule:
         if not isinstance(fit, RuleFit):
             return fit if self.refuses else None
         score = fit.score and WeighedScore(fit.score, self.weight, self.usual_weight)
-        return RuleFit(fit.flags if self.refuses else None, score if self.weight else None)
+        return RuleFit(fit.blocked if self.refuses else None, score if self.weight else None)
 
 
 @dataclass(frozen=True, slots=True)

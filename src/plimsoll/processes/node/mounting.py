@@ -5,6 +5,7 @@ of the call and kept nowhere.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from plimsoll.api.core import Secret
 from plimsoll.api.meta import ObjectKey
@@ -29,7 +30,7 @@ from plimsoll.processes.node.messages import (
     stage_request,
 )
 from plimsoll.processes.node.served_node import ServedNode
-from plimsoll.wire.csi.errors import DriverError
+from plimsoll.wire.csi.errors import DriverError, DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.methods import (
     NODE_EXPAND_VOLUME,
@@ -93,6 +94,8 @@ class NodeMounting:
                 await served.directory.give(entry, given)
             await served.directory.end_publish(entry)
         except (DriverError, DirectoryError) as error:
+            if isinstance(error, DriverError) and error.failure is DriverFailure.WRONG_STATE:
+                await _doubt_stage(served, entry.device)
             raise MountError(_failed("SetUp", volume.name, error)) from error
 
     async def expand(self, served: ServedNode, step: ExpandOnNode) -> None:
@@ -155,6 +158,15 @@ def _driver(served: ServedNode, device: Device) -> RegisteredDriver:
             f"driver name {device.driver} not found in the list of registered CSI drivers"
         )
     return found
+
+
+async def _doubt_stage(served: ServedNode, device: Device) -> None:
+    """The driver does not know the volume as staged, because it was fenced or detached while the
+    node was away. It is staged again before the next attempt."""
+    staged = served.directory.actual.staged.get(device)
+    if staged is not None and staged.sure:
+        with suppress(DirectoryError):  # The driver's complaint is the one to be told.
+            await served.directory.begin_stage(staged)
 
 
 def _failed(what: str, volume: str, error: object) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
@@ -40,20 +41,23 @@ class Reports:
     async def write(self, served: ServedNode, *, anyway: bool = False) -> bool:
         """Bring the status up to date; `anyway`: even if nothing in it changed. True if written.
 
-        Raises KubeError.
+        A node that is not ready becomes so when its drivers have been introduced. Raises KubeError.
         """
         async with self._locks.setdefault(served.name, asyncio.Lock()):
             node = self._observation.find_node(served.name)
             if node is None:
                 return False
+            # Who sees the node ready finds the limits of its drivers.
+            is_ready = node.is_ready or served.is_introduced
             in_use = self._observation.devices_in_use(served, node)
             names = frozenset(unique_names(in_use))
-            if is_current(served.machine, node, in_use) and not anyway:
+            if is_current(served.machine, node, in_use, is_ready=is_ready) and not anyway:
                 served.announced = names
                 return False
             # What is taken out must not be counted on from here on; what is put in, from there on.
             served.announced &= names
-            status = new_status(served.machine, node, in_use, self._tools.clock.now())
+            now = self._tools.clock.now()
+            status = new_status(served.machine, node, in_use, now, is_ready=is_ready)
             patch = strategic_patch({"metadata": {"uid": node.uid}, "status": status})
             options = WriteOptions(subresource="status")
             written = await self._tools.client.patch(NODES, node.key, patch, options)
@@ -80,6 +84,8 @@ class NodeObjects(Loop):
         """Nodes that existed since we started. As with kubelet, a deleted one is not made again."""
         self._written_at: dict[str, float] = {}
         observation.nodes.on_change(self._node_changed)
+        for name, served in nodes.items():
+            served.wakers.append(partial(self.queue.add, ObjectKey("", name)))
 
     def _node_changed(self, change: StoreChange[Node]) -> None:
         if change.key.name in self._nodes:

@@ -65,6 +65,8 @@ class Registrations(Loop):
         self._known: dict[ObjectKey, _Known] = {}
         self._present: dict[str, Mapping[str, str]] = {}
         """By node: the plugins there at the last look."""
+        self._awaited: dict[str, set[str]] = {}
+        """By node: the plugins there at the first look that were not tried yet."""
         self._calls = NodeCallMetrics(tools.metrics, tools.clock)
         registered = tools.metrics.gauge(
             "plimsoll_node_drivers_registered", "Drivers that are registered, on all nodes."
@@ -75,7 +77,7 @@ class Registrations(Loop):
         )
 
     async def run(self) -> None:
-        self._present = {}
+        self._present, self._awaited = {}, {}
         for name in self._nodes:
             self.queue.add_after(ObjectKey(name, STALE), STALE_AFTER)
         async with asyncio.TaskGroup() as group:
@@ -87,7 +89,11 @@ class Registrations(Loop):
         every = min(served.plugins.look_every for served in self._nodes.values())
         while True:
             for name, served in self._nodes.items():
-                self._compare(name, await served.plugins.present())
+                present = await served.plugins.present()
+                if name not in self._awaited:
+                    self._awaited[name] = {*present}
+                    self._note_tried(served)
+                self._compare(name, present)
             await self.tools.clock.sleep(every)
 
     def _compare(self, node: str, present: Mapping[str, str]) -> None:
@@ -105,14 +111,27 @@ class Registrations(Loop):
         if key.name == STALE:
             await self._sweep(served)
             return None
+        await self._follow(served, key)
+        self._note_tried(served, key.name)
+        return None
+
+    def _note_tried(self, served: ServedNode, *plugins: str) -> None:
+        awaited = self._awaited.get(served.name, set())
+        awaited.difference_update(plugins)
+        if not awaited and not served.is_introduced:
+            served.is_introduced = True
+            served.wake()
+
+    async def _follow(self, served: ServedNode, key: ObjectKey) -> None:
+        """Register the plugin if it is there, else take it off."""
         identity = self._present.get(key.namespace, {}).get(key.name)
         known = self._known.get(key)
         if identity is None:
             if known is not None:
                 await self._unregister(served, key, known)
-            return None
+            return
         if known is not None and known.identity == identity:
-            return None
+            return
         plugin = served.plugins.open(key.name)
         try:
             await self._register(served, key, plugin, identity)
@@ -123,7 +142,6 @@ class Registrations(Loop):
             self.queue.add_rate_limited(key)
         finally:
             await plugin.close()
-        return None
 
     # In
 

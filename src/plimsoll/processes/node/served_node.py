@@ -21,11 +21,14 @@ class ServedNode:
     network: IPv4Network
     """Where its pods' addresses are from; they cannot be reached."""
     drivers: RegisteredDrivers = field(default_factory=RegisteredDrivers)
+    is_introduced: bool = False
+    """Each driver that was there when the process started was registered, or refused, once. Before
+    that a scheduler finds no limit on how many of their volumes the node can have."""
     announced: frozenset[str] = frozenset()
     """Devices that the server surely has in the node's volumesInUse, by their unique names. One
     that is about to be taken out is not in it any more."""
     wakers: list[Callable[[], None]] = field(default_factory=list)
-    """Called when a driver came or went."""
+    """Called when a driver came or went, or all have been introduced."""
     addresses: dict[str, str] = field(default_factory=dict)
     """Given to pods, by uid; what pods report themselves counts as well."""
     admission: asyncio.Lock = field(default_factory=asyncio.Lock)

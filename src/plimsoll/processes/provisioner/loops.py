@@ -149,6 +149,9 @@ class CapacityForwarder:
     def refused(self, storage_class: str) -> None:
         self._behind.refused(storage_class)
 
+    def undone(self, storage_class: str) -> None:
+        self._behind.undone(storage_class)
+
 
 def decisions_of(
     settings: ProvisionerFlags, facts: DriverFacts, clients: Clients

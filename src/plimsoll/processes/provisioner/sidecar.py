@@ -54,6 +54,10 @@ class CapacityWatcher(Protocol):
 
     def refused(self, storage_class: str) -> None: ...
 
+    def undone(self, storage_class: str) -> None:
+        """A volume of the class that was never recorded is gone, or was never there."""
+        ...
+
 
 class NoCapacityWatcher:
     """Implements CapacityWatcher, for provisioners that publish no capacity."""
@@ -68,6 +72,9 @@ class NoCapacityWatcher:
         del volume
 
     def refused(self, storage_class: str) -> None:
+        del storage_class
+
+    def undone(self, storage_class: str) -> None:
         del storage_class
 
 

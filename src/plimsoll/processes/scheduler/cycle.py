@@ -111,7 +111,10 @@ class Cycle:
         if isinstance(either, Pod):
             self._observe_pod(either.key)
             if self._parts.groups is not None:
-                self._parts.groups.observe_pod()
+                # One change may replace a pod by its namesake.
+                for pod in (before, after):
+                    if pod is not None:
+                        self._parts.groups.observe_pod(pod.uid)
         if may_help_any_pod(before, after):
             self._wake(before, after)
         self._wake_for_capacity()
@@ -143,10 +146,11 @@ class Cycle:
         if woken and log.isEnabledFor(logging.DEBUG):
             _tell_woken(woken, after or before)
 
-    def _wake_for_capacity(self) -> None:
-        """Pods may fit where something else was decided, or begun, until now."""
+    def _wake_for_capacity(self, ended: frozenset[str] = frozenset()) -> None:
+        """Pods may fit where something else was decided, or begun, until now, or where the time has
+        ended the reservations of volumes of these storage classes."""
         kernel = self._parts.kernel
-        freed = kernel.columns.reservations.take_freed()
+        freed = kernel.columns.reservations.take_freed() | ended
         if not freed:
             return
         drivers = drivers_of(freed, kernel.columns)
@@ -159,10 +163,7 @@ class Cycle:
 
     def _let_time_pass(self) -> None:
         """Pods may fit where room was reserved until now."""
-        now = self._parts.clock.now()
-        if self._parts.kernel.advance(now):
-            self._parts.queue.wake(_is_about_claims, now)
-        self._wake_for_capacity()
+        self._wake_for_capacity(self._parts.kernel.advance(self._parts.clock.now()))
 
     # One pod
 

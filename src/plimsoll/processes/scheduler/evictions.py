@@ -29,8 +29,6 @@ log = logging.getLogger(__name__)
 
 POD = typed(Pod)
 STATUS = WriteOptions(subresource="status")
-NOT_THERE = frozenset({Failure.NOT_FOUND, Failure.CONFLICT})
-"""The victim is gone, or a namesake has come: no pod is there to be told to leave."""
 
 
 class Evictions:
@@ -91,7 +89,8 @@ class Evictions:
             await self._client.patch(POD, victim.key, patch, STATUS)
             await self._client.delete(POD, victim.key, Deletion(uid=victim.uid))
         except KubeError as error:
-            if error.failure not in NOT_THERE:
+            if error.failure is not Failure.NOT_FOUND:
+                # Also after a conflict: the victim may be there, and was not told to leave.
                 raise
             return
         log.info("pod evicted", extra={"pod": str(victim.key), "for": str(pod.key), "node": node})

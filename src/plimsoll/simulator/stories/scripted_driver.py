@@ -1,5 +1,6 @@
 """A CSI driver on a node, in memory: it tells what it was asked, and fails when it is told to."""
 
+from asyncio import Event
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,11 @@ class ScriptedDriver:
     capabilities: Sequence[Any] = (STAGES,)
     calls: list[tuple[str, Any]] = field(default_factory=list)
     failures: dict[str, list[CsiStatusError]] = field(default_factory=dict)
+    may_tell: Event = field(default_factory=Event)
+    """Set unless it shall leave NodeGetInfo without an answer."""
+
+    def __post_init__(self) -> None:
+        self.may_tell.set()
 
     @property
     def called(self) -> list[str]:
@@ -56,6 +62,7 @@ class ScriptedDriver:
 
     async def _info(self, request: csi.NodeGetInfoRequest) -> csi.NodeGetInfoResponse:
         self._note("NodeGetInfo", request)
+        await self.may_tell.wait()
         topology = csi.Topology(segments=dict(self.topology)) if self.topology else None
         return csi.NodeGetInfoResponse(
             node_id=self.node_id, max_volumes_per_node=self.limit, accessible_topology=topology

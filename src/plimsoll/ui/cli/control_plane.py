@@ -34,16 +34,6 @@ def control_plane(**given: Any) -> None:
     broken = (StoreCorruptError, UnreadableKeysError, sqlite3.OperationalError)
     with failures_told(usage=(ProvisionerSetupError,), failures=broken):
         before = kept_options(flags.directory)
-        wanted = replace(
-            before,
-            nodes=flags.nodes or before.nodes,
-            csi_addresses=flags.csi_addresses,
-            repair=flags.repair,
-            repair_dry_run=flags.repair_dry_run,
-            rollback=flags.rollback,
-            rollback_after=flags.rollback_after,
-            takeover=flags.takeover,
-            auto_takeover=flags.auto_takeover,
-            encryption_key_file=flags.encryption_key_file,
-        )
+        nodes = flags.nodes or before.nodes
+        wanted = replace(before, nodes=nodes, control=flags.control)
         uvloop.run(process.run(before, wanted, say, is_root=os.geteuid() == 0))

@@ -107,8 +107,8 @@ async def read_cluster(
     )
     if elsewhere := ", ".join(sorted(evidence.unbelieved_namespaces)):
         remarks.append(
-            f"records in {elsewhere} are not believed: a tenant may have written them. If the "
-            "provisioners keep theirs there, say so with --record-namespaces"
+            f"records in {elsewhere} are not believed: a tenant may have written them. If "
+            "provisioners or schedulers keep theirs there, say so with --record-namespaces"
         )
     found = ClusterReading(objects=objects, evidence=evidence, remarks=tuple(remarks))
     evidence = replace(

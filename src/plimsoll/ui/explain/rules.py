@@ -46,7 +46,7 @@ class SchedulerRules:
 def rules_of(scheduler: str, asked: AskedRules, reading: ClusterReading) -> SchedulerRules:
     """Of the pods that name the scheduler."""
     evidence = reading.evidence
-    chosen = choose_policy(scheduler, asked.policy, evidence.leases, evidence.now)
+    chosen = choose_policy(scheduler, asked.policy, evidence.believed_leases, evidence.now)
     chosen, settings, remark = _settings(scheduler, chosen, asked.profiles)
     kernel = Kernel(Columns.of(reading.objects), settings)
     kernel.advance(evidence.now)
@@ -82,7 +82,7 @@ def _nominated(scheduler: str, reading: ClusterReading) -> Iterator[Pod]:
 
 def _names_beside(scheduler: str, evidence: Evidence) -> frozenset[str]:
     """All names of which one process schedules the pods, as far as its leases tell."""
-    holders = dict(_holders(evidence.leases or ()))
+    holders = dict(_holders(evidence.believed_leases or ()))
     own = holders.get(scheduler)
     if own is None:
         return frozenset({scheduler})

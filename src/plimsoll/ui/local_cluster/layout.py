@@ -5,6 +5,7 @@ process; in the light form two processes read the same arguments and run the par
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -35,18 +36,9 @@ Stages = list[list[Child]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterOptions:
-    """What the user asked for."""
+class ControlPlaneOptions:
+    """What the controller and the API server are told, at this start: it is not kept."""
 
-    data_dir: Path
-    port: int = 0
-    nodes: int = 3
-    hollow: bool = False
-    """Nodes that mount nothing, all in the machine process."""
-    disk_size: str = "10Gi"
-    memory: str = "1Gi"
-    pool_size: str = "100Gi"
-    log_level: str = "warning"
     csi_addresses: tuple[str, ...] = ()
     """Sockets of drivers beside our own, for the controller."""
     repair: str = ""
@@ -59,6 +51,22 @@ class ClusterOptions:
     auto_takeover: AutoTakeoverMode = AutoTakeoverMode.OFF
     encryption_key_file: str = ""
     """Of the API server; empty: secrets are kept as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """What the user asked for."""
+
+    data_dir: Path
+    port: int = 0
+    nodes: int = 3
+    hollow: bool = False
+    """Nodes that mount nothing, all in the machine process."""
+    disk_size: str = "10Gi"
+    memory: str = "1Gi"
+    pool_size: str = "100Gi"
+    log_level: str = "warning"
+    control: ControlPlaneOptions = ControlPlaneOptions()
 
     @property
     def kubeconfig(self) -> Path:
@@ -152,7 +160,7 @@ def control_plane(wanted: ClusterOptions) -> Child:
             "control-plane",
             *("--data-dir", str(wanted.data_dir)),
             *("--nodes", str(wanted.nodes)),
-            *(part for address in wanted.csi_addresses for part in ("--csi-address", address)),
+            *_drivers(wanted.control.csi_addresses),
             *_asked_of_controller(wanted),
             *_encryption(wanted),
         ),
@@ -181,7 +189,7 @@ def api_server(wanted: ClusterOptions) -> Child:
 
 
 def _encryption(wanted: ClusterOptions) -> tuple[str, ...]:
-    file = wanted.encryption_key_file
+    file = wanted.control.encryption_key_file
     return ("--encryption-key-file", file) if file else ()
 
 
@@ -189,29 +197,32 @@ def _common(wanted: ClusterOptions, identity: PartIdentity) -> tuple[str, ...]:
     return ("--kubeconfig", str(identity.kubeconfig(wanted.data_dir)), "--metrics-port", "0")
 
 
+def _drivers(addresses: Iterable[str]) -> tuple[str, ...]:
+    return tuple(part for address in addresses for part in ("--csi-address", address))
+
+
 def _asked_of_controller(wanted: ClusterOptions) -> tuple[str, ...]:
-    rules = ("--repair", wanted.repair) if wanted.repair else ()
-    dry_run = ("--repair-dry-run",) if wanted.repair_dry_run else ()
+    rules = ("--repair", wanted.control.repair) if wanted.control.repair else ()
+    dry_run = ("--repair-dry-run",) if wanted.control.repair_dry_run else ()
     return (*rules, *dry_run, *_rollback(wanted), *_takeover(wanted))
 
 
 def _rollback(wanted: ClusterOptions) -> tuple[str, ...]:
-    if wanted.rollback is RollbackMode.OFF:
+    if wanted.control.rollback is RollbackMode.OFF:
         return ()
-    after = written_duration(wanted.rollback_after)
-    return ("--rollback", wanted.rollback.value, "--rollback-after", after)
+    after = written_duration(wanted.control.rollback_after)
+    return ("--rollback", wanted.control.rollback.value, "--rollback-after", after)
 
 
 def _takeover(wanted: ClusterOptions) -> tuple[str, ...]:
-    driver = ("--takeover", wanted.takeover) if wanted.takeover else ()
-    if wanted.auto_takeover is AutoTakeoverMode.OFF:
+    driver = ("--takeover", wanted.control.takeover) if wanted.control.takeover else ()
+    if wanted.control.auto_takeover is AutoTakeoverMode.OFF:
         return driver
-    return (*driver, "--auto-takeover", wanted.auto_takeover.value)
+    return (*driver, "--auto-takeover", wanted.control.auto_takeover.value)
 
 
 def controller(wanted: ClusterOptions) -> Child:
     own = (wanted.socket(driver, wanted.names[0]) for driver in (LOCAL, POOLS))
-    addresses = (*own, *wanted.csi_addresses)
     return Child(
         name="controller",
         arguments=(
@@ -219,7 +230,7 @@ def controller(wanted: ClusterOptions) -> Child:
             *_common(wanted, identities.CONTROLLER),
             *("--leader-elect-identity", IDENTITY),
             *("--data-dir", str(wanted.data_dir / "controller")),
-            *(part for address in addresses for part in ("--csi-address", address)),
+            *_drivers((*own, *wanted.control.csi_addresses)),
             *_asked_of_controller(wanted),
         ),
     )

@@ -4,14 +4,11 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from plimsoll.decide.ceph.takeover.auto_takeover import AutoTakeoverMode
-from plimsoll.decide.rollback.mode import ROLLBACK_AFTER, RollbackMode
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.config import ConfigError, environment
 from plimsoll.ui.local_cluster import addresses, kept_settings, removed_nodes
@@ -21,6 +18,7 @@ from plimsoll.ui.local_cluster.health_watch import HealthRule
 from plimsoll.ui.local_cluster.kept_settings import Settlement
 from plimsoll.ui.local_cluster.layout import (
     ClusterOptions,
+    ControlPlaneOptions,
     Stages,
     first_of_separate,
     light,
@@ -37,14 +35,7 @@ class ClusterRequest:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ClusterSettings that were given; None: not given."""
     log_level: str = "warning"
-    csi_addresses: tuple[str, ...] = ()
-    repair: str = ""
-    repair_dry_run: bool = False
-    rollback: RollbackMode = RollbackMode.OFF
-    rollback_after: timedelta = ROLLBACK_AFTER
-    takeover: str = ""
-    auto_takeover: AutoTakeoverMode = AutoTakeoverMode.OFF
-    encryption_key_file: str = ""
+    control: ControlPlaneOptions = field(default_factory=ControlPlaneOptions)
     restart_unresponsive: bool = True
     """Whether a process that is alive and does not answer is ended and started again."""
     separate: bool = False
@@ -159,14 +150,7 @@ def _wanted(request: ClusterRequest, settings: kept_settings.ClusterSettings) ->
         data_dir=request.data_dir,
         **msgspec.structs.asdict(settings),
         log_level=request.log_level,
-        csi_addresses=request.csi_addresses,
-        repair=request.repair,
-        repair_dry_run=request.repair_dry_run,
-        rollback=request.rollback,
-        rollback_after=request.rollback_after,
-        takeover=request.takeover,
-        auto_takeover=request.auto_takeover,
-        encryption_key_file=request.encryption_key_file,
+        control=request.control,
     )
 
 

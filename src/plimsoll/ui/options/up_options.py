@@ -1,5 +1,6 @@
 """Options that `plimsoll up` has, and passes on to the processes that it starts."""
 
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from plimsoll.decide.rollback.mode import ROLLBACK_AFTER, RollbackMode
 from plimsoll.runtime.config import Settings
 from plimsoll.runtime.flags import Flag, PathKind
 from plimsoll.ui.local_cluster.kept_settings import MOST_NODES
+from plimsoll.ui.local_cluster.layout import ControlPlaneOptions
 from plimsoll.ui.options.log_options import LogLevel
 
 RULES = ", ".join(RepairRule)
@@ -99,6 +101,12 @@ class ControllerFlags(PlaceFlags, frozen=True, kw_only=True):
         AutoTakeoverMode,
         Flag("Write lost zones into that config map, and take them off: off, dry-run, on."),
     ] = AutoTakeoverMode.OFF
+
+    @property
+    def control(self) -> ControlPlaneOptions:
+        """The same, without the names of the flags."""
+        named = {each.name: getattr(self, each.name) for each in fields(ControlPlaneOptions)}
+        return ControlPlaneOptions(**named)
 
 
 class ControlPlaneFlags(ControllerFlags, frozen=True, kw_only=True):

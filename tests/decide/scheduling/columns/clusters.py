@@ -376,11 +376,15 @@ def a_random_driver(chance: Chance) -> CSIDriver:
     )
 
 
+LIMITS = (0, 1, 2, 3, 4, 15, 16, 17, 18)
+"""Around none, and around what the columns take for few."""
+
+
 def a_random_csi_node(chance: Chance) -> CSINode:
     drivers = tuple(
         CSINodeDriver(
             name=name,
-            allocatable=VolumeLimit(count=chance.randint(0, 4)) if chance.happens(50) else None,
+            allocatable=VolumeLimit(count=chance.choice(LIMITS)) if chance.happens(50) else None,
         )
         for name in chance.some([*DRIVERS, DRIVERS[0], "ebs.csi.aws.com"])
     )

@@ -1,6 +1,8 @@
+import pytest
+
 from plimsoll.api.storage import CSINode, CSINodeDriver, CSINodeSpec, VolumeLimit
 from plimsoll.decide.scheduling.columns.attachables import Attachable
-from plimsoll.decide.scheduling.columns.attachments import AttachColumns
+from plimsoll.decide.scheduling.columns.attachments import TIGHT, AttachColumns
 from plimsoll.decide.scheduling.columns.nodes import NodeIndex
 from tests.builders import meta
 
@@ -23,7 +25,8 @@ def columns_with(limits: dict[str, int]) -> AttachColumns:
 
 
 def full(attach: AttachColumns, *new: Attachable) -> list[bool]:
-    return [bool(is_full) for is_full in attach.exceeding_limits(frozenset(new))[:2]]
+    exceeding = attach.exceeding_limits(frozenset(new))
+    return [False, False] if exceeding is None else [bool(is_full) for is_full in exceeding[:2]]
 
 
 def test_a_node_is_full_when_its_limit_is_reached() -> None:
@@ -35,6 +38,18 @@ def test_a_node_is_full_when_its_limit_is_reached() -> None:
     assert full(attach, TWO, Attachable(D, "3")) == [True, True]
     attach.count_pod("b", {OTHER, ONE}, -1)
     assert full(attach, TWO, Attachable(D, "3")) == [True, False]
+
+
+@pytest.mark.parametrize("left", [0, 1, TIGHT - 1, TIGHT, TIGHT + 1, 2 * TIGHT])
+def test_pods_fit_as_long_as_so_many_volumes_are_left(left: int) -> None:
+    attach = columns_with({"a": 3 * TIGHT, "b": 9 * TIGHT})
+    attach.count_pod("a", {Attachable(D, f"there-{n}") for n in range(3 * TIGHT - left)}, 1)
+
+    wanted = [Attachable(D, f"new-{n}") for n in range(left + 1)]
+    assert full(attach, *wanted[:left]) == [False, False]
+    assert full(attach, *wanted) == [True, False]
+    attach.count_pod("a", {Attachable(D, "there-0")}, -1)
+    assert full(attach, *wanted) == [False, False]
 
 
 def test_a_volume_that_a_pod_of_the_node_uses_costs_nothing_more() -> None:

@@ -29,6 +29,10 @@ def test_nodes_share_a_domain_where_they_have_the_same_value(
     for slot, new in changes:
         labels[slot] = new
         columns.change(slot, new)
+        there = [(labels.get(other) or {}).get("zone") for other in range(SLOTS)]
+        for other in range(SLOTS):
+            near = columns.of("zone").sharing(np.array([other], np.intp))[:SLOTS]
+            assert near.tolist() == [each is not None and each == there[other] for each in there]
     values = [(labels.get(slot) or {}).get("zone") for slot in range(SLOTS)]
     amounts = np.arange(1, index.size + 1, dtype=np.int64)
     domains = columns.of("zone")

@@ -1,6 +1,6 @@
 from hypothesis import given, settings
 
-from plimsoll.decide.claims.match import Search, find_match
+from plimsoll.decide.claims.match import Search, find_match, rank_of
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.free_volumes import want_of
 from plimsoll.decide.scheduling.columns.volumes import NOT_MATCHED
@@ -30,7 +30,7 @@ def test_a_claim_finds_the_volume_that_it_finds_among_all(seed: int) -> None:
     of_class = columns.volumes.by_class.get(claim.storage_class)
     if of_class is None or of_class.find_kept(search):
         return
-    wants = (want_of(search),)
+    wants = (want_of(claim, search.requested.rank),)
     fits = of_class.fits(wants)
     for node in nodes:
         slot = columns.index.find(node.name)
@@ -50,7 +50,8 @@ def test_what_was_worked_out_follows_volumes_that_come_and_go() -> None:
         columns.put(a_volume(f"on-{name}", gib=5, reachable_from={HOSTNAME: name}))
     of_class = columns.volumes.by_class.get("fast")
     assert of_class is not None
-    wants = (want_of(Search.of(a_claim(gib=3), node_labels={})),) * 2
+    claim = a_claim(gib=3)
+    wants = (want_of(claim, rank_of(claim.spec.resources.requests)),) * 2
 
     def matched() -> dict[str, int]:
         fits = of_class.fits(wants)

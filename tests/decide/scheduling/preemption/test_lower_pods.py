@@ -1,3 +1,5 @@
+from hypothesis import given
+
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.preemption.lower_pods import (
     LARGEST_TIME,
@@ -8,6 +10,7 @@ from plimsoll.decide.scheduling.preemption.lower_pods import (
 )
 from tests.builders import a_node, a_pod
 from tests.decide.scheduling.builders import a_budget, ranked
+from tests.decide.scheduling.columns.clusters import Chance, seeds
 
 WEB = {"app": "web"}
 
@@ -63,3 +66,25 @@ def test_only_nodes_that_changed_are_read_again() -> None:
 
 def test_a_pod_that_has_not_started_comes_last() -> None:
     assert start_number(a_pod()) == LARGEST_TIME
+
+
+@given(seed=seeds)
+def test_the_nodes_with_the_least_bound_are_those_that_a_new_look_finds(seed: int) -> None:
+    chance = Chance(seed)
+    columns = Columns.of(a_node(f"node-{number}") for number in range(4))
+    lower = LowerPods(5, columns)
+    for _ in range(12):
+        name = f"p-{chance.randint(0, 7)}"
+        pod = ranked(a_pod(name, node=f"node-{chance.randint(0, 3)}"), chance.randint(0, 6))
+        if columns.pods.get(pod.key) is None or chance.happens(30):
+            columns.put(pod)
+        else:
+            columns.remove(pod)
+        lower.refresh()
+        anew = LowerPods(5, columns)
+        anew.refresh()
+
+        (bound, slots), (expected, there) = lower.least(), anew.least()
+        assert (bound, {*slots.tolist()}) == (expected, {*there.tolist()})
+        assert {slot: keys for slot, keys in lower.keys.items() if keys} == anew.keys
+        assert {slot: rows for slot, rows in lower.rows.items() if rows} == anew.rows

@@ -127,7 +127,7 @@ class Grumpy:
     """Refuses everything."""
 
     def judge(self, _pod: Pod) -> RuleFit:
-        return RuleFit(np.ones(1, np.uint64), Half())
+        return RuleFit.of_flags(np.ones(1, np.uint64), Half())
 
 
 def profiled(profile: Profile) -> RuleFit | None:

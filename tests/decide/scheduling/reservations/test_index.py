@@ -234,7 +234,7 @@ def test_a_publisher_without_tokens_has_reported_after_two_polls() -> None:
     seen.put(made_at_noon(recorded(OTHER, gib=6, counter=None)))
     assert not seen.kernel.advance(NOON + UNORDERED - MOMENT)
     assert not seen.is_placed()
-    assert seen.kernel.advance(NOON + UNORDERED)
+    assert seen.kernel.advance(NOON + UNORDERED) == {"fast"}
     assert seen.is_placed()
 
 
@@ -261,7 +261,7 @@ def test_a_decision_that_no_provisioner_begins_reserves_for_a_limited_time() -> 
     seen.kernel.advance(NOON)
     assert not seen.kernel.advance(NOON + UNBEGUN - MOMENT)
     assert not seen.is_placed()
-    assert seen.kernel.advance(NOON + UNBEGUN)
+    assert seen.kernel.advance(NOON + UNBEGUN) == {"fast"}
     assert seen.is_placed()
     # The claim is written by others meanwhile: that is no new decision.
     seen.put(noted(OTHER, comment="still there"))
@@ -464,6 +464,27 @@ def test_what_may_have_been_begun_is_charged_though_the_node_is_taken_off_before
     assert not seen.is_placed()
     assert seen.kernel.advance(NOON + UNDECIDED)
     assert seen.is_placed()
+
+
+def test_what_may_have_been_begun_is_charged_only_while_a_live_pod_uses_the_claim() -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.put(USER, BARE)
+    assert not seen.is_placed()
+    seen.columns.remove(USER)
+    assert seen.is_placed()
+    seen.put(USER)
+    assert not seen.is_placed()
+
+
+def test_columns_that_are_made_anew_take_over_what_may_have_been_begun() -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.put(USER, BARE)
+    claim = a_claim("data", gib=5, class_name="fast")
+    anew = Columns.of([*WORLD, claim, capacity(10), USER, BARE])
+    anew.take_over(seen.columns)
+    assert not isinstance(Kernel(anew).decide(WEB), Placement)
 
 
 def test_the_intent_tells_what_was_begun_before_the_node_was_taken_off() -> None:

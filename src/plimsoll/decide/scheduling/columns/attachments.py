@@ -18,6 +18,8 @@ from plimsoll.decide.scheduling.columns.attachables import Attachable, volume_li
 from plimsoll.decide.scheduling.columns.nodes import NodeColumn, NodeIndex
 
 UNLIMITED = 2**62
+TIGHT = 16
+"""Nodes that can have fewer more volumes of a driver are remembered."""
 
 T = TypeVar("T")
 
@@ -43,8 +45,12 @@ class Holdings:
 
 
 def _step(counter: Counter[T], key: T, step: int) -> None:
-    counter[key] += step
-    if not counter[key]:
+    if not step:
+        return
+    number = counter.get(key, 0) + step
+    if number:
+        counter[key] = number
+    else:
         del counter[key]
 
 
@@ -58,6 +64,8 @@ class AttachColumns:
         self._own: set[str] = set()
         self._users: dict[Attachable, set[str]] = {}
         self._left: dict[str, NodeColumn] = {}
+        self._tight: dict[str, set[int]] = {}
+        """By driver, the slots of nodes that can have less than TIGHT more."""
         self.installed: dict[str, int] = {}
         """By driver, the nodes that have it, as bits."""
         self.migrated: dict[str, int] = {}
@@ -119,13 +127,18 @@ class AttachColumns:
         """Forks share what neither has changed."""
         if node not in self._own:
             self._own.add(node)
-            self._holdings[node] = self._holdings.get(node, Holdings()).fork()
+            held = self._holdings.get(node)
+            self._holdings[node] = Holdings() if held is None else held.fork()
         return self._holdings[node]
 
-    def exceeding_limits(self, new: frozenset[Attachable]) -> NDArray[np.bool_]:
-        """By slot, whether volumes that a pod needs would be too many."""
+    def exceeding_limits(self, new: frozenset[Attachable]) -> NDArray[np.bool_] | None:
+        """By slot, whether volumes that a pod needs would be too many; None: nowhere."""
+        wanted: dict[str, int] = {}
+        for attachable in new:
+            wanted[attachable.driver] = wanted.get(attachable.driver, 0) + 1
+        if not any(number > TIGHT or self._tight.get(name) for name, number in wanted.items()):
+            return None
         full = np.zeros(self._index.size, np.bool_)
-        wanted = Counter(attachable.driver for attachable in new)
         for driver, number in wanted.items():
             if driver in self._left:
                 full |= self._left[driver].values < number
@@ -156,11 +169,11 @@ class AttachColumns:
         limits = volume_limits(csi_node)
         if limits:
             self.limited |= bit
-        holdings = self._holdings.get(csi_node.name, Holdings())
+        holdings = self._holdings.get(csi_node.name) or Holdings()
         for driver_name, limit in limits.items():
             if driver_name not in self._left:
                 self._left[driver_name] = NodeColumn(self._index, UNLIMITED)
-            self._left[driver_name].values[slot] = limit - holdings.used[driver_name]
+            self._set_left(slot, driver_name, limit - holdings.used[driver_name])
 
     def _clear(self, slot: int, csi_node: CSINode | None) -> None:
         if csi_node is None:
@@ -172,13 +185,25 @@ class AttachColumns:
         _clear_bits(self.installed, (d.name for d in csi_node.spec.drivers or ()), rest)
         _clear_bits(self.migrated, _migrated_plugins(csi_node), rest)
         for driver in volume_limits(csi_node):
-            self._left[driver].values[slot] = UNLIMITED
+            self._set_left(slot, driver, UNLIMITED)
 
     def _write_left(self, node: str, driver: str) -> None:
         slot = self._index.find(node)
         limit = volume_limits(self._csi_nodes.get(node)).get(driver)
         if slot is not None and limit is not None:
-            self._left[driver].values[slot] = limit - self._holdings[node].used[driver]
+            self._set_left(slot, driver, limit - self._holdings[node].used[driver])
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether some node can have less than TIGHT more volumes of a driver."""
+        return any(self._tight.values())
+
+    def _set_left(self, slot: int, driver: str, number: int) -> None:
+        self._left[driver].values[slot] = number
+        if number < TIGHT:
+            self._tight.setdefault(driver, set()).add(slot)
+        elif driver in self._tight:
+            self._tight[driver].discard(slot)
 
     def fork(self, index: NodeIndex) -> "AttachColumns":
         twin = AttachColumns(index)
@@ -187,6 +212,7 @@ class AttachColumns:
         self._own = set()
         twin._users = {volume: names.copy() for volume, names in self._users.items()}
         twin._left = {driver: column.fork(index) for driver, column in self._left.items()}
+        twin._tight = {driver: slots.copy() for driver, slots in self._tight.items()}
         twin.installed, twin.migrated = self.installed.copy(), self.migrated.copy()
         twin.present, twin.limited, twin.stamp = self.present, self.limited, self.stamp
         return twin

@@ -82,11 +82,17 @@ class ClassCapacity:
         self._largest = np.full(1, NOT_PUBLISHED, np.int64)
         self._capacity = np.full(1, UNKNOWN, np.int64)
         self._crowded: set[int] = set()
+        self._declaring = 0
         self._position = 0
         self.cells = Cells(index)
 
     def __len__(self) -> int:
         return len(self._published)
+
+    @property
+    def declares_pools(self) -> bool:
+        """Whether any of the objects lists pools."""
+        return self._declaring > 0
 
     def all(self) -> list[CSIStorageCapacity]:
         return [self._published[key].object for key in sorted(self._published)]
@@ -120,6 +126,8 @@ class ClassCapacity:
             segment = self._enter(object_, terms)
         else:
             segment, terms = old.segment, old.terms
+            self._declaring -= POOLS in old.object.annotations
+        self._declaring += POOLS in object_.annotations
         limit = largest_volume(object_)
         self._published[key] = PublishedColumn(
             key,
@@ -149,6 +157,7 @@ class ClassCapacity:
         if published is None:
             return
         self._count_keys(published.object, -1)
+        self._declaring -= POOLS in published.object.annotations
         segment = published.segment
         if segment is None:
             return
@@ -176,7 +185,7 @@ class ClassCapacity:
         the object reports of which a volume of the wanted size would be taken."""
         self._refresh()
         cells = self.cells.of.values[at]
-        return self._largest[cells], self._capacities(wanted)[cells]
+        return self._largest.take(cells), self._capacities(wanted).take(cells)
 
     def _capacities(self, wanted: int) -> Numbers:
         if not self._crowded:
@@ -198,15 +207,18 @@ class ClassCapacity:
 
     def in_cell(self, cell: int) -> list[CSIStorageCapacity]:
         """Those that are about the nodes of the cell."""
-        return [published.object for published in self._covering(cell)]
+        return [published.object for published in self.columns_in(cell)]
 
     def _find(self, cell: int, wanted: int) -> PublishedColumn | None:
-        covering = self._covering(cell)
+        covering = self.columns_in(cell)
         return next((each for each in covering if each.limit >= max(wanted, 0)), None)
 
-    def _covering(self, cell: int) -> list[PublishedColumn]:
+    def columns_in(self, cell: int) -> list[PublishedColumn]:
+        """The same, as read."""
         keys = [key for seg in self.cells.segments[cell] for key in self._by_segment[seg]]
-        return [self._published[key] for key in sorted(keys)]
+        if len(keys) > 1:
+            keys.sort()
+        return [self._published[key] for key in keys]
 
     def _refresh(self) -> None:
         changed = self.cells.log.since(self._position)
@@ -219,12 +231,13 @@ class ClassCapacity:
             self._refresh_cell(cell)
 
     def _refresh_cell(self, cell: int) -> None:
-        covering = self._covering(cell)
-        self._largest[cell] = max((each.limit for each in covering), default=NOT_PUBLISHED)
+        covering = self.columns_in(cell)
         self._capacity[cell] = covering[0].capacity if covering else UNKNOWN
         if len(covering) > 1:
+            self._largest[cell] = max(each.limit for each in covering)
             self._crowded.add(cell)
         else:
+            self._largest[cell] = covering[0].limit if covering else NOT_PUBLISHED
             self._crowded.discard(cell)
 
     def fork(self, index: NodeIndex, segments: Segments) -> "ClassCapacity":
@@ -234,6 +247,7 @@ class ClassCapacity:
         twin._by_segment = {segment: keys.copy() for segment, keys in self._by_segment.items()}
         twin._largest, twin._capacity = self._largest.copy(), self._capacity.copy()
         twin._crowded, twin._position = self._crowded.copy(), self._position
+        twin._declaring = self._declaring
         twin.cells = self.cells.fork(index)
         return twin
 
@@ -252,6 +266,8 @@ class CapacityColumns:
         self._pools: dict[ObjectKey, tuple[str, ...]] = {}
         self.changed: Log[PoolSource] = Log()
         """Which pools the objects that changed are about, or were."""
+        self.declaring_stamp = 0
+        """Another number whenever a class declares pools that declared none, or the reverse."""
         self.reports = 0
         """How many times an object that was there has told something else."""
         self.reported_numbers: dict[ObjectKey, tuple[int, int]] = {}
@@ -265,9 +281,12 @@ class CapacityColumns:
         self._class_of[key] = name
         if name not in self.by_class:
             self.by_class[name] = ClassCapacity(self._index, self._segments)
-        self.by_class[name].put(object_)
-        found = find_pools(object_.annotations) or ()
-        self._name_pools(key, tuple(pool.name for pool in found))
+        table = self.by_class[name]
+        was_declaring = table.declares_pools
+        table.put(object_)
+        self.declaring_stamp += table.declares_pools != was_declaring
+        found = (find_pools(object_.annotations) or ()) if POOLS in object_.annotations else ()
+        self._name_pools(key, tuple([pool.name for pool in found]))
         self._mark(key)
 
     def _count_report(self, key: ObjectKey, object_: CSIStorageCapacity) -> None:
@@ -329,8 +348,11 @@ class CapacityColumns:
         self._pools.pop(key, None)
         del self._class_of[key]
         self.reported_numbers.pop(key, None)
-        self.by_class[name].remove(key)
-        if not len(self.by_class[name]):
+        table = self.by_class[name]
+        was_declaring = table.declares_pools
+        table.remove(key)
+        self.declaring_stamp += table.declares_pools != was_declaring
+        if not len(table):
             del self.by_class[name]
 
     def cross(self, slot: int, crossings: list[tuple[int, bool]]) -> None:
@@ -342,7 +364,7 @@ class CapacityColumns:
     def fork(self, index: NodeIndex, segments: Segments) -> "CapacityColumns":
         twin = CapacityColumns(index, segments)
         twin.take_over(self)
-        twin.changed = self.changed.fork()
+        twin.changed, twin.declaring_stamp = self.changed.fork(), self.declaring_stamp
         twin._class_of = self._class_of.copy()
         twin._naming = {name: keys.copy() for name, keys in self._naming.items()}
         twin._pools = self._pools.copy()

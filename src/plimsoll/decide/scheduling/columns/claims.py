@@ -17,10 +17,16 @@ class ClaimIndex:
         return self._by_class.get(name, set())
 
     def put(self, claim: PersistentVolumeClaim) -> None:
-        self.remove(claim.key)
-        self.by_key[claim.key] = claim
+        key = claim.key
+        old = self.by_key.get(key)
+        if old is not None:
+            if _names(old) == _names(claim):
+                self.by_key[key] = claim
+                return
+            self.remove(key)
+        self.by_key[key] = claim
         for index, name in self._entries(claim):
-            index.setdefault(name, set()).add(claim.key)
+            index.setdefault(name, set()).add(key)
 
     def remove(self, key: ObjectKey) -> None:
         claim = self.by_key.pop(key, None)
@@ -43,3 +49,8 @@ class ClaimIndex:
         twin._by_volume = {name: keys.copy() for name, keys in self._by_volume.items()}
         twin._by_class = {name: keys.copy() for name, keys in self._by_class.items()}
         return twin
+
+
+def _names(claim: PersistentVolumeClaim) -> tuple[str, str]:
+    """By which it is found."""
+    return claim.storage_class, claim.spec.volume_name

@@ -342,6 +342,7 @@ class Columns:
         """After the same objects were put: what the other has seen and no object tells."""
         self.capacity.take_over(other.capacity)
         self.reservations.take_over(other.reservations)
+        self.nominations.take_over(other.nominations)
 
     def node(self, name: str) -> Node | None:
         return self._nodes.get(name)

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll.decide.scheduling.columns.nodes import NodeColumn, NodeIndex
+from plimsoll.decide.scheduling.columns.changes import KeptResults
+from plimsoll.decide.scheduling.columns.nodes import NodeColumn, NodeIndex, Slots
 
 NO_DOMAIN = -1
 PAIR = 2
+FEW, KEPT_MASKS = 32, 64
+"""Up to so many domains masks are kept, and how many of them."""
 
 Labels = Mapping[str, str]
 
@@ -28,6 +31,8 @@ class Domains:
         self._free: list[int] = []
         self._shared = 0
         """How many domains have more than one node."""
+        self._masks: KeptResults[bytes, NDArray[np.bool_]] = KeptResults(KEPT_MASKS)
+        """By the domains that are met, see `mask_of`."""
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -71,10 +76,33 @@ class Domains:
         if self.are_single:
             has_one: NDArray[np.bool_] = (amounts != 0) & (self.numbers != NO_DOMAIN)
             return has_one
-        has_any = np.zeros(self.limit + 1, np.bool_)
-        has_any[self.numbers[np.flatnonzero(amounts)]] = True
-        has_any[NO_DOMAIN] = False
-        return has_any[self.numbers]
+        return self.sharing(np.flatnonzero(amounts))
+
+    def sharing(self, slots: Slots) -> NDArray[np.bool_]:
+        """By slot, whether the node is in the domain of a node in one of these slots."""
+        is_met = np.zeros(self.limit, np.bool_)
+        is_met[self.numbers[self.labelled(slots)]] = True
+        return self.mask_of(is_met)
+
+    def labelled(self, slots: Slots) -> Slots:
+        """Those of the slots whose nodes have the key."""
+        has_key = self.numbers.take(slots) != NO_DOMAIN
+        return slots if np.logical_and.reduce(has_key) else slots[has_key]
+
+    def mask_of(self, is_met: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """By slot, whether the node is in a domain that is met, which is by number. Not to be
+        written to: where there are few domains the same ones are met again and again."""
+        if len(is_met) > FEW:
+            return self._spread_mask(is_met)
+        pattern = is_met.tobytes()
+        mask = self._masks.get(pattern)
+        if mask is None or len(mask) != len(self.numbers):
+            mask = self._masks.keep(pattern, self._spread_mask(is_met))
+        return mask
+
+    def _spread_mask(self, is_met: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        # The number of no domain is -1, which finds the last value.
+        return np.append(is_met, False).take(self.numbers)
 
     def _added(self, amounts: NDArray[np.int64]) -> NDArray[np.int64]:
         # Sums of whole numbers below 2**53 are exact.
@@ -85,6 +113,7 @@ class Domains:
         """The node in the slot has another value; None: it lacks the key, or is gone."""
         numbers = self._numbers.values
         old = int(numbers[slot])
+        self._masks.clear()
         numbers[slot] = NO_DOMAIN if value is None else self._enter(value)
         if old != NO_DOMAIN:
             self._leave(old)

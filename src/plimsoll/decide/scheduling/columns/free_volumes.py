@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from plimsoll.api.selectors.label import LabelSelector
-from plimsoll.api.volumes import FILESYSTEM, PersistentVolume
-from plimsoll.decide.claims.match import Search
+from plimsoll.api.selectors.label import EVERYTHING, LabelSelector
+from plimsoll.api.volumes import FILESYSTEM, PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.claims.match import claim_selector
 from plimsoll.decide.claims.volumes_by_size import SizedVolume, VolumesBySize
 
 
@@ -40,11 +40,16 @@ class Want(NamedTuple):
 Wants = tuple[Want, ...]
 
 
-def want_of(search: Search) -> Want:
+def want_of(claim: PersistentVolumeClaim, rank: int) -> Want:
+    """`rank` is that of the size. Raises ValueError if the claim's selector cannot be read."""
+    spec = claim.spec
     kind = FreeVolumeKind(
-        search.volume_mode, search.attributes_class, search.access_modes, search.selector
+        spec.volume_mode or FILESYSTEM,
+        spec.volume_attributes_class_name or "",
+        frozenset(spec.access_modes),
+        EVERYTHING if spec.selector is None else claim_selector(claim),
     )
-    return Want(kind, search.requested.rank)
+    return Want(kind, rank)
 
 
 class FreeVolumes:

@@ -40,6 +40,10 @@ class HeldVolumes:
         self._of_volume: dict[str, set[str]] = {}
         self._troubles: dict[str, dict[ObjectKey, Blocked]] = {}
 
+    @property
+    def has_troubles(self) -> bool:
+        return bool(self._troubles)
+
     def troubles(self) -> list[tuple[str, Blocked]]:
         """Nodes on which volumes cannot be counted, and why: by the first such pod."""
         return [(node, min(pods.items())[1]) for node, pods in self._troubles.items()]

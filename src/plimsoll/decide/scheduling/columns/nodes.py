@@ -24,6 +24,7 @@ class NodeIndex:
         self._used = 0
         self._ranks: NDArray[np.int64] | None = None
         self._by_name: NDArray[np.intp] | None = None
+        self._is_sorted = False
         self.names: list[str] = []
         """By slot; empty where there is no node."""
         self.alive = 0
@@ -77,7 +78,14 @@ class NodeIndex:
         if self._by_name is None:
             slots = [self._slots[name] for name in sorted(self._slots)]
             self._by_name = np.array(slots, np.intp)
+            self._is_sorted = slots == sorted(slots)
         return self._by_name
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether slots are in the order of names. A server lists nodes by name, so they mostly
+        are, until the first node comes later."""
+        return len(self.by_name) > 0 and self._is_sorted
 
     def fork(self) -> "NodeIndex":
         twin = NodeIndex()

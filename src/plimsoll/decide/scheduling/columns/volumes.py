@@ -130,6 +130,10 @@ class ClassVolumes:
             self.cells.drop(segment, self._segments.members(segment))
         self._segments.release(segment)
 
+    def keeps_any_for(self, claim: ObjectKey) -> bool:
+        """Whether a volume names the claim."""
+        return claim in self._kept_for
+
     def find_kept(self, search: Search) -> PersistentVolume | None:
         """The volume that is kept for a claim and suits it. Where that cannot be reached the
         claim gets no other. `search` must name a node's labels; which, does not matter."""

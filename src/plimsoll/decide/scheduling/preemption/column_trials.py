@@ -124,7 +124,7 @@ def with_nominated(judged: Judged, columns: Columns) -> Judged:
         return judged
     flags = judged.flags.copy()
     flags[[*found]] = np.array([*found.values()], np.uint64)
-    return replace(judged, flags=flags)
+    return replace(judged, first=flags, blocked=())
 
 
 def tried_alone(judged: Judged, columns: Columns) -> set[str]:
@@ -168,7 +168,7 @@ def _with_room(judged: Judged, columns: Columns) -> Judged:
         return judged
     flags = judged.flags.copy()
     flags[slots] |= bits
-    return replace(judged, flags=flags)
+    return replace(judged, first=flags, blocked=())
 
 
 def _tried(judged: Judged, columns: Columns, nodes: Iterable[str]) -> dict[int, int]:

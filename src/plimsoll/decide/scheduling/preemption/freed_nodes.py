@@ -94,13 +94,15 @@ class FreedNodes:
         """Those that the five criteria leave equal; none: no node can be freed. All nodes that are
         not excluded must be short of resources."""
         bounds = self.lower.bounds
-        if is_excluded is not None:
+        if is_excluded is None:
+            least, tried = self.lower.least()
+        else:
             bounds = bounds.copy()
             bounds[is_excluded] = HOPELESS
-        least = int(bounds.min(initial=HOPELESS))
+            least = int(bounds.min(initial=HOPELESS))
+            tried = (bounds == least).nonzero()[0]
         if least == HOPELESS:
             return NO_SLOTS
-        tried: Slots = (bounds == least).nonzero()[0]
         if (alone := self._best_alone(tried)) is not None:
             return alone
         best, step = self._best_among(tried), FIRST_STEP
@@ -122,22 +124,21 @@ class FreedNodes:
         if len(tried) == 1:
             return tried if self._is_alone(int(tried[0])) else None
         is_free = lower.free.take(tried, axis=0) >= self.demands.least
-        is_cheap = lower.costs.take(tried) == lower.bounds.take(tried)
         if (
             not np.logical_and.reduce(is_free, axis=None)
-            or not np.logical_and.reduce(is_cheap)
+            or not np.logical_and.reduce(lower.is_exact.take(tried))
             or self._needs_trial(tried.tolist())
         ):
             return None
         started = lower.last[tried, STARTED]
-        latest: Slots = tried[started == started.max()]
+        latest: Slots = tried[started == np.maximum.reduce(started)]
         return latest
 
     def _is_alone(self, slot: int) -> bool:
         """Whether on a node no pod must leave but the one that its bound is about."""
         lower = self.lower
         return (
-            lower.costs.item(slot) == lower.bounds.item(slot)
+            lower.is_exact.item(slot)
             and min(map(sub, lower.free[slot].tolist(), self.demands.least)) >= 0
             and not self._needs_trial((slot,))
         )

@@ -4,7 +4,7 @@ are asked to come back when all of them have left.
 Only nodes that changed are read again: where pods came or went, or a budget allows another number.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.changes import ChangeLog
 from plimsoll.decide.scheduling.columns.cluster import Columns
+from plimsoll.decide.scheduling.columns.nodes import Slots
 from plimsoll.decide.scheduling.columns.resources import FREE_ROWS, LARGEST_AMOUNT, USUAL, Demands
 from plimsoll.decide.scheduling.preemption.choice import LOWEST_PRIORITY
 from plimsoll.decide.scheduling.preemption.victims import NOT_STARTED
@@ -49,17 +50,15 @@ class RankedPod(NamedTuple):
     started: int
     key: ObjectKey
     pod: Pod
+    demands: Demands
+    row: PodRow
+    """As long as no budget protects it."""
 
-
-def ranked_below(priority: int, pods: Mapping[ObjectKey, Pod]) -> list[RankedPod]:
-    """The same order as that of `pods_below`."""
-    found = [
-        RankedPod(-pod.priority, start_number(pod), key, pod)
-        for key, pod in pods.items()
-        if pod.priority < priority
-    ]
-    found.sort()
-    return found
+    @classmethod
+    def of(cls, pod: Pod, demands: Demands) -> "RankedPod":
+        started = start_number(pod)
+        row = (*demands.usual, pod.priority, started, False)
+        return cls(-pod.priority, started, pod.key, pod, demands, row)
 
 
 def bound_of(above: int, started: int) -> int:
@@ -75,6 +74,8 @@ class LowerPods:
     def __init__(self, priority: int, columns: Columns) -> None:
         self.priority = priority
         self.columns = columns
+        self._ranked: dict[int, dict[ObjectKey, RankedPod]] = {}
+        """By slot."""
         self.keys: dict[int, Sequence[ObjectKey]] = {}
         """By slot, the pods in their order."""
         self.rows: dict[int, list[PodRow]] = {}
@@ -86,8 +87,8 @@ class LowerPods:
         """By slot and row: the pod that comes last in the order."""
         self.free: NDArray[np.int64] = np.zeros((0, len(USUAL)), np.int64)
         """By slot, what would be free of the usual resources if that pod alone left."""
-        self.costs: NDArray[np.int64] = np.zeros(0, np.int64)
-        """By slot, what it would hurt, as bounds are; HOPELESS: the pod is protected."""
+        self.is_exact: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        """By slot, whether it would hurt just as the bound says."""
         self.scalars: dict[str, NDArray[np.int64]] = {}
         """Of each resource beside the usual ones, by slot and place."""
         self.counts: NDArray[np.int64] = np.zeros(0, np.int64)
@@ -95,6 +96,8 @@ class LowerPods:
         self.bounds: NDArray[np.int64] = np.zeros(0, np.int64)
         """By slot: freeing the node hurts at least as if one pod left that has this bound, whatever
         the waiting pod asks for."""
+        self._least: tuple[int, set[int]] | None = None
+        """The least bound and the slots that have it; None: it must be looked for."""
         self.changed = ChangeLog()
         """Slots that were read again."""
         self._budgets: dict[ObjectKey, set[int]] = {}
@@ -142,36 +145,74 @@ class LowerPods:
     def _read(self, slots: Iterable[int]) -> None:
         columns = self.columns
         for slot in slots:
-            name = columns.index.names[slot]
-            ranked = ranked_below(self.priority, columns.pods.by_key_on(name)) if name else []
+            ranked = self._ranked_on(slot, columns.index.names[slot])
             if ranked or slot in self.keys:
                 self._write(slot, ranked)
             self.changed.mark(slot)
 
+    def _ranked_on(self, slot: int, name: str) -> list[RankedPod]:
+        """In the order of `pods_below`. Most pods of a node were there before; where there is no
+        node there are none."""
+        pods, before = self.columns.pods, self._ranked.get(slot, {})
+        found: dict[ObjectKey, RankedPod] = {}
+        for key, pod in pods.by_key_on(name).items():
+            known = before.get(key)
+            if known is not None and known.pod is pod:
+                found[key] = known
+            elif pod.priority < self.priority:
+                found[key] = RankedPod.of(pod, pods.demands_of(key))
+        self._ranked[slot] = found
+        return sorted(found.values())
+
     def _write(self, slot: int, ranked: list[RankedPod]) -> None:
         self._grow(places=len(ranked))
-        self.bounds[slot] = bound_of(*ranked[-1][:2]) if ranked else HOPELESS
+        bound = bound_of(*ranked[-1][:2]) if ranked else HOPELESS
+        self.bounds[slot] = bound
+        self._compare(slot, bound)
         protected = self._protected(slot, ranked)
         if protected:
             ranked = sorted(ranked, key=lambda each: each.key not in protected)
-        demands = [self.columns.pods.demands_of(each.key) for each in ranked]
-        rows = [
-            (*taken.usual, -above, started, key in protected)
-            for taken, (above, started, key, _) in zip(demands, ranked, strict=True)
-        ]
+            rows = [(*each.row[:PROTECTED], each.key in protected) for each in ranked]
+        else:
+            rows = [each.row for each in ranked]
         self.rows[slot] = rows
         self._unwritten.add(slot)
         if rows:
-            self._write_last(slot, rows[-1])
+            self._write_last(slot, rows[-1], bound)
         self.keys[slot] = [each.key for each in ranked]
         self.counts[slot] = len(rows)
-        self._write_scalars(slot, demands)
+        self._write_scalars(slot, [each.demands for each in ranked])
 
-    def _write_last(self, slot: int, row: PodRow) -> None:
+    def _write_last(self, slot: int, row: PodRow, bound: int) -> None:
         free = self.columns.resources.row(slot)[FREE_ROWS]
         self.last[slot] = row
         self.free[slot] = [min(amount, HOPELESS) for amount in map(add, free, row)]
-        self.costs[slot] = HOPELESS if row[PROTECTED] else bound_of(-row[PRIORITY], row[STARTED])
+        is_bound = bound_of(-row[PRIORITY], row[STARTED]) == bound
+        self.is_exact[slot] = is_bound and not row[PROTECTED]
+
+    def _compare(self, slot: int, bound: int) -> None:
+        """With the least bound, after the node has got another."""
+        if self._least is None:
+            return
+        least, slots = self._least
+        if bound < least:
+            self._least = bound, {slot}
+            return
+        if bound == least:
+            slots.add(slot)
+        else:
+            slots.discard(slot)
+        if not slots:
+            self._least = None
+
+    def least(self) -> tuple[int, Slots]:
+        """The least bound, and the slots that have it, in no order. One node changes after each
+        eviction, so mostly it is known without a look at all of them."""
+        if self._least is None:
+            least = int(np.minimum.reduce(self.bounds, initial=HOPELESS))
+            self._least = least, set((self.bounds == least).nonzero()[0].tolist())
+        bound, slots = self._least
+        return bound, np.fromiter(slots, np.intp, len(slots))
 
     def _protected(self, slot: int, ranked: Iterable[RankedPod]) -> set[ObjectKey]:
         """Those that would go beyond a budget if all went."""
@@ -208,9 +249,10 @@ class LowerPods:
         self.scalars = {name: np.pad(each, (slots, widths)) for name, each in self.scalars.items()}
         self.last = np.pad(self.last, (slots, (0, 0)))
         self.free = np.pad(self.free, (slots, (0, 0)))
-        self.costs = np.pad(self.costs, slots)
+        self.is_exact = np.pad(self.is_exact, slots)
         self.counts = np.pad(self.counts, slots)
         self.bounds = np.pad(self.bounds, slots, constant_values=HOPELESS)
+        self._least = None
 
     def rows_of(self, slot: int) -> Sequence[PodRow]:
         """Of one node, by place: what is in the rows of the table."""

@@ -28,7 +28,7 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.claims.match import size_of
+from plimsoll.decide.claims.match import bytes_of
 from plimsoll.decide.scheduling.reservations.attempts import OpenAttempt, find_attempt, find_current
 from plimsoll.decide.scheduling.reservations.deadlines import (
     UNORDERED,
@@ -51,6 +51,7 @@ from plimsoll.decide.scheduling.reservations.selections import (
 from plimsoll.decide.scheduling.reservations.users import ChangedUsers, ClaimUsers
 from plimsoll.decide.scheduling.reservations.volumes import RecordedVolumes, reported_by
 
+NOTHING: Mapping[ReservationKey, Reservation] = {}
 REMEMBERED = 4096
 """Changes."""
 NEVER = datetime.max.replace(tzinfo=UTC)
@@ -78,7 +79,7 @@ class ReservationIndex:
 
     def __init__(self) -> None:
         self.by_key: dict[ReservationKey, Reservation] = {}
-        self._found: dict[ObjectKey, dict[ReservationKey, Reservation]] = {}
+        self._found: dict[ObjectKey, Mapping[ReservationKey, Reservation]] = {}
         """The same, by claim."""
         self._freed: set[str] = set()
         """Storage classes, see `take_freed`."""
@@ -95,10 +96,13 @@ class ReservationIndex:
     def deadlines(self) -> ReservationDeadlines:
         return self.selections.deadlines
 
-    def advance(self, now: datetime) -> list[ObjectKey]:
-        """Claims whose reservation may have ended by the time that has passed."""
-        passed = self.deadlines.advance(now)
-        for key in passed:
+    def advance(self, now: datetime) -> dict[ObjectKey, frozenset[str]]:
+        """Claims whose reservation may have ended by the time that has passed, with the storage
+        classes of what was reserved for them."""
+        passed: dict[ObjectKey, frozenset[str]] = {}
+        for key in self.deadlines.advance(now):
+            reserved = self._found.get(key, {}).values()
+            passed[key] = frozenset(each.storage_class for each in reserved)
             # Whether reports without tokens count the volume in hangs on the time alone.
             self._derive(key)
             for each in self._found.get(key, ()):
@@ -140,7 +144,7 @@ class ReservationIndex:
         for claim in changed.newly_used:
             self.deadlines.restore(ReservationWait(claim))
         for claim in changed.claims:
-            if claim in self._claims:
+            if claim in self._claims or claim in self.selections.dismissed:
                 self._derive(claim)
 
     def decide_pod(self, key: ObjectKey) -> None:
@@ -192,6 +196,10 @@ class ReservationIndex:
 
     def _derive(self, key: ObjectKey) -> None:
         """Work out what is reserved for the claim."""
+        is_known = key in self._claims or key in self._found or key in self.selections.dismissed
+        if not is_known and not self.attempts.of(key):
+            self.deadlines.forget(ReservationWait(key))
+            return
         records = self._read(key)
         claim = records.selected
         if claim is not None and records.volumes:
@@ -199,16 +207,22 @@ class ReservationIndex:
         for attempt in records.attempts.values():
             self.selections.begin(key, attempt.node)
         waits = claim is not None and self._may_be_begun(key) and not records.is_begun
-        if claim is not None and waits and key not in self.selections.decided:
-            self.selections.note_other(claim)
-        elif not waits:
+        if not waits:
             self.deadlines.forget(ReservationWait(key))
-        before, found = self._found.pop(key, {}), self._reservations(key, records)
+        elif claim is not None and key not in self.selections.decided:
+            self.selections.note_other(claim)
+        found = self._reservations(key, records)
         if waits and ReservationKey(key) in found:
             self._begin(key)
+        self._replace(key, found)
+
+    def _replace(self, key: ObjectKey, found: Mapping[ReservationKey, Reservation]) -> None:
+        before = self._found.pop(key, NOTHING)
         if found:
             self._found[key] = found
-        if before and before != found:
+        if before == found:
+            return
+        if before:
             self._freed |= _freed_classes(before.values(), found.values())
         for each in dict.fromkeys((*before, *found)):
             if before.get(each) != found.get(each):
@@ -263,7 +277,7 @@ class ReservationIndex:
     ) -> dict[ReservationKey, Reservation]:
         found = {
             ReservationKey(key, lease): self._of_attempt(attempt)
-            for lease, attempt in sorted(records.attempts.items())
+            for lease, attempt in (sorted(records.attempts.items()) if records.attempts else ())
             if attempt is not records.current and not self._is_counted_in(attempt)
         }
         if (dismissed := self._dismissed(key)) is not None:
@@ -281,7 +295,7 @@ class ReservationIndex:
             return None
         if claim is None or key not in self._users:
             return None
-        size = size_of(claim.spec.resources.requests).value
+        size = bytes_of(claim.spec.resources.requests)
         return Reservation(key, claim.storage_class, size, claim.annotations[SELECTED_NODE], None)
 
     def _wanted(self, key: ObjectKey, records: _ClaimRecords) -> Reservation | None:
@@ -290,10 +304,10 @@ class ReservationIndex:
         if claim is None:
             return None
         node = claim.annotations.get(SELECTED_NODE, "")
-        size = size_of(claim.spec.resources.requests).value
+        size = bytes_of(claim.spec.resources.requests)
         recorded, must_fit = None, False
         if records.volumes:
-            size = max(size, *(size_of(each.spec.capacity).value for each in records.volumes))
+            size = max(size, *(bytes_of(each.spec.capacity) for each in records.volumes))
             recorded = self.volumes.recorded(records.volumes, self.deadlines)
             has_ended = recorded is None
         elif current is None:
@@ -311,7 +325,7 @@ class ReservationIndex:
         """While the driver may still make or delete the volume, nothing tells whether a report
         counts it in: a report that does counts it twice."""
         claim, recorded = attempt.claim, self._left_volume(attempt)
-        size = size_of(claim.spec.resources.requests).value
+        size = bytes_of(claim.spec.resources.requests)
         return Reservation(claim.key, claim.storage_class, size, attempt.node, recorded)
 
     def _is_counted_in(self, attempt: OpenAttempt) -> bool:
@@ -346,8 +360,8 @@ class ReservationIndex:
         self.selections = other.selections.only(self._claims)
         self.volumes.reports_before |= other.volumes.reports_before
         self.attempts.reports_before_left |= other.attempts.reports_before_left
-        keys = (*self._claims, *self.volumes.claims(), *self.attempts.claims())
-        for key in dict.fromkeys(keys):
+        known = (*self._claims, *self.volumes.claims(), *self.attempts.claims())
+        for key in dict.fromkeys((*known, *self.selections.dismissed)):
             self._derive(key)
 
     def fork(self) -> "ReservationIndex":

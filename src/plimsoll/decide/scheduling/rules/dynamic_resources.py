@@ -39,4 +39,4 @@ class DynamicResourceColumns:
         if not pod.spec.resource_claims:
             return None
         everywhere = (Blocked.RESOURCE_CLAIMS, self._index.alive)
-        return RuleFit(flags_of([everywhere], self._index.size))
+        return RuleFit.of_flags(flags_of([everywhere], self._index.size))

@@ -48,4 +48,6 @@ class FeatureColumns:
         index, missing = self._columns.index, 0
         for feature in required_features(pod):
             missing |= index.alive & ~self._columns.features.declaring(feature)
-        return RuleFit(flags_of([(Blocked.FEATURES, missing)], index.size)) if missing else None
+        if not missing:
+            return None
+        return RuleFit.of_flags(flags_of([(Blocked.FEATURES, missing)], index.size))

@@ -54,4 +54,4 @@ class NodePortsColumns:
             blocked |= self._columns.ports.nodes_excluding(port)
         if not blocked:
             return None
-        return RuleFit(flags_of([(Blocked.PORTS, blocked)], self._columns.index.size))
+        return RuleFit.of_flags(flags_of([(Blocked.PORTS, blocked)], self._columns.index.size))

@@ -16,6 +16,7 @@ from plimsoll.decide.scheduling.columns.attachables import (
     can_be_limited,
     volume_limits,
 )
+from plimsoll.decide.scheduling.columns.attachments import TIGHT
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.nodes import mask_of
 from plimsoll.decide.scheduling.flags import Blocked, Flags, flagged, flags_of
@@ -128,18 +129,24 @@ def _find_missing_driver(
 
 
 def blocked(pod: Pod, columns: Columns) -> Flags | None:
-    """The flags of all nodes by slot; None: no node is blocked."""
+    """The flags of all nodes by slot; None: no node is blocked. The claims of the pod must be
+    known."""
     concerned = [volume for volume in pod.spec.volumes if can_be_limited(volume)]
-    if not concerned or not (_limits_any(columns) or any(map(_is_inline, concerned))):
+    if not concerned:
+        return None
+    is_few = len(concerned) <= TIGHT and not any(map(_is_inline, concerned))
+    if is_few and not _limits_few(columns):
         return None
     return LimitColumns(pod, columns).blocked()
 
 
-def _limits_any(columns: Columns) -> bool:
-    """Whether any driver has a limit on some node, or demands to be there."""
-    return bool(columns.attach.limited) or any(
-        driver.spec.prevent_pod_scheduling_if_missing for driver in columns.drivers.values()
-    )
+def _limits_few(columns: Columns) -> bool:
+    """Whether some node may not do for a few volumes: it cannot have so many more, or volumes
+    cannot be counted there, or a driver demands to be there."""
+    if columns.attach.is_tight or columns.held.has_troubles:
+        return True
+    drivers = columns.drivers.values()
+    return any(driver.spec.prevent_pod_scheduling_if_missing for driver in drivers)
 
 
 def _is_inline(volume: PodVolume) -> bool:
@@ -198,7 +205,7 @@ class LimitColumns:
         found = flags_of(parts, size) if any(bits for _, bits in parts) else None
         if counted and any(attach.is_limited(volume.driver) for volume in self._new):
             full = attach.exceeding_limits(self._new)
-            if full.any():
+            if full is not None and full.any():
                 part = flagged(full & mask_of(counted, size), Blocked.LIMIT_REACHED)
                 found = part if found is None else found | part
         return found

@@ -84,8 +84,12 @@ def find_disk_conflict(pod: Pod, others: Iterable[Pod]) -> Finding | None:
 
 def is_exclusive(volume: PodVolume) -> bool:
     """A disk that the pod describes itself, of a kind that only one node can write to."""
-    disks = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.rbd, volume.iscsi)
-    return any(disk is not None for disk in disks)
+    return not (
+        volume.gce_persistent_disk is None
+        and volume.aws_elastic_block_store is None
+        and volume.rbd is None
+        and volume.iscsi is None
+    )
 
 
 def _conflict(mine: PodVolume, other: PodVolume) -> bool:

@@ -255,13 +255,16 @@ class Binding(Loop):
             if isinstance(decision, DeleteUnrecorded):
                 self._begin(key, decision)
                 return None
+            if isinstance(decision.operation, ReadClaim):
+                # Nothing to carry out, so nothing that counts as a success before the answer: each
+                # question that fails has to make the pause before the next one longer.
+                confirmed = Confirmed(await self._context.find_claim(decision.operation.key))
+                continue
             if not await self._carry_out(key, decision):
                 return None
             match decision.operation:
                 case DecideAgain():
                     confirmed = None
-                case ReadClaim(claim):
-                    confirmed = Confirmed(await self._context.find_claim(claim))
                 case Provision() | RefuseClaim() | DeleteBacking() | Recycle() as operation:
                     self._begin(key, operation)
                     return None

@@ -4,7 +4,8 @@ One look does it all, in this order: domains that the map names are fenced, then
 follow, then domains that no other node depends on any more are released. What is to be done is
 decided anew each time, from the map, the driver's answer and the cluster: a controller that ends
 between two steps leaves nothing that the next one does not see. Before a label is taken off and
-before a domain is released, the server is asked: a cache may not have seen the newest pod.
+before a domain is released, the server is asked: a cache may not have seen the newest pod. A pod
+that comes even later, by a scheduler that is behind, is failed.
 """
 
 import asyncio
@@ -16,12 +17,13 @@ from plimsoll.api.core import ConfigMap, Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttachment
-from plimsoll.api.volumes import PersistentVolume
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.decide.ceph.takeover.fencing import decide_fencing, wanted_fences
 from plimsoll.decide.ceph.takeover.served_domains import ServedDomains, decide_served_domains
 from plimsoll.decide.ceph.takeover.served_labels import DomainPath
+from plimsoll.decide.ceph.takeover.stranded_pods import decide_stranded_pod, find_stranded_pods
 from plimsoll.decide.ceph.takeover.takeover_map import TakeoverMap, parse_takeover_map
 from plimsoll.decide.ceph.takeover.telling import TakeoverReason, label_plan, tell_of_map
 from plimsoll.decide.ceph.takeover.view import TakeoverView
@@ -83,6 +85,7 @@ class DomainTakeovers(CsiLoop):
         self._maps, self._nodes = observed.of(ConfigMap), observed.of(Node)
         self._maps.only(Selection(namespace=key.namespace, fields=f"metadata.name={key.name}"))
         self._volumes, self._pods = observed.of(PersistentVolume), observed.of(Pod)
+        self._claims = observed.of(PersistentVolumeClaim)
         self._attachments = observed.of(VolumeAttachment)
         self._maps.on_change(lambda _: self.queue.add(LOOK))
         self._nodes.on_change(self._node_changed)
@@ -129,6 +132,7 @@ class DomainTakeovers(CsiLoop):
         view = await self._fence(look, view)
         await self._label(look, view)
         await self._release(look, view)
+        await self._fail_stranded(view)
         await self._edit_map(look, view)
         await self._notices.tell_while_it_lasts(look.lasting)
         is_busy = view.takeover.targets_by_source or view.fenced or view.closed
@@ -143,6 +147,7 @@ class DomainTakeovers(CsiLoop):
             nodes=[*self._nodes.view().objects.values()],
             volumes=[*self._volumes.view().objects.values()],
             pods=[*self._pods.view().objects.values()],
+            claims=[*self._claims.view().objects.values()],
             attachments=[*self._attachments.view().objects.values()],
         )
         fences = await self._domains.find_fences()
@@ -222,6 +227,21 @@ class DomainTakeovers(CsiLoop):
         text = f"The nodes in {_name(domain)} may write again."
         await self._notices.tell(look.event(TakeoverReason.RELEASED, text))
         self.queue.add(LOOK)
+
+    async def _fail_stranded(self, view: TakeoverView) -> None:
+        if not find_stranded_pods(view):
+            return
+        client = self.tools.client
+        # In this order: a claim stays what it is to a pod, and a volume what it is to a claim.
+        asked = replace(
+            view,
+            pods=(await client.list(typed(Pod))).items,
+            claims=(await client.list(typed(PersistentVolumeClaim))).items,
+            volumes=(await client.list(typed(PersistentVolume))).items,
+            nodes=(await client.list(typed(Node))).items,
+        )
+        for stranded in find_stranded_pods(asked):
+            await self.enact(LOOK, decide_stranded_pod(stranded, self.tools.clock.now()))
 
     async def _edit_map(self, look: "TakeoverLook", view: TakeoverView) -> None:
         plan, told = await self._auto.plan(view, look.map)

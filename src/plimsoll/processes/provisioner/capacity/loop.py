@@ -147,6 +147,10 @@ class Capacity(Loop):
         self._publisher.refused(storage_class)
         self._due.set()
 
+    def undone(self, storage_class: str) -> None:
+        self._publisher.undone(storage_class)
+        self._due.set()
+
     def _class_changed(self, change: StoreChange[StorageClass]) -> None:
         if change.after is not None:
             self._publisher.put_class(change.after, self.tools.clock.now())

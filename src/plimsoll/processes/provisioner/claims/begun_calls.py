@@ -55,6 +55,10 @@ class BegunCalls:
         intent = self._intents.find_open(uid)
         if intent is None:
             return None
+        if intent.state is IntentState.STUCK and await self._intents.is_deleted(uid):
+            # An administrator has looked at what is there.
+            await self._intents.drop(uid)
+            return StartOver(plan=NOTHING, memory=NOTHING_KNOWN)
         # No cache is asked: what is not wanted any more is deleted.
         claim = await self._tools.client.find(CLAIMS, key)
         if is_waiting(claim, intent):
@@ -124,7 +128,7 @@ class BegunCalls:
             await self._intents.enter(uid, IntentState.UNDONE)
         elif await self._gives_up(uid, step.wanted_by):
             return StartOver(plan=NOTHING, memory=NOTHING_KNOWN)
-        self._sidecar.capacity.refused(step.claim.storage_class)
+        self._sidecar.capacity.undone(step.claim.storage_class)
         return after_cleanup(step, outcome)
 
 

@@ -312,7 +312,7 @@ class Claims(Loop):
     def _settled(self, intent: Intent) -> None:
         """Nothing is left of an attempt that was given up; its number may have to be kept."""
         self._uids.setdefault(intent.claim_key, set()).add(intent.uid)
-        self._sidecar.capacity.refused(intent.recorded_claim.storage_class)
+        self._sidecar.capacity.undone(intent.recorded_claim.storage_class)
         self.queue.add(intent.claim_key)
 
     async def _forget_intent(self, uid: str, step: Ignore) -> None:

@@ -34,6 +34,9 @@ class GroupBook:
         self._namespace = namespace
         self._stored: dict[str, StoredGroup] = {}
         """By the uid of the pod."""
+        self._by_claim: dict[ObjectKey, set[str]] = {}
+        """Uids of the pods with groups that hold a claim, or held it; no decision has to look at
+        the groups of all pods."""
         self._strays: frozenset[tuple[str, str]] = frozenset()
         """Uids of pods with groups that were not known when they were looked for last, and the
         versions of their leases."""
@@ -53,7 +56,8 @@ class GroupBook:
             facts = {"namespace": self._namespace, "error": str(error)}
             log.warning("groups not read: the role does not allow leases", extra=facts)
             return
-        self._stored |= {stored.group.pod_uid: stored for stored in found}
+        for stored in found:
+            self._put(stored.group.pod_uid, stored)
 
     async def load_strays(self, is_left: Callable[[Group], bool]) -> bool:
         """What another scheduler stored after `load`: an earlier leader that stood still between
@@ -69,7 +73,8 @@ class GroupBook:
         }
         taken = [each for key, each in strays.items() if key in self._strays]
         self._strays = frozenset(strays)
-        self._stored |= {each.group.pod_uid: each for each in taken}
+        for each in taken:
+            self._put(each.group.pod_uid, each)
         return bool(taken)
 
     def _is_known(self, listed: StoredGroup) -> bool:
@@ -95,6 +100,28 @@ class GroupBook:
     def all(self) -> list[Group]:
         return [stored.group for stored in self._stored.values()]
 
+    def of_claim(self, claim: ObjectKey) -> list[Group]:
+        """Groups that a claim of this name is in, in the order of their pods' uids."""
+        return [self._stored[uid].group for uid in sorted(self._by_claim.get(claim, ()))]
+
+    def _put(self, pod_uid: str, stored: StoredGroup) -> None:
+        self._leave_claims(pod_uid)
+        self._stored[pod_uid] = stored
+        for held in stored.group.claims:
+            self._by_claim.setdefault(stored.group.key_of(held), set()).add(pod_uid)
+
+    def _drop(self, pod_uid: str) -> None:
+        self._leave_claims(pod_uid)
+        self._stored.pop(pod_uid, None)
+
+    def _leave_claims(self, pod_uid: str) -> None:
+        known = self._stored.get(pod_uid)
+        for key in {known.group.key_of(held) for held in known.group.claims} if known else ():
+            pods = self._by_claim[key]
+            pods.discard(pod_uid)
+            if not pods:
+                del self._by_claim[key]
+
     async def write(self, group: Group) -> None:
         """Raises KubeError; another scheduler may have been first."""
         known = self._stored.get(group.pod_uid)
@@ -108,7 +135,7 @@ class GroupBook:
             if error.failure not in (Failure.CONFLICT, Failure.ALREADY_EXISTS, Failure.NOT_FOUND):
                 raise
             stored = await self._reread(group, error)
-        self._stored[group.pod_uid] = StoredGroup(group=group, lease=stored)
+        self._put(group.pod_uid, StoredGroup(group=group, lease=stored))
 
     async def _reread(self, group: Group, error: KubeError) -> Document:
         """The write may have been made although its answer was lost. Raises the error again if it
@@ -116,10 +143,10 @@ class GroupBook:
         there = await self._client.find(LEASES, ObjectKey(self._namespace, group.name))
         found = None if there is None else read_group(there)
         if there is None or found is None:
-            self._stored.pop(group.pod_uid, None)
+            self._drop(group.pod_uid)
             raise error
         if found != group:
-            self._stored[group.pod_uid] = StoredGroup(group=found, lease=there)
+            self._put(group.pod_uid, StoredGroup(group=found, lease=there))
             raise error
         return there
 
@@ -133,7 +160,7 @@ class GroupBook:
         except KubeError as error:
             if error.failure is not Failure.NOT_FOUND:
                 raise
-        self._stored.pop(pod_uid, None)
+        self._drop(pod_uid)
 
 
 def version_of(lease: Document) -> str:

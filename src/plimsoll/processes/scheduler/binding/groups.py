@@ -8,7 +8,7 @@ same claims must not have them made again.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -76,6 +76,8 @@ class Groups:
         self._working: set[str] = set()
         """Uids of pods whose group a binding or a settlement works on."""
         self._due = asyncio.Event()
+        self._changed: set[str] = set()
+        """Uids of pods whose groups have to be looked at before all others are."""
 
     async def load(self) -> None:
         """What earlier schedulers have left, and what provisioners have noted."""
@@ -99,25 +101,22 @@ class Groups:
         if own is not None and (own.state is GroupState.UNDOING or pod.uid in self._working):
             sentence = f"volumes that were made for the pod on node {own.node} are given back first"
             return Finding(reason=Reason.CHANGED_MEANWHILE, sentence=sentence)
-        for group in self.book.all():
-            if group.pod_uid == pod.uid or group.is_over:
-                continue
-            if held := self._held_claim(group, pod):
+        for key in pod.claims:
+            if group := self._holder(key, pod):
                 sentence = (
-                    f'PVC "{held.name}" is held for pod {group.pod_key} on node {group.node}, '
+                    f'PVC "{key.name}" is held for pod {group.pod_key} on node {group.node}, '
                     "which gets its volumes first"
                 )
-                return Finding(reason=Reason.SELECTED_ELSEWHERE, sentence=sentence, claim=held)
+                return Finding(reason=Reason.SELECTED_ELSEWHERE, sentence=sentence, claim=key)
         return None
 
-    def _held_claim(self, group: Group, pod: Pod) -> ObjectKey | None:
-        if group.namespace != pod.namespace:
-            return None
-        for held in group.claims:
-            key = group.key_of(held)
-            claim = self._state.stores.claim(key) if key in pod.claims else None
-            if claim is not None and group.has_hold_on(claim):
-                return key
+    def _holder(self, claim: ObjectKey, pod: Pod) -> Group | None:
+        """The group of another pod that holds the claim."""
+        seen = self._state.stores.claim(claim)
+        for group in self.book.of_claim(claim) if seen is not None else ():
+            is_other = group.pod_uid != pod.uid and not group.is_over
+            if is_other and seen is not None and group.has_hold_on(seen):
+                return group
         return None
 
     def takes_part(self, claim: PersistentVolumeClaim) -> bool:
@@ -138,7 +137,7 @@ class Groups:
             group.state is GroupState.PUBLISHING
             and group.node == node
             and any(held.uid == claim.uid for held in group.claims)
-            for group in self.book.all()
+            for group in self.book.of_claim(claim.key)
         )
 
     # One attempt
@@ -151,7 +150,7 @@ class Groups:
             try:
                 return await self._make(pod, part)
             finally:
-                self._due.set()
+                self.observe_pod(pod.uid)
 
     async def _make(self, pod: Pod, part: Choice) -> Choice | GivenUp:
         # The next attempt is without claims that are bound: no record would name their holds.
@@ -335,23 +334,42 @@ class Groups:
 
     # What no binding works on
 
-    def observe_pod(self) -> None:
-        """A pod came, went, or got its node."""
-        if len(self.book):
+    def observe_pod(self, uid: str) -> None:
+        """The pod came, went, or got its node; or a binding has worked on its group."""
+        if self.book.find(uid) is not None:
+            self._changed.add(uid)
             self._due.set()
 
     async def settle(self) -> None:
-        """Never returns; cancel it."""
+        """Never returns; cancel it. Groups of pods that change are looked at then, and all of them
+        from time to time."""
+        clock = self._client.clock
+        all_at, is_time = clock.monotonic(), True
         while True:
             self._due.clear()
-            left = [group for group in self.book.all() if self._is_to_be_settled(group)]
-            for group in left:
-                await self._settle(group)
+            changed, self._changed = self._changed, set()
+            uids = (group.pod_uid for group in self.book.all()) if is_time else sorted(changed)
+            is_left = await self._settle_those(uids)
+            # A pod whose node will not have it any more has no binding that looks at the time.
+            pause = SETTLED_EVERY if is_left else DEADLINES_EVERY
+            again_at = clock.monotonic() + pause.total_seconds()
+            all_at = again_at if is_time else min(all_at, again_at)
+            left = timedelta(seconds=max(all_at - clock.monotonic(), 0.0))
             try:
-                async with self._client.clock.timeout(self._pause(is_left=bool(left))):
+                async with clock.timeout(left if len(self.book) else None):
                     await self._due.wait()
+                is_time = clock.monotonic() >= all_at
             except TimeoutError:
-                continue
+                # The clock may still be a fraction of a microsecond before that.
+                is_time = True
+
+    async def _settle_those(self, uids: Iterable[str]) -> bool:
+        """Whether there was anything to settle."""
+        groups = [group for uid in uids if (group := self.book.find(uid)) is not None]
+        left = [group for group in groups if self._is_to_be_settled(group)]
+        for group in left:
+            await self._settle(group)
+        return bool(left)
 
     async def look_for_strays(self) -> None:
         """Never returns; cancel it."""
@@ -359,6 +377,7 @@ class Groups:
             await self._client.clock.sleep(STRAYS_EVERY)
             try:
                 if await self.book.load_strays(self._is_left):
+                    self._changed.update(group.pod_uid for group in self.book.all())
                     self._due.set()
             except KubeError as error:
                 log.warning("stray groups not looked for", extra={"why": str(error)})
@@ -391,12 +410,6 @@ class Groups:
         """The pod may not be schedulable any more: no binding would take the holds off."""
         claims = (self._state.stores.claim(group.key_of(held)) for held in group.claims)
         return any(claim is not None and group.has_hold_on(claim) for claim in claims)
-
-    def _pause(self, *, is_left: bool) -> timedelta | None:
-        """A pod whose node will not have it any more has no binding that looks at the time."""
-        if is_left:
-            return SETTLED_EVERY
-        return DEADLINES_EVERY if len(self.book) else None
 
     async def _settle(self, group: Group) -> None:
         with self._work_on(group.pod_uid):

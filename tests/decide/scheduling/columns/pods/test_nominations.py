@@ -50,3 +50,18 @@ def test_a_promise_can_be_taken_back_before_the_watch_shows_that() -> None:
     nominations.nominate(waiting, "")
 
     assert nominations.node_of(waiting) == ""
+
+
+def test_another_set_of_promises_takes_over_what_was_decided_and_is_not_written_yet() -> None:
+    decided, taken_back = ranked(a_pod("first"), 10), ranked(a_pod("second"), 10, nominated="b")
+    nominations, rebuilt = Nominations(), Nominations()
+    for waiting in (decided, taken_back):
+        nominations.put(waiting)
+    nominations.nominate(decided, "a")
+    nominations.nominate(taken_back, "")
+
+    rebuilt.take_over(nominations)
+
+    assert rebuilt.nodes() == ["a"]
+    assert rebuilt.on("a") == [decided]
+    assert rebuilt.node_of(taken_back) == ""

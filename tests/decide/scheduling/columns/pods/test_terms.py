@@ -26,6 +26,7 @@ def test_many_numbers_are_kept_like_few() -> None:
 
     assert counts.values[: 2 * FEW].tolist() == [0, 1] * FEW
     assert counts.total == FEW
+    assert sorted(counts.slots().tolist()) == [*range(1, 2 * FEW, 2)]
     assert twin.values[: 2 * FEW].tolist() == [1] * (2 * FEW)
 
 
@@ -37,6 +38,7 @@ def test_a_term_is_known_as_long_as_a_pod_has_it() -> None:
 
     ((_, counts),) = terms.excluding.about(a_pod_of("web"), {})
     assert counts.values[:3].tolist() == [1, 0, 1]
+    assert sorted(counts.slots().tolist()) == [0, 2]
     assert terms.excluding.about(a_pod_of("db"), {}) == []
     terms.add(first, 0, -1)
     terms.add(second, 2, -1)

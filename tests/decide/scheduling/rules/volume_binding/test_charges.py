@@ -223,3 +223,27 @@ def test_a_charge_ends_when_the_last_object_of_its_pool_counts_the_volume_in() -
     assert [each.reservation.claim for each in charges.listed()] == [claim.key]
     columns.put(published("n1", 2))
     assert charges.listed() == []
+
+
+def test_a_volume_in_flight_is_charged_as_soon_as_an_object_of_its_class_lists_pools() -> None:
+    """Until then nothing is watched for it."""
+    plain = a_capacity("n0", segment={HOSTNAME: "n0"}, gib=10, class_name="fast")
+    pool = PublishedPool(name="disks", free={"": 10 * GIB}, cost=Cost())
+    listing = noted(plain, {POOLS: str(pools_text([pool]))})
+    claim = noted(a_claim("other", gib=3, class_name="fast"), {SELECTED_NODE: "n0"})
+    columns = Columns.of(
+        [
+            *map(a_node, NODES),
+            *map(a_class, CLASSES),
+            a_driver(),
+            plain,
+            a_pod("user", claims=["other"]),
+            claim,
+        ]
+    )
+    charges = PoolCharges(columns)
+    assert charges.listed() == []
+    columns.put(listing)
+    assert [each.pool.name for each in charges.listed()] == ["disks"]
+    columns.put(plain)
+    assert charges.listed() == []

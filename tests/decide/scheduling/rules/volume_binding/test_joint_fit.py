@@ -174,6 +174,18 @@ def test_the_event_says_when_the_free_bytes_are_on_different_disks() -> None:
     assert "has 16Gi, but not on disks that suit" in found.message
 
 
+def test_what_is_short_is_told_of_a_node_that_is_there_although_another_one_was_removed() -> None:
+    """A segment without terms holds for the slot of the removed node as well."""
+    gone = a_node("gone")
+    anywhere = a_capacity("anywhere", segment={}, gib=10, class_name="first")
+    objects = [gone, a_node("here"), anywhere, *classes("first")]
+    columns = Columns.of([*objects, *two_claims("first", "first", 6, 5)])
+    columns.remove(gone)
+    found = Kernel(columns).decide(POD)
+    assert isinstance(found, NoNode)
+    assert found.shortages
+
+
 def test_pools_of_another_name_do_not_share_bytes() -> None:
     own = capacity("other", "n", gib=10, pool=disks(Cost(), 10, name="others"))
     first = capacity("first", "n", gib=10, pool=disks(Cost(), 10))

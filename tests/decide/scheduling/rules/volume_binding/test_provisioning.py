@@ -150,7 +150,8 @@ AT_FIRST = np.array([0], np.intp)
 
 def blocked(columns: Columns, size: int = 5 * GIB) -> int:
     query = ProvisioningQuery("fast", size, is_sized=True)
-    return int(ProvisioningColumns(columns).judge(query, AT_FIRST).flags[0])
+    flags = ProvisioningColumns(columns).judge(query, AT_FIRST).flags
+    return 0 if flags is None else int(flags[0])
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,10 @@ class Nominations:
             return pod.status.nominated_node_name
         return self._nodes.get(pod.key, "")
 
+    def waiting(self) -> list[Pod]:
+        """All pods that wait, with a promise or without."""
+        return [*self._pods.values()]
+
     def nodes(self) -> list[str]:
         """All that were promised to some pod."""
         return sorted(self.by_node)
@@ -71,6 +75,12 @@ class Nominations:
         if node:
             self._nodes[key] = node
             self.by_node.setdefault(node, set()).add(key)
+
+    def take_over(self, other: "Nominations") -> None:
+        """What the other was told of pods that wait, and what was decided for them."""
+        for pod in other.waiting():
+            self.put(pod)
+            self.nominate(pod, other.node_of(pod))
 
     def fork(self) -> "Nominations":
         twin = Nominations()

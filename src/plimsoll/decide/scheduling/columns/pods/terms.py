@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.changes import KeptResults
-from plimsoll.decide.scheduling.columns.nodes import NodeColumn, NodeIndex
+from plimsoll.decide.scheduling.columns.nodes import NodeColumn, NodeIndex, Slots
 from plimsoll.decide.scheduling.columns.pods.matching import SelectorIndex
 from plimsoll.decide.scheduling.pod_terms import (
     Labels,
@@ -57,6 +57,13 @@ class SlotCounts:
         if self._many is not None:
             return self._many.values
         return self._written(np.zeros(self._index.size, np.int64))
+
+    def slots(self) -> Slots:
+        """Those of nodes that have one, in no order."""
+        if self._many is None:
+            return np.fromiter(self._few, np.intp, len(self._few))
+        found: Slots = self._many.values.nonzero()[0]
+        return found
 
     def add(self, slot: int, step: int) -> None:
         self.total += step

@@ -6,6 +6,7 @@ it is kept by term. Either is summed up by place, once for each label that place
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -15,12 +16,13 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.domains import NO_DOMAIN
+from plimsoll.decide.scheduling.columns.nodes import Slots
 from plimsoll.decide.scheduling.columns.pods.counts import CountedPods
 from plimsoll.decide.scheduling.flags import Blocked, Flags, NodeRule, no_flags
 from plimsoll.decide.scheduling.pod_terms import PodTerms, affinity_fingerprint, match_all
 from plimsoll.decide.scheduling.profiles.profile import DEFAULT_PROFILE, AffinityArguments
 from plimsoll.decide.scheduling.reasons import NOT_CONCERNED, Judgement
-from plimsoll.decide.scheduling.rule_fit import Rejected, RuleFit
+from plimsoll.decide.scheduling.rule_fit import BlockedNodes, Rejected, RuleFit
 from plimsoll.decide.scheduling.rules.inter_pod_affinity.filter import (
     PodAffinityState,
     PodsByPlace,
@@ -78,8 +80,8 @@ class InterPodAffinityColumns:
         terms = self._columns.pod_terms
         if asked is NOTHING_ASKED and not terms.excluding.counts and not terms.weighted.counts:
             return None
-        flags, score = self._flags(pod, asked), self._score(pod, asked)
-        return None if flags is None and score is None else RuleFit(flags, score)
+        blocked, score = self._blocked(pod, asked), self._score(pod, asked)
+        return None if blocked is None and score is None else RuleFit(blocked, score)
 
     def prepare(self, pod: Pod) -> PodAffinityState | Judgement:
         """What the plain rule prepares, without a look at every pod."""
@@ -112,13 +114,37 @@ class InterPodAffinityColumns:
             return terms
         return self._read.keep(fingerprint, AskedPods.of(terms))
 
-    def _flags(self, pod: Pod, asked: AskedPods) -> Flags | None:
-        """By slot, the first of three reasons; None: no reason against any node."""
-        reasons = [*self._reasons(pod, asked)]
-        if not reasons:
-            return None
+    def _blocked(self, pod: Pod, asked: AskedPods) -> BlockedNodes | None:
+        """Only nodes are looked at that have pods which matter."""
+        at: list[Slots] = []
+        masks: list[Mask] = []
+        for key, slots in self._unwelcome(pod, asked):
+            domains = self._columns.domains.of(key)
+            if domains.are_single:
+                at.append(domains.labelled(slots))
+            else:
+                masks.append(domains.sharing(slots))
+        if asked.near is not None:
+            masks.append(self._unwanted(pod, asked, asked.near))
+        return BlockedNodes(at, masks, partial(self._flags, pod, asked)) if at or masks else None
+
+    def _unwelcome(self, pod: Pod, asked: AskedPods) -> Iterator[tuple[str, Slots]]:
+        """Where pods are that the pod wants to be far from, or that want to be far from it, and by
+        which label."""
+        columns = self._columns
+        for key, counted in asked.far:
+            column = columns.pod_counts.column_of(counted)
+            if column.by_slot:
+                yield key, column.slots()
+        if columns.pod_terms.excluding.counts:
+            labels = columns.namespace_labels(pod.namespace) or {}
+            for term, counts in columns.pod_terms.excluding.about(pod, labels):
+                yield term.topology_key, counts.slots()
+
+    def _flags(self, pod: Pod, asked: AskedPods) -> Flags:
+        """By slot, the first of three reasons."""
         found = no_flags(self._columns.index.size)
-        for flag, mask in reversed(reasons):
+        for flag, mask in reversed([*self._reasons(pod, asked)]):
             np.copyto(found, np.uint64(flag), where=mask)
         return found
 

@@ -5,20 +5,22 @@ that ask the same. Left for each pod is to add up the matching pods of each doma
 the nodes are looked at that have any.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from plimsoll.api.pods import Pod, TopologySpreadConstraint
 from plimsoll.api.selectors.label import LabelSelector
 from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.cluster import Columns
-from plimsoll.decide.scheduling.columns.domains import NO_DOMAIN
 from plimsoll.decide.scheduling.columns.nodes import Slots, mask_of
 from plimsoll.decide.scheduling.flags import Blocked, Flags, NodeRule, flagged, no_flags
 from plimsoll.decide.scheduling.reasons import NOT_CONCERNED, Judgement
-from plimsoll.decide.scheduling.rule_fit import Rejected, RuleFit
+from plimsoll.decide.scheduling.rule_fit import BlockedNodes, Rejected, RuleFit
 from plimsoll.decide.scheduling.rules.pod_topology_spread.constraints import (
     HARD,
     SOFT,
@@ -26,6 +28,7 @@ from plimsoll.decide.scheduling.rules.pod_topology_spread.constraints import (
     read_constraints,
 )
 from plimsoll.decide.scheduling.rules.pod_topology_spread.counted_nodes import (
+    NO_SLOTS,
     ConstraintColumns,
     CountedNodes,
     MatchingPods,
@@ -68,6 +71,23 @@ class PodColumns:
             self.stamp, self.size = columns.stamp, columns.index.size
 
 
+@dataclass(frozen=True, slots=True)
+class FullNodes:
+    """Where a domain has too many pods already."""
+
+    slots: Slots
+    """None of them where there is a mask."""
+    mask: NDArray[np.bool_] | None = None
+    """By slot."""
+
+    def flags(self, size: int) -> Flags:
+        if self.mask is not None:
+            return flagged(self.mask, Blocked.SPREAD)
+        flags = no_flags(size)
+        flags[self.slots] = Blocked.SPREAD
+        return flags
+
+
 class TopologySpreadColumns:
     """Implements ColumnRule."""
 
@@ -91,9 +111,9 @@ class TopologySpreadColumns:
         if isinstance(kept, Rejected):
             return kept
         kept.refresh(self._columns)
-        flags = self._flags(pod, kept.hard) if kept.hard.constraints else None
+        blocked = self._blocked(pod, kept.hard) if kept.hard.constraints else None
         score = self._score(kept.soft) if kept.soft.constraints else None
-        return RuleFit(flags, score)
+        return RuleFit(blocked, score)
 
     def _read(self, pod: Pod, selector: LabelSelector | None) -> PodColumns | Rejected:
         specs, needs_all = pod.spec.topology_spread_constraints, True
@@ -115,49 +135,48 @@ class TopologySpreadColumns:
         places = self._places.of(soft.keys, needs_all=soft.needs_all_keys)
         return SpreadScore(soft, soft.pods(self._columns), places)
 
-    def _flags(self, pod: Pod, hard: ConstraintColumns) -> Flags | None:
-        """By the first constraint that each node breaks; None: no node breaks any."""
-        flags: Flags | None = None
+    def _blocked(self, pod: Pod, hard: ConstraintColumns) -> BlockedNodes | None:
+        at: list[Slots] = []
+        masks: list[NDArray[np.bool_]] = []
+        full = []
         pods = hard.pods(self._columns)
-        # Where every node has every label there is but one thing to say of it.
-        join = _first if any(nodes.missing for nodes in hard.nodes) else np.bitwise_or
         for constraint, nodes, matching in zip(hard.constraints, hard.nodes, pods, strict=True):
             most = constraint.max_skew - own_step(constraint, pod)
             found = _full_nodes(constraint, nodes, matching, most)
-            if nodes.missing:
-                size = self._columns.index.size
-                label = flagged(mask_of(nodes.missing, size), Blocked.SPREAD_LABEL)
-                found = label if found is None else found | label
+            full.append(found)
             if found is not None:
-                flags = found if flags is None else join(flags, found)
+                at.append(found.slots)
+                masks += [] if found.mask is None else [found.mask]
+            if nodes.missing:
+                masks.append(mask_of(nodes.missing, self._columns.index.size))
+        return BlockedNodes(at, masks, partial(self._flags, hard, full)) if at or masks else None
+
+    def _flags(self, hard: ConstraintColumns, full: Sequence[FullNodes | None]) -> Flags:
+        """By the first constraint that each node breaks."""
+        size = self._columns.index.size
+        flags = no_flags(size)
+        for nodes, found in zip(hard.nodes, full, strict=True):
+            broken = no_flags(size) if found is None else found.flags(size)
+            if nodes.missing:
+                broken |= flagged(mask_of(nodes.missing, size), Blocked.SPREAD_LABEL)
+            flags = _first(flags, broken)
         return flags
 
 
 def _full_nodes(
     constraint: SpreadConstraint, nodes: CountedNodes, pods: MatchingPods, most: int
-) -> Flags | None:
-    """By slot, where a domain has more pods than `most` beyond the one with the fewest; None:
-    nowhere."""
+) -> FullNodes | None:
+    """Where a domain has more pods than `most` beyond the one with the fewest; None: nowhere."""
     if nodes.domains.are_single and len(pods.slots) < nodes.size and most >= 0:
         # Some domain has none, so only nodes with pods can have too many.
         slots = nodes.counted_slots(pods)
         full = slots[pods.counts[slots] > most]
-        return _flags_at(full, len(pods.counts)) if len(full) else None
+        return FullNodes(full) if len(full) else None
     sums = nodes.sums(pods)
     is_full = sums > most + nodes.fewest(sums, pods, constraint.min_domains)
-    if not is_full.any():
+    if not np.logical_or.reduce(is_full):
         return None
-    by_domain = no_flags(len(is_full) + 1)
-    by_domain[:NO_DOMAIN] = flagged(is_full, Blocked.SPREAD)
-    # The number of no domain is -1, which finds the last value.
-    flags: Flags = by_domain.take(nodes.domains.numbers)
-    return flags
-
-
-def _flags_at(slots: Slots, size: int) -> Flags:
-    flags = no_flags(size)
-    flags[slots] = Blocked.SPREAD
-    return flags
+    return FullNodes(NO_SLOTS, nodes.domains.mask_of(is_full))
 
 
 def _first(flags: Flags, later: Flags) -> Flags:

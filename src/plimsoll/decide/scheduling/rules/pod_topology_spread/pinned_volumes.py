@@ -54,7 +54,10 @@ def pinned_and_spread(
 ) -> Iterator[str]:
     """A part of a sentence, if each node that could be a candidate is refused by the volumes or by
     spreading, and some by only one of the two. Flags are by slot, and no node will do."""
-    is_candidate = (flags & np.uint64(NO_CANDIDATE)) == 0
+    # Slots that no node has may have flags, too.
+    is_candidate = np.zeros(len(flags), np.bool_)
+    is_candidate[columns.index.by_name] = True
+    is_candidate &= (flags & np.uint64(NO_CANDIDATE)) == 0
     is_spread = (flags & np.uint64(Blocked.SPREAD)) != 0
     is_held = (flags & np.uint64(BOUND | NO_CAPACITY)) != 0
     near, far = is_candidate & ~is_held & is_spread, is_candidate & is_held & ~is_spread

@@ -13,8 +13,7 @@ it is `linear` where pools are declared, by the driver or by the class, and `non
 drivers.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -57,23 +56,21 @@ def mode_of(
 
 def _told_mode(storage_class: StorageClass, driver: CSIDriver | None) -> ReservationMode | None:
     """What makes no sense counts as not said."""
-    for object_ in (storage_class, driver):
-        told = object_.annotations.get(RESERVATIONS, "") if object_ is not None else ""
-        if told in MODES:
-            return MODES[told]
-    return None
+    told = MODES.get(storage_class.metadata.annotations.get(RESERVATIONS, ""))
+    if told is None and driver is not None:
+        told = MODES.get(driver.metadata.annotations.get(RESERVATIONS, ""))
+    return told
 
 
 def may_be_charged(
-    storage_class: StorageClass, driver: CSIDriver | None, published: Iterable[CSIStorageCapacity]
+    storage_class: StorageClass, driver: CSIDriver | None, *, declares_pools: bool
 ) -> bool:
-    """False: whatever pools these objects are about, volumes in flight take nothing of them."""
+    """False: volumes in flight take nothing. `declares_pools`: whether any of the capacity objects
+    in question lists pools."""
     told = _told_mode(storage_class, driver)
     if told is not None:
         return told is not ReservationMode.NONE
-    return CLASS_POOL in storage_class.annotations or any(
-        POOLS in each.annotations for each in published
-    )
+    return declares_pools or CLASS_POOL in storage_class.annotations
 
 
 class PoolCharge(NamedTuple):
@@ -121,6 +118,8 @@ class PoolCharges:
         self._watched: dict[str, dict[str, set[ReservationKey]]] = {}
         """By class and node, those whose charge may be another when capacity changes."""
         self._places: dict[ReservationKey, tuple[str, str]] = {}
+        self._never_charged: dict[str, bool] = {}
+        """By class, as long as the stamps are the same."""
         self._unplaced: dict[ReservationKey, None] = {}
         """Those that are charged nowhere, though no report tells that it counts their volume in:
         their node, class or pool is not known yet, or is not charged."""
@@ -158,19 +157,51 @@ class PoolCharges:
 
     def refresh(self) -> None:
         """Work out what has changed since the last time."""
-        dirty = self._dirty()
+        dirty, known = self._dirty(), self._columns.reservations.by_key
         for key in dirty:
-            found = self._find_pool(key)
+            reservation = known.get(key)
+            self._unwatch(key)
             self._unplaced.pop(key, None)
-            charge = None if found is None else self._charge(*found)
-            is_known = found is not None and self._is_reported(found[0], found[1].id)
-            if charge is None and not is_known and key in self._columns.reservations.by_key:
+            if reservation is None:
+                self._put(key, None)
+            elif self._is_never_charged(reservation):
+                # Nothing but another class or driver, or the first declared pool, can change that.
                 self._unplaced[key] = None
-            self._put(key, charge)
+                self._put(key, None)
+            else:
+                self._place(key, reservation)
         if dirty or self._has_new_capacity:
             # What was marked just now is no news.
             self._seen = self._positions()
             self._changes = self._columns.capacity.changed.position
+
+    def _place(self, key: ReservationKey, reservation: Reservation) -> None:
+        found = self._find_pool(reservation)
+        charge = None if found is None else self._charge(reservation, *found)
+        is_known = found is not None and self._is_reported(reservation, found[0].id)
+        if charge is None and not is_known:
+            self._unplaced[key] = None
+        self._put(key, charge)
+        if charge is not None or not is_known:
+            self._watch(key, reservation)
+
+    def _is_never_charged(self, reservation: Reservation) -> bool:
+        """Whether volumes in flight of its class take nothing, wherever they are to be made."""
+        if reservation.recorded is not None:
+            return False
+        name, columns = reservation.storage_class, self._columns
+        found = self._never_charged.get(name)
+        if found is None:
+            storage_class, table = columns.classes.get(name), columns.capacity.by_class.get(name)
+            if storage_class is None:
+                return False  # and not kept: claims may name any class
+            declares_pools = table is not None and table.declares_pools
+            found = self._never_charged[name] = not may_be_charged(
+                storage_class,
+                columns.drivers.get(storage_class.provisioner),
+                declares_pools=declares_pools,
+            )
+        return found
 
     @property
     def _has_new_capacity(self) -> bool:
@@ -178,14 +209,22 @@ class PoolCharges:
 
     def _dirty(self) -> Collection[ReservationKey]:
         columns, index = self._columns, self._columns.reservations
-        stamps = (columns.stamp, columns.classes_stamp, columns.labels.stamp)
+        stamps = (
+            columns.stamp,
+            columns.classes_stamp,
+            columns.labels.stamp,
+            columns.capacity.declaring_stamp,
+        )
         if self._position is None:
             changed = dict.fromkeys(index.by_key)
-        else:
+        elif stamps != self._stamps:
+            self._never_charged.clear()
             changed = dict.fromkeys(index.changed_since(self._position))
-            if stamps != self._stamps:
-                changed |= dict.fromkeys(self._by_key) | self._unplaced
-            elif self._has_new_capacity:
+            changed |= dict.fromkeys(self._by_key) | self._unplaced
+        else:
+            is_same = self._position == index.position
+            changed = {} if is_same else dict.fromkeys(index.changed_since(self._position))
+            if self._watched and self._has_new_capacity:
                 changed |= dict.fromkeys(self._concerned())
         self._position, self._stamps = index.position, stamps
         return changed
@@ -199,7 +238,7 @@ class PoolCharges:
             for pool in self._pools.get(source, ()):
                 yield from (key for key, each in self._by_pool[pool].items() if each.recorded)
         now = self._positions()
-        for name in now.keys() | self._seen.keys():
+        for name in self._watched:
             if now.get(name) != self._seen.get(name):
                 yield from self._on_changed_nodes(name)
 
@@ -227,28 +266,34 @@ class PoolCharges:
         return moved.union(table.cells.slots_in(cells))
 
     def _positions(self) -> Positions:
+        """Of classes that have something to watch."""
+        tables = self._columns.capacity.by_class
         return {
             name: Position(table, table.cells.log.position, table.cells.moves.position)
-            for name, table in self._columns.capacity.by_class.items()
+            for name in self._watched
+            if (table := tables.get(name)) is not None
         }
 
-    def _watch(self, key: ReservationKey) -> None:
+    def _watch(self, key: ReservationKey, reservation: Reservation) -> None:
         """Remember on which node, and of which class, it reserves."""
-        old = self._places.pop(key, None)
-        if old is not None:
-            self._watched[old[0]][old[1]].discard(key)
-            if not self._watched[old[0]][old[1]]:
-                del self._watched[old[0]][old[1]]
-        found = self._columns.reservations.by_key.get(key)
-        if found is not None and (key in self._unplaced or key in self._by_key):
-            self._places[key] = found.storage_class, found.node
-            nodes = self._watched.setdefault(found.storage_class, {})
-            nodes.setdefault(found.node, set()).add(key)
+        self._places[key] = reservation.storage_class, reservation.node
+        nodes = self._watched.setdefault(reservation.storage_class, {})
+        nodes.setdefault(reservation.node, set()).add(key)
+
+    def _unwatch(self, key: ReservationKey) -> None:
+        if (place := self._places.pop(key, None)) is None:
+            return
+        name, node = place
+        nodes = self._watched[name]
+        nodes[node].discard(key)
+        if not nodes[node]:
+            del nodes[node]
+        if not nodes:
+            del self._watched[name]
 
     def _put(self, key: ReservationKey, charge: PoolCharge | None) -> None:
         old = self._by_key.get(key)
         if old == charge:
-            self._watch(key)
             return
         for pool in dict.fromkeys(each.pool for each in (old, charge) if each is not None):
             held = self._by_pool.setdefault(pool, {})
@@ -265,7 +310,6 @@ class PoolCharges:
             self._by_key.pop(key, None)
         else:
             self._by_key[key] = charge
-        self._watch(key)
 
     def _drop(self, pool: PoolId) -> None:
         known = self._pools.get(pool.source, set())
@@ -273,28 +317,27 @@ class PoolCharges:
         if not known:
             self._pools.pop(pool.source, None)
 
-    def _find_pool(
-        self, key: ReservationKey
-    ) -> tuple[Reservation, OfferedPool, StorageClass] | None:
-        """What reserves, and the pool that it takes room of; None: that is not known."""
+    def _find_pool(self, reservation: Reservation) -> tuple[OfferedPool, StorageClass] | None:
+        """The pool that it takes room of; None: that is not known."""
         columns = self._columns
-        reservation = columns.reservations.by_key.get(key)
-        slot = columns.index.find(reservation.node) if reservation else None
-        storage_class = columns.classes.get(reservation.storage_class) if reservation else None
-        if reservation is None or slot is None or storage_class is None:
+        slot = columns.index.find(reservation.node)
+        storage_class = columns.classes.get(reservation.storage_class)
+        if slot is None or storage_class is None:
             return None
         table = columns.capacity.by_class.get(storage_class.name)
         published = table.covering(slot) if table is not None else []
-        driver = columns.drivers.get(storage_class.provisioner)
-        if reservation.recorded is None and not may_be_charged(storage_class, driver, published):
-            return None
+        if reservation.recorded is None:
+            driver = columns.drivers.get(storage_class.provisioner)
+            declares_pools = any(POOLS in each.annotations for each in published)
+            if not may_be_charged(storage_class, driver, declares_pools=declares_pools):
+                return None
         offers = [self.offers.of(capacity, storage_class) for capacity in published]
         pools = [pool for offer in offers for pool in offer.pools or ()]
         if reservation.must_fit:
             pools = [pool for pool in pools if pool.could_hold(reservation.size)]
         if not pools:
             return None
-        return reservation, max(pools, key=lambda each: each.free_bytes), storage_class
+        return max(pools, key=lambda each: each.free_bytes), storage_class
 
     def _is_elsewhere(self, reservation: Reservation) -> bool:
         """Whether the driver has made the volume out of reach of the selected node: it takes
@@ -336,45 +379,60 @@ class PoolCharges:
         self, offer: Offer, capacity: CSIStorageCapacity, but: Collection[ObjectKey] = NO_CLAIMS
     ) -> Offer:
         """The offer without what is reserved, `but` not for what these claims are to get."""
-        if not self._by_pool or offer.pools is None:
+        if not self._by_pool:
             return offer
-        pools = tuple(self._without(pool, capacity, but) for pool in offer.pools)
-        if pools == offer.pools:
-            return offer
-        # One volume can be no larger than what is left, if it is not known where that is.
-        limit = offer.limit
-        if all(isinstance(pool.cost, ClassPool) for pool in pools):
-            taken = sum(p.free_bytes for p in offer.pools) - sum(p.free_bytes for p in pools)
-            limit = max(limit - _in_volumes(taken, pools[0].cost), -1)
-        return Offer(limit, pools)
+        return left_of(offer, self.open_on(offer, capacity, but))
+
+    def open_on(
+        self, offer: Offer, capacity: CSIStorageCapacity, but: Collection[ObjectKey] = NO_CLAIMS
+    ) -> list[list[PoolCharge]]:
+        """For each pool of the offer, what is reserved of it and the object does not count in."""
+        return [self._open(pool, capacity, but) for pool in offer.pools or ()]
 
     def are_on(
         self, offer: Offer, capacity: CSIStorageCapacity, but: Collection[ObjectKey] = NO_CLAIMS
     ) -> bool:
         """Whether something is reserved, even where no byte is left that it could take: the largest
         volume that the object tells may be older than its pools."""
-        return any(self._open(pool, capacity, but) for pool in offer.pools or ())
+        return any(self.open_on(offer, capacity, but))
 
     def _open(
         self, pool: OfferedPool, capacity: CSIStorageCapacity, but: Collection[ObjectKey]
     ) -> list[PoolCharge]:
         """What the object does not count in yet."""
+        if not (charges := self.of_pool(pool.id)):
+            return []
         return [
             charge
-            for key, charge in sorted(self.of_pool(pool.id).items())
+            for key, charge in sorted(charges.items())
             if not (key.claim in but and key.attempt == WANTED)
             and not (charge.recorded and self._counts_in(capacity, charge.recorded))
         ]
 
-    def _without(
-        self, pool: OfferedPool, capacity: CSIStorageCapacity, but: Collection[ObjectKey]
-    ) -> OfferedPool:
-        charges = self._open(pool, capacity, but)
-        if not charges:
-            return pool
-        if any(charge.mode is ReservationMode.SINGLE_SLOT for charge in charges):
-            return replace(pool, free=dict.fromkeys(pool.free, 0))
-        return replace(pool, free=_left(pool.free, charges))
+
+def left_of(offer: Offer, opened: Sequence[Sequence[PoolCharge]]) -> Offer:
+    """The offer without what these charges take of its pools."""
+    if offer.pools is None or not any(opened):
+        return offer
+    pools = tuple([_without(*each) for each in zip(offer.pools, opened, strict=True)])
+    if pools == offer.pools:
+        return offer
+    # One volume can be no larger than what is left, if it is not known where that is.
+    limit = offer.limit
+    if all(isinstance(pool.cost, ClassPool) for pool in pools):
+        taken = sum(p.free_bytes for p in offer.pools) - sum(p.free_bytes for p in pools)
+        limit = max(limit - _in_volumes(taken, pools[0].cost), -1)
+    return Offer(limit, pools)
+
+
+def _without(pool: OfferedPool, charges: Sequence[PoolCharge]) -> OfferedPool:
+    if not charges:
+        return pool
+    if any(charge.mode is ReservationMode.SINGLE_SLOT for charge in charges):
+        free = dict.fromkeys(pool.free, 0)
+    else:
+        free = _left(pool.free, charges)
+    return OfferedPool(pool.id, pool.about, free, pool.cost)
 
 
 def _in_volumes(pool_bytes: int, cost: Cost | ClassPool) -> int:

@@ -128,6 +128,8 @@ class DelayedBindingFit:
     """What is added to the keys by which nodes are sorted."""
     placement: PlacementFit | None = None
     """None: neither a class nor the pod prefers anything."""
+    refuses: bool = True
+    """False: no flag speaks against any node."""
 
 
 class _Matched(NamedTuple):
@@ -150,6 +152,8 @@ class _KeptAnswer:
     stamps: tuple[object, ...]
     tables: list[Cells]
     positions: list[tuple[int, int]]
+    refused: int = 0
+    """How many nodes flags speak against."""
 
 
 class DelayedBinding:
@@ -195,65 +199,69 @@ class DelayedBinding:
             return self._evaluate(claims, EVERYWHERE)
         signature = (
             claims.override,
-            *((delayed.request, delayed.want, delayed.usage_class) for delayed in claims.free),
+            *[(delayed.request, delayed.want, delayed.usage_class) for delayed in claims.free],
         )
         kept = self._kept.get(signature)
         if kept is None:
             kept = self._kept.keep(signature, _KeptAnswer(_no_answer(), (), [], []))
-        tables, stamps = self._tables(claims), self._stamps(claims)
-        changed = None
-        if kept.stamps == stamps and _are_same(tables, kept.tables):
+        tables, stamps = self._hangs_on(claims)
+        positions = [(cells.log.position, cells.moves.position) for cells in tables]
+        if kept.stamps != stamps or not _are_same(tables, kept.tables):
+            changed = None
+        elif kept.positions == positions:
+            return kept.answer
+        else:
             changed = _changed(kept)
+        index = self._columns.index
         if changed is None:
             kept.answer = self._evaluate(claims, EVERYWHERE)
+            kept.refused = int(np.count_nonzero(kept.answer.flags.take(index.by_name)))
         elif changed:
-            at = np.fromiter(changed, np.intp, len(changed))
-            _write(kept.answer, at, self._evaluate(claims, at))
-        kept.stamps, kept.tables = stamps, tables
-        kept.positions = [(cells.log.position, cells.moves.position) for cells in tables]
+            # Where there is no node nothing is asked until one comes, and then of all of them.
+            at = np.array([slot for slot in changed if index.names[slot]], np.intp)
+            kept.refused += _write(kept.answer, at, self._evaluate(claims, at))
+        kept.answer.refuses = kept.refused > 0
+        kept.stamps, kept.tables, kept.positions = stamps, tables, positions
         return kept.answer
 
-    def _stamps(self, claims: DelayedClaims) -> tuple[object, ...]:
-        """What the answers for all nodes hang on."""
+    def _hangs_on(self, claims: DelayedClaims) -> tuple[list[Cells], tuple[object, ...]]:
+        """What the answers for single nodes hang on, and what those for all of them do."""
         columns = self._columns
-        names = dict.fromkeys(delayed.request.class_name for delayed in claims.free)
-        capacities = map(columns.capacity.by_class.get, names)
-        return (
+        tables: list[Cells] = []
+        stamps: list[object] = [
             columns.index.size,
             columns.stamp,
             columns.labels.stamp,
             columns.attach.stamp,
             columns.classes_stamp,
-            *(None if capacity is None else capacity.keys for capacity in capacities),
-        )
-
-    def _tables(self, claims: DelayedClaims) -> list[Cells]:
-        """What the answers for single nodes hang on."""
-        tables: list[Cells] = []
-        for name in dict.fromkeys(delayed.request.class_name for delayed in claims.free):
-            volumes = self._columns.volumes.by_class.get(name)
-            capacity = self._columns.capacity.by_class.get(name)
-            tables += [table.cells for table in (volumes, capacity) if table is not None]
-        return tables
+        ]
+        for name in dict.fromkeys([delayed.request.class_name for delayed in claims.free]):
+            if (volumes := columns.volumes.by_class.get(name)) is not None:
+                tables.append(volumes.cells)
+            if (capacity := columns.capacity.by_class.get(name)) is not None:
+                tables.append(capacity.cells)
+            stamps.append(None if capacity is None else capacity.keys)
+        return tables, tuple(stamps)
 
     def _evaluate(self, claims: DelayedClaims, at: Slots | slice) -> DelayedBindingFit:
         length = self._columns.index.size if isinstance(at, slice) else len(at)
         matches = self._match(claims.free, at)
         asked = (*claims.here, *claims.free)
-        new = [self._provisioning.judge(delayed.request, at) for delayed in asked]
-        flags = np.zeros(length, np.uint64)
-        unmatched = (_Matched(None) for _ in claims.here)
-        for provisioned, matched in zip(new, (*unmatched, *matches), strict=True):
-            blocked = provisioned.flags
-            if matched.sizes is not None:
-                blocked = np.where(matched.sizes == NOT_MATCHED, blocked, np.uint64(0))
-            flags = np.where(flags == 0, blocked, flags)
+        judged = {
+            request: self._provisioning.judge(request, at)
+            for request in dict.fromkeys([delayed.request for delayed in asked])
+        }
+        new = [judged[delayed.request] for delayed in asked]
+        flags = _joined(new, [*(_Matched(None) for _ in claims.here), *matches])
+        if flags is None:
+            flags = np.zeros(length, np.uint64)
         if self._policy is Policy.DEFAULT and (len(asked) > 1 or self.joint_fit.charges):
             self._refuse_together(asked, matches, flags, at)
-        statics = np.zeros(length, np.int64)
+        statics, has_statics = np.zeros(length, np.int64), False
         for matched in matches:
             if matched.sizes is not None:
                 statics += matched.sizes != NOT_MATCHED
+                has_statics = True
         scores = self._scores(claims, matches, new, length)
         answer = DelayedBindingFit(flags, statics, scores, scores)
         rescued: Mapping[int, PodVolumes] = {}
@@ -262,7 +270,8 @@ class DelayedBinding:
         answer.keys = answer.scores << RANK_BITS
         if self._policy is Policy.COMPATIBLE:
             return answer
-        answer.keys += answer.statics << STATIC_BITS
+        if has_statics:
+            answer.keys += answer.statics << STATIC_BITS
         preferences = self._placement.preferences(claims)
         if preferences is not None:
             _correct(matches, claims.free, rescued)
@@ -280,6 +289,9 @@ class DelayedBinding:
     ) -> None:
         """Flag the nodes where the new volumes do not fit together. `matches` are those of the last
         of the claims, the others get new volumes anyway."""
+        tracked = [each for each in asked if self._provisioning.is_tracked(each.request)]
+        if self.joint_fit.is_roomy({each.claim.key: each.request for each in tracked}.values(), at):
+            return
         unmatched = [_Matched(None)] * (len(asked) - len(matches))
         where: dict[ObjectKey, NDArray[np.bool_]] = {}
         requests: dict[ObjectKey, ProvisioningQuery] = {}
@@ -296,20 +308,21 @@ class DelayedBinding:
         flags[refused.reserved] = Blocked.DELAYED_RESERVED
 
     def _match(self, free: Sequence[DelayedClaim], at: Slots | slice) -> list[_Matched]:
+        by_class = self._columns.volumes.by_class
         found: dict[int, _Matched] = {}
         for number, delayed in enumerate(free):
             found[number] = self._match_kept(delayed.kept, at) if delayed.kept else _Matched(None)
-        rest = [number for number, delayed in enumerate(free) if delayed.want]
-        for name in dict.fromkeys(free[number].request.class_name for number in rest):
+        rest = [
+            n for n, each in enumerate(free) if each.want and each.request.class_name in by_class
+        ]
+        for name in dict.fromkeys([free[number].request.class_name for number in rest]):
             numbers = [n for n in rest if free[n].request.class_name == name]
-            volumes = self._columns.volumes.by_class.get(name)
-            wants = [want for n in numbers if (want := free[n].want)]
-            fits = None if volumes is None else volumes.fits(tuple(wants))
-            for row, number in enumerate(numbers):
-                sizes = None
-                if volumes is not None and fits is not None:
-                    sizes = fits.sizes[row][volumes.cells.of.values[at]]
-                found[number] = _Matched(sizes)
+            volumes = by_class[name]
+            fits = volumes.fits(tuple([want for n in numbers if (want := free[n].want)]))
+            if fits is not None:
+                cells = volumes.cells.of.values[at]
+                for row, number in enumerate(numbers):
+                    found[number] = _Matched(fits.sizes[row].take(cells))
         return [found[number] for number in range(len(free))]
 
     def _match_kept(self, volume: PersistentVolume, at: Slots | slice) -> _Matched:
@@ -343,6 +356,8 @@ class DelayedBinding:
         """Where greedy matching has left a claim without any volume, but others got one. Returns
         what the claims get there, by place in the answer."""
         rescued: dict[int, PodVolumes] = {}
+        if not np.logical_or.reduce(answer.flags):
+            return rescued
         for place in np.flatnonzero((answer.flags != 0) & (answer.statics > 0)).tolist():
             slot = place if isinstance(at, slice) else int(at[place])
             volumes = self.static_matching.assigned(claims, slot)
@@ -401,15 +416,34 @@ def _changed(kept: _KeptAnswer) -> set[int] | None:
     return found
 
 
+def _joined(new: Sequence[ProvisioningFit], matches: Sequence[_Matched]) -> Flags | None:
+    """Why the first of the claims gets nothing; None: all of them get something everywhere."""
+    flags: Flags | None = None
+    for provisioned, matched in zip(new, matches, strict=True):
+        blocked = provisioned.flags
+        if blocked is None:
+            continue
+        if matched.sizes is not None:
+            is_missing = matched.sizes == NOT_MATCHED
+            if not np.logical_or.reduce(is_missing):
+                continue
+            blocked = np.where(is_missing, blocked, np.uint64(0))
+        flags = blocked if flags is None else np.where(flags == 0, blocked, flags)
+    return flags
+
+
 def _no_answer() -> DelayedBindingFit:
     nothing = np.zeros(0, np.int64)
     return DelayedBindingFit(np.zeros(0, np.uint64), nothing, nothing, nothing)
 
 
-def _write(answer: DelayedBindingFit, at: Slots, part: DelayedBindingFit) -> None:
+def _write(answer: DelayedBindingFit, at: Slots, part: DelayedBindingFit) -> int:
+    """Returns how many more nodes flags speak against."""
+    more = int(np.count_nonzero(part.flags)) - int(np.count_nonzero(answer.flags.take(at)))
     answer.flags[at] = part.flags
     answer.statics[at] = part.statics
     answer.scores[at] = part.scores
     answer.keys[at] = part.keys
     if answer.placement is not None and part.placement is not None:
         answer.placement.values[:, at] = part.placement.values
+    return more

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.claims.match import Search, size_of
+from plimsoll.decide.claims.match import Search, bytes_and_rank_of, bytes_of, rank_of
 from plimsoll.decide.scheduling.columns.free_volumes import Want, want_of
 from plimsoll.decide.scheduling.columns.volumes import VolumeColumns
 from plimsoll.decide.scheduling.placement.preference import PlacementOverride
@@ -26,7 +26,7 @@ class DelayedClaim(NamedTuple):
 
     @property
     def rank(self) -> int:
-        return self.want.rank if self.want else size_of(self._requests).rank
+        return self.want.rank if self.want else rank_of(self._requests)
 
     @property
     def _requests(self) -> Mapping[str, str]:
@@ -59,7 +59,7 @@ class DelayedClaims:
         for claim in claims:
             node = claim.metadata.annotations.get(SELECTED_NODE)
             if node is not None:
-                size = size_of(claim.spec.resources.requests).value
+                size = bytes_of(claim.spec.resources.requests)
                 here.append(_read(claim, claim.storage_class, size))
                 selected_nodes.add(node)
                 continue
@@ -73,13 +73,15 @@ class DelayedClaims:
                 delayed = delayed._replace(kept=None)
             matched.add(claim.key)
             free.append(delayed)
-        free.sort(key=lambda delayed: delayed.rank)
+        if len(free) > 1:
+            free.sort(key=lambda delayed: delayed.rank)
         return cls(
             tuple(here),
             tuple(free),
             frozenset(selected_nodes),
             is_readable,
-            has_rivals=len({each.request.class_name for each in free}) < len(free),
+            has_rivals=len(free) > 1
+            and len({each.request.class_name for each in free}) < len(free),
             has_kept=any(each.kept for each in free),
         )
 
@@ -102,9 +104,12 @@ def _read(claim: PersistentVolumeClaim, class_name: str, size: int) -> DelayedCl
 
 def _read_free(claim: PersistentVolumeClaim, volumes: VolumeColumns) -> DelayedClaim:
     """Raises ValueError if the claim cannot be read."""
-    # Which labels does not matter: reach is looked at later.
-    search = Search.of(claim, node_labels={})
-    delayed = _read(claim, search.storage_class, search.requested.value)
-    of_class = volumes.by_class.get(search.storage_class)
-    kept = of_class.find_kept(search) if of_class else None
-    return delayed._replace(kept=kept, want=None if kept else want_of(search))
+    name, requests, kept = claim.storage_class, claim.spec.resources.requests, None
+    of_class = volumes.by_class.get(name)
+    if of_class is not None and of_class.keeps_any_for(claim.key):
+        # Which labels does not matter: reach is looked at later.
+        kept = of_class.find_kept(Search.of(claim, node_labels={}))
+    size, rank = bytes_and_rank_of(requests)
+    want = want_of(claim, rank) if kept is None else None
+    request = ProvisioningQuery(name, size, "storage" in requests)
+    return DelayedClaim(claim, request, kept, want, claim.spec.storage_class_name or name)

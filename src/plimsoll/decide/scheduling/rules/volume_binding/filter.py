@@ -138,9 +138,9 @@ class VolumeBindingColumns:
         if override is not None:
             delayed_claims = replace(delayed_claims, override=override)
         delayed = self.delayed.judge(delayed_claims)
-        flags = delayed.flags
+        flags = delayed.flags if delayed.refuses else None
         if bound is not None:
-            flags = _without_moot(bound | flags, flags)
+            flags = bound if flags is None else _without_moot(bound | flags, flags)
         return VolumeBindingFit(flags, delayed_claims, delayed)
 
 

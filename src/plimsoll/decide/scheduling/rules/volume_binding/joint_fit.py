@@ -17,17 +17,23 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.storage import CSIStorageCapacity, StorageClass
 from plimsoll.decide.annotations import SELECTED_NODE
-from plimsoll.decide.capacity.pools import ClassPool
+from plimsoll.decide.capacity.pools import POOLS, ClassPool, find_class_pool
 from plimsoll.decide.capacity.volume_sizes import Cost
-from plimsoll.decide.claims.match import size_of
-from plimsoll.decide.scheduling.columns.capacity import ClassCapacity
+from plimsoll.decide.claims.match import bytes_of
+from plimsoll.decide.scheduling.columns.capacity import ClassCapacity, PoolId
 from plimsoll.decide.scheduling.columns.changes import KeptResults
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.columns.nodes import Slots
 from plimsoll.decide.scheduling.flags import Flags
 from plimsoll.decide.scheduling.reasons import Finding, Reason, Sentence
-from plimsoll.decide.scheduling.rules.volume_binding.charges import NO_CLAIMS, PoolCharges
-from plimsoll.decide.scheduling.rules.volume_binding.offers import Offer, OfferedPool, offer_of
+from plimsoll.decide.scheduling.rules.volume_binding.charges import NO_CLAIMS, PoolCharges, left_of
+from plimsoll.decide.scheduling.rules.volume_binding.offers import (
+    OWN_BYTES,
+    Offer,
+    OfferedPool,
+    find_own_bytes,
+    offer_of,
+)
 from plimsoll.decide.scheduling.rules.volume_binding.pool_search import PoolProblem, do_fit
 from plimsoll.decide.scheduling.rules.volume_binding.provisioning import (
     DynamicProvision,
@@ -114,7 +120,7 @@ class JointFit:
             storage_class = view.storage_class(claim.storage_class)
             if storage_class is None:
                 continue
-            size = size_of(claim.spec.resources.requests).value
+            size = bytes_of(claim.spec.resources.requests)
             published = [
                 (capacity, offer_of(capacity, storage_class))
                 for capacity in view.capacities_of_class(storage_class.name)
@@ -201,6 +207,21 @@ class JointFitColumns:
         self.charges = PoolCharges(columns)
         self._classes: dict[str, _ClassOffers] = {}
         self._answers: KeptResults[PoolProblem, bool] = KeptResults(KEPT_PROBLEMS)
+
+    def is_roomy(self, requests: Collection[ProvisioningQuery], at: Slots | slice) -> bool:
+        """Whether nothing has to be searched on any of these nodes, wherever the volumes are to be
+        provisioned: the sum of all fits into each extent that one of them would use."""
+        offers = {each.class_name: self._offers(each) for each in requests}
+        known = [(each.size, found) for each in requests if (found := offers[each.class_name])]
+        if len(known) < (1 if self.charges else 2):
+            return True
+        most = LARGEST // len(known)
+        load = sum(min(found.largest_share(size), most) for size, found in known)
+        return load < most and all(
+            np.minimum.reduce(found.spare.take(found.cells_at(at)), initial=load) >= load
+            for found in offers.values()
+            if found is not None
+        )
 
     def refused(
         self,
@@ -322,6 +343,7 @@ class _ClassOffers:
         self._class = storage_class
         self._charges = charges
         self._position = -1
+        self._names_pool = find_class_pool(storage_class) is not None
         self._costs: list[Cost | ClassPool | None] = [None]
         """Different ones; None: nothing is taken."""
         self._cost = np.zeros(0, np.intp)
@@ -335,7 +357,8 @@ class _ClassOffers:
         return self._published is published and self._class is storage_class
 
     def cells_at(self, at: Slots | slice) -> NDArray[np.int64]:
-        return self._published.cells.of.values[at].astype(np.int64)
+        cells: NDArray[np.int64] = self._published.cells.of.values[at]
+        return cells
 
     def cell_of(self, slot: int) -> int:
         return int(self._published.cells.of.values[slot])
@@ -362,6 +385,10 @@ class _ClassOffers:
         taken = [0 if cost is None else _share(cost, size) for cost in self._costs]
         return np.array([min(each, most) for each in taken], np.int64)[self._cost]
 
+    def largest_share(self, size: int) -> int:
+        """What a volume of the size takes at most of each extent that it uses, in any cell."""
+        return max([0 if cost is None else _share(cost, size) for cost in self._costs])
+
     def refresh(self) -> None:
         cells = self._published.cells
         changed = None if self._position < 0 else cells.log.since(self._position)
@@ -372,11 +399,37 @@ class _ClassOffers:
             self._cost = np.append(self._cost, np.zeros(missing, np.intp))
             self.is_charged = np.append(self.is_charged, np.zeros(missing, np.bool_))
         for cell in range(len(cells)) if changed is None else changed:
-            left = self.left(cell)
-            self.is_charged[cell] = bool(self._charges) and self.is_reserved(cell)
+            if (own := self._own_bytes(cell)) is not None:
+                self.is_charged[cell], (self.spare[cell], self._cost[cell]) = False, own
+                continue
+            left, is_charged = self.offers(cell), False
+            if self._charges:
+                left, is_charged = self._charged(cell, left)
+            self.is_charged[cell] = is_charged
             self.spare[cell], self._cost[cell] = self._look(left)
-            if self.is_charged[cell]:
+            if is_charged:
                 self.spare[cell] = min(self.spare[cell], _most(left))
+
+    def _charged(self, cell: int, offers: Sequence[Offer]) -> tuple[list[Offer], bool]:
+        """What is left of the offers, and whether something is reserved."""
+        opened = [
+            self._charges.open_on(offer, capacity)
+            for offer, capacity in zip(offers, self._published.in_cell(cell), strict=True)
+        ]
+        left = [left_of(offer, each) for offer, each in zip(offers, opened, strict=True)]
+        return left, any(map(any, opened))
+
+    def _own_bytes(self, cell: int) -> tuple[int, int] | None:
+        """What `_look` finds where one object is about bytes of its own, and nothing is reserved,
+        which is so in most clusters; None: something else is there."""
+        published = self._published.columns_in(cell)
+        if self._names_pool or len(published) != 1 or POOLS in published[0].object.annotations:
+            return None
+        if self._charges and self._charges.of_pool(PoolId(object=published[0].key)):
+            return None
+        if (total := find_own_bytes(published[0])) is None:
+            return LARGEST - 1, 0
+        return min(total, LARGEST - 1), self._number(OWN_BYTES)
 
     def _offer(self, capacity: CSIStorageCapacity) -> Offer:
         return self._charges.offers.of(capacity, self._class)
@@ -420,6 +473,8 @@ def _most(offers: Sequence[Offer]) -> int:
 
 
 def _share(cost: Cost | ClassPool, size: int) -> int:
+    if cost is OWN_BYTES:
+        return max(size, 0)
     if isinstance(cost, ClassPool):
         return cost.taken(max(size, 0))
     return cost.share(size) if cost.shares else cost.taken(size)

@@ -18,11 +18,17 @@ from plimsoll.decide.capacity.pools import (
     find_pools,
 )
 from plimsoll.decide.capacity.volume_sizes import Cost, find_parts
-from plimsoll.decide.scheduling.columns.capacity import PoolId, largest_volume
+from plimsoll.decide.scheduling.columns.capacity import (
+    PoolId,
+    PublishedColumn,
+    largest_volume,
+)
 from plimsoll.decide.scheduling.columns.labels import segment_terms
 from plimsoll.decide.scheduling.reasons import SeenObject
 from plimsoll.decide.scheduling.rules.volume_binding.pool_search import PoolWay
 
+OWN_BYTES = ClassPool("")
+"""What volumes take of a capacity object that is about bytes of its own."""
 MOST_KNOWN = 2**17
 """Objects: more than a cluster has nodes and classes."""
 
@@ -87,6 +93,13 @@ class KnownOffers:
         return found
 
 
+def find_own_bytes(published: PublishedColumn) -> int | None:
+    """Of an object whose bytes are its own, see `offer_of`; None: it does not bound what several
+    volumes take."""
+    has_no_bound = published.object.capacity is None or published.capacity < published.limit
+    return None if has_no_bound else published.capacity
+
+
 def offer_of(capacity: CSIStorageCapacity, storage_class: StorageClass) -> Offer:
     largest = largest_volume(capacity)
     total = None if capacity.capacity is None else parse_quantity(capacity.capacity).value
@@ -99,7 +112,7 @@ def offer_of(capacity: CSIStorageCapacity, storage_class: StorageClass) -> Offer
     model = find_class_pool(storage_class)
     if model is None:
         about = SeenObject("CSIStorageCapacity", capacity.key)
-        own = OfferedPool(PoolId(object=capacity.key), about, {"": total}, ClassPool(""))
+        own = OfferedPool(PoolId(object=capacity.key), about, {"": total}, OWN_BYTES)
         return Offer(limit, (own,))
     id_ = PoolId(driver, model.name, segment_terms(capacity.node_topology))
     free = {"": model.free(total)}

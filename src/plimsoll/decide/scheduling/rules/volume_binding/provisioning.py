@@ -186,7 +186,8 @@ class ProvisioningQuery(NamedTuple):
 class ProvisioningFit(NamedTuple):
     """For the slots that were asked about, in their order."""
 
-    flags: Flags
+    flags: Flags | None
+    """None: a volume can be provisioned everywhere."""
     capacities: NDArray[np.int64] | None
     """What the nodes have in all where the volume would be taken; None: unknown everywhere."""
 
@@ -205,15 +206,15 @@ class ProvisioningColumns:
         storage_class = columns.classes.get(request.class_name)
         if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
             return ProvisioningFit(np.full(length, Blocked.DELAYED_NO_VOLUME, np.uint64), None)
-        short, capacities = self._short(request, storage_class, at)
-        flags = np.zeros(length, np.uint64) if short is None else short
+        flags, capacities = self._short(request, storage_class, at)
         if storage_class.allowed_topologies:
             outside = self._outside_of(storage_class)[at]
-            flags = np.where(outside == 0, flags, outside)
+            flags = np.where(outside == 0, np.uint64(0) if flags is None else flags, outside)
         return ProvisioningFit(flags, capacities)
 
     def is_possible(self, request: ProvisioningQuery, slot: int) -> bool:
-        return not self.judge(request, np.array([slot], np.intp)).flags[0]
+        flags = self.judge(request, np.array([slot], np.intp)).flags
+        return flags is None or not flags[0]
 
     def provision(
         self, claim: PersistentVolumeClaim, request: ProvisioningQuery, slot: int
@@ -243,10 +244,10 @@ class ProvisioningColumns:
             return None, None
         published = self._columns.capacity.by_class.get(request.class_name)
         if published is None:
-            return self._unpublished_for(storage_class, None)[at], None
+            return self._unpublished_for(storage_class, None)[at].copy(), None
         largest, capacities = published.read(request.size, at)
         is_short = largest < request.size
-        if not is_short.any():
+        if not np.logical_or.reduce(is_short):
             return None, capacities
         why = np.where(largest > 0, TOO_SMALL, np.where(largest == 0, ZERO, UNPUBLISHED))
         flags: Flags = np.where(is_short, why, NONE)

@@ -166,32 +166,46 @@ class UsageColumns:
 
     def scores(self, static: Sequence[Part], dynamic: Sequence[Part], length: int) -> Numbers:
         """Where a claim gets a volume that exists only such volumes count."""
-        existing, new = _summed(static), _shared(dynamic)
+        existing = _summed(static)
         if not existing:
-            return self._mean(new, length)[0]
+            return self._mean(_shared(dynamic), length)[0]
         scores, number = self._mean(existing, length)
-        return np.where(number > 0, scores, self._mean(new, length)[0]) if new else scores
+        if np.logical_and.reduce(number):
+            return scores
+        return np.where(number > 0, scores, self._mean(_shared(dynamic), length)[0])
 
     def _mean(
         self, usage: dict[str, tuple[Numbers, Numbers]], length: int
     ) -> tuple[Numbers, Numbers]:
         """Over all classes that are used at a node, and how many these are."""
-        total = number = np.zeros(length, np.int64)
+        if not usage:
+            nothing = np.zeros(length, np.int64)
+            return nothing, nothing
+        if len(usage) == 1:
+            requested, capacity = next(iter(usage.values()))
+            number = (capacity >= 0).astype(np.int64)
+            scores = self._class_score(requested, capacity)
+            scores *= number
+            return scores, number
+        total, number = np.zeros(length, np.int64), np.zeros(length, np.int64)
         for requested, capacity in usage.values():
             is_used = capacity >= 0
-            total = total + self._class_score(requested, capacity) * is_used
-            number = number + is_used
-        if len(usage) > 1:
-            total = (2 * total + number) // (2 * np.maximum(number, 1))
-        return total, number
+            total += self._class_score(requested, capacity) * is_used
+            number += is_used
+        return (2 * total + number) // (2 * np.maximum(number, 1)), number
 
     def _class_score(self, requested: Numbers, capacity: Numbers) -> Numbers:
-        percent = requested * FULL // np.maximum(capacity, 1)
-        is_full = (requested > capacity) | (capacity == 0)
+        # In place: for few nodes every array that is made takes as long as the sum.
+        percent = requested * FULL
+        percent //= np.maximum(capacity, 1)
         # A product that wrapped around is anything, as it is for kube-scheduler: the shape ends at
         # both sides with its first and its last score.
-        scores: Numbers = self._points[np.where(is_full, FULL, percent.clip(0, FULL))]
-        return scores
+        np.maximum(percent, 0, out=percent)
+        np.minimum(percent, FULL, out=percent)
+        is_full = requested > capacity
+        is_full |= capacity == 0
+        percent[is_full] = FULL
+        return self._points.take(percent)
 
 
 def _summed(parts: Sequence[Part]) -> dict[str, tuple[Numbers, Numbers]]:

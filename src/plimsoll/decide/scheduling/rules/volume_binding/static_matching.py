@@ -146,34 +146,29 @@ class StaticMatching:
         return self._columns.labels.matching(volume_terms(volume.spec.required_nodes))
 
     def _choose(self, free: Sequence[DelayedClaim], slot: int) -> list[PersistentVolume | None]:
+        by_class = self._columns.volumes.by_class
         found: dict[int, PersistentVolume | None] = {}
         for number, delayed in enumerate(free):
             is_reached = delayed.kept is not None and self.reach(delayed.kept) >> slot & 1
             found[number] = delayed.kept if is_reached else None
-        rest = [number for number, delayed in enumerate(free) if delayed.want]
-        for name in dict.fromkeys(free[number].request.class_name for number in rest):
+        rest = [
+            n for n, each in enumerate(free) if each.want and each.request.class_name in by_class
+        ]
+        for name in dict.fromkeys([free[number].request.class_name for number in rest]):
             numbers = [n for n in rest if free[n].request.class_name == name]
-            volumes = self._columns.volumes.by_class.get(name)
-            wants = tuple(want for n in numbers if (want := free[n].want))
-            chosen: Sequence[PersistentVolume | None] = (None,) * len(numbers)
-            if volumes is not None:
-                chosen = volumes.choose(slot, wants)
-            found.update(zip(numbers, chosen, strict=True))
+            wants = tuple([want for n in numbers if (want := free[n].want)])
+            found.update(zip(numbers, by_class[name].choose(slot, wants), strict=True))
         return [found[number] for number in range(len(free))]
 
     def _volumes(
         self, claims: DelayedClaims, chosen: Sequence[PersistentVolume | None], slot: int
     ) -> PodVolumes:
         pairs = list(zip(claims.free, chosen, strict=True))
-        unmatched = (*claims.here, *(delayed for delayed, volume in pairs if volume is None))
+        unmatched = [*claims.here, *[delayed for delayed, volume in pairs if volume is None]]
+        provision = self._provisioning.provision
         return PodVolumes(
-            static=tuple(
-                StaticBinding(delayed.claim, volume) for delayed, volume in pairs if volume
-            ),
-            provisions=tuple(
-                self._provisioning.provision(delayed.claim, delayed.request, slot)
-                for delayed in unmatched
-            ),
+            tuple([StaticBinding(delayed.claim, volume) for delayed, volume in pairs if volume]),
+            tuple([provision(delayed.claim, delayed.request, slot) for delayed in unmatched]),
         )
 
     def assigned(self, claims: DelayedClaims, slot: int) -> PodVolumes | None:
@@ -224,7 +219,7 @@ def _provisioned(claims: DelayedClaims, volumes: PodVolumes) -> list[DelayedClai
 def _are_rivals(free: Sequence[DelayedClaim], chosen: Sequence[PersistentVolume | None]) -> bool:
     """Whether one claim has got a volume of a class, and another none of the same class."""
     served = {delayed.request.class_name for delayed, got in zip(free, chosen, strict=True) if got}
-    return any(
+    return bool(served) and any(
         got is None and delayed.request.class_name in served
         for delayed, got in zip(free, chosen, strict=True)
     )
