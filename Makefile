@@ -40,9 +40,10 @@ $(SYSTEM): tools/system_packages.sh | $(READY)
 	@sh $<
 	@touch $@
 
-# More workers than the two cores of a small machine: most tests wait for processes.
+# More workers than the two cores of a small machine: most tests wait for processes. Files keep
+# their order, so that those which take long (tests/conftest.py) do not come last.
 test: $(READY) $(SYSTEM) ## all tests that need nothing but this machine
-	@$(BIN)/python -m pytest -q -n 4 --dist loadfile -m 'not planted' --ignore tests/ceph tests
+	@$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m 'not planted' --ignore tests/ceph tests
 	@$(BIN)/python -m tests.oracle
 
 # Two workers, each with a cluster of its own, which takes five seconds to start: most tests wait.

@@ -8,7 +8,7 @@ from pathlib import Path
 import uvloop
 
 from bench.measurement import Measurement
-from bench.target import Target
+from bench.target import As, Target
 from bench.workloads import Scale, measure
 from tests.servers import EmbeddedServer
 
@@ -32,11 +32,13 @@ def embedded_target(*, restarts: list[float]) -> Iterator[Target]:
             server.stop()
 
 
-def measure_embedded(scale: Scale, say: Callable[[str], None]) -> list[Measurement]:
+def measure_embedded(
+    scale: Scale, say: Callable[[str], None], user: As = As.ADMINISTRATOR
+) -> list[Measurement]:
     """All measurements of the embedded server, and how long it takes to load what they left."""
     restarts: list[float] = []
     with embedded_target(restarts=restarts) as target:
-        found = uvloop.run(measure(target, scale, say))
+        found = uvloop.run(measure(target.asked_by(user), scale, say))
     return [
         *found,
         Measurement(

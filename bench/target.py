@@ -1,12 +1,22 @@
 """The server under test, and what the kernel knows about its processes."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
+from bench.account import bound_account
 from tests.servers import Endpoint
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+class As(StrEnum):
+    """Who asks."""
+
+    ADMINISTRATOR = "administrator"
+    ACCOUNT = "service account with a role"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +27,12 @@ class Target:
     """Its processes, all of them; empty for a server that runs elsewhere."""
     ready_after: float | None = None
     """Seconds from start to ready, if the benchmark started it."""
+
+    def asked_by(self, user: As) -> Self:
+        """The same server, asked by another user, which is made for that."""
+        if user is As.ADMINISTRATOR:
+            return self
+        return replace(self, endpoint=bound_account(self.endpoint))
 
     def resident_bytes(self) -> int | None:
         """Memory that the server holds, all processes together."""

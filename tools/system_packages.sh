@@ -13,6 +13,8 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
 fi
 echo "installing$missing" >&2
 export DEBIAN_FRONTEND=noninteractive
-install() { apt-get install --yes --quiet --no-install-recommends $missing >/dev/null 2>&1; }
-install || { apt-get update --quiet >/dev/null 2>&1; install; } ||
+# Another program may be installing packages just now.
+apt() { apt-get -o DPkg::Lock::Timeout=300 --quiet "$@" >/dev/null 2>&1; }
+install() { apt install --yes --no-install-recommends $missing; }
+install || { apt update; install; } ||
     echo "could not install$missing; the tests that need them are skipped" >&2

@@ -23,6 +23,8 @@ NAMESPACE = "default"
 WITHOUT_RECORDS = "kube-public"
 LOOPS = ("binding", "claim-protection", "volume-protection", "attach-detach", "csi-attacher")
 QUIET = ("--log-level", "warning")
+PATIENT = ("--leader-elect-lease-duration", "120s", "--leader-elect-renew-deadline", "100s")
+"""No copy waits to take over: on a machine that is busy with other work, none need end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +132,11 @@ def _commands(setting: Setting, kubeconfig: Path, directory: Path) -> dict[str, 
             *("--csi-address", socket),
             *("--data-dir", str(directory / "controller")),
             *("--metrics-port", "0"),
+            *PATIENT,
         ],
         "scheduler": [
             *cluster,
+            *PATIENT,
             *("--scheduler-name", "default-scheduler"),
             *("--policy", setting.policy),
             *("--record-namespaces", records),

@@ -21,6 +21,8 @@ class SuiteProgram:
     path: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     """What it must be told besides."""
+    data: Path | None = None
+    """What its tests expect to find as `testdata` where they run."""
 
 
 def build_suite(subject: Subject, name: str, say: Say) -> SuiteProgram:
@@ -30,7 +32,9 @@ def build_suite(subject: Subject, name: str, say: Say) -> SuiteProgram:
             return _program_of_its_own(subject, name, say)
         case Programs.ONE_FOR_ALL:
             return SuiteProgram(
-                path=_program_for_all(subject, say), environment={program.CHOICE: name}
+                path=_program_for_all(subject, say),
+                environment={program.CHOICE: name},
+                data=download_kubernetes() / TESTS / name / "testdata",
             )
 
 

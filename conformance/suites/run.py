@@ -45,7 +45,9 @@ def run_suite(program: SuiteProgram, log: Path, left_out: LeftOut, only: str = "
     if left_out:
         command.append(f"-test.skip={'|'.join(left_out)}")
     with tempfile.TemporaryDirectory(prefix="plimsoll-suite-") as name, log.open("wb") as output:
-        # What Go's tests find beside them is not needed by these; they may write where they are.
+        # They may write where they are.
+        if program.data is not None and program.data.exists():
+            Path(name, "testdata").symlink_to(program.data)
         environment = {**_environment(name), **program.environment}
         subprocess.run(
             command, cwd=name, env=environment, stdout=output, stderr=output, check=False

@@ -25,6 +25,11 @@ SNAPSHOTS = "kinds that kube-apiserver has not itself: the test knows no objects
 NO_CONVERSION = "webhooks that convert custom resources, which our server refuses by name"
 NO_MUTATING_POLICIES = "MutatingAdmissionPolicy, which our server refuses by name"
 OWN_ACCOUNT = "the test creates the default service account, which our server has created"
+OWN_AUTHORIZER = (
+    "an authorizer of the test's own inside the server, which alone lets its accounts read"
+)
+SECOND_SERVER = "a second server that begins with the first one's etcd"
+OTHER_AUDIT_USER = "audit events that name kube-apiserver's own user, and how it impersonates"
 
 SUITES: dict[str, LeftOut] = {
     "storageclasses": {},
@@ -60,18 +65,100 @@ SUITES: dict[str, LeftOut] = {
         "/snapshot.storage.k8s.io": SNAPSHOTS,
     },
     "serviceaccount": {
-        "TestServiceAccountTokenAuthentication": (
-            "an authorizer of the test's own inside the server, which alone lets its accounts read"
-        ),
-        "TestLegacyServiceAccountToken": (
-            "our server does not note when the token of a secret was used last"
-        ),
+        "TestServiceAccountTokenAuthentication|TestLegacyServiceAccountToken": OWN_AUTHORIZER,
     },
     "pods": {
         "TestPodTopologyLabels_FeatureDisabled": "gate PodTopologyLabelsAdmission switched off",
         "TestRelaxedDNSSearchValidation": "gate RelaxedDNSSearchValidation switched off and on",
     },
     "configmap": {},
+    "apiserver/admissionwebhook": {
+        "TestWebhookAdmission": WRITES_ETCD,
+        "TestBrokenWebhook": SECOND_SERVER,
+        "TestMutatingWebhookDuplicateOwnerReferences": "the words of a warning",
+        "TestMutatingWebhookResetsInvalidManagedFields": (
+            "a warning about managed fields that a webhook has spoilt, which is not there yet"
+        ),
+        "TestWebhookLoadBalance": "one connection for many calls of a webhook",
+        "MatchConditions|TestMutatingWebhookConvertsGVK|Test_MutatingWebhookConvertsGVK": (
+            "match conditions of webhooks, which our server refuses by name"
+        ),
+        "TestWebhookReinvocationPolicy": OTHER_AUDIT_USER,
+        "TestStaticWebhookBlocksAPICreation": (
+            "gate ManifestBasedAdmissionControlConfig, which is off"
+        ),
+        "TestWebhookTimeout.*/webhooks_consume_client_timeout": (
+            "validating webhooks that are called at once: ours calls one after the other"
+        ),
+    },
+    "apiserver/cel": {
+        "MutatingAdmissionPolicy": NO_MUTATING_POLICIES,
+        # Go looks no further than the first pattern that fits a part of the name.
+        "TestPolicyAdmissionV1beta1": "a version that is emulated",
+        "TestPolicyAdmission/snapshot.storage.k8s.io": SNAPSHOTS,
+        "TestPolicyAdmission/.*mutatingadmissionpolic": NO_MUTATING_POLICIES,
+        "TestPolicyAdmission/.*/deletecollection": (
+            "a policy is told the names of the objects of a collection here"
+        ),
+        "TestPolicyAdmission/.*(attach|exec|portforward|proxy)/": "connections to containers",
+        "TestPolicyAdmission/(autoscaling.v2|events.k8s.io.v1)": (
+            "events and autoscalers are the same objects in either version here"
+        ),
+        "TestBuiltinResolution/discovery": "the kind APIResourceList, which is no object",
+        "Test_ValidateAnnotationsAndWarnings": OTHER_AUDIT_USER,
+        "Test_ValidatingAdmissionPolicy_MatchExcludedResource": "an administrator with a uid",
+        "Test_CostLimitForValidation": "our server counts the cost of expressions in steps",
+        "TestCRDsOnStartup": SECOND_SERVER,
+    },
+    "auth": {
+        "Test(|Self|Local)SubjectAccessReview$": OWN_AUTHORIZER,
+        "TestAuthorizationAttributeDetermination|TestRBACContextContamination": OWN_AUTHORIZER,
+        "TestAuthModeAlways|TestImpersonateIsForbidden": (
+            "unknown methods, health checks and connections to containers: answered otherwise"
+        ),
+        "TestImpersonateWithUID|TestConstrainedImpersonation": (
+            "verbs of impersonation that are not there yet"
+        ),
+        "TestGetsSelfAttributes": "a user without a name, by an authenticator of the test's own",
+        "TestSloppySANCertificates|TestAuthnToKAS": (
+            "authorities for certificates of clients, and of a proxy that tells who asks"
+        ),
+        "TestPodSecurity$|TestPodSecurityGAOnly": (
+            "checks of earlier versions of the standards, and metrics of the plugin"
+        ),
+        "TestDiscoveryUpgradeBootstrapping": SECOND_SERVER,
+        "TestResourceClaimGranularStatusAuthorization": (
+            "rights to parts of the status of claims for devices: not there yet"
+        ),
+        "TestServiceAccountTokenCreate": (
+            "flags for issuer, audiences and the longest time of tokens, which our server has not"
+        ),
+        "TestMonitoringURLs": "`/metrics/slis`, which our server has not",
+        "TestNodeAuthorizer": "a secret of a volume whose claim does not name it yet",
+        "TestNodeRestrictionServiceAccount$": (
+            "gate ServiceAccountNodeAudienceRestriction switched off"
+        ),
+        "TestNodeRestrictionServiceAccountAudience": OWN_ACCOUNT,
+    },
+    "certificates": {
+        "TestCSRDuration": "a signer inside of the test, and metrics of kube-apiserver",
+    },
+    "daemonset": {},
+    "job": {
+        "TestJobAdmissionParallelismUpdate|TestJobGangScheduling": (
+            "gates GenericWorkload and GangScheduling, which are off"
+        ),
+        "TestUpdateJobPodResources/.*_feature_gate_disabled": (
+            "gate MutablePodResourcesForSuspendedJobs switched off"
+        ),
+    },
+    "replicationcontroller": {},
+    "service": {
+        "Test_UpgradeService": WRITES_ETCD,
+        "Test_ServiceValidation_FeatureGateEnableDisable": (
+            "gate RelaxedServiceNameValidation switched off"
+        ),
+    },
     "cronjob": {},
     "endpoints": {},
     "endpointslice": {},

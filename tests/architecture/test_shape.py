@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tools.structure import crowded_folders, journey_of_a_decision
 
+from tests.conftest import LONGEST
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "plimsoll"
 MODULES = sorted(
@@ -199,3 +201,8 @@ def test_the_changelog_speaks_of_the_current_version() -> None:
 def test_a_decision_of_the_kernel_crosses_few_borders_between_modules() -> None:
     """Rules that concern neither the pod nor the cluster are left again at once."""
     assert journey_of_a_decision().borders <= MOST_BORDERS
+
+
+@pytest.mark.parametrize("file", LONGEST)
+def test_files_that_are_to_come_first_are_there(file: str) -> None:
+    assert (ROOT / file).is_file()

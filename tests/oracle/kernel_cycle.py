@@ -147,7 +147,7 @@ def _by_node(judged: Judged, columns: Columns) -> Answer:
 
 def _scored(judged: Judged, columns: Columns, feasible: Sequence[str]) -> Answer:
     blocked = np.array([name not in feasible for name in columns.index.names], np.uint64)
-    judged = replace(judged, flags=blocked)
+    judged = replace(judged, first=blocked, blocked=())
     slots = {
         columns.index.names[slot]: slot for slot in np.flatnonzero(judged.is_feasible).tolist()
     }

@@ -2,9 +2,10 @@ package framework
 
 import (
 	"context"
-	"fmt"
+	"net/http"
 	"testing"
 
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	client "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -33,9 +34,21 @@ func StartTestServer(_ context.Context, t testing.TB, setup TestServerSetup) (cl
 		setup.ModifyServerRunOptions(asked)
 	}
 	shim.KeepGates(t, gates)
+	known, err := shim.KnownTokens(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, readsStore := changedInside(setup)
+	if _, ours := inside.Authentication.Authenticator.(nobody); !ours {
+		known = inside.Authentication.Authenticator
+	}
+	if readsStore {
+		// Such an authorizer looks for roles in the store, as our server does.
+		asked.Authorization.Modes = []string{"RBAC"}
+	}
 	flags, refusal := shim.FlagsFor(asked)
-	if refusal == "" {
-		refusal = changesInside(setup)
+	if inside.AdmissionControl != nil {
+		refusal = "an admission plugin of the test's own"
 	}
 	if refusal != "" {
 		t.Skipf(shim.NotForUs, refusal)
@@ -43,29 +56,28 @@ func StartTestServer(_ context.Context, t testing.TB, setup TestServerSetup) (cl
 	ours := shim.StartPlimsoll(t, flags)
 	config := rest.CopyConfig(ours.Config)
 	config.CAFile, config.CAData = ours.CAFile, nil
+	shim.ActAs(config, known)
 	return client.NewForConfigOrDie(config), config, ours.Stop
 }
 
-// changesInside says what a test would change inside of kube-apiserver. An authorizer of its own can
-// only allow more: without it, what should be refused still is.
-func changesInside(setup TestServerSetup) (change string) {
-	if setup.ModifyServerConfig == nil {
-		return ""
+// changedInside is what a test would change inside of kube-apiserver. An authorizer of its own can
+// only allow more: without it, what should be refused still is. One that is to read the store, which
+// is not there, ends the changes.
+func changedInside(setup TestServerSetup) (inside *genericapiserver.Config, readsStore bool) {
+	inside = &genericapiserver.Config{}
+	config := &controlplane.Config{ControlPlane: controlplaneapiserver.Config{Generic: inside}}
+	inside.LoopbackClientConfig = &rest.Config{}
+	inside.Authentication.Authenticator = nobody{}
+	defer func() { readsStore = recover() != nil }()
+	if setup.ModifyServerConfig != nil {
+		setup.ModifyServerConfig(config)
 	}
-	defer func() {
-		if reason := recover(); reason != nil {
-			change = fmt.Sprintf("a configuration inside of kube-apiserver (%v)", reason)
-		}
-	}()
-	config := &controlplane.Config{ControlPlane: controlplaneapiserver.Config{Generic: &genericapiserver.Config{}}}
-	config.ControlPlane.Generic.LoopbackClientConfig = &rest.Config{}
-	setup.ModifyServerConfig(config)
-	inside := config.ControlPlane.Generic
-	switch {
-	case inside.Authentication.Authenticator != nil:
-		return "an authenticator of the test's own"
-	case inside.AdmissionControl != nil:
-		return "an admission plugin of the test's own"
-	}
-	return ""
+	return inside, false
+}
+
+// nobody knows no user.
+type nobody struct{}
+
+func (nobody) AuthenticateRequest(*http.Request) (*authenticator.Response, bool, error) {
+	return nil, false, nil
 }

@@ -45,8 +45,6 @@ func refused(asked *options.ServerRunOptions) string {
 		return "a file that configures authorization"
 	case authentication.AuthenticationConfigFile != "":
 		return "a file that configures authentication"
-	case authentication.TokenFile != nil && authentication.TokenFile.TokenFile != "":
-		return "a file with tokens"
 	case authentication.WebHook != nil && authentication.WebHook.ConfigFile != "":
 		return "a webhook that authenticates"
 	case asked.ServiceAccountSigningEndpoint != "":

@@ -45,6 +45,10 @@ func StartTestServer(t ktesting.TB, instance *TestServerInstanceOptions, customF
 	if refusal != "" {
 		t.Skipf(NotForUs, refusal)
 	}
+	known, err := KnownTokens(asked)
+	if err != nil {
+		return result, err
+	}
 	ours := StartPlimsoll(t, flags)
 	if address, err := url.Parse(ours.Config.Host); err == nil {
 		asked.SecureServing.BindPort, _ = strconv.Atoi(address.Port())
@@ -52,6 +56,7 @@ func StartTestServer(t ktesting.TB, instance *TestServerInstanceOptions, customF
 	asked.SecureServing.ServerCert.CertKey.CertFile = ours.CAFile
 	asked.Authentication.ClientCert.ClientCA = filepath.Join(ours.Dir, "data", "pki", "ca.crt")
 	result.ClientConfig = restclient.CopyConfig(ours.Config)
+	ActAs(result.ClientConfig, known)
 	result.ServerOpts = asked
 	result.TmpDir = ours.Dir
 	result.EtcdClient = clientv3.NewCtxClient(context.Background())
