@@ -109,13 +109,16 @@ def our_scheduler(
 
 
 @contextlib.contextmanager
-def kube_scheduler(kubeconfig: Path, directory: Path) -> Iterator[None]:
-    """For pods that name no scheduler."""
+def kube_scheduler(
+    kubeconfig: Path, directory: Path, name: str = "default-scheduler"
+) -> Iterator[None]:
+    """For pods that name this scheduler; without a name, for those that name none."""
     configuration = directory / "kube-scheduler.yaml"
     configuration.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\n"
         "kind: KubeSchedulerConfiguration\n"
         "leaderElection: {leaderElect: false}\n"
+        f"profiles: [{{schedulerName: {name}}}]\n"
         f"clientConnection: {{kubeconfig: {kubeconfig}, qps: 2000, burst: 2000}}\n"
     )
     command = [

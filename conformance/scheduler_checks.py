@@ -7,6 +7,7 @@ scheduler on the embedded server; and both on the same questions.
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -23,6 +24,8 @@ from conformance.workloads.play import Competitor, play_all
 
 OUR_PROVISIONER, THEIR_PROVISIONER = "plimsoll.dev/host-path", "kubernetes.io/host-path"
 OURS, THEIRS = "plimsoll", "default-scheduler"
+THEIRS_ALONE = "kube-scheduler-alone"
+"""A name that no pod of another step has: those would be put on the nodes of workloads."""
 SEEDS = (1, 2)
 WORKLOADS = range(1, 201)
 
@@ -61,10 +64,10 @@ def same_pods_for_both(kubeconfig: Path, say: Say) -> None:
 
 def random_workloads(theirs: Path, ours: Path, say: Say) -> None:
     """kube-scheduler on one server and our scheduler on the other, pod by pod."""
-    with _running(theirs, kube_scheduler), _running(ours, our_scheduler):
-        tally = uvloop.run(
-            play_all(Competitor(THEIRS, theirs), Competitor(OURS, ours), WORKLOADS, say)
-        )
+    alone = partial(kube_scheduler, name=THEIRS_ALONE)
+    competitors = Competitor(THEIRS_ALONE, theirs), Competitor(OURS, ours)
+    with _running(theirs, alone), _running(ours, our_scheduler):
+        tally = uvloop.run(play_all(*competitors, WORKLOADS, say))
     say(f"{tally.pods} pods, {tally.placed} got nodes, {tally.equal} of them the same of several")
     # Two schedulers that refuse everything agree as well.
     assert tally.placed > tally.pods // 2, "so few pods got nodes that nothing was compared"

@@ -20,7 +20,7 @@ from conformance.workloads.cluster import WorkloadCluster
 from conformance.workloads.generate import AddPod, RemovePod, Workload, a_workload
 from plimsoll.api.registry import Document
 
-SETTLED = timedelta(milliseconds=700)
+SETTLED = timedelta(seconds=1)
 """Until both schedulers have seen the nodes and volumes."""
 AT_ONCE = 8
 
