@@ -114,6 +114,10 @@ def adding(key: str, value: str) -> Document:
     return patched({"op": "add", "path": f"/data/{key}", "value": value})
 
 
+def adding_label(name: str) -> Document:
+    return patched({"op": "add", "path": "/metadata/labels", "value": {name: "yes"}})
+
+
 def a_configuration(named: str, hook: Hook, **more: Any) -> Document:
     webhook = {
         "name": f"{named}.example.com",
@@ -314,6 +318,114 @@ async def test_selectors_say_which_objects_are_shown(api: Api, tmp_path: Path) -
     assert [asked["name"] for asked in hook.asked] == ["a"]
 
 
+def a_map_with(*, name: str, **data: str) -> Document:
+    return {"metadata": {"name": name}, "data": data}
+
+
+def conditions(*expressions: str) -> dict[str, Any]:
+    names = enumerate(expressions)
+    return {"matchConditions": [{"name": f"c{n}", "expression": text} for n, text in names]}
+
+
+MISSING = "object.data.missing == 'x'"
+
+
+async def test_a_webhook_is_asked_where_all_of_its_match_conditions_hold(
+    api: Api, tmp_path: Path
+) -> None:
+    wanted = conditions("object.data.tier == 'web'", "request.userInfo.username != 'robot'")
+    async with Hook(tmp_path, lambda _: adding("seen", "yes")).running() as hook:
+        await configure(api, "mutating", a_configuration("x", hook, **wanted))
+        asked = await api.ask("POST", MAPS, a_map_with(tier="web", name="a"))
+        passed = await api.ask("POST", MAPS, a_map_with(tier="db", name="b"))
+
+    assert asked.document["data"] == {"tier": "web", "seen": "yes"}
+    assert passed.document["data"] == {"tier": "db"}
+    assert [each["name"] for each in hook.asked] == ["a"]
+
+
+async def test_what_one_webhook_changes_is_seen_by_the_conditions_of_the_next(
+    api: Api, tmp_path: Path
+) -> None:
+    async with Hook(tmp_path, lambda _: adding("tier", "web")).running() as hook:
+        await configure(api, "mutating", a_configuration("a", hook))
+        later = a_configuration("b", hook, **conditions("object.data.?tier.orValue('') == 'web'"))
+        await configure(api, "mutating", later)
+        await post(api, "m")
+
+    assert len(hook.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        pytest.param({"failurePolicy": "Fail"}, 403, id="fails-closed"),
+        pytest.param({"failurePolicy": "Ignore"}, 201, id="is-ignored"),
+        pytest.param({"failurePolicy": "Fail"} | conditions(MISSING, "false"), 201, id="false"),
+    ],
+)
+async def test_a_condition_that_cannot_be_evaluated_counts_by_the_failure_policy(
+    api: Api, tmp_path: Path, said: Document, status: int
+) -> None:
+    async with Hook(tmp_path, lambda _: {"allowed": False}).running() as hook:
+        made = a_configuration("x", hook, **(conditions(MISSING) | said))
+        await configure(api, "validating", made)
+        reply = await post(api, "m")
+
+    assert (reply.status, hook.asked) == (status, [])
+    if status == 403:
+        assert reply.document["message"] == (
+            "configmaps \"m\" is forbidden: expression 'object.data.missing == 'x'' resulted in "
+            "error: no such key: missing"
+        )
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked"),
+    [
+        pytest.param("Equivalent", [("v1", "example.com/v1", "v2")], id="equivalent"),
+        pytest.param("Exact", [], id="exact"),
+    ],
+)
+async def test_a_webhook_for_one_version_of_a_custom_resource_is_asked_about_the_others(
+    api: Api, tmp_path: Path, policy: str, asked: list[tuple[str, str, str]]
+) -> None:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    versions = [
+        {
+            "name": name,
+            "served": True,
+            "storage": name == "v1",
+            "schema": {"openAPIV3Schema": schema},
+        }
+        for name in ("v1", "v2")
+    ]
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions}
+    definition = {"metadata": {"name": "widgets.example.com"}, "spec": spec}
+    assert (await api.ask("POST", DEFINITIONS, definition)).status == 201
+    rules = [
+        {
+            "operations": ["CREATE"],
+            "apiGroups": ["example.com"],
+            "apiVersions": ["v1"],
+            "resources": ["widgets"],
+        }
+    ]
+    async with Hook(tmp_path, lambda _: adding_label("seen")).running() as hook:
+        made = a_configuration("x", hook, matchPolicy=policy, rules=rules)
+        await configure(api, "mutating", made)
+        widget = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": "a"}}
+        reply = await api.ask("POST", "/apis/example.com/v2/namespaces/default/widgets", widget)
+
+    assert reply.document["apiVersion"] == "example.com/v2"
+    assert ("labels" in reply.document["metadata"]) == bool(asked)
+    assert [
+        (each["kind"]["version"], each["object"]["apiVersion"], each["requestKind"]["version"])
+        for each in hook.asked
+    ] == asked
+
+
 async def test_each_object_of_a_collection_is_asked_for(api: Api, tmp_path: Path) -> None:
     def decide(request: Document) -> Document:
         return {"allowed": request["name"] != "keep" or request["operation"] != "DELETE"}
@@ -348,9 +460,19 @@ async def test_writes_of_others_go_on_while_a_webhook_thinks(api: Api, tmp_path:
         ),
         pytest.param({"clientConfig": {}}, "webhooks[0].clientConfig", id="no-client"),
         pytest.param(
-            {"matchConditions": [{"name": "a", "expression": "true"}]},
-            "webhooks[0].matchConditions",
-            id="cel",
+            {"matchConditions": [{"name": "a", "expression": "object.size("}]},
+            "webhooks[0].matchConditions[0].expression",
+            id="expression",
+        ),
+        pytest.param(
+            {"matchConditions": [{"name": "a", "expression": "params.x"}]},
+            "webhooks[0].matchConditions[0].expression",
+            id="a-name-that-only-policies-have",
+        ),
+        pytest.param(
+            {"matchConditions": [{"expression": "true"}]},
+            "webhooks[0].matchConditions[0].name",
+            id="condition-without-a-name",
         ),
         pytest.param(
             {"admissionReviewVersions": ["v2"]},

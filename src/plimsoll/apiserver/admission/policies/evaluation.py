@@ -4,26 +4,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.admission.policies.conditions import (
+    NO_BUDGET,
+    ConditionsFailedError,
+    conditions_hold,
+)
 from plimsoll.apiserver.admission.policies.index import AdmissionPolicy
 from plimsoll.apiserver.admission.policies.limits import PolicyBudget
-from plimsoll.apiserver.model.custom.cel.values import (
-    MOST_STEPS,
-    BudgetError,
-    CelError,
-    Meter,
-    type_of,
-)
+from plimsoll.apiserver.model.custom.cel.values import BudgetError, CelError, Meter, type_of
 from plimsoll.apiserver.model.policies.compiled import (
     PolicyExpression,
     PolicyVariables,
     VariableMap,
 )
 
-CONDITION_STEPS = MOST_STEPS // 4
 LONGEST_MESSAGE = 5 * 1024
-NO_BUDGET = (
-    "validation failed due to running out of cost budget, no further validation rules will be run"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +63,9 @@ class PolicyEvaluation:
                 outcome.denials.append(PolicyDenial(message=str(stopped)))
         return outcome
 
-    def _metered(self, most: int = MOST_STEPS) -> tuple[Meter, dict[str, Any]]:
+    def _metered(self) -> tuple[Meter, dict[str, Any]]:
         """A meter, and the names with variables that count on it."""
-        meter, names = self._budget.meter(most), dict(self._names)
+        meter, names = self._budget.meter(), dict(self._names)
         variables = PolicyVariables(self._policy.rules.variables, names, meter)
         names["variables"] = VariableMap(variables)
         return meter, names
@@ -84,23 +79,10 @@ class PolicyEvaluation:
             raise _StoppedError(NO_BUDGET) from None
 
     def _is_concerned(self) -> bool:
-        """All conditions hold. One that does not decides, whatever is wrong with others."""
-        conditions = self._policy.rules.conditions
-        if not conditions:
-            return True
-        meter, names = self._metered(CONDITION_STEPS)
-        failures: list[str] = []
-        for condition in conditions:
-            try:
-                if self._value(condition, names, meter) is not True:
-                    return False
-            except CelError as error:
-                failures.append(str(error))
-        self._budget.settle(meter, CONDITION_STEPS)
-        if failures:
-            listed = list(dict.fromkeys(failures))
-            raise _StoppedError(listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]")
-        return True
+        try:
+            return conditions_hold(self._policy.rules.conditions, self._names, self._budget)
+        except ConditionsFailedError as error:
+            raise _StoppedError(str(error)) from None
 
     def _validate(self, outcome: PolicyOutcome) -> None:
         meter, names = self._metered()

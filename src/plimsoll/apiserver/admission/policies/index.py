@@ -1,4 +1,4 @@
-"""Policies with their bindings, compiled once for each version of them that is stored."""
+"""Policies with their bindings, and webhooks: read once for each version that is stored."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class AdmissionPolicy:
 
 
 class PolicyIndex:
-    """What was compiled stays until another version is stored."""
+    """What was read, and compiled, stays until another version is stored."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[StoredVersion, Any]] = {}
@@ -46,16 +46,17 @@ class PolicyIndex:
     ) -> Iterator[tuple[AdmissionPolicy, list[PolicyBinding]]]:
         """All policies that have bindings, by name. `spend` is told of work before it is done."""
         by_policy: dict[str, list[PolicyBinding]] = {}
-        for binding in self._all(reader, BINDINGS, _binding, spend):
+        for binding in self.all(reader, BINDINGS, _binding, spend):
             by_policy.setdefault(binding.policy, []).append(binding)
         if by_policy:
-            for policy in self._all(reader, POLICIES, _policy, spend):
+            for policy in self.all(reader, POLICIES, _policy, spend):
                 if policy.name in by_policy:
                     yield policy, by_policy[policy.name]
 
-    def _all(
+    def all(
         self, reader: Reader, plural: str, make: Callable[[Document], T], spend: Spend
     ) -> list[T]:
+        """What `make` makes of each object of the group, in the order of their names."""
         found: list[T] = []
         seen: set[tuple[str, str]] = set()
         for key, version in reader.versions(GROUP, plural):

@@ -1,4 +1,4 @@
-"""Which requests a policy, or a binding of one, is about."""
+"""Which requests a policy, a binding of one, or a webhook is about."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,10 @@ DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchedVersion:
-    """The version of the resource that a rule names, which need not be that of the request."""
+    """The version of the resource that a rule names, which need not be that of the request.
+
+    The object is shown in it.
+    """
 
     version: str
 

@@ -49,20 +49,20 @@ class WebhookVerdict:
     audit_annotations: dict[str, str]
 
 
-def written_kind(attributes: Attributes) -> tuple[str, str, str]:
-    """Group, version and kind of what the client writes."""
+def written_kind(attributes: Attributes, seen: str = "") -> tuple[str, str, str]:
+    """Group, version and kind of what the client writes; in another version, if one is given."""
     resource = attributes.resource
-    own = (resource.group, resource.version, resource.kind)
+    own = (resource.group, seen or resource.version, resource.kind)
     return SUBRESOURCE_KINDS.get(attributes.subresource, own)
 
 
-def shown(attributes: Attributes, document: Document | None) -> Document | None:
+def shown(attributes: Attributes, document: Document | None, seen: str) -> Document | None:
     """With its kind: a webhook reads it without knowing what it was asked about."""
     if document is None:
         return None
     if attributes.subresource == "scale":
         return written_scale(attributes.resource, document)
-    group, version, kind = written_kind(attributes)
+    group, version, kind = written_kind(attributes, seen)
     return document | {"kind": kind, "apiVersion": f"{group}/{version}" if group else version}
 
 
@@ -73,31 +73,37 @@ def written_scale(resource: Resource, document: Document) -> Document:
     return scale_of(document)
 
 
-def question(attributes: Attributes) -> Document:
-    """The request of a review without its uid."""
-    resource = attributes.resource
-    group, version, name = written_kind(attributes)
-    kind = {"group": group, "version": version, "kind": name}
-    place = {"group": resource.group, "version": resource.version, "resource": resource.plural}
+def question(attributes: Attributes, seen: str) -> Document:
+    """The request of a review without its uid, with the object in the version that is `seen`."""
     deletes = is_deletion(attributes)
     options = {"kind": OPTIONS[attributes.operation], "apiVersion": "meta.k8s.io/v1"}
     asked: Document = {
-        "kind": kind,
-        "resource": place,
-        "requestKind": kind,
-        "requestResource": place,
+        "kind": _kind(attributes, seen),
+        "resource": _resource(attributes, seen),
+        "requestKind": _kind(attributes, attributes.resource.version),
+        "requestResource": _resource(attributes, attributes.resource.version),
         "name": attributes.name,
         "namespace": attributes.told_namespace,
         "operation": str(attributes.operation),
         "userInfo": _user_info(attributes),
-        "object": None if deletes else shown(attributes, attributes.document),
-        "oldObject": shown(attributes, attributes.document if deletes else attributes.old),
+        "object": None if deletes else shown(attributes, attributes.document, seen),
+        "oldObject": shown(attributes, attributes.document if deletes else attributes.old, seen),
         "dryRun": attributes.dry_run,
         "options": options | ({"dryRun": ["All"]} if attributes.dry_run else {}),
     }
     if attributes.subresource:
         asked["subResource"] = asked["requestSubResource"] = attributes.subresource
     return asked
+
+
+def _kind(attributes: Attributes, version: str) -> Document:
+    group, version, kind = written_kind(attributes, version)
+    return {"group": group, "version": version, "kind": kind}
+
+
+def _resource(attributes: Attributes, version: str) -> Document:
+    resource = attributes.resource
+    return {"group": resource.group, "version": version, "resource": resource.plural}
 
 
 def _user_info(attributes: Attributes) -> Document:

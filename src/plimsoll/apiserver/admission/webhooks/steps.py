@@ -6,6 +6,13 @@ from plimsoll.api.patch.documents import clone
 from plimsoll.api.patch.errors import PatchError
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.admission.attributes import Attributes
+from plimsoll.apiserver.admission.policies.conditions import (
+    ConditionsFailedError,
+    conditions_hold,
+)
+from plimsoll.apiserver.admission.policies.limits import PolicyAdmission
+from plimsoll.apiserver.admission.policies.matching import MatchedVersion
+from plimsoll.apiserver.admission.policies.questions import PolicyQuestion
 from plimsoll.apiserver.admission.webhooks.calls import WebhookCalls, WebhookFailed
 from plimsoll.apiserver.admission.webhooks.configuration import (
     MUTATING,
@@ -24,7 +31,7 @@ from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.kinds.table import rules_for
 from plimsoll.apiserver.model.patch import json_patch
-from plimsoll.apiserver.model.status import ApiError
+from plimsoll.apiserver.model.status import ApiError, forbidden
 
 SUCCESS_BELOW = 400
 
@@ -35,29 +42,29 @@ def mutate(attributes: Attributes, repeat: Callable[[], None]) -> None:
     If one has changed something, `repeat` lets the plugins before them look again; then some of the
     webhooks are asked again if others changed more.
     """
-    again: list[tuple[Webhook, Document]] = []
+    again: list[tuple[Webhook, MatchedVersion, Document]] = []
     is_changed = False
-    for webhook in matching(attributes, MUTATING):
-        is_changed |= _apply(webhook, attributes)
+    for webhook, matched in matching(attributes, MUTATING):
+        is_changed |= _apply(webhook, matched, attributes)
         if webhook.reinvoked and not is_deletion(attributes):
-            again.append((webhook, clone(attributes.document)))
+            again.append((webhook, matched, clone(attributes.document)))
     if is_changed:
         repeat()
-    for webhook, seen in again:
+    for webhook, matched, seen in again:
         if seen != attributes.document:
-            _apply(webhook, attributes)
+            _apply(webhook, matched, attributes)
 
 
 def validate(attributes: Attributes) -> None:
-    for webhook in matching(attributes, VALIDATING):
-        verdict = _asked(webhook, attributes)
+    for webhook, matched in matching(attributes, VALIDATING):
+        verdict = _asked(webhook, matched, attributes)
         if verdict is not None and verdict.patch:
             raise _failed(webhook, "a validating webhook may not change the object")
 
 
-def _apply(webhook: Webhook, attributes: Attributes) -> bool:
+def _apply(webhook: Webhook, matched: MatchedVersion, attributes: Attributes) -> bool:
     """Whether the object is another one now."""
-    verdict = _asked(webhook, attributes)
+    verdict = _asked(webhook, matched, attributes)
     if verdict is None or not verdict.patch or is_deletion(attributes):
         return False
     if attributes.subresource == "scale":
@@ -94,9 +101,16 @@ def _typed(attributes: Attributes, patched: object) -> Document:
     return head | document
 
 
-def _asked(webhook: Webhook, attributes: Attributes) -> WebhookVerdict | None:
-    """None when the webhook failed and need not be heard. Raises ApiError when it refuses."""
-    asked = question(attributes)
+def _asked(
+    webhook: Webhook, matched: MatchedVersion, attributes: Attributes
+) -> WebhookVerdict | None:
+    """None when the webhook is not for this request, or failed and need not be heard.
+
+    Raises ApiError when it refuses.
+    """
+    if not _conditions_hold(webhook, matched, attributes):
+        return None
+    asked = question(attributes, matched.version)
     calls: WebhookCalls = attributes.calls
     verdict = calls.verdict(webhook, digest(webhook, asked), asked)
     if isinstance(verdict, WebhookFailed):
@@ -109,6 +123,20 @@ def _asked(webhook: Webhook, attributes: Attributes) -> WebhookVerdict | None:
     if not verdict.allowed:
         raise _denied(webhook, verdict.status)
     return verdict
+
+
+def _conditions_hold(webhook: Webhook, matched: MatchedVersion, attributes: Attributes) -> bool:
+    """Raises ApiError when that cannot be told and the webhook fails closed."""
+    if not webhook.conditions:
+        return True
+    admission: PolicyAdmission = attributes.policies
+    names = PolicyQuestion(attributes, matched).names(None)
+    try:
+        return conditions_hold(webhook.conditions, names, admission.budget())
+    except ConditionsFailedError as error:
+        if webhook.fails_closed:
+            raise forbidden(attributes.resource, attributes.name, str(error)) from None
+        return False
 
 
 def _denied(webhook: Webhook, status: Document) -> ApiError:

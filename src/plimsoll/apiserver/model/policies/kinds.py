@@ -59,7 +59,7 @@ def policy_errors(policy: Document) -> Iterator[FieldError]:
         if not match.get("resourceRules"):
             yield FieldError.required("spec.matchConstraints.resourceRules")
     compiler = PolicyCompiler(spec)
-    yield from _condition_errors(spec.get("matchConditions") or [], compiler)
+    yield from condition_errors(spec.get("matchConditions") or [], compiler)
     for index, variable in enumerate(spec.get("variables") or ()):
         yield from _variable_errors(variable, compiler, f"spec.variables[{index}]")
     validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
@@ -94,9 +94,10 @@ def _param_kind_errors(kind: Document, path: str) -> Iterator[FieldError]:
         yield FieldError.invalid(f"{path}.kind", name, said)
 
 
-def _condition_errors(
+def condition_errors(
     conditions: list[Document], compiler: PolicyCompiler, path: str = "spec.matchConditions"
 ) -> Iterator[FieldError]:
+    """Of a policy, or of a webhook."""
     if len(conditions) > MOST_CONDITIONS:
         yield FieldError.too_many(path, len(conditions), MOST_CONDITIONS)
     names: set[str] = set()

@@ -69,7 +69,9 @@ def test_a_good_webhook_has_nothing_wrong_with_it() -> None:
         pytest.param(
             {"rules": [RULE | {"operations": ["READ"]}]}, "rules[0].operations[0]", id="operation"
         ),
-        pytest.param({"matchConditions": [{"name": "a"}]}, "matchConditions", id="cel"),
+        pytest.param(
+            {"matchConditions": [{"name": "a"}]}, "matchConditions[0].expression", id="condition"
+        ),
     ],
 )
 def test_what_makes_no_sense_is_complained_of(change: Document, field: str) -> None:

@@ -1,7 +1,7 @@
 """What admits writes: webhooks, which are called, and policies that change objects: refused.
 
-The server runs no MutatingAdmissionPolicy, and never stores a rule that it would not enforce; the
-same goes for the match conditions of a webhook. Policies that validate are in `model.policies`.
+The server runs no MutatingAdmissionPolicy, and never stores a rule that it would not enforce.
+Policies that validate are in `model.policies`.
 """
 
 import base64
@@ -16,6 +16,8 @@ from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.plain_kinds import RULES_BY_KIND
 from plimsoll.apiserver.model.kinds.rules import KindRules
 from plimsoll.apiserver.model.kinds.selectors import label_selector_errors
+from plimsoll.apiserver.model.policies.compiled import PolicyCompiler
+from plimsoll.apiserver.model.policies.kinds import condition_errors
 
 GROUP = "admissionregistration.k8s.io"
 REVIEW_VERSIONS = ("v1", "v1beta1")
@@ -42,8 +44,8 @@ def validate_webhooks(configuration: Document) -> Iterator[FieldError]:
             yield from _rule_errors(rule, f"{path}.rules[{place}]")
         for selector in ("namespaceSelector", "objectSelector"):
             yield from label_selector_errors(webhook.get(selector) or {}, f"{path}.{selector}")
-        if webhook.get("matchConditions"):
-            yield FieldError.forbidden(f"{path}.matchConditions", NO_CEL)
+        conditions, known = webhook.get("matchConditions") or [], PolicyCompiler({})
+        yield from condition_errors(conditions, known, f"{path}.matchConditions")
 
 
 def validate_webhooks_update(new: Document, _old: Document) -> Iterator[FieldError]:
