@@ -15,6 +15,7 @@ from plimsoll.apiserver.audit.policy import parse_policy
 from plimsoll.apiserver.flags import ApiServerFlags
 from plimsoll.apiserver.main import ApiServerSettings, AuditSettings, serving as serving_sockets
 from tests.apiserver.api import MAPS
+from tests.apiserver.hooks import CONFIGURATIONS, Hook, a_configuration, adding
 from tests.apiserver.sockets import Socket
 
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -176,3 +177,34 @@ async def test_a_log_that_others_could_read_is_closed_to_them(tmp_path: Path) ->
         await ask(server, "GET", MAPS)
 
     assert stat.S_IMODE((tmp_path / "audit.log").stat().st_mode) == 0o600
+
+
+async def test_what_webhooks_changed_and_which_were_not_reached_is_told(tmp_path: Path) -> None:
+    async with (
+        Hook(tmp_path, lambda _: adding("seen", "yes")).running() as hook,
+        audited(tmp_path) as server,
+    ):
+        unreached = {"clientConfig": {"url": "https://127.0.0.1:1/"}, "failurePolicy": "Ignore"}
+        changing = a_configuration("a", hook)
+        changing["webhooks"] += a_configuration("b", hook, **unreached)["webhooks"]
+        lost = a_configuration("c", hook, **unreached)
+        for kind, configuration in (("mutating", changing), ("validating", lost)):
+            assert await ask(server, "POST", CONFIGURATIONS.format(kind), configuration) == 201
+        made = {"metadata": {"name": "m"}, "data": {"k": "v"}}
+        assert await ask(server, "POST", MAPS, made) == 201
+
+    (told,) = [
+        entry["annotations"]
+        for entry in entries(tmp_path, verb="create", stage="ResponseComplete")
+        if entry["objectRef"]["resource"] == "configmaps"
+    ]
+    by_place = {key.replace(".webhook.admission.k8s.io/", " "): told[key] for key in told}
+    changed = {"configuration": "a", "webhook": "a.example.com", "mutated": True}
+    assert json.loads(by_place.pop("mutation round_0_index_0")) == changed
+    unchanged = {"configuration": "a", "webhook": "b.example.com", "mutated": False}
+    assert json.loads(by_place.pop("mutation round_0_index_1")) == unchanged
+    assert by_place == {
+        "authorization.k8s.io/decision": "allow",
+        "failed-open.mutating round_0_index_1": "b.example.com",
+        "failed-open.validating round_0_index_0": "c.example.com",
+    }

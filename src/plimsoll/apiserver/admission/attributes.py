@@ -78,6 +78,8 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool
     reader: Reader
     warnings: list[str]
+    options: Document = msgspec.field(default_factory=dict)
+    """What the client said of how to write, but for the dry run."""
     groups: tuple[str, ...] = ()
     """Of the user."""
     calls: Any = None

@@ -45,7 +45,7 @@ def requested_options(request: WriteRequest) -> DeleteOptions:
 
 def deletion(request: WriteRequest, options: DeleteOptions) -> Write:
     """The write, whose warnings become those of the request."""
-    wanted = RequestWriteOptions(dry_run=options.dry_run)
+    wanted = RequestWriteOptions(dry_run=options.dry_run, said=options.said())
     request.warnings = wanted.warnings
     return request.write_with(wanted)
 

@@ -61,6 +61,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
             user=self.user.name,
             now=self.now,
             dry_run=self.options.dry_run,
+            options=self.options.said,
             reader=self.cluster.reader,
             warnings=self.options.warnings,
             groups=self.user.groups,

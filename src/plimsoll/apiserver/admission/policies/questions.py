@@ -9,7 +9,11 @@ from plimsoll.apiserver.access.users import User, account_groups, account_name, 
 from plimsoll.apiserver.admission.attributes import Attributes
 from plimsoll.apiserver.admission.policies.matching import MatchedVersion
 from plimsoll.apiserver.admission.webhooks.configuration import is_deletion
-from plimsoll.apiserver.admission.webhooks.review import OPTIONS, SUBRESOURCE_KINDS, written_scale
+from plimsoll.apiserver.admission.webhooks.review import (
+    SUBRESOURCE_KINDS,
+    options_told,
+    written_scale,
+)
 from plimsoll.apiserver.model.custom.cel.library.authorizers import (
     AccessAnswer,
     AccessQuestion,
@@ -57,7 +61,6 @@ class PolicyQuestion:
 
     def _request(self) -> Document:
         attributes, own = self._attributes, self._attributes.resource.version
-        options = {"kind": OPTIONS[attributes.operation], "apiVersion": "meta.k8s.io/v1"}
         asked: Document = {
             "kind": self._written_kind(self._version),
             "resource": self._written_resource(self._version),
@@ -66,7 +69,7 @@ class PolicyQuestion:
             "operation": str(attributes.operation),
             "userInfo": user_info(self._user),
             "dryRun": attributes.dry_run,
-            "options": options | ({"dryRun": ["All"]} if attributes.dry_run else {}),
+            "options": options_told(attributes),
         }
         # What is empty is left out, as Kubernetes does: `has` tells the two apart.
         said = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.access.users import SERVER
@@ -37,23 +38,30 @@ class Webhook:
         return f"{self.configuration}/{self.name}"
 
 
-def matching(attributes: Attributes, plural: str) -> Iterator[tuple[Webhook, MatchedVersion]]:
-    """In the order of the configurations' names, and in each as it is written there.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookMatch:
+    """A webhook that is for a request, if its match conditions hold."""
 
-    Each is told with the version in which it wants to see the object; its match conditions have yet
-    to be asked.
-    """
+    webhook: Webhook
+    seen: MatchedVersion
+    """The version in which it is shown the object."""
+    index: int
+    """Of the webhook among all of its kind, as audit annotations tell it."""
+
+
+def matching(attributes: Attributes, plural: str) -> Iterator[WebhookMatch]:
+    """In the order of the configurations' names, and in each as it is written there."""
     if attributes.resource.group == GROUP:
         return  # no webhook can keep itself from being mended
     # The server itself, not a user of its name.
     if attributes.requester is SERVER:
         return  # what the server keeps is there whether webhooks run or not
     index = PolicyIndex() if attributes.policies is None else attributes.policies.index
-    for webhooks in index.all(attributes.reader, plural, _webhooks, _nothing):
-        for webhook in webhooks:
-            matched = None if webhook.match is None else webhook.match.find(attributes)
-            if matched is not None:
-                yield webhook, matched
+    webhooks = chain.from_iterable(index.all(attributes.reader, plural, _webhooks, _nothing))
+    for number, webhook in enumerate(webhooks):
+        seen = None if webhook.match is None else webhook.match.find(attributes)
+        if seen is not None:
+            yield WebhookMatch(webhook=webhook, seen=seen, index=number)
 
 
 def _nothing(_steps: int) -> None:

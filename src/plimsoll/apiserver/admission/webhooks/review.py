@@ -13,7 +13,7 @@ from plimsoll.apiserver.admission.attributes import Attributes, Operation
 from plimsoll.apiserver.admission.webhooks.configuration import Webhook, is_deletion
 from plimsoll.apiserver.model.custom import scale as custom_scale
 from plimsoll.apiserver.model.custom.served_kind import CustomResource
-from plimsoll.apiserver.model.kinds.workloads.scale import scale_of
+from plimsoll.apiserver.model.kinds.workloads.scale import scale_of, scaled
 
 GROUP = "admission.k8s.io"
 STRICT = "v1"
@@ -76,7 +76,6 @@ def written_scale(resource: Resource, document: Document) -> Document:
 def question(attributes: Attributes, seen: str) -> Document:
     """The request of a review without its uid, with the object in the version that is `seen`."""
     deletes = is_deletion(attributes)
-    options = {"kind": OPTIONS[attributes.operation], "apiVersion": "meta.k8s.io/v1"}
     asked: Document = {
         "kind": _kind(attributes, seen),
         "resource": _resource(attributes, seen),
@@ -89,11 +88,24 @@ def question(attributes: Attributes, seen: str) -> Document:
         "object": None if deletes else shown(attributes, attributes.document, seen),
         "oldObject": shown(attributes, attributes.document if deletes else attributes.old, seen),
         "dryRun": attributes.dry_run,
-        "options": options | ({"dryRun": ["All"]} if attributes.dry_run else {}),
+        "options": options_told(attributes),
     }
     if attributes.subresource:
         asked["subResource"] = asked["requestSubResource"] = attributes.subresource
     return asked
+
+
+def rescaled(resource: Resource, document: Document, scale: Document) -> Document:
+    """The object with as many replicas as the scale says. Raises ApiError."""
+    if isinstance(resource, CustomResource) and resource.served.scale is not None:
+        return custom_scale.scaled(resource.served.scale, document, scale)
+    return scaled(document, scale)
+
+
+def options_told(attributes: Attributes) -> Document:
+    """The options of the request, as webhooks and policies see them."""
+    head = {"kind": OPTIONS[attributes.operation], "apiVersion": "meta.k8s.io/v1"}
+    return head | attributes.options | ({"dryRun": ["All"]} if attributes.dry_run else {})
 
 
 def _kind(attributes: Attributes, version: str) -> Document:

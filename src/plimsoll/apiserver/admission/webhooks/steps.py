@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import msgspec
+
 from plimsoll.api.patch.documents import clone
 from plimsoll.api.patch.errors import PatchError
 from plimsoll.api.registry import Document
@@ -11,21 +13,24 @@ from plimsoll.apiserver.admission.policies.conditions import (
     conditions_hold,
 )
 from plimsoll.apiserver.admission.policies.limits import PolicyAdmission
-from plimsoll.apiserver.admission.policies.matching import MatchedVersion
 from plimsoll.apiserver.admission.policies.questions import PolicyQuestion
 from plimsoll.apiserver.admission.webhooks.calls import WebhookCalls, WebhookFailed
 from plimsoll.apiserver.admission.webhooks.configuration import (
     MUTATING,
     VALIDATING,
     Webhook,
+    WebhookMatch,
     is_deletion,
     matching,
 )
 from plimsoll.apiserver.admission.webhooks.review import (
+    SUBRESOURCE_KINDS,
     WebhookVerdict,
     digest,
     question,
+    rescaled,
     written_kind,
+    written_scale,
 )
 from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.custom.served_kind import CustomResource
@@ -34,6 +39,8 @@ from plimsoll.apiserver.model.patch import json_patch
 from plimsoll.apiserver.model.status import ApiError, forbidden
 
 SUCCESS_BELOW = 400
+MUTATION = "mutation.webhook.admission.k8s.io/"
+FAILED_OPEN = "failed-open.{}.webhook.admission.k8s.io/"
 
 
 def mutate(attributes: Attributes, repeat: Callable[[], None]) -> None:
@@ -42,42 +49,75 @@ def mutate(attributes: Attributes, repeat: Callable[[], None]) -> None:
     If one has changed something, `repeat` lets the plugins before them look again; then some of the
     webhooks are asked again if others changed more.
     """
-    again: list[tuple[Webhook, MatchedVersion, Document]] = []
+    again: list[tuple[WebhookMatch, Document]] = []
     is_changed = False
-    for webhook, matched in matching(attributes, MUTATING):
-        is_changed |= _apply(webhook, matched, attributes)
-        if webhook.reinvoked and not is_deletion(attributes):
-            again.append((webhook, matched, clone(attributes.document)))
+    for match in matching(attributes, MUTATING):
+        is_changed |= _apply(match, attributes, 0)
+        if match.webhook.reinvoked and not is_deletion(attributes):
+            again.append((match, clone(attributes.document)))
     if is_changed:
         repeat()
-    for webhook, matched, seen in again:
+    for match, seen in again:
         if seen != attributes.document:
-            _apply(webhook, matched, attributes)
+            _apply(match, attributes, 1)
 
 
 def validate(attributes: Attributes) -> None:
-    for webhook, matched in matching(attributes, VALIDATING):
-        verdict = _asked(webhook, matched, attributes)
-        if verdict is not None and verdict.patch:
-            raise _failed(webhook, "a validating webhook may not change the object")
+    for match in matching(attributes, VALIDATING):
+        if not _conditions_hold(match, attributes):
+            continue
+        verdict = _verdict(match, attributes)
+        if verdict is None:
+            _note(attributes, f"{FAILED_OPEN.format('validating')}{_place(match)}", match.webhook)
+        elif verdict.patch:
+            raise _failed(match.webhook, "a validating webhook may not change the object")
 
 
-def _apply(webhook: Webhook, matched: MatchedVersion, attributes: Attributes) -> bool:
-    """Whether the object is another one now."""
-    verdict = _asked(webhook, matched, attributes)
-    if verdict is None or not verdict.patch or is_deletion(attributes):
+def _apply(match: WebhookMatch, attributes: Attributes, turn: int) -> bool:
+    """Whether the object is another one now. `turn` counts how often webhooks were asked before."""
+    if not _conditions_hold(match, attributes):
         return False
-    if attributes.subresource == "scale":
-        raise _failed(webhook, "what a webhook changes about a scale cannot be stored here")
+    webhook, place = match.webhook, _place(match, turn)
+    verdict = _verdict(match, attributes)
+    if verdict is None:
+        _note(attributes, f"{FAILED_OPEN.format('mutating')}{place}", webhook)
+    is_changed = False
+    if verdict is not None and verdict.patch and not is_deletion(attributes):
+        is_changed = _change(attributes, webhook, verdict.patch)
+    told = {"configuration": webhook.configuration, "webhook": webhook.name, "mutated": is_changed}
+    calls: WebhookCalls = attributes.calls
+    calls.audit_annotations[f"{MUTATION}{place}"] = msgspec.json.encode(told).decode()
+    return is_changed
+
+
+def _place(match: WebhookMatch, turn: int = 0) -> str:
+    return f"round_{turn}_index_{match.index}"
+
+
+def _note(attributes: Attributes, key: str, webhook: Webhook) -> None:
+    calls: WebhookCalls = attributes.calls
+    calls.audit_annotations[key] = webhook.name
+
+
+def _change(attributes: Attributes, webhook: Webhook, patch: list[Document]) -> bool:
+    """Patch the object in place, as if the client had sent it so. Raises ApiError."""
     try:
-        patched = json_patch.apply(clone(attributes.document), verdict.patch)
-        new = _typed(attributes, patched)
+        new = _patched(attributes, patch)
     except (PatchError, schema.SchemaError, TypeError, AttributeError, KeyError) as error:
         raise _failed(webhook, f"its patch does not fit the object: {error}") from error
     is_changed = new != attributes.document
     attributes.document.clear()
     attributes.document.update(new)
     return is_changed
+
+
+def _patched(attributes: Attributes, patch: list[Document]) -> Document:
+    resource, document = attributes.resource, attributes.document
+    if attributes.subresource != "scale":
+        return _typed(attributes, json_patch.apply(clone(document), patch))
+    scale = json_patch.apply(written_scale(resource, document), patch)
+    typed = schema.round_trip(schema.schema_name(*SUBRESOURCE_KINDS["scale"]), scale).document
+    return rescaled(resource, document, typed)
 
 
 def _typed(attributes: Attributes, patched: object) -> Document:
@@ -101,16 +141,10 @@ def _typed(attributes: Attributes, patched: object) -> Document:
     return head | document
 
 
-def _asked(
-    webhook: Webhook, matched: MatchedVersion, attributes: Attributes
-) -> WebhookVerdict | None:
-    """None when the webhook is not for this request, or failed and need not be heard.
-
-    Raises ApiError when it refuses.
-    """
-    if not _conditions_hold(webhook, matched, attributes):
-        return None
-    asked = question(attributes, matched.version)
+def _verdict(match: WebhookMatch, attributes: Attributes) -> WebhookVerdict | None:
+    """None when the webhook failed and need not be heard. Raises ApiError when it refuses."""
+    webhook = match.webhook
+    asked = question(attributes, match.seen.version)
     calls: WebhookCalls = attributes.calls
     verdict = calls.verdict(webhook, digest(webhook, asked), asked)
     if isinstance(verdict, WebhookFailed):
@@ -125,12 +159,13 @@ def _asked(
     return verdict
 
 
-def _conditions_hold(webhook: Webhook, matched: MatchedVersion, attributes: Attributes) -> bool:
+def _conditions_hold(match: WebhookMatch, attributes: Attributes) -> bool:
     """Raises ApiError when that cannot be told and the webhook fails closed."""
+    webhook = match.webhook
     if not webhook.conditions:
         return True
     admission: PolicyAdmission = attributes.policies
-    names = PolicyQuestion(attributes, matched).names(None)
+    names = PolicyQuestion(attributes, match.seen).names(None)
     try:
         return conditions_hold(webhook.conditions, names, admission.budget())
     except ConditionsFailedError as error:

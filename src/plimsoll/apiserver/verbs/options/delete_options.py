@@ -22,6 +22,17 @@ class DeleteOptions:
     propagation: str = ""
     dry_run: bool = False
 
+    def said(self) -> Document:
+        """What the client said of the deletion, as webhooks and policies are told it."""
+        conditions = {"uid": self.uid, "resourceVersion": self.resource_version}
+        told: Document = {
+            "gracePeriodSeconds": self.grace_seconds,
+            "preconditions": {name: value for name, value in conditions.items() if value} or None,
+            "orphanDependents": self.orphan_dependents,
+            "propagationPolicy": self.propagation or None,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
 
 def delete_options(query: Query, body: object) -> DeleteOptions:
     """From the body, or from the query where there is no body."""

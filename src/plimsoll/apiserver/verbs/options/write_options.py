@@ -7,6 +7,7 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
+from plimsoll.api.registry import Document
 from plimsoll.apiserver.http.requests import REMEMBERED_LENGTH, Query
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.ownership.entries import UNKNOWN, manager_name
@@ -14,6 +15,7 @@ from plimsoll.apiserver.model.status import ApiError, bad_request, invalid
 from plimsoll.wire.transport import Request
 
 MANAGER_LIMIT = 128
+TOLD = ("fieldManager", "fieldValidation")
 APPLY = "application/apply-patch+yaml"
 
 
@@ -30,6 +32,8 @@ class RequestWriteOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Who owns the fields that the request changes."""
     force: bool = False
     """Apply takes fields from the managers that own them."""
+    said: Document = msgspec.field(default_factory=dict)
+    """What the client said of all this, as webhooks and policies are told it."""
     warnings: list[str] = msgspec.field(default_factory=list)
     """Told to the client with the answer, in order."""
 
@@ -102,6 +106,7 @@ def write_options(
         field_validation=FieldValidation(query.text("fieldValidation") or "Warn"),
         manager=manager_name(query.text("fieldManager"), user_agent),
         force=bool(query.boolean("force")),
+        said={name: query.text(name) for name in TOLD if query.text(name)},
     )
 
 
