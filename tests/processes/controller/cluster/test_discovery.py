@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from plimsoll.apiserver.inprocess import InProcessTransport
-from plimsoll.processes.controller.cluster.discovery import served
+from plimsoll.processes.controller.cluster.discovery import discover
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.simulator.stories.cluster import a_cluster
 from plimsoll.wire.kube import KubeClient
@@ -47,7 +47,7 @@ async def test_two_requests_tell_what_otherwise_takes_one_for_each_version() -> 
 
         few, new = ask(aggregates=True)
         many, old = ask(aggregates=False)
-        assert await served(new) == await served(old)
+        assert await discover(new) == await discover(old)
         assert few.count == 2 < many.count
 
 
@@ -58,6 +58,6 @@ async def test_a_version_whose_server_cannot_be_asked_is_a_failure() -> None:
         answer(body={"kind": "APIGroupDiscoveryList"}),
         answer(body={"kind": "APIGroupDiscoveryList", "items": groups}),
     )
-    found = await served(KubeClient(transport, clock=SteppedClock(), chance=Random(1)))
+    found = await discover(KubeClient(transport, clock=SteppedClock(), chance=Random(1)))
     assert found.failures == ("metrics.example.com/v1: the server could not ask for it",)
     assert found.resources == ()

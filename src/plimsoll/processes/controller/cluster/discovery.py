@@ -34,7 +34,7 @@ _DECODE_ANY = partial(decode, AnyObject)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class Discovery:
     resources: tuple[Resource, ...]
     """Each once, in the version that the server prefers."""
     by_kind: Mapping[tuple[str, str], Resource] = field(default_factory=dict)
@@ -46,17 +46,17 @@ class Served:
         return tuple(r for r in self.resources if set(verbs) <= set(r.verbs))
 
 
-async def served(client: KubeClient) -> Served:
+async def discover(client: KubeClient) -> Discovery:
     """Raises KubeError when not even the groups can be read.
 
     Servers tell everything in two documents, older ones in one for each version of a group.
     """
     roots = [await client.raw_get(root, accept=AGGREGATED) for root in ("/api", "/apis")]
-    return _aggregated(*roots) or await _served_one_by_one(client)
+    return _aggregated(*roots) or await _discover_one_by_one(client)
 
 
 @lru_cache(maxsize=1)
-def _aggregated(core: bytes, groups: bytes) -> Served | None:
+def _aggregated(core: bytes, groups: bytes) -> Discovery | None:
     """None: the server does not tell everything at once. It hardly ever tells something new."""
     found = _Found()
     for root in (core, groups):
@@ -91,15 +91,15 @@ class _Found:
                 if (entry.get("responseKind") or {}).get("kind"):
                     self.add(_aggregated_resource(entry, group, version))
 
-    def made(self) -> Served:
-        return Served(
+    def made(self) -> Discovery:
+        return Discovery(
             resources=tuple(self.preferred.values()),
             by_kind=self.by_kind,
             failures=tuple(self.failures),
         )
 
 
-async def _served_one_by_one(client: KubeClient) -> Served:
+async def _discover_one_by_one(client: KubeClient) -> Discovery:
     found = _Found()
     for path in await _group_versions(client):
         try:

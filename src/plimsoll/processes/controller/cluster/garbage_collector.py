@@ -35,7 +35,12 @@ from plimsoll.decide.cluster.ownership_graph import (
     identity_in,
 )
 from plimsoll.decide.plan import Plan, ResourceName
-from plimsoll.processes.controller.cluster.discovery import AnyObject, Served, metadata_only, served
+from plimsoll.processes.controller.cluster.discovery import (
+    AnyObject,
+    Discovery,
+    discover,
+    metadata_only,
+)
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.errors import KubeError
 
@@ -87,7 +92,7 @@ class GarbageCollector(Loop):
         self._absent = AbsentOwners()
         self._bad: dict[str, list[BadReference]] = {}
         """To be told when the dependent is examined, which is soon."""
-        self._served = Served(resources=())
+        self._discovery = Discovery(resources=())
         self._watches: dict[Resource, KindWatch] = {}
 
     async def run(self) -> None:
@@ -115,7 +120,7 @@ class GarbageCollector(Loop):
     @property
     def _is_complete(self) -> bool:
         """No kind can have dependents that are not known."""
-        return self._is_synced and not self._served.failures
+        return self._is_synced and not self._discovery.failures
 
     # What there is
 
@@ -128,13 +133,13 @@ class GarbageCollector(Loop):
                 continue  # as before, until the server can be asked again
 
     async def _discover(self, group: asyncio.TaskGroup) -> None:
-        self._served = await served(self.tools.client)
+        self._discovery = await discover(self.tools.client)
         wanted = {
             resource
-            for resource in self._served.with_verbs("delete", "list", "watch")
+            for resource in self._discovery.with_verbs("delete", "list", "watch")
             if (resource.group, resource.plural) not in IGNORED
         }
-        if not self._served.failures:
+        if not self._discovery.failures:
             self._end_watches(self._watches.keys() - wanted)
         for resource in sorted(wanted - self._watches.keys(), key=lambda r: r.qualified_name):
             self._watches[resource] = self._shared(resource) or self._opened(resource, group)
@@ -242,7 +247,7 @@ class GarbageCollector(Loop):
         return UNSEEN_RECHECK if unseen else None
 
     def _resource(self, api_version: str, kind: str) -> Resource:
-        found = self._served.by_kind.get((api_version, kind))
+        found = self._discovery.by_kind.get((api_version, kind))
         if found is None:
             raise UnknownKindError(f"{api_version}/{kind}")
         return found

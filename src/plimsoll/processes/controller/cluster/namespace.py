@@ -20,7 +20,7 @@ from plimsoll.decide.cluster.namespace_content import (
 from plimsoll.decide.plan import ResourceName
 from plimsoll.decide.resources import PODS
 from plimsoll.enact.enactor import Done
-from plimsoll.processes.controller.cluster.discovery import metadata_only, served
+from plimsoll.processes.controller.cluster.discovery import discover, metadata_only
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.runtime.backoff import Backoff
 from plimsoll.wire.errors import Failure, KubeError
@@ -78,7 +78,7 @@ class NamespaceDeletion(Loop):
 
     async def _clear(self, namespace: Document) -> Clearing:
         """Pods first: what they use is still there while they end."""
-        known = await served(self.tools.client)
+        known = await discover(self.tools.client)
         deletable = [r for r in known.with_verbs("delete", "list") if r.namespaced]
         pods = [r for r in deletable if _name(r) == PODS]
         clearing = await self._clear_resources(namespace, pods)
