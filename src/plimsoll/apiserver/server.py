@@ -11,12 +11,12 @@ from plimsoll.apiserver.access.users import User
 from plimsoll.apiserver.admission.warnings.deprecated import deprecations
 from plimsoll.apiserver.audit.trail import AuditTrail
 from plimsoll.apiserver.http.answers import Answer, refusal, text_answer
-from plimsoll.apiserver.http.asking import attributes_of
 from plimsoll.apiserver.http.flow.levels import HEALTH, find_level
 from plimsoll.apiserver.http.flow.seat_metrics import SeatMetrics
 from plimsoll.apiserver.http.flow.seats import FairSeats, Seat, all_seats, width_of_list
 from plimsoll.apiserver.http.informational import OPENAPI_V2, Informational, ServerFacts
 from plimsoll.apiserver.http.negotiation import negotiated
+from plimsoll.apiserver.http.request_attributes import attributes_of
 from plimsoll.apiserver.http.requests import (
     PathMissingError,
     Target,
